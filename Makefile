@@ -1,0 +1,59 @@
+# Everything a fresh machine needs beyond the Rust toolchain and python3 is fetched by these steps into .tools/.
+
+TOOLS := .tools
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+# Each version has its own folder, so raising the number is all that an upgrade takes.
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+
+# nextest runs the tests of all binaries side by side, but no doc tests.
+ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
+RUN_TESTS := cargo nextest run --locked
+RUN_DOC_TESTS := cargo test --locked --doc
+else
+RUN_TESTS := cargo test --locked
+RUN_DOC_TESTS :=
+endif
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test test-quick bench fmt lint deny clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Build Landfall and start it on SQLite and a folder
+	cargo build --release --locked
+	@exec $(TARGET)/release/landfall serve
+
+test: lint deny ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
+	scripts/with-postgres $(RUN_TESTS)
+	$(RUN_DOC_TESTS)
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
+
+test-quick: ## Run the tests on SQLite only
+	cargo test
+
+bench: ## Measure flows per second, CPU and latency on SQLite and PostgreSQL
+	scripts/with-postgres cargo bench --locked --bench flows
+
+fmt: ## Format the code
+	cargo fmt
+
+lint: ## Check the format and the lints
+	cargo fmt --check
+	cargo clippy --all-targets --locked -- -D warnings
+
+deny: $(CARGO_DENY) ## Check the dependencies: licences, bans and sources
+	$(CARGO_DENY) --locked check bans licenses sources
+
+clean: ## Remove all that was built or fetched here; your data stays
+	cargo clean
+	rm -rf $(TOOLS)
+
+# It runs for seconds, so it is built the way that builds fastest: without optimisation and debug information.
+$(CARGO_DENY):
+	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
+		cargo install --locked --debug cargo-deny --version =$(CARGO_DENY_VERSION) --no-track \
+		--root $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)

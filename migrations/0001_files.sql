@@ -1,0 +1,187 @@
+-- One text for SQLite and PostgreSQL. Every integer is BIGINT (so that it reads back as one Rust type), every instant
+-- TIMESTAMPTZ, every id UUID. {{identity}} is the one word that differs: an ascending 64-bit key made by the database.
+
+CREATE TABLE tenants (
+    id             TEXT PRIMARY KEY,
+    -- NULL: the configured default applies.
+    quota_bytes    BIGINT,
+    quota_files    BIGINT,
+    reserved_bytes BIGINT NOT NULL DEFAULT 0,
+    reserved_files BIGINT NOT NULL DEFAULT 0,
+    used_bytes     BIGINT NOT NULL DEFAULT 0,
+    used_files     BIGINT NOT NULL DEFAULT 0,
+    CONSTRAINT quota_never_negative
+        CHECK (reserved_bytes >= 0 AND reserved_files >= 0 AND used_bytes >= 0 AND used_files >= 0)
+);
+
+CREATE TABLE batches (
+    id              UUID PRIMARY KEY,
+    tenant_id       TEXT NOT NULL,
+    user_id         TEXT NOT NULL,
+    status          TEXT NOT NULL CHECK (status IN ('active', 'completed', 'expired', 'cancelled')),
+    -- How many files were promised; completion waits for so many terminal ones.
+    file_count      BIGINT NOT NULL CHECK (file_count >= 0),
+    -- Rows ever created for this batch, and how many of them rest in each terminal state now.
+    registered_files BIGINT NOT NULL DEFAULT 0,
+    ready_files     BIGINT NOT NULL DEFAULT 0,
+    failed_files    BIGINT NOT NULL DEFAULT 0,
+    cancelled_files BIGINT NOT NULL DEFAULT 0,
+    deleted_files   BIGINT NOT NULL DEFAULT 0,
+    priority        BIGINT NOT NULL DEFAULT 1 CHECK (priority IN (0, 1, 2)),
+    metadata        JSONB,
+    mapping         JSONB,
+    created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
+    expires_at      TIMESTAMPTZ NOT NULL,
+    completed_at    TIMESTAMPTZ,
+    CONSTRAINT counts_never_negative
+        CHECK (ready_files >= 0 AND failed_files >= 0 AND cancelled_files >= 0 AND deleted_files >= 0),
+    CONSTRAINT no_more_files_than_promised CHECK (registered_files <= file_count),
+    CONSTRAINT no_more_terminal_than_registered
+        CHECK (ready_files + failed_files + cancelled_files + deleted_files <= registered_files)
+);
+CREATE INDEX batches_by_user ON batches (user_id, id);
+
+CREATE TABLE files (
+    id            UUID PRIMARY KEY,
+    tenant_id     TEXT NOT NULL,
+    user_id       TEXT NOT NULL,
+    batch_id      UUID REFERENCES batches (id),
+    file_name     TEXT NOT NULL,
+    content_type  TEXT,
+    size_bytes    BIGINT NOT NULL CHECK (size_bytes >= 0),
+    declared_md5  TEXT,
+
+    -- Where the bytes are, and what arriving there they hashed to. Each upload gets a key of its own, so that
+    -- a second upload can never change bytes under a file that was confirmed with the first.
+    blob_key      TEXT,
+    md5           TEXT,
+
+    status        TEXT NOT NULL CHECK (status IN ('registered', 'uploaded', 'queued', 'scanning', 'extracting',
+                      'chunking', 'embedding', 'ready', 'failed', 'cancelled', 'deleted')),
+    next_stage    TEXT NOT NULL CHECK (next_stage IN ('scan', 'extract', 'chunk', 'embed')),
+    priority      BIGINT NOT NULL DEFAULT 1 CHECK (priority IN (0, 1, 2)),
+    run_after     TIMESTAMPTZ,
+
+    -- The hold of a worker: a fresh token for each attempt. Only who knows the token moves the file.
+    claim         UUID,
+    claimed_by    UUID,
+    claimed_at    TIMESTAMPTZ,
+
+    attempt       BIGINT NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    lost_workers  BIGINT NOT NULL DEFAULT 0,
+    retry_count   BIGINT NOT NULL DEFAULT 0,
+
+    error_code    TEXT,
+    error_message TEXT,
+    error_stage   TEXT,
+    error_at      TIMESTAMPTZ,
+
+    chunk_count   BIGINT,
+    upload_until  TIMESTAMPTZ,
+    created_at    TIMESTAMPTZ NOT NULL,
+    updated_at    TIMESTAMPTZ NOT NULL,
+    confirmed_at  TIMESTAMPTZ,
+    ready_at      TIMESTAMPTZ,
+    failed_at     TIMESTAMPTZ,
+    deleted_at    TIMESTAMPTZ,
+
+    CONSTRAINT running_exactly_when_claimed CHECK (
+        (status IN ('scanning', 'extracting', 'chunking', 'embedding'))
+        = (claim IS NOT NULL AND claimed_by IS NOT NULL AND claimed_at IS NOT NULL)),
+    CONSTRAINT queued_exactly_when_due CHECK ((status = 'queued') = (run_after IS NOT NULL)),
+    CONSTRAINT failed_has_a_reason CHECK (
+        status <> 'failed' OR (error_code IS NOT NULL AND error_message IS NOT NULL AND failed_at IS NOT NULL)),
+    CONSTRAINT ready_has_a_time CHECK (status <> 'ready' OR ready_at IS NOT NULL),
+    CONSTRAINT confirmed_before_queued CHECK (
+        status IN ('registered', 'uploaded', 'deleted') OR (confirmed_at IS NOT NULL AND blob_key IS NOT NULL)),
+    CONSTRAINT deleted_has_a_time CHECK ((status = 'deleted') = (deleted_at IS NOT NULL))
+);
+
+-- The queue. Finished files are not in it, so a claim costs the same beside a million of them.
+CREATE INDEX files_claimable ON files (next_stage, priority, run_after) WHERE status = 'queued';
+-- What a dead worker held.
+CREATE INDEX files_claimed ON files (claimed_by) WHERE claimed_by IS NOT NULL;
+-- Deletions whose blob is not gone yet.
+CREATE INDEX files_with_blob_to_remove ON files (id) WHERE status = 'deleted' AND blob_key IS NOT NULL;
+CREATE INDEX files_by_user ON files (user_id, id) WHERE status <> 'deleted';
+CREATE INDEX files_by_batch ON files (batch_id, status) WHERE batch_id IS NOT NULL;
+
+-- What happened, in order: the history of each file and the outbox of the event stream are the same rows.
+CREATE TABLE events (
+    id         {{identity}},
+    at         TIMESTAMPTZ NOT NULL,
+    kind       TEXT NOT NULL,
+    tenant_id  TEXT NOT NULL,
+    user_id    TEXT NOT NULL,
+    file_id    UUID,
+    batch_id   UUID,
+    from_state TEXT,
+    to_state   TEXT,
+    stage      TEXT,
+    attempt    BIGINT,
+    worker     TEXT,
+    error_code TEXT,
+    error_message TEXT,
+    data       JSONB
+);
+CREATE INDEX events_of_file ON events (file_id, id) WHERE file_id IS NOT NULL;
+
+-- What a stage produced, kept until the file goes, so that a later attempt starts where the last one ended.
+CREATE TABLE artifacts (
+    file_id      UUID NOT NULL REFERENCES files (id) ON DELETE CASCADE,
+    name         TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    body         BYTEA NOT NULL,
+    meta         JSONB,
+    created_at   TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (file_id, name)
+);
+
+CREATE TABLE chunks (
+    id         {{identity}},
+    file_id    UUID NOT NULL REFERENCES files (id) ON DELETE CASCADE,
+    ordinal    BIGINT NOT NULL,
+    text       TEXT NOT NULL,
+    -- Where in the document: a page, a heading, and always the range of characters in the extracted text.
+    page       BIGINT,
+    heading    TEXT,
+    char_start BIGINT NOT NULL,
+    char_end   BIGINT NOT NULL,
+    tokens     BIGINT NOT NULL,
+    UNIQUE (file_id, ordinal)
+);
+
+CREATE TABLE workers (
+    id           UUID PRIMARY KEY,
+    name         TEXT NOT NULL,
+    stages       TEXT NOT NULL,
+    -- What its operating-system or advisory lock is called; a lock nobody holds is a dead process.
+    lock_key     BIGINT NOT NULL,
+    started_at   TIMESTAMPTZ NOT NULL,
+    heartbeat_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE TABLE idempotency_keys (
+    user_id    TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    -- What was asked: the same key with another request is a mistake of the caller's.
+    request    TEXT NOT NULL,
+    answer     JSONB,
+    created_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (user_id, key)
+);
+
+-- Counters by hour, written with the transitions that they count.
+CREATE TABLE hourly (
+    hour  TIMESTAMPTZ NOT NULL,
+    name  TEXT NOT NULL,
+    count BIGINT NOT NULL,
+    PRIMARY KEY (hour, name)
+);
+
+-- Secrets that every process of a cluster must agree on, made once.
+CREATE TABLE secrets (
+    name  TEXT PRIMARY KEY,
+    value BYTEA NOT NULL
+);

@@ -1,0 +1,168 @@
+//! The parts of a running process, put together.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::Auth;
+use crate::blobs::Blobs;
+use crate::blobs::signed_url::UrlSigner;
+use crate::clock::Clock;
+use crate::config::{Config, Role};
+use crate::db::{Db, Tx, Write, args};
+use crate::error::Error;
+use crate::index;
+use crate::queue::liveness::Liveness;
+use crate::queue::wake::Wake;
+use crate::queue::worker::Worker;
+use crate::recovery;
+use crate::stages::Work;
+use crate::stages::embed::Embedder;
+use crate::stages::pipeline::Pipeline;
+
+#[derive(Clone)]
+pub struct App {
+    pub config: Arc<Config>,
+    pub clock: Clock,
+    pub db: Db,
+    pub blobs: Blobs,
+    pub auth: Arc<Auth>,
+    pub signer: UrlSigner,
+    pub embedder: Embedder,
+    pub wake: Wake,
+    pub liveness: Arc<Liveness>,
+    /// What works on files here, unless this process only serves.
+    pub worker: Option<Worker>,
+}
+
+/// What a test may put in place of the real thing.
+#[derive(Default)]
+pub struct Replacements {
+    pub clock: Option<Clock>,
+    pub work: Option<Arc<dyn Work>>,
+}
+
+impl App {
+    pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
+        let clock = replacements.clock.unwrap_or(Clock::System);
+        let db = Db::open(&config.database_url, config.database_connections).await?;
+        index::install(&db).await?;
+        let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+        let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
+        let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
+        let embedder = Embedder::new().map_err(|failure| Error::Internal(failure.to_string()))?;
+        let wake = Wake::start(&db, Clock::System);
+        let works = matches!(config.role, Role::All | Role::Worker);
+        let stages = if works {
+            stage_names(&config)
+        } else {
+            String::new()
+        };
+        let liveness = Liveness::start(
+            db.clone(),
+            blobs.clone(),
+            Clock::System,
+            config.queue.clone(),
+            process_name(),
+            stages,
+            wake.clone(),
+        )
+        .await?;
+        let worker = works.then(|| {
+            let work = replacements.work.unwrap_or_else(|| {
+                Arc::new(Pipeline::new(
+                    db.clone(),
+                    blobs.clone(),
+                    config.chunks,
+                    embedder.clone(),
+                ))
+            });
+            let queue = config.queue.clone();
+            Worker::new(
+                db.clone(),
+                clock.clone(),
+                queue,
+                work,
+                wake.clone(),
+                liveness.clone(),
+            )
+        });
+        Ok(Self {
+            config: Arc::new(config),
+            clock,
+            db,
+            blobs,
+            auth: Arc::new(auth),
+            signer,
+            embedder,
+            wake,
+            liveness,
+            worker,
+        })
+    }
+
+    /// Does all that this process does by itself, until `stop`; then brings it to an end in good order.
+    pub async fn run(&self, stop: CancellationToken) {
+        let tasks = TaskTracker::new();
+        // The others must see this process alive until its last file is settled.
+        let settled = CancellationToken::new();
+        tasks.spawn(self.liveness.clone().run(settled.clone()));
+        let deletions =
+            recovery::unfinished_deletions::run(self.db.clone(), self.blobs.clone(), self.clock.clone());
+        let stop_deletions = settled.clone();
+        tasks.spawn(async move { stop_deletions.run_until_cancelled(deletions).await });
+        match &self.worker {
+            Some(worker) => worker.run(stop).await,
+            None => stop.cancelled().await,
+        }
+        settled.cancel();
+        tasks.close();
+        tasks.wait().await;
+        if let Err(error) = self.liveness.leave().await {
+            tracing::warn!(%error, "could not say goodbye; the other processes will notice");
+        }
+    }
+}
+
+fn stage_names(config: &Config) -> String {
+    let names: Vec<&str> = config
+        .queue
+        .stages
+        .iter()
+        .map(|stage| stage.stage.name())
+        .collect();
+    names.join(",")
+}
+
+/// Host and process, as it stands in the history of every file.
+fn process_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .map_or_else(|| "localhost".to_owned(), |name| name.trim().to_owned());
+    format!("{host}:{}", std::process::id())
+}
+
+/// A secret that all processes share through the database; made by whoever needs it first.
+struct SharedSecret {
+    name: &'static str,
+}
+
+impl Write for SharedSecret {
+    type Answer = Vec<u8>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Vec<u8>, Error> {
+        let fresh: [u8; 32] = rand::random();
+        tx.execute(
+            "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            args![self.name, fresh.to_vec()],
+        )
+        .await?;
+        let kept: Option<(Vec<u8>,)> = tx
+            .row("SELECT value FROM secrets WHERE name = $1", args![self.name])
+            .await?;
+        kept.map(|(value,)| value)
+            .ok_or_else(|| Error::Internal(format!("the secret {} is gone", self.name)))
+    }
+}

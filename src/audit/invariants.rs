@@ -1,0 +1,168 @@
+//! What must be true of the rows. Every query answers the violations: whose they are (`id` or `name`), what was
+//! `found`, and what was `expected`.
+
+use crate::clock::Time;
+use crate::db::{Arg, args};
+
+pub struct Invariant {
+    pub name: &'static str,
+    /// What kind of thing it is about, and which quantity of it.
+    pub of: &'static str,
+    pub quantity: &'static str,
+    pub sql: String,
+    pub args: Vec<Arg>,
+}
+
+pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
+    let mut all = vec![
+        Invariant {
+            args: args![oldest_heartbeat],
+            ..of_file(
+                "running files are held by living workers",
+                "number of living holders",
+                "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+                 FROM files f WHERE f.claimed_by IS NOT NULL
+                   AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = f.claimed_by AND w.heartbeat_at >= $1)",
+            )
+        },
+        of_file(
+            "histories end where their files are",
+            "number of last entries with its status",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f
+             LEFT JOIN (SELECT file_id, MAX(id) AS last FROM events
+                        WHERE kind = 'file:status-changed' GROUP BY file_id) h ON h.file_id = f.id
+             LEFT JOIN events e ON e.id = h.last
+             WHERE e.id IS NULL OR e.to_state <> f.status",
+        ),
+        of_file(
+            "ready files have their chunks",
+            "number of chunks",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, COUNT(c.id) AS found,
+                    CAST(COALESCE(f.chunk_count, 0) AS BIGINT) AS expected
+             FROM files f LEFT JOIN chunks c ON c.file_id = f.id
+             WHERE f.status = 'ready' AND f.chunk_count IS NOT NULL
+             GROUP BY f.id, f.chunk_count HAVING COUNT(c.id) <> f.chunk_count OR f.chunk_count = 0",
+        ),
+        of_file(
+            "the index equals the chunks of ready files",
+            "number of index entries",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, COALESCE(i.entries, 0) AS found,
+                    CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END AS expected
+             FROM files f
+             LEFT JOIN (SELECT file_id, COUNT(*) AS entries FROM chunk_index GROUP BY file_id) i ON i.file_id = f.id
+             WHERE COALESCE(i.entries, 0)
+                <> CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END",
+        ),
+        Invariant {
+            of: "file",
+            ..of_file(
+                "index entries belong to chunks",
+                "number of entries without a chunk",
+                "SELECT i.file_id AS id, CAST(NULL AS TEXT) AS name, COUNT(*) AS found, CAST(0 AS BIGINT) AS expected
+                 FROM chunk_index i WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = i.chunk_id)
+                 GROUP BY i.file_id",
+            )
+        },
+        Invariant {
+            of: "batch",
+            ..of_file(
+                "batches are completed exactly when all their files are terminal",
+                "number of terminal files",
+                "SELECT id, CAST(NULL AS TEXT) AS name,
+                        ready_files + failed_files + cancelled_files + deleted_files AS found, file_count AS expected
+                 FROM batches
+                 WHERE (status = 'active'
+                        AND ready_files + failed_files + cancelled_files + deleted_files >= file_count)
+                    OR (status = 'completed'
+                        AND ready_files + failed_files + cancelled_files + deleted_files < file_count)",
+            )
+        },
+    ];
+    all.extend(["ready", "failed", "cancelled"].map(batch_count));
+    all.extend([
+        quota(
+            "reserved_bytes",
+            "SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END)",
+        ),
+        quota(
+            "reserved_files",
+            "SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END)",
+        ),
+        quota(
+            "used_bytes",
+            "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END)",
+        ),
+        quota(
+            "used_files",
+            "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END)",
+        ),
+    ]);
+    if !postgres {
+        all.push(words_equal_vectors());
+    }
+    all
+}
+
+fn of_file(name: &'static str, quantity: &'static str, sql: &str) -> Invariant {
+    Invariant {
+        name,
+        of: "file",
+        quantity,
+        sql: sql.to_owned(),
+        args: args![],
+    }
+}
+
+fn batch_count(status: &'static str) -> Invariant {
+    Invariant {
+        name: "batch counts equal the rows",
+        of: "batch",
+        quantity: match status {
+            "ready" => "count of ready files",
+            "failed" => "count of failed files",
+            _ => "count of cancelled files",
+        },
+        sql: format!(
+            "SELECT b.id, CAST(NULL AS TEXT) AS name, b.{status}_files AS found, COALESCE(c.rows, 0) AS expected
+             FROM batches b
+             LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status = '{status}' AND batch_id IS NOT NULL
+                        GROUP BY batch_id) c ON c.batch_id = b.id
+             WHERE b.{status}_files <> COALESCE(c.rows, 0)"
+        ),
+        args: args![],
+    }
+}
+
+fn quota(column: &'static str, sum: &str) -> Invariant {
+    Invariant {
+        name: "quota equals the rows",
+        of: "tenant",
+        quantity: column,
+        sql: format!(
+            "SELECT CAST(NULL AS UUID) AS id, t.id AS name, t.{column} AS found,
+                    CAST(COALESCE(f.amount, 0) AS BIGINT) AS expected
+             FROM tenants t
+             LEFT JOIN (SELECT tenant_id, {sum} AS amount FROM files WHERE status <> 'deleted' GROUP BY tenant_id) f
+                    ON f.tenant_id = t.id
+             WHERE t.{column} <> COALESCE(f.amount, 0)"
+        ),
+        args: args![],
+    }
+}
+
+/// SQLite keeps words and vectors in two tables.
+fn words_equal_vectors() -> Invariant {
+    Invariant {
+        name: "the index has words for every vector",
+        of: "chunk",
+        quantity: "number of word entries",
+        sql: "SELECT NULL AS id, CAST(i.chunk_id AS TEXT) AS name, 0 AS found, 1 AS expected
+              FROM chunk_index i WHERE i.chunk_id NOT IN (SELECT id FROM chunk_words_docsize)
+              UNION ALL
+              SELECT NULL, CAST(d.id AS TEXT), 1, 0
+              FROM chunk_words_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_index)"
+            .to_owned(),
+        args: args![],
+    }
+}

@@ -1,0 +1,235 @@
+//! A batch: files uploaded together. It keeps count of its files in their own transactions, so that the last of them
+//! to arrive completes it, exactly once.
+
+use std::ops::AddAssign;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::clock::Time;
+use crate::db::{Tx, args};
+use crate::error::{Error, Refusal};
+use crate::events::{self, BATCH_COMPLETED, Event};
+use crate::file::{Caller, Priority};
+use crate::lifecycle::Status;
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Batch {
+    pub id: Uuid,
+    pub tenant_id: String,
+    pub user_id: String,
+    pub status: String,
+    pub file_count: i64,
+    pub registered_files: i64,
+    pub ready_files: i64,
+    pub failed_files: i64,
+    pub cancelled_files: i64,
+    pub deleted_files: i64,
+    pub priority: i64,
+    pub metadata: Option<Value>,
+    pub created_at: Time,
+    pub expires_at: Time,
+    pub completed_at: Option<Time>,
+}
+
+const COLUMNS: &str =
+    "id, tenant_id, user_id, status, file_count, registered_files, ready_files, failed_files,
+    cancelled_files, deleted_files, priority, metadata, created_at, expires_at, completed_at";
+
+impl Batch {
+    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        tx.row::<Self>(format!("SELECT {COLUMNS} FROM batches WHERE id = $1"), args![id])
+            .await?
+            .filter(|batch| caller.admin || batch.user_id == caller.user)
+            .ok_or_else(|| Refusal::no_such_batch().into())
+    }
+
+    /// A page of the caller's batches, newest first, before `before`.
+    pub async fn list_for(
+        tx: &mut Tx,
+        caller: &Caller,
+        before: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Self>, Error> {
+        tx.rows(
+            format!("SELECT {COLUMNS} FROM batches WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"),
+            args![&caller.user, before, limit],
+        )
+        .await
+    }
+
+    pub fn terminal_files(&self) -> i64 {
+        self.ready_files + self.failed_files + self.cancelled_files + self.deleted_files
+    }
+
+    /// Writes that the batch is complete, or active again, if what its counts say is not what its status says.
+    pub async fn settle(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        let complete = self.terminal_files() >= self.file_count;
+        match (self.status.as_str(), complete) {
+            ("active", true) => {
+                tx.execute(
+                    "UPDATE batches SET status = 'completed', completed_at = $2 WHERE id = $1",
+                    args![self.id, now],
+                )
+                .await?;
+                events::record(tx, vec![self.completed(now)]).await
+            }
+            // A file of a completed batch was retried.
+            ("completed", false) => tx
+                .execute(
+                    "UPDATE batches SET status = 'active', completed_at = NULL WHERE id = $1",
+                    args![self.id],
+                )
+                .await
+                .map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn completed(&self, at: Time) -> Event {
+        Event {
+            at,
+            kind: BATCH_COMPLETED,
+            tenant: self.tenant_id.clone(),
+            user: self.user_id.clone(),
+            file: None,
+            batch: Some(self.id),
+            from: None,
+            to: None,
+            stage: None,
+            attempt: None,
+            worker: None,
+            failure: None,
+            data: Some(json!({ "batchId": self.id, "summary": self.summary() })),
+        }
+    }
+
+    pub fn summary(&self) -> Summary {
+        Summary {
+            total: self.file_count,
+            ready: self.ready_files,
+            failed: self.failed_files,
+        }
+    }
+}
+
+/// How many files of a batch came to rest in each terminal state, or left it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub ready: i64,
+    pub failed: i64,
+    pub cancelled: i64,
+    pub deleted: i64,
+}
+
+impl Tally {
+    pub fn of(from: Status, to: Status) -> Self {
+        let mut tally = Self::default();
+        for (status, step) in [(from, -1), (to, 1)] {
+            match status {
+                Status::Ready => tally.ready += step,
+                Status::Failed => tally.failed += step,
+                Status::Cancelled => tally.cancelled += step,
+                Status::Deleted => tally.deleted += step,
+                _ => {}
+            }
+        }
+        tally
+    }
+
+    /// Adds to the batch's counts and settles its status by them. The batch's row is held from here to the commit,
+    /// so the one who brings the last file sees the counts of all others.
+    pub async fn apply(self, tx: &mut Tx, batch: Uuid, now: Time) -> Result<(), Error> {
+        if self == Self::default() {
+            return Ok(());
+        }
+        let counted: Option<Batch> = tx
+            .row(
+                format!(
+                    "UPDATE batches SET ready_files = ready_files + $2, failed_files = failed_files + $3,
+                         cancelled_files = cancelled_files + $4, deleted_files = deleted_files + $5, updated_at = $6
+                     WHERE id = $1 RETURNING {COLUMNS}"
+                ),
+                args![batch, self.ready, self.failed, self.cancelled, self.deleted, now],
+            )
+            .await?;
+        match counted {
+            Some(batch) => batch.settle(tx, now).await,
+            None => Err(Error::Internal(format!("batch {batch} of a file does not exist"))),
+        }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.ready += other.ready;
+        self.failed += other.failed;
+        self.cancelled += other.cancelled;
+        self.deleted += other.deleted;
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    pub total: i64,
+    pub ready: i64,
+    pub failed: i64,
+}
+
+/// A batch as clients see it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchView {
+    pub batch_id: Uuid,
+    pub status: String,
+    pub file_count: i64,
+    pub registered: i64,
+    /// How many files are in each state now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<serde_json::Map<String, Value>>,
+    pub summary: Summary,
+    pub priority: Priority,
+    pub metadata: Option<Value>,
+    pub created_at: Time,
+    pub expires_at: Time,
+    pub completed_at: Option<Time>,
+}
+
+impl BatchView {
+    pub fn new(batch: Batch, progress: Option<serde_json::Map<String, Value>>) -> Self {
+        Self {
+            summary: batch.summary(),
+            batch_id: batch.id,
+            status: batch.status,
+            file_count: batch.file_count,
+            registered: batch.registered_files,
+            progress,
+            priority: Priority::from_rank(batch.priority),
+            metadata: batch.metadata,
+            created_at: batch.created_at,
+            expires_at: batch.expires_at,
+            completed_at: batch.completed_at,
+        }
+    }
+}
+
+/// The number of a batch's files in every state, zeros included.
+pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<serde_json::Map<String, Value>, Error> {
+    let counted: Vec<(String, i64)> = tx
+        .rows(
+            "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status",
+            args![batch],
+        )
+        .await?;
+    Ok(Status::ALL
+        .iter()
+        .map(|status| {
+            let count = counted
+                .iter()
+                .find(|(name, _)| name == status.name())
+                .map_or(0, |(_, count)| *count);
+            (status.name().to_owned(), json!(count))
+        })
+        .collect())
+}

@@ -1,0 +1,76 @@
+//! Where bytes live.
+//!
+//! A key is made of ids only; the name that a person gave the file stays in its row and never becomes a path.
+
+mod local;
+pub mod signed_url;
+
+use std::path::PathBuf;
+
+use tokio::fs;
+use uuid::Uuid;
+
+pub use local::{Incoming, Stored};
+
+use crate::error::Error;
+
+/// The storage. (A folder for now; other kinds come in behind the same calls.)
+#[derive(Debug, Clone)]
+pub struct Blobs {
+    folder: local::Folder,
+}
+
+impl Blobs {
+    pub async fn open(folder: PathBuf) -> Result<Self, Error> {
+        Ok(Self {
+            folder: local::Folder::open(folder).await?,
+        })
+    }
+
+    /// The key for one upload of a file. Another upload of the same file gets another.
+    pub fn key(file: Uuid, upload: Uuid) -> String {
+        // The last characters of a v7 id are random: they spread files over 256 folders.
+        let id = file.simple().to_string();
+        format!("{}/{id}/{}", &id[30..], upload.simple())
+    }
+
+    /// Begins to take in bytes. Until [`Incoming::keep`] nothing is in the storage; an upload that is dropped before
+    /// leaves nothing behind. `owner` is the process that takes them in, so that what it leaves when it is killed can
+    /// be told from what another still writes.
+    pub async fn receive(&self, owner: Uuid) -> Result<Incoming, Error> {
+        self.folder.receive(owner).await
+    }
+
+    /// How long the blob is, or `None` where there is none.
+    pub async fn size(&self, key: &str) -> Result<Option<u64>, Error> {
+        self.folder.size(key).await
+    }
+
+    pub async fn open_file(&self, key: &str) -> Result<fs::File, Error> {
+        self.folder.open_file(key).await
+    }
+
+    pub async fn read(&self, key: &str) -> Result<Vec<u8>, Error> {
+        self.folder.read(key).await
+    }
+
+    /// Removes the blob. One that is not there is removed already.
+    pub async fn remove(&self, key: &str) -> Result<(), Error> {
+        self.folder.remove(key).await
+    }
+
+    /// Removes what uploads into a process that died had written so far.
+    pub async fn discard_unfinished(&self, owner: Uuid) -> Result<(), Error> {
+        self.folder.discard_unfinished(owner).await
+    }
+
+    /// Every key there is, a portion at a time, so that memory does not grow with their number.
+    pub fn keys(&self) -> local::Keys {
+        self.folder.keys()
+    }
+
+    /// Whether the storage answers.
+    pub async fn check(&self) -> Result<(), Error> {
+        self.folder.check().await
+    }
+}

@@ -1,0 +1,262 @@
+//! A folder as storage: written beside, hashed on the way, synced, then moved into place.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use md5::{Digest, Md5};
+use tokio::fs;
+use tokio::io::AsyncWriteExt;
+use uuid::Uuid;
+
+use crate::error::Error;
+
+#[derive(Debug, Clone)]
+pub struct Folder {
+    blobs: PathBuf,
+    /// On the same file system as the blobs, so that a move is one step.
+    incoming: PathBuf,
+}
+
+impl Folder {
+    pub async fn open(root: PathBuf) -> Result<Self, Error> {
+        let folder = Self {
+            blobs: root.join("blobs"),
+            incoming: root.join("incoming"),
+        };
+        for path in [&folder.blobs, &folder.incoming] {
+            fs::create_dir_all(path).await.map_err(cannot("create", path))?;
+        }
+        sync_folder(&root).await?;
+        Ok(folder)
+    }
+
+    pub async fn receive(&self, owner: Uuid) -> Result<Incoming, Error> {
+        let path = self
+            .incoming
+            .join(format!("{}.{}", owner.simple(), Uuid::new_v4().simple()));
+        let file = fs::File::create_new(&path)
+            .await
+            .map_err(cannot("create", &path))?;
+        Ok(Incoming {
+            blobs: self.blobs.clone(),
+            guard: RemoveOnDrop { path: Some(path) },
+            writer: tokio::io::BufWriter::with_capacity(256 * 1024, file),
+            hash: Md5::new(),
+            size: 0,
+        })
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        debug_assert!(!key.contains(".."), "keys are made of ids");
+        self.blobs.join(key)
+    }
+
+    pub async fn size(&self, key: &str) -> Result<Option<u64>, Error> {
+        let path = self.path(key);
+        match fs::metadata(&path).await {
+            Ok(metadata) if metadata.is_file() => Ok(Some(metadata.len())),
+            Ok(_) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(cannot("look at", &path)(error)),
+        }
+    }
+
+    pub async fn open_file(&self, key: &str) -> Result<fs::File, Error> {
+        let path = self.path(key);
+        fs::File::open(&path).await.map_err(cannot("open", &path))
+    }
+
+    pub async fn read(&self, key: &str) -> Result<Vec<u8>, Error> {
+        let path = self.path(key);
+        fs::read(&path).await.map_err(cannot("read", &path))
+    }
+
+    pub async fn remove(&self, key: &str) -> Result<(), Error> {
+        let path = self.path(key);
+        match fs::remove_file(&path).await {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot("remove", &path)(error)),
+            _ => {}
+        }
+        if let Some(parent) = path.parent() {
+            // Another upload of the same file may still be in there: then the folder stays.
+            drop(fs::remove_dir(parent).await);
+        }
+        Ok(())
+    }
+
+    pub async fn discard_unfinished(&self, owner: Uuid) -> Result<(), Error> {
+        let prefix = format!("{}.", owner.simple());
+        let mut entries = fs::read_dir(&self.incoming)
+            .await
+            .map_err(cannot("list", &self.incoming))?;
+        while let Some(entry) = entries
+            .next_entry()
+            .await
+            .map_err(cannot("list", &self.incoming))?
+        {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                match fs::remove_file(entry.path()).await {
+                    Err(error) if error.kind() != ErrorKind::NotFound => {
+                        return Err(cannot("remove", &entry.path())(error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn keys(&self) -> Keys {
+        Keys {
+            root: self.blobs.clone(),
+            folders: vec![self.blobs.clone()],
+        }
+    }
+
+    pub async fn check(&self) -> Result<(), Error> {
+        fs::metadata(&self.blobs)
+            .await
+            .map(drop)
+            .map_err(cannot("look at", &self.blobs))
+    }
+}
+
+/// Bytes on their way in.
+pub struct Incoming {
+    blobs: PathBuf,
+    guard: RemoveOnDrop,
+    writer: tokio::io::BufWriter<fs::File>,
+    hash: Md5,
+    size: u64,
+}
+
+/// What arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    pub size: u64,
+    pub md5: String,
+}
+
+impl Incoming {
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.hash.update(bytes);
+        self.size += bytes.len() as u64;
+        self.writer
+            .write_all(bytes)
+            .await
+            .map_err(|source| self.cannot_write(source))
+    }
+
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Makes the bytes a blob. When this answers, they and their name are on disk, not merely on their way there.
+    pub async fn keep(mut self, key: &str) -> Result<Stored, Error> {
+        self.writer
+            .flush()
+            .await
+            .map_err(|source| self.cannot_write(source))?;
+        self.writer
+            .get_ref()
+            .sync_all()
+            .await
+            .map_err(|source| self.cannot_write(source))?;
+        let target = self.blobs.join(key);
+        let parent = target.parent().unwrap_or(&self.blobs).to_owned();
+        fs::create_dir_all(&parent)
+            .await
+            .map_err(cannot("create", &parent))?;
+        let source = self.guard.path.as_ref().expect("kept once");
+        fs::rename(source, &target)
+            .await
+            .map_err(cannot("move an upload to", &target))?;
+        self.guard.path = None;
+        // The name of the file is an entry of its folder, and that folder's name one of the folder above it.
+        for folder in [
+            parent.as_path(),
+            parent.parent().unwrap_or(&parent),
+            self.blobs.as_path(),
+        ] {
+            sync_folder(folder).await?;
+        }
+        Ok(Stored {
+            size: self.size,
+            md5: hex::encode(self.hash.finalize()),
+        })
+    }
+
+    fn cannot_write(&self, source: std::io::Error) -> Error {
+        Error::Storage {
+            what: "write an upload".to_owned(),
+            source,
+        }
+    }
+}
+
+struct RemoveOnDrop {
+    path: Option<PathBuf>,
+}
+
+impl Drop for RemoveOnDrop {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path
+            && let Err(error) = std::fs::remove_file(path)
+        {
+            tracing::warn!(path = %path.display(), %error, "a broken upload could not be removed");
+        }
+    }
+}
+
+/// Walks the folder without holding more than the folders still to visit.
+pub struct Keys {
+    root: PathBuf,
+    folders: Vec<PathBuf>,
+}
+
+impl Keys {
+    /// The keys of the next folder that has any; `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
+        while let Some(folder) = self.folders.pop() {
+            let mut entries = match fs::read_dir(&folder).await {
+                Ok(entries) => entries,
+                // Removed since it was listed.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(cannot("list", &folder)(error)),
+            };
+            let mut keys = Vec::new();
+            while let Some(entry) = entries.next_entry().await.map_err(cannot("list", &folder))? {
+                match entry.file_type().await {
+                    Ok(kind) if kind.is_dir() => self.folders.push(entry.path()),
+                    Ok(_) => keys.push(self.key_of(&entry.path())),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(cannot("look at", &entry.path())(error)),
+                }
+            }
+            if !keys.is_empty() {
+                return Ok(Some(keys));
+            }
+        }
+        Ok(None)
+    }
+
+    fn key_of(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root)
+            .unwrap_or(path)
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+async fn sync_folder(path: &Path) -> Result<(), Error> {
+    let folder = fs::File::open(path).await.map_err(cannot("open", path))?;
+    folder.sync_all().await.map_err(cannot("sync", path))
+}
+
+fn cannot(verb: &str, path: &Path) -> impl Fn(std::io::Error) -> Error {
+    let what = format!("{verb} {}", path.display());
+    move |source| Error::Storage {
+        what: what.clone(),
+        source,
+    }
+}

@@ -1,0 +1,75 @@
+//! The command line. A person at a terminal gets sentences; a program asks for `--json`.
+
+mod audit;
+mod config;
+mod logs;
+mod serve;
+mod token;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, Variables};
+
+/// Takes files in, turns them into searchable text, and makes sure every one of them arrives.
+#[derive(Debug, Parser)]
+#[command(version, about, propagate_version = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Answer in JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start the server.
+    Serve,
+    /// Make a token for the API.
+    Token(token::Args),
+    /// Show every setting, its value, and where it comes from.
+    Config,
+    /// Check that the books balance: every file, batch, quota, blob and index entry.
+    Audit,
+}
+
+/// How a command ended, when it did not fail.
+pub enum Outcome {
+    Good,
+    /// It did what it was asked, and what it found is bad.
+    Bad,
+}
+
+pub fn run(cli: Cli) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    let outcome = runtime.block_on(async {
+        match cli.command {
+            Command::Serve => serve::run(settings()?).await,
+            Command::Token(args) => token::run(&args, cli.json),
+            Command::Config => config::run(&settings()?, cli.json),
+            Command::Audit => audit::run(settings()?, cli.json).await,
+        }
+    });
+    // Work on blocking threads may go on for a while; nobody waits for it.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(Outcome::Good) => ExitCode::SUCCESS,
+        Ok(Outcome::Bad) => ExitCode::from(1),
+        Err(error) => fail(&error),
+    }
+}
+
+fn settings() -> anyhow::Result<Config> {
+    Ok(Config::from_variables(Variables::from_environment()?)?)
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("landfall: {error:#}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,88 @@
+//! The one place that reads the time. Everything else is handed a [`Clock`], so that a test can hold it still.
+
+use std::sync::Mutex;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use tokio::sync::watch;
+use uuid::Uuid;
+
+pub type Time = DateTime<Utc>;
+
+#[derive(Debug, Clone)]
+pub enum Clock {
+    System,
+    Manual(ManualClock),
+}
+
+impl Clock {
+    /// Now, cut to microseconds: what PostgreSQL keeps, so that a value read back equals the one written.
+    pub fn now(&self) -> Time {
+        match self {
+            Self::System => system_now(),
+            Self::Manual(clock) => *clock.now.borrow(),
+        }
+    }
+
+    pub async fn sleep(&self, duration: Duration) {
+        match self {
+            #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+            Self::System => tokio::time::sleep(duration).await,
+            Self::Manual(clock) => {
+                let deadline = self.now() + to_delta(duration);
+                clock.wait_until(deadline).await;
+            }
+        }
+    }
+
+    /// A new id; ids of one process ascend with the time.
+    pub fn new_id(&self) -> Uuid {
+        static CONTEXT: LazyLock<Mutex<uuid::ContextV7>> =
+            LazyLock::new(|| Mutex::new(uuid::ContextV7::new()));
+        let now = self.now();
+        let context = CONTEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Uuid::new_v7(uuid::Timestamp::from_unix(
+            &*context,
+            u64::try_from(now.timestamp()).unwrap_or_default(),
+            now.timestamp_subsec_nanos(),
+        ))
+    }
+}
+
+fn system_now() -> Time {
+    #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+    let now = DateTime::<Utc>::from(std::time::SystemTime::now());
+    now.duration_trunc(TimeDelta::microseconds(1)).unwrap_or(now)
+}
+
+/// A clock that stands still until it is told to go on. Whoever sleeps by it wakes when its time is reached.
+#[derive(Debug, Clone)]
+pub struct ManualClock {
+    now: Arc<watch::Sender<Time>>,
+}
+
+impl ManualClock {
+    pub fn starting_at(now: Time) -> Self {
+        Self {
+            now: Arc::new(watch::Sender::new(now)),
+        }
+    }
+
+    pub fn advance(&self, duration: Duration) {
+        self.now.send_modify(|now| *now += to_delta(duration));
+    }
+
+    async fn wait_until(&self, deadline: Time) {
+        self.now
+            .subscribe()
+            .wait_for(|now| *now >= deadline)
+            .await
+            .expect("the sender lives as long as this clock");
+    }
+}
+
+/// A duration that the calendar can hold; one beyond it is as good as for ever.
+pub fn to_delta(duration: Duration) -> TimeDelta {
+    TimeDelta::from_std(duration).unwrap_or(TimeDelta::days(365_000))
+}

@@ -1,0 +1,239 @@
+//! The settings: environment variables (and a `.env` file), each with a default and a sentence about what it may be.
+//!
+//! A bad value stops the start. `landfall config` prints what is in force and where each value comes from.
+
+mod reader;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use reader::{ConfigError, Setting, Source, Variables};
+use reader::{Reader, bytes, milliseconds, one_of, stages};
+
+use crate::lifecycle::Stage;
+use crate::queue::retry::RetryPolicy;
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub http: HttpConfig,
+    pub auth: AuthConfig,
+    pub database_url: String,
+    pub database_connections: u32,
+    pub blobs_dir: PathBuf,
+    pub data_dir: PathBuf,
+    pub role: Role,
+    pub log_format: LogFormat,
+    pub log_filter: String,
+    pub intake: IntakeConfig,
+    pub queue: QueueConfig,
+    pub chunks: ChunkConfig,
+    /// Every variable that was looked at, for `landfall config`.
+    pub settings: Vec<Setting>,
+}
+
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    pub bind_address: IpAddr,
+    pub port: u16,
+    /// Where clients reach this server, when that is not where it listens.
+    pub public_url: Option<String>,
+    pub max_connections: usize,
+    pub max_body_bytes: usize,
+    pub request_timeout: Duration,
+    pub header_timeout: Duration,
+    pub upload_stall: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct AuthConfig {
+    pub jwt_secret: Option<String>,
+    pub jwks_url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    All,
+    Api,
+    Worker,
+    Maintenance,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Pretty on a terminal, JSON elsewhere.
+    Auto,
+    Pretty,
+    Json,
+}
+
+#[derive(Debug, Clone)]
+pub struct IntakeConfig {
+    pub max_file_bytes: u64,
+    pub confirm_window: Duration,
+    pub batch_timeout: Duration,
+    pub tenant_quota_bytes: i64,
+    pub tenant_quota_files: i64,
+    /// The stage that a confirmed file begins with.
+    pub first_stage: Stage,
+}
+
+#[derive(Debug, Clone)]
+pub struct QueueConfig {
+    /// The stages that this process works at, each with how many files at once and how long one may take.
+    pub stages: Vec<StageConfig>,
+    pub retry: RetryPolicy,
+    pub heartbeat_interval: Duration,
+    pub heartbeat_expiry: Duration,
+    /// How often the locks of other processes are looked at, which is how soon a killed one is noticed.
+    pub lock_check_interval: Duration,
+    pub poll_interval: Duration,
+    pub shutdown_grace: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct StageConfig {
+    pub stage: Stage,
+    pub concurrency: usize,
+    pub timeout: Duration,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ChunkConfig {
+    pub size_tokens: usize,
+    pub overlap_tokens: usize,
+}
+
+impl Config {
+    /// Reads every setting; answers all that is wrong at once.
+    pub fn from_variables(variables: Variables) -> Result<Self, ConfigError> {
+        let mut read = Reader::new(variables);
+        let data_dir = PathBuf::from(read.text("DATA_DIR", "data"));
+        let default_database = format!("sqlite://{}/landfall.db", data_dir.display());
+        let default_storage = format!("file://{}/blobs", data_dir.display());
+        let config = Self {
+            http: HttpConfig {
+                bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
+                port: read.parse("PORT", "3002", "a port from 0 to 65535"),
+                public_url: read.url("PUBLIC_URL", &["http", "https"]),
+                max_connections: read.at_least("MAX_CONNECTIONS", 4_096, 1),
+                max_body_bytes: usize::try_from(read.with("MAX_BODY_SIZE", "2MB", bytes))
+                    .unwrap_or(usize::MAX),
+                request_timeout: read.with("REQUEST_TIMEOUT_MS", "30000", milliseconds),
+                header_timeout: read.with("HEADER_TIMEOUT_MS", "15000", milliseconds),
+                upload_stall: read.with("UPLOAD_STALL_MS", "60000", milliseconds),
+            },
+            auth: AuthConfig {
+                jwt_secret: read.secret("JWT_SECRET"),
+                jwks_url: read.url("JWT_JWKS_URL", &["http", "https"]),
+            },
+            database_url: read.database_url("DATABASE_URL", &default_database),
+            database_connections: read.at_least("DATABASE_CONNECTIONS", 16, 4),
+            blobs_dir: read.with("STORAGE_URL", &default_storage, reader::folder),
+            role: read.with("ROLE", "all", |text| {
+                one_of(
+                    text,
+                    &[
+                        ("all", Role::All),
+                        ("api", Role::Api),
+                        ("worker", Role::Worker),
+                        ("maintenance", Role::Maintenance),
+                    ],
+                )
+            }),
+            log_format: read.with("LOG_FORMAT", "auto", |text| {
+                one_of(
+                    text,
+                    &[
+                        ("auto", LogFormat::Auto),
+                        ("pretty", LogFormat::Pretty),
+                        ("json", LogFormat::Json),
+                    ],
+                )
+            }),
+            log_filter: read.with("LOG_LEVEL", "info", reader::log_filter),
+            intake: IntakeConfig {
+                max_file_bytes: read.with("MAX_FILE_SIZE", "50MB", bytes),
+                confirm_window: read.with("UPLOAD_CONFIRM_WINDOW_MS", "3600000", milliseconds),
+                batch_timeout: read.with("BATCH_TIMEOUT_MS", "86400000", milliseconds),
+                tenant_quota_bytes: signed(read.with("DEFAULT_TENANT_QUOTA_BYTES", "10GB", bytes)),
+                tenant_quota_files: read.at_least("DEFAULT_TENANT_QUOTA_FILES", 1_000_000, 1),
+                first_stage: Stage::Extract,
+            },
+            queue: QueueConfig {
+                stages: read_stages(&mut read),
+                retry: RetryPolicy {
+                    max_attempts: read.at_least("RETRY_MAX_ATTEMPTS", 3, 1),
+                    base_delay: read.with("RETRY_BASE_DELAY", "5000", milliseconds),
+                    late_base_delay: read.with("RETRY_LATE_BASE_DELAY", "3000", milliseconds),
+                    max_delay: read.with("RETRY_MAX_DELAY", "60000", milliseconds),
+                },
+                heartbeat_interval: read.with("HEARTBEAT_INTERVAL_MS", "5000", milliseconds),
+                heartbeat_expiry: read.with("HEARTBEAT_EXPIRY_MS", "20000", milliseconds),
+                lock_check_interval: read.with("LOCK_CHECK_INTERVAL_MS", "300", milliseconds),
+                poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
+                shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
+            },
+            chunks: ChunkConfig {
+                size_tokens: read.at_least("CHUNK_SIZE", 120, 16),
+                overlap_tokens: read.at_least("CHUNK_OVERLAP", 20, 0),
+            },
+            data_dir,
+            settings: Vec::new(),
+        };
+        config.check_together(&mut read);
+        let settings = read.finish()?;
+        Ok(Self { settings, ..config })
+    }
+
+    /// What no variable can know alone.
+    fn check_together(&self, read: &mut Reader) {
+        if self.queue.heartbeat_expiry < self.queue.heartbeat_interval * 2 {
+            read.complain("HEARTBEAT_EXPIRY_MS", "at least twice HEARTBEAT_INTERVAL_MS");
+        }
+        if self.chunks.overlap_tokens * 2 > self.chunks.size_tokens {
+            read.complain("CHUNK_OVERLAP", "at most half of CHUNK_SIZE");
+        }
+        if self
+            .auth
+            .jwt_secret
+            .as_ref()
+            .is_some_and(|secret| secret.len() < 32)
+        {
+            read.complain("JWT_SECRET", "at least 32 characters long");
+        }
+        if self.auth.jwt_secret.is_some() && self.auth.jwks_url.is_some() {
+            read.complain("JWT_JWKS_URL", "set only where JWT_SECRET is not");
+        }
+    }
+}
+
+fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
+    let wanted = read.with("WORKER_STAGES", "extract,chunk,embed", stages);
+    [
+        (
+            Stage::Extract,
+            "EXTRACT_CONCURRENCY",
+            8,
+            "EXTRACT_TIMEOUT_MS",
+            "300000",
+        ),
+        (Stage::Chunk, "CHUNK_CONCURRENCY", 5, "CHUNK_TIMEOUT_MS", "60000"),
+        (Stage::Embed, "EMBED_CONCURRENCY", 5, "EMBED_TIMEOUT_MS", "120000"),
+    ]
+    .into_iter()
+    .map(|(stage, concurrency, at_once, timeout, limit)| StageConfig {
+        stage,
+        concurrency: read.at_least(concurrency, at_once, 1),
+        timeout: read.with(timeout, limit, milliseconds),
+    })
+    // Read them all before choosing, so that a bad value is found whatever this process works at.
+    .collect::<Vec<_>>()
+    .into_iter()
+    .filter(|stage| wanted.contains(&stage.stage))
+    .collect()
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,161 @@
+//! The arguments of a statement, the same for both databases.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use sqlx::Arguments;
+use sqlx::postgres::PgArguments;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::clock::Time;
+use crate::error::Error;
+
+/// One argument. A missing value keeps its type, because PostgreSQL wants to know the type of a NULL.
+#[derive(Debug, Clone)]
+pub enum Arg {
+    Int(Option<i64>),
+    Text(Option<Cow<'static, str>>),
+    Uuid(Option<Uuid>),
+    Time(Option<Time>),
+    Json(Option<serde_json::Value>),
+    Bytes(Option<Vec<u8>>),
+}
+
+macro_rules! arg_from {
+    ($($type:ty => $variant:ident($value:ident) $convert:expr;)*) => {$(
+        impl From<$type> for Arg {
+            fn from($value: $type) -> Self {
+                Self::$variant(Some($convert))
+            }
+        }
+
+        impl From<Option<$type>> for Arg {
+            fn from(value: Option<$type>) -> Self {
+                Self::$variant(value.map(|$value| $convert))
+            }
+        }
+    )*};
+}
+
+arg_from! {
+    i64 => Int(value) value;
+    i32 => Int(value) i64::from(value);
+    u32 => Int(value) i64::from(value);
+    usize => Int(value) i64::try_from(value).expect("a count fits 63 bits");
+    String => Text(value) Cow::Owned(value);
+    &str => Text(value) Cow::Owned(value.to_owned());
+    &String => Text(value) Cow::Owned(value.clone());
+    crate::lifecycle::Status => Text(value) Cow::Borrowed(value.name());
+    crate::lifecycle::Stage => Text(value) Cow::Borrowed(value.name());
+    crate::failure::Code => Text(value) Cow::Borrowed(value.name());
+    Uuid => Uuid(value) value;
+    Time => Time(value) value;
+    serde_json::Value => Json(value) value;
+    Vec<u8> => Bytes(value) value;
+}
+
+/// The arguments of one statement: `args![id, status, now]`.
+#[macro_export]
+macro_rules! args {
+    ($($value:expr),* $(,)?) => {
+        vec![$($crate::db::Arg::from($value)),*]
+    };
+}
+pub use crate::args;
+
+pub(super) fn for_sqlite(args: Vec<Arg>) -> Result<SqliteArguments, Error> {
+    let mut bound = SqliteArguments::default();
+    for arg in args {
+        add(&mut bound, arg)?;
+    }
+    Ok(bound)
+}
+
+pub(super) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, Error> {
+    let mut bound = PgArguments::default();
+    for arg in args {
+        add(&mut bound, arg)?;
+    }
+    Ok(bound)
+}
+
+/// A macro would do as well; the bounds say what both databases must be able to take.
+fn add<'q, A: Arguments>(bound: &mut A, arg: Arg) -> Result<(), Error>
+where
+    Option<i64>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<String>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Uuid>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Time>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Json<serde_json::Value>>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Vec<u8>>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+{
+    match arg {
+        Arg::Int(value) => bound.add(value),
+        Arg::Text(value) => bound.add(value.map(Cow::into_owned)),
+        Arg::Uuid(value) => bound.add(value),
+        Arg::Time(value) => bound.add(value),
+        Arg::Json(value) => bound.add(value.map(Json)),
+        Arg::Bytes(value) => bound.add(value),
+    }
+    .map_err(|error| Error::Database(sqlx::Error::Encode(error)))
+}
+
+/// Rows of arguments for one bulk statement. Both databases call the columns of a `VALUES` list `column1`,
+/// `column2` and so on, which is how a statement refers to them.
+#[derive(Debug, Default)]
+pub struct Rows {
+    args: Vec<Arg>,
+    count: usize,
+}
+
+impl Rows {
+    /// The most rows that one statement may take: both databases bound the number of arguments.
+    pub const MOST: usize = 256;
+
+    pub fn push(&mut self, row: Vec<Arg>) {
+        debug_assert!(self.count == 0 || self.args.len() % self.count == 0);
+        self.args.extend(row);
+        self.count += 1;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// `VALUES ($1, $2), ($3, $4)`
+    pub fn values(&self) -> String {
+        let width = self.args.len() / self.count.max(1);
+        let mut sql = String::with_capacity(self.args.len() * 6 + 8);
+        sql.push_str("VALUES ");
+        for row in 0..self.count {
+            sql.push_str(if row == 0 { "(" } else { ", (" });
+            for column in 0..width {
+                if column > 0 {
+                    sql.push(',');
+                }
+                write!(sql, "${}", row * width + column + 1).expect("writing to a string does not fail");
+            }
+            sql.push(')');
+        }
+        sql
+    }
+
+    pub fn into_args(self) -> Vec<Arg> {
+        self.args
+    }
+
+    /// The same rows in portions that one statement can take.
+    pub fn portions(self) -> impl Iterator<Item = Self> {
+        let width = self.args.len() / self.count.max(1);
+        let mut args = self.args.into_iter();
+        std::iter::from_fn(move || {
+            let portion: Vec<Arg> = args.by_ref().take(width * Self::MOST).collect();
+            (!portion.is_empty()).then(|| Self {
+                count: portion.len() / width,
+                args: portion,
+            })
+        })
+    }
+}

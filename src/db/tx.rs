@@ -1,0 +1,132 @@
+//! A connection to either database, inside a transaction when it came from [`super::Db::write`].
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
+
+use super::args::{Arg, Rows, for_postgres, for_sqlite};
+use crate::error::Error;
+
+pub enum Tx {
+    Sqlite(PoolConnection<Sqlite>),
+    SqliteTransaction(Transaction<'static, Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+    PostgresTransaction(Transaction<'static, Postgres>),
+}
+
+enum Connection<'c> {
+    Sqlite(&'c mut SqliteConnection),
+    Postgres(&'c mut PgConnection),
+}
+
+/// A type that rows of both databases turn into.
+pub trait FromRows: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+
+impl<T> FromRows for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+
+impl Tx {
+    fn connection(&mut self) -> Connection<'_> {
+        match self {
+            Self::Sqlite(connection) => Connection::Sqlite(connection),
+            Self::SqliteTransaction(transaction) => Connection::Sqlite(transaction),
+            Self::Postgres(connection) => Connection::Postgres(connection),
+            Self::PostgresTransaction(transaction) => Connection::Postgres(transaction),
+        }
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres(_) | Self::PostgresTransaction(_))
+    }
+
+    /// Runs a statement and answers how many rows it changed.
+    pub async fn execute(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<u64, Error> {
+        let sql = AssertSqlSafe(sql.into());
+        Ok(match self.connection() {
+            Connection::Sqlite(connection) => sqlx::query_with(sql, for_sqlite(args)?)
+                .execute(connection)
+                .await?
+                .rows_affected(),
+            Connection::Postgres(connection) => sqlx::query_with(sql, for_postgres(args)?)
+                .execute(connection)
+                .await?
+                .rows_affected(),
+        })
+    }
+
+    pub async fn rows<T: FromRows>(
+        &mut self,
+        sql: impl Into<String>,
+        args: Vec<Arg>,
+    ) -> Result<Vec<T>, Error> {
+        let sql = AssertSqlSafe(sql.into());
+        Ok(match self.connection() {
+            Connection::Sqlite(connection) => {
+                sqlx::query_as_with(sql, for_sqlite(args)?)
+                    .fetch_all(connection)
+                    .await?
+            }
+            Connection::Postgres(connection) => {
+                sqlx::query_as_with(sql, for_postgres(args)?)
+                    .fetch_all(connection)
+                    .await?
+            }
+        })
+    }
+
+    pub async fn row<T: FromRows>(
+        &mut self,
+        sql: impl Into<String>,
+        args: Vec<Arg>,
+    ) -> Result<Option<T>, Error> {
+        let sql = AssertSqlSafe(sql.into());
+        Ok(match self.connection() {
+            Connection::Sqlite(connection) => {
+                sqlx::query_as_with(sql, for_sqlite(args)?)
+                    .fetch_optional(connection)
+                    .await?
+            }
+            Connection::Postgres(connection) => {
+                sqlx::query_as_with(sql, for_postgres(args)?)
+                    .fetch_optional(connection)
+                    .await?
+            }
+        })
+    }
+
+    /// The single number that a query answers.
+    pub async fn number(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<i64, Error> {
+        let row: Option<(i64,)> = self.row(sql, args).await?;
+        row.map(|(number,)| number)
+            .ok_or(Error::Database(sqlx::Error::RowNotFound))
+    }
+
+    /// Inserts rows in as few statements as their number allows. `into` is the table with its columns, `tail` what
+    /// follows the values (`ON CONFLICT …`).
+    pub async fn insert(&mut self, into: &str, rows: Rows, tail: &str) -> Result<(), Error> {
+        for portion in rows.portions() {
+            let sql = format!("INSERT INTO {into} {} {tail}", portion.values());
+            self.execute(sql, portion.into_args()).await?;
+        }
+        Ok(())
+    }
+
+    /// Statements without arguments, separated by semicolons.
+    pub async fn script(&mut self, sql: &str) -> Result<(), Error> {
+        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
+        match self.connection() {
+            Connection::Sqlite(connection) => sql.execute(connection).await.map(drop)?,
+            Connection::Postgres(connection) => sql.execute(connection).await.map(drop)?,
+        }
+        Ok(())
+    }
+
+    pub(super) async fn commit(self) -> Result<(), Error> {
+        match self {
+            Self::SqliteTransaction(transaction) => transaction.commit().await?,
+            Self::PostgresTransaction(transaction) => transaction.commit().await?,
+            Self::Sqlite(_) | Self::Postgres(_) => {}
+        }
+        Ok(())
+    }
+}

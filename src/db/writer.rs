@@ -1,0 +1,140 @@
+//! SQLite's one writer: all changes that wait are applied in one transaction, a savepoint each, and acknowledged
+//! after its commit. A sync of the disk then serves many changes instead of one.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use sqlx::SqlitePool;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Tx, Write};
+use crate::error::Error;
+
+/// Changes that may wait for the writer before whoever brings another has to wait as well.
+const QUEUE: usize = 1_024;
+/// Changes in one transaction. More would gain nothing and keep the first waiting.
+const GROUP: usize = 256;
+
+#[derive(Clone)]
+pub struct Writer {
+    queue: mpsc::Sender<Job>,
+    pool: SqlitePool,
+}
+
+/// A change with the way back to whoever waits for it. Answers what to do with it, and how to tell.
+type Job = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Applied> + Send>;
+
+struct Applied {
+    keep: bool,
+    acknowledge: Box<dyn FnOnce(Result<(), Error>) + Send>,
+}
+
+impl Writer {
+    pub fn start(pool: SqlitePool) -> Self {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        tokio::spawn(run(pool.clone(), jobs));
+        Self { queue, pool }
+    }
+
+    pub async fn submit<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |tx| {
+            async move {
+                let result = AssertUnwindSafe(change.apply(tx))
+                    .catch_unwind()
+                    .await
+                    .unwrap_or_else(|_| {
+                        Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
+                    });
+                Applied {
+                    keep: result.is_ok(),
+                    acknowledge: Box::new(move |committed| {
+                        // Nobody waits any more: the change stands all the same.
+                        drop(reply.send(result.and_then(|answer| committed.map(|()| answer))));
+                    }),
+                }
+            }
+            .boxed()
+        });
+        self.queue.send(job).await.map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// The writer's own pool of one connection, for the migrations that run before any change.
+    pub fn pool(&self) -> &SqlitePool {
+        &self.pool
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+async fn run(pool: SqlitePool, mut jobs: mpsc::Receiver<Job>) {
+    while let Some(first) = jobs.recv().await {
+        if let Err((error, told)) = commit_group(&pool, first, &mut jobs).await {
+            tracing::error!(%error, "a group of writes was not committed");
+            for acknowledge in told {
+                acknowledge(Err(error.again()));
+            }
+        }
+    }
+}
+
+type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
+
+/// Applies `first` and all that wait behind it. On an error nothing of the group stands, and those who were not told
+/// are handed back with it. (A job that never ran drops its reply, which its caller sees as [`Error::Closed`].)
+async fn commit_group(
+    pool: &SqlitePool,
+    first: Job,
+    jobs: &mut mpsc::Receiver<Job>,
+) -> Result<(), (Error, Vec<Acknowledge>)> {
+    let mut told: Vec<Acknowledge> = Vec::new();
+    let mut tx = match pool.begin_with("BEGIN IMMEDIATE").await {
+        Ok(transaction) => Tx::SqliteTransaction(transaction),
+        Err(error) => return Err((error.into(), told)),
+    };
+    let mut next = Some(first);
+    let mut applied = 0;
+    while let Some(job) = next.take() {
+        match apply_one(&mut tx, job).await {
+            Ok(acknowledge) => told.extend(acknowledge),
+            Err((error, acknowledge)) => {
+                told.push(acknowledge);
+                return Err((error, told));
+            }
+        }
+        applied += 1;
+        if applied < GROUP {
+            next = jobs.try_recv().ok();
+        }
+    }
+    if let Err(error) = tx.commit().await {
+        return Err((error, told));
+    }
+    for acknowledge in told {
+        acknowledge(Ok(()));
+    }
+    Ok(())
+}
+
+/// Runs one job in its savepoint. A job that fails is undone and told at once: there is nothing to wait for.
+async fn apply_one(tx: &mut Tx, job: Job) -> Result<Option<Acknowledge>, (Error, Acknowledge)> {
+    let savepoint = tx.script("SAVEPOINT change").await;
+    let applied = job(tx).await;
+    let end = match (&savepoint, applied.keep) {
+        (Err(_), _) => return Err((savepoint.expect_err("just matched"), applied.acknowledge)),
+        (Ok(()), true) => tx.script("RELEASE change").await,
+        (Ok(()), false) => tx.script("ROLLBACK TO change; RELEASE change").await,
+    };
+    match end {
+        Err(error) => Err((error, applied.acknowledge)),
+        Ok(()) if applied.keep => Ok(Some(applied.acknowledge)),
+        Ok(()) => {
+            (applied.acknowledge)(Ok(()));
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What goes wrong while serving a request or driving the queue.
+//!
+//! A [`Refusal`] is for the caller: it has a code, a sentence, and an HTTP status. Everything else is for the log; the
+//! caller learns only that it was not their fault.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("database: {0}")]
+    Database(#[from] sqlx::Error),
+    #[error("database: {0}")]
+    GroupNotCommitted(Arc<str>),
+    #[error("database schema: {0}")]
+    Migration(sqlx::migrate::MigrateError),
+    #[error("the database is closed")]
+    Closed,
+    #[error("storage: cannot {what}: {source}")]
+    Storage { what: String, source: std::io::Error },
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// Whether the database undid the transaction only because it met another one, and it should be tried again.
+    pub fn asks_for_repetition(&self) -> bool {
+        // https://www.postgresql.org/docs/current/errcodes-appendix.html
+        const SERIALIZATION_FAILURE: &str = "40001";
+        const DEADLOCK_DETECTED: &str = "40P01";
+        let Self::Database(sqlx::Error::Database(error)) = self else {
+            return false;
+        };
+        matches!(
+            error.code().as_deref(),
+            Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED)
+        )
+    }
+
+    /// The same error for another one who waited for the same commit.
+    pub(crate) fn again(&self) -> Self {
+        Self::GroupNotCommitted(self.to_string().into())
+    }
+}
+
+/// An answer that says no, and why.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Refusal {
+    pub status: u16,
+    pub code: &'static str,
+    pub message: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    pub details: Option<Value>,
+}
+
+impl Refusal {
+    pub fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            retryable: false,
+            details: None,
+        }
+    }
+
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    #[must_use]
+    pub fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// Also the answer for what exists but is somebody else's.
+    pub fn no_such_file() -> Self {
+        Self::new(404, "FILE_NOT_FOUND", "There is no such file")
+    }
+
+    pub fn no_such_batch() -> Self {
+        Self::new(404, "BATCH_NOT_FOUND", "There is no such batch")
+    }
+
+    pub fn gone() -> Self {
+        Self::new(
+            410,
+            "FILE_DELETED",
+            "This file was deleted; register it again to upload it",
+        )
+    }
+}

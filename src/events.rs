@@ -1,0 +1,116 @@
+//! What happened: rows written in the transaction of the change that they tell of.
+//!
+//! They are the history of each file, and they are the outbox of the event stream.
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::clock::Time;
+use crate::db::{Rows, Tx, args};
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::file::File;
+use crate::lifecycle::{Stage, Status};
+
+pub const FILE_STATUS_CHANGED: &str = "file:status-changed";
+pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
+pub const BATCH_COMPLETED: &str = "batch:completed";
+
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub at: Time,
+    pub kind: &'static str,
+    pub tenant: String,
+    pub user: String,
+    pub file: Option<Uuid>,
+    pub batch: Option<Uuid>,
+    pub from: Option<Status>,
+    pub to: Option<Status>,
+    pub stage: Option<Stage>,
+    pub attempt: Option<i64>,
+    pub worker: Option<String>,
+    pub failure: Option<Failure>,
+    pub data: Option<serde_json::Value>,
+}
+
+impl Event {
+    /// An event about a file; what happened to it is for the caller to fill in.
+    pub fn of_file(file: &File, at: Time) -> Self {
+        Self {
+            at,
+            kind: FILE_STATUS_CHANGED,
+            tenant: file.tenant_id.clone(),
+            user: file.user_id.clone(),
+            file: Some(file.id),
+            batch: file.batch_id,
+            from: None,
+            to: None,
+            stage: None,
+            attempt: Some(file.attempt),
+            worker: None,
+            failure: None,
+            data: None,
+        }
+    }
+}
+
+/// Writes events, in their order, in as few statements as their number allows.
+pub async fn record(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
+    let mut rows = Rows::default();
+    for event in events {
+        let (code, message) = event
+            .failure
+            .map(|failure| (failure.code, failure.message))
+            .unzip();
+        rows.push(args![
+            event.at,
+            event.kind,
+            event.tenant,
+            event.user,
+            event.file,
+            event.batch,
+            event.from,
+            event.to,
+            event.stage,
+            event.attempt,
+            event.worker,
+            code,
+            message,
+            event.data,
+        ]);
+    }
+    tx.insert(
+        "events (at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt, worker,
+                 error_code, error_message, data)",
+        rows,
+        "",
+    )
+    .await
+}
+
+/// One step in the history of a file, as clients see it.
+#[derive(Debug, Serialize, sqlx::FromRow)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    pub id: i64,
+    pub at: Time,
+    #[sqlx(rename = "from_state")]
+    pub from: Option<String>,
+    #[sqlx(rename = "to_state")]
+    pub to: Option<String>,
+    pub stage: Option<String>,
+    pub attempt: Option<i64>,
+    pub worker: Option<String>,
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+}
+
+/// The history of a file, oldest first, after the entry `after`.
+pub async fn history(tx: &mut Tx, file: Uuid, after: i64, limit: i64) -> Result<Vec<HistoryEntry>, Error> {
+    tx.rows(
+        "SELECT id, at, from_state, to_state, stage, attempt, worker, error_code, error_message
+         FROM events WHERE file_id = $1 AND kind = $2 AND id > $3 ORDER BY id LIMIT $4",
+        args![file, FILE_STATUS_CHANGED, after, limit],
+    )
+    .await
+}

@@ -1,0 +1,127 @@
+//! The API: who may ask what, and how it is answered.
+
+mod batches;
+mod connections;
+mod error;
+mod files;
+mod health;
+mod page;
+mod request;
+mod search;
+mod tenants;
+mod uploads;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use tower_http::catch_panic::CatchPanicLayer;
+use tracing::Instrument;
+
+pub use connections::serve;
+
+use crate::app::App;
+use crate::error::Refusal;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+pub fn router(app: App) -> Router {
+    let uploads = Router::new()
+        .route("/batches", post(batches::open).get(batches::list))
+        .route("/batches/{id}", get(batches::show))
+        .route("/batches/{id}/upload-urls", post(uploads::register_in_batch))
+        .route("/batches/{id}/close", post(batches::close))
+        .route(
+            "/batches/{id}/files/{file}/confirm",
+            post(uploads::confirm_in_batch),
+        )
+        .route("/files", get(files::list))
+        .route("/files/init", post(uploads::register))
+        .route("/files/{id}", get(files::show).delete(files::delete))
+        .route("/files/{id}/upload-url", post(uploads::fresh_url))
+        .route("/files/{id}/confirm", post(uploads::confirm))
+        .route("/files/{id}/cancel", post(files::cancel))
+        .route("/files/{id}/retry", post(files::retry))
+        .route("/files/{id}/history", get(files::history))
+        .route("/files/{id}/text", get(files::text))
+        .route("/files/{id}/result", get(files::text))
+        .route("/files/{id}/chunks", get(files::chunks))
+        .route("/quota", get(tenants::quota));
+    let limited = Router::new()
+        .nest("/api/v2/uploads", uploads)
+        .route("/api/v2/search", post(search::search))
+        .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/", get(page::page))
+        .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())
+        .method_not_allowed_fallback(async || {
+            Refusal::new(
+                405,
+                "METHOD_NOT_ALLOWED",
+                "This address does not take that method",
+            )
+            .into_response()
+        })
+        .layer(middleware::from_fn_with_state(
+            app.config.http.request_timeout,
+            time_limit,
+        ));
+    // Bytes take as long as they take; only a standstill ends them.
+    let streaming = Router::new()
+        .route("/api/v2/uploads/blobs/{id}", put(uploads::receive))
+        .route("/api/v2/uploads/files/{id}/download", get(files::download));
+    streaming
+        .merge(limited)
+        .layer(CatchPanicLayer::custom(|_| error::unexpected()))
+        .layer(middleware::from_fn(frame))
+        .with_state(app)
+}
+
+/// Names each request, logs how it went, and says what no answer should be taken for.
+async fn frame(mut request: Request, next: Next) -> Response {
+    let id = request
+        .headers()
+        .get(&REQUEST_ID)
+        .filter(|id| id.len() <= 128 && id.to_str().is_ok())
+        .cloned()
+        .unwrap_or_else(|| {
+            HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("an id is plain text")
+        });
+    request.headers_mut().insert(REQUEST_ID, id.clone());
+    let path = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or("", MatchedPath::as_str)
+        .to_owned();
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), method = %request.method(), path);
+    async move {
+        let mut response = next.run(request).await;
+        tracing::debug!(status = response.status().as_u16(), "answered");
+        let headers = response.headers_mut();
+        headers.insert(REQUEST_ID, id);
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        headers
+            .entry(header::CACHE_CONTROL)
+            .or_insert(HeaderValue::from_static("no-store"));
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+async fn time_limit(State(limit): State<Duration>, request: Request, next: Next) -> Response {
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => Refusal::new(503, "REQUEST_TIMEOUT", "The request took too long")
+            .retryable()
+            .into_response(),
+    }
+}

@@ -1,0 +1,299 @@
+//! Files: what became of them, and what was made of them.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::io::ReaderStream;
+use uuid::Uuid;
+
+use super::request::{Params, cursor, file_id, page_size, require_admin};
+use crate::app::App;
+use crate::db::{Tx, args};
+use crate::error::{Error, Refusal};
+use crate::events;
+use crate::file::{Caller, File, FileView, Surroundings};
+use crate::intake::cancel::{Cancel, Revive};
+use crate::intake::delete as deletion;
+use crate::lifecycle::Status;
+use crate::stages::{Markup, artifacts};
+
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<FileView>, Error> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    view(&app, &mut tx, file).await.map(Json)
+}
+
+async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, Error> {
+    let surroundings = Surroundings::look(tx, app.clock.now(), app.config.queue.retry.max_attempts).await?;
+    Ok(surroundings.view(file))
+}
+
+/// The caller's file, as long as it was not deleted.
+async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, Error> {
+    let file = File::find_for(tx, caller, file_id(id)?).await?;
+    if file.status == Status::Deleted {
+        Err(Refusal::gone().into())
+    } else {
+        Ok(file)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListParams {
+    status: Option<String>,
+    batch_id: Option<String>,
+    /// Part of the file's name.
+    q: Option<String>,
+    /// `all`: everybody's, for administrators.
+    scope: Option<String>,
+    limit: Option<i64>,
+    cursor: Option<String>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<Value>, Error> {
+    let limit = page_size(params.limit)?;
+    let before: Uuid = cursor(params.cursor.as_deref())?.unwrap_or(Uuid::max());
+    let mut conditions = String::from("id < $1 AND status <> 'deleted'");
+    let mut arguments = args![before, limit];
+    match params.scope.as_deref() {
+        None | Some("own") => {
+            arguments.push((&caller.user).into());
+            conditions.push_str(&format!(" AND user_id = ${}", arguments.len()));
+        }
+        Some("all") => require_admin(&caller)?,
+        Some(_) => return Err(Refusal::new(400, "INVALID_REQUEST", "scope must be own or all").into()),
+    }
+    if let Some(status) = &params.status {
+        let status: Status = status
+            .parse()
+            .map_err(|error| Refusal::new(400, "INVALID_REQUEST", format!("status: {error}")))?;
+        arguments.push(status.into());
+        conditions.push_str(&format!(" AND status = ${}", arguments.len()));
+    }
+    if let Some(batch) = &params.batch_id {
+        arguments.push(super::request::batch_id(batch)?.into());
+        conditions.push_str(&format!(" AND batch_id = ${}", arguments.len()));
+    }
+    if let Some(part) = &params.q {
+        arguments.push(contains(part).into());
+        conditions.push_str(&format!(
+            " AND LOWER(file_name) LIKE ${} ESCAPE '!'",
+            arguments.len()
+        ));
+    }
+    let mut tx = app.db.read().await?;
+    let files: Vec<File> = tx
+        .rows(
+            format!("SELECT * FROM files WHERE {conditions} ORDER BY id DESC LIMIT $2"),
+            arguments,
+        )
+        .await?;
+    let full = i64::try_from(files.len()) == Ok(limit);
+    let next = files.last().filter(|_| full).map(|file| file.id);
+    let surroundings =
+        Surroundings::look(&mut tx, app.clock.now(), app.config.queue.retry.max_attempts).await?;
+    let files: Vec<FileView> = files.into_iter().map(|file| surroundings.view(file)).collect();
+    Ok(Json(json!({ "files": files, "nextCursor": next })))
+}
+
+/// A pattern for `LIKE` that means exactly these characters.
+fn contains(part: &str) -> String {
+    let literal = part
+        .to_lowercase()
+        .replace('!', "!!")
+        .replace('%', "!%")
+        .replace('_', "!_")
+        .replace('\0', "");
+    format!("%{literal}%")
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Error> {
+    let id = file_id(&id)?;
+    deletion::delete(&app.db, &app.blobs, &caller, id, app.clock.now()).await?;
+    stop_work(&app, id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<FileView>, Error> {
+    let file = app
+        .db
+        .write(Cancel {
+            caller,
+            file: file_id(&id)?,
+            now: app.clock.now(),
+        })
+        .await?;
+    stop_work(&app, file.id);
+    view(&app, &mut app.db.read().await?, file).await.map(Json)
+}
+
+fn stop_work(app: &App, file: Uuid) {
+    if let Some(worker) = &app.worker {
+        worker.stop_file(file);
+    }
+}
+
+pub async fn retry(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<FileView>, Error> {
+    let file = app
+        .db
+        .write(Revive {
+            caller,
+            file: file_id(&id)?,
+            now: app.clock.now(),
+        })
+        .await?;
+    app.wake.new_work();
+    view(&app, &mut app.db.read().await?, file).await.map(Json)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageParams {
+    limit: Option<i64>,
+    cursor: Option<String>,
+}
+
+pub async fn history(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Params(params): Params<PageParams>,
+) -> Result<Json<Value>, Error> {
+    let limit = page_size(params.limit)?;
+    let after = cursor(params.cursor.as_deref())?.unwrap_or(0);
+    let mut tx = app.db.read().await?;
+    // A deleted file still has its history.
+    let file = File::find_for(&mut tx, &caller, file_id(&id)?).await?;
+    let history = events::history(&mut tx, file.id, after, limit).await?;
+    let full = i64::try_from(history.len()) == Ok(limit);
+    let next = history.last().filter(|_| full).map(|entry| entry.id.to_string());
+    Ok(Json(json!({ "history": history, "nextCursor": next })))
+}
+
+pub async fn text(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<Response, Error> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    let extracted = artifacts::load_text(&mut tx, file.id).await?.ok_or_else(|| {
+        Refusal::new(
+            409,
+            "NOT_EXTRACTED",
+            format!("This file is {}: there is no text of it yet", file.status),
+        )
+    })?;
+    let content_type = match extracted.markup {
+        Markup::Plain => "text/plain; charset=utf-8",
+        Markup::Markdown => "text/markdown; charset=utf-8",
+    };
+    Ok(([(header::CONTENT_TYPE, content_type)], extracted.text).into_response())
+}
+
+pub async fn chunks(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    Params(params): Params<PageParams>,
+) -> Result<Json<Value>, Error> {
+    let limit = page_size(params.limit)?;
+    let after = cursor(params.cursor.as_deref())?.unwrap_or(-1);
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    let chunks = artifacts::load_chunks(&mut tx, file.id, after, limit).await?;
+    let full = i64::try_from(chunks.len()) == Ok(limit);
+    let next = chunks
+        .last()
+        .filter(|_| full)
+        .map(|chunk| chunk.ordinal.to_string());
+    Ok(Json(json!({ "chunks": chunks, "nextCursor": next })))
+}
+
+/// The bytes as they came. Always as an attachment: what somebody uploaded is not a page of ours.
+pub async fn download(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    drop(tx);
+    let missing = || {
+        Refusal::new(
+            409,
+            "UPLOAD_MISSING",
+            "The bytes of this file have not arrived yet",
+        )
+    };
+    let key = file.blob_key.as_deref().ok_or_else(missing)?;
+    let blob = app.blobs.open_file(key).await?;
+    let content_type = file
+        .content_type
+        .as_deref()
+        .and_then(|kind| HeaderValue::from_str(kind).ok());
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            content_type.unwrap_or(HeaderValue::from_static("application/octet-stream")),
+        ),
+        (header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes)),
+        (header::CONTENT_DISPOSITION, attachment(&file.file_name)),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static("sandbox; default-src 'none'"),
+        ),
+    ];
+    Ok((
+        headers,
+        Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024)),
+    )
+        .into_response())
+}
+
+/// The name twice: plain for old clients, and as it is for all others (RFC 6266).
+fn attachment(name: &str) -> HeaderValue {
+    let plain: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let mut exact = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            exact.push(char::from(byte));
+        } else {
+            exact.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    HeaderValue::from_str(&format!(
+        "attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}"
+    ))
+    .unwrap_or(HeaderValue::from_static("attachment"))
+}

@@ -1,0 +1,15 @@
+//! The page for people.
+
+use axum::http::header;
+use axum::response::{Html, IntoResponse};
+
+/// It loads nothing from elsewhere and talks to nobody but us.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
+                      img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub async fn page() -> impl IntoResponse {
+    (
+        [(header::CONTENT_SECURITY_POLICY, POLICY)],
+        Html(include_str!("page.html")),
+    )
+}

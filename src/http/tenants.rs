@@ -1,0 +1,54 @@
+//! What a tenant may store, and has stored.
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use serde::Deserialize;
+
+use super::request::{Received, require_admin};
+use crate::app::App;
+use crate::error::{Error, Refusal};
+use crate::file::Caller;
+use crate::quota::{self, QuotaView, SetQuota};
+
+pub async fn quota(State(app): State<App>, caller: Caller) -> Result<Json<QuotaView>, Error> {
+    quota::view(&mut app.db.read().await?, &caller.tenant, &app.config.intake)
+        .await
+        .map(Json)
+}
+
+/// What is left out goes back to the default.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewQuota {
+    bytes: Option<i64>,
+    files: Option<i64>,
+}
+
+pub async fn set_quota(
+    State(app): State<App>,
+    caller: Caller,
+    Path(tenant): Path<String>,
+    request: Request,
+) -> Result<Json<QuotaView>, Error> {
+    require_admin(&caller)?;
+    let quota: NewQuota = Received::read(request, app.config.http.max_body_bytes)
+        .await?
+        .json()?;
+    if [quota.bytes, quota.files]
+        .into_iter()
+        .flatten()
+        .any(|limit| limit < 0)
+    {
+        return Err(Refusal::new(400, "INVALID_REQUEST", "A quota is not negative").into());
+    }
+    app.db
+        .write(SetQuota {
+            tenant: tenant.clone(),
+            bytes: quota.bytes,
+            files: quota.files,
+        })
+        .await?;
+    quota::view(&mut app.db.read().await?, &tenant, &app.config.intake)
+        .await
+        .map(Json)
+}

@@ -1,0 +1,221 @@
+//! The way in: register, send the bytes, confirm.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::request::{Params, Received, batch_id, file_id};
+use crate::app::App;
+use crate::blobs::signed_url::Signature;
+use crate::error::{Error, Refusal};
+use crate::file::Caller;
+use crate::intake::announce::{Announcement, parse_md5};
+use crate::intake::confirm::{self, Belief, Confirmed};
+use crate::intake::idempotency::Idempotent;
+use crate::intake::register::{Register, Reissue, UploadTicket};
+use crate::intake::upload::Upload;
+
+const MOST_AT_ONCE: usize = 1_000;
+
+pub async fn register(State(app): State<App>, caller: Caller, request: Request) -> Result<Response, Error> {
+    register_files(&app, caller, None, request).await
+}
+
+pub async fn register_in_batch(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Error> {
+    register_files(&app, caller, Some(batch_id(&id)?), request).await
+}
+
+/// One file, or, for a batch, a list of them.
+async fn register_files(
+    app: &App,
+    caller: Caller,
+    batch: Option<Uuid>,
+    request: Request,
+) -> Result<Response, Error> {
+    let base = base_url(app, request.headers());
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let many = batch.is_some() && received.bytes.trim_ascii_start().starts_with(b"[");
+    let announced: Vec<Announcement> = if many {
+        received.json()?
+    } else {
+        vec![received.json()?]
+    };
+    if announced.is_empty() || announced.len() > MOST_AT_ONCE {
+        return Err(Refusal::new(
+            400,
+            "INVALID_FILE_COUNT",
+            format!("A list has 1 to {MOST_AT_ONCE} files"),
+        )
+        .into());
+    }
+    let files = announced
+        .into_iter()
+        .enumerate()
+        .map(|(index, announcement)| {
+            let checked = announcement.check(app.config.intake.max_file_bytes);
+            checked
+                .map(|file| (app.clock.new_id(), file))
+                .map_err(|refusal| at_index(refusal, index, many))
+        })
+        .collect::<Result<Vec<_>, Refusal>>()?;
+    let now = app.clock.now();
+    let tickets = app
+        .db
+        .write(Idempotent {
+            key: received.key(&caller)?,
+            now,
+            change: Register {
+                caller,
+                batch,
+                priority: None,
+                files,
+                now,
+                config: app.config.intake.clone(),
+                signer: app.signer.clone(),
+            },
+        })
+        .await?;
+    let mut tickets: Vec<UploadTicket> = tickets
+        .into_iter()
+        .map(|ticket| with_base(ticket, &base))
+        .collect();
+    let answer = if many {
+        json!(tickets)
+    } else {
+        json!(tickets.remove(0))
+    };
+    Ok((StatusCode::CREATED, Json(answer)).into_response())
+}
+
+/// Which file of a list it was.
+fn at_index(mut refusal: Refusal, index: usize, many: bool) -> Refusal {
+    if many {
+        refusal.message = format!("File {index}: {}", refusal.message);
+        let details = refusal.details.get_or_insert_with(|| json!({}));
+        details["index"] = json!(index);
+    }
+    refusal
+}
+
+pub async fn fresh_url(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<UploadTicket>, Error> {
+    let ticket = app
+        .db
+        .write(Reissue {
+            caller,
+            file: file_id(&id)?,
+            now: app.clock.now(),
+            window: app.config.intake.confirm_window,
+            signer: app.signer.clone(),
+        })
+        .await?;
+    Ok(Json(with_base(ticket, &base_url(&app, &headers))))
+}
+
+/// Where the client reached us is where it will find the upload address too.
+fn base_url(app: &App, headers: &HeaderMap) -> String {
+    let http = &app.config.http;
+    http.public_url.clone().unwrap_or_else(|| {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        host.map_or_else(
+            || format!("http://{}:{}", http.bind_address, http.port),
+            |host| format!("http://{host}"),
+        )
+    })
+}
+
+fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {
+    ticket.upload_url.insert_str(0, base);
+    ticket
+}
+
+/// The bytes themselves. The signature in the URL is all the permission it takes.
+pub async fn receive(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Params(signature): Params<Signature>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Error> {
+    let id = file_id(&id)?;
+    let size = app.signer.verify_upload(id, &signature, app.clock.now())?;
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
+    if let Some(length) = announced
+        && length != size
+    {
+        // Refused before a byte is taken in.
+        let message = format!("{size} bytes were declared, {length} are being sent");
+        return Err(Refusal::new(400, "SIZE_MISMATCH", message).retryable().into());
+    }
+    let md5 = match headers.get("content-md5") {
+        Some(value) => Some(parse_md5(value.to_str().unwrap_or_default())?),
+        None => None,
+    };
+    let upload = Upload {
+        db: &app.db,
+        blobs: &app.blobs,
+        clock: &app.clock,
+        config: &app.config,
+        owner: app.liveness.identity().id,
+    };
+    let stored = upload.receive(id, size, md5, body.into_data_stream()).await?;
+    let answer = json!({ "fileId": id, "status": "uploaded", "size": stored.size, "md5": stored.md5 });
+    Ok(([(header::ETAG, format!("\"{}\"", stored.md5))], Json(answer)).into_response())
+}
+
+pub async fn confirm(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<Confirmed>, Error> {
+    confirm_file(&app, &caller, file_id(&id)?, None, request).await
+}
+
+#[derive(Deserialize)]
+pub struct InBatch {
+    id: String,
+    file: String,
+}
+
+pub async fn confirm_in_batch(
+    State(app): State<App>,
+    caller: Caller,
+    Path(InBatch { id, file }): Path<InBatch>,
+    request: Request,
+) -> Result<Json<Confirmed>, Error> {
+    confirm_file(&app, &caller, file_id(&file)?, Some(batch_id(&id)?), request).await
+}
+
+async fn confirm_file(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    batch: Option<Uuid>,
+    request: Request,
+) -> Result<Json<Confirmed>, Error> {
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let belief: Belief = received.json_or_default()?;
+    let confirmed =
+        confirm::confirm(&app.db, &app.blobs, caller, id, batch, &belief, app.clock.now()).await?;
+    if confirmed.newly {
+        app.wake.new_work();
+    }
+    Ok(Json(confirmed))
+}

@@ -1,0 +1,248 @@
+//! Finds the chunks that answer a question: those that share its words and those that mean the same, fused by rank.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::snippet::snippet;
+use super::{owner_word, vector_bytes, vector_text};
+use crate::db::{Arg, Tx, args};
+use crate::error::Error;
+
+/// How many chunks each of the two ways may bring forward.
+const CANDIDATES: i64 = 60;
+/// The constant of reciprocal rank fusion: how little the first places differ from one another.
+const FUSION: f64 = 60.0;
+const MOST_TERMS: usize = 32;
+
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub user: String,
+    pub text: String,
+    pub vector: Vec<f32>,
+    pub model: String,
+    pub limit: usize,
+    pub batch: Option<Uuid>,
+    pub file: Option<Uuid>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hit {
+    pub file_id: Uuid,
+    pub file_name: String,
+    pub batch_id: Option<Uuid>,
+    pub ordinal: i64,
+    pub page: Option<i64>,
+    pub heading: Option<String>,
+    pub char_start: i64,
+    pub char_end: i64,
+    pub snippet: String,
+    pub score: f64,
+    /// Which of the two ways found it.
+    pub matched: Vec<&'static str>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Found {
+    id: i64,
+    file_id: Uuid,
+    file_name: String,
+    batch_id: Option<Uuid>,
+    ordinal: i64,
+    page: Option<i64>,
+    heading: Option<String>,
+    char_start: i64,
+    char_end: i64,
+    text: String,
+}
+
+pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error> {
+    let terms = terms(&question.text);
+    let by_words = if terms.is_empty() {
+        Vec::new()
+    } else {
+        by_words(tx, question, &terms).await?
+    };
+    let by_meaning = by_meaning(tx, question).await?;
+    let ranked = fuse(&by_words, &by_meaning, question.limit);
+    let mut found = fetch(tx, question, &ranked).await?;
+    Ok(ranked
+        .into_iter()
+        .filter_map(|ranked| {
+            let chunk = found.remove(&ranked.chunk)?;
+            Some(Hit {
+                snippet: snippet(&chunk.text, &terms),
+                file_id: chunk.file_id,
+                file_name: chunk.file_name,
+                batch_id: chunk.batch_id,
+                ordinal: chunk.ordinal,
+                page: chunk.page,
+                heading: chunk.heading,
+                char_start: chunk.char_start,
+                char_end: chunk.char_end,
+                score: ranked.score,
+                matched: ranked.matched,
+            })
+        })
+        .collect())
+}
+
+/// The words of the question, in lower case, each once.
+fn terms(text: &str) -> Vec<String> {
+    let mut terms: Vec<String> = Vec::new();
+    for word in text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
+        let word = word.to_lowercase();
+        if terms.len() < MOST_TERMS && !terms.contains(&word) {
+            terms.push(word);
+        }
+    }
+    terms
+}
+
+/// Chunks with any of the words, those with more and rarer ones first.
+async fn by_words(tx: &mut Tx, question: &Question, terms: &[String]) -> Result<Vec<i64>, Error> {
+    let (sql, query) = if tx.is_postgres() {
+        (
+            "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
+             WHERE i.words @@ to_tsquery('english', $1) AND i.user_id = $2 {narrowed}
+             ORDER BY ts_rank_cd(i.words, to_tsquery('english', $1), 1) DESC, i.chunk_id LIMIT $3",
+            terms.join(" | "),
+        )
+    } else {
+        let words: Vec<String> = terms.iter().map(|term| format!("\"{term}\"")).collect();
+        (
+            "SELECT i.chunk_id FROM chunk_words
+             JOIN chunk_index i ON i.chunk_id = chunk_words.rowid JOIN files f ON f.id = i.file_id
+             WHERE chunk_words MATCH $1 AND i.user_id = $2 {narrowed}
+             ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $3",
+            format!(
+                "owner : \"{}\" AND text : ({})",
+                owner_word(&question.user),
+                words.join(" OR ")
+            ),
+        )
+    };
+    let (sql, arguments) = narrow(sql, question, args![query, &question.user, CANDIDATES]);
+    Ok(tx
+        .rows::<(i64,)>(sql, arguments)
+        .await?
+        .into_iter()
+        .map(|(id,)| id)
+        .collect())
+}
+
+/// Chunks whose vectors are nearest.
+async fn by_meaning(tx: &mut Tx, question: &Question) -> Result<Vec<i64>, Error> {
+    let (distance, vector) = if tx.is_postgres() {
+        (
+            "landfall_distance(i.embedding, landfall_embedding($1))",
+            Arg::from(vector_text(&question.vector)),
+        )
+    } else {
+        (
+            "vec_distance_cosine(i.embedding, $1)",
+            Arg::from(vector_bytes(&question.vector)),
+        )
+    };
+    let sql = format!(
+        "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
+         WHERE i.user_id = $2 AND i.model = $4 {{narrowed}}
+         ORDER BY {distance}, i.chunk_id LIMIT $3"
+    );
+    let mut arguments = vec![vector];
+    arguments.extend(args![&question.user, CANDIDATES, &question.model]);
+    let (sql, arguments) = narrow(&sql, question, arguments);
+    Ok(tx
+        .rows::<(i64,)>(sql, arguments)
+        .await?
+        .into_iter()
+        .map(|(id,)| id)
+        .collect())
+}
+
+/// Fills in the conditions on the batch and the file.
+fn narrow(sql: &str, question: &Question, mut arguments: Vec<Arg>) -> (String, Vec<Arg>) {
+    let mut narrowed = String::new();
+    for (column, id) in [("f.batch_id", question.batch), ("f.id", question.file)] {
+        if let Some(id) = id {
+            arguments.push(id.into());
+            narrowed.push_str(&format!(" AND {column} = ${}", arguments.len()));
+        }
+    }
+    (sql.replace("{narrowed}", &narrowed), arguments)
+}
+
+struct Ranked {
+    chunk: i64,
+    score: f64,
+    matched: Vec<&'static str>,
+}
+
+/// Reciprocal rank fusion: a chunk that both ways put near the top comes before one that only one way does.
+fn fuse(by_words: &[i64], by_meaning: &[i64], limit: usize) -> Vec<Ranked> {
+    let mut scores: HashMap<i64, Ranked> = HashMap::new();
+    for (way, chunks) in [("words", by_words), ("meaning", by_meaning)] {
+        for (rank, chunk) in chunks.iter().enumerate() {
+            #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
+            let score = 1.0 / (FUSION + rank as f64 + 1.0);
+            let entry = scores.entry(*chunk).or_insert_with(|| Ranked {
+                chunk: *chunk,
+                score: 0.0,
+                matched: Vec::new(),
+            });
+            entry.score += score;
+            entry.matched.push(way);
+        }
+    }
+    let mut ranked: Vec<Ranked> = scores.into_values().collect();
+    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
+    ranked.truncate(limit);
+    ranked
+}
+
+async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<HashMap<i64, Found>, Error> {
+    if ranked.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut arguments = args![&question.user];
+    let mut places = Vec::with_capacity(ranked.len());
+    for ranked in ranked {
+        arguments.push(ranked.chunk.into());
+        places.push(format!("${}", arguments.len()));
+    }
+    // Asked again whose they are and whether they are ready: the candidates may be a moment old.
+    let sql = format!(
+        "SELECT c.id, c.file_id, f.file_name, f.batch_id, c.ordinal, c.page, c.heading, c.char_start, c.char_end, c.text
+         FROM chunks c JOIN files f ON f.id = c.file_id
+         WHERE f.user_id = $1 AND f.status = 'ready' AND c.id IN ({})",
+        places.join(", ")
+    );
+    let found: Vec<Found> = tx.rows(sql, arguments).await?;
+    Ok(found.into_iter().map(|chunk| (chunk.id, chunk)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_ways_find_comes_first() {
+        let ranked = fuse(&[1, 2, 3], &[4, 3, 5], 10);
+        let order: Vec<i64> = ranked.iter().map(|one| one.chunk).collect();
+        assert_eq!(order, [3, 1, 4, 2, 5]);
+        assert_eq!(ranked[0].matched, ["words", "meaning"]);
+    }
+
+    #[test]
+    fn a_question_is_its_words_once_each_and_nothing_of_its_punctuation() {
+        assert_eq!(
+            terms("Tide, tide; \"TIDE\" OR low-water*?"),
+            ["tide", "or", "low", "water"]
+        );
+    }
+}

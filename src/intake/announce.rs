@@ -1,0 +1,185 @@
+//! What a client says about a file before sending it, and whether that can be taken.
+
+use base64::Engine;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::error::Refusal;
+
+const LONGEST_NAME_BYTES: usize = 255;
+const LONGEST_TYPE_BYTES: usize = 255;
+
+/// As the client sends it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Announcement {
+    file_name: String,
+    file_size: i64,
+    content_type: Option<String>,
+    md5: Option<String>,
+}
+
+/// An announcement that was looked at and found good.
+#[derive(Debug, Clone)]
+pub struct Announced {
+    pub name: String,
+    pub size: i64,
+    pub content_type: Option<String>,
+    pub md5: Option<String>,
+}
+
+impl Announcement {
+    pub fn check(self, max_file_bytes: u64) -> Result<Announced, Refusal> {
+        check_name(&self.file_name)?;
+        check_size(self.file_size, max_file_bytes)?;
+        if let Some(content_type) = &self.content_type {
+            check_content_type(content_type)?;
+        }
+        Ok(Announced {
+            name: self.file_name,
+            size: self.file_size,
+            content_type: self.content_type,
+            md5: self.md5.as_deref().map(parse_md5).transpose()?,
+        })
+    }
+}
+
+/// A name is data and never becomes a path, so nearly everything goes; what could deceive a person or break a
+/// terminal, a header or a list does not.
+fn check_name(name: &str) -> Result<(), Refusal> {
+    let refuse = |message: String| Err(Refusal::new(400, "INVALID_FILE_NAME", message));
+    if name.trim().is_empty() {
+        return refuse("A file needs a name".to_owned());
+    }
+    if name.len() > LONGEST_NAME_BYTES {
+        return refuse(format!(
+            "A file name has at most {LONGEST_NAME_BYTES} bytes; this one has {}",
+            name.len()
+        ));
+    }
+    if name == "." || name == ".." {
+        return refuse("A file cannot be called . or ..".to_owned());
+    }
+    if let Some(bad) = name
+        .chars()
+        .find(|c| c.is_control() || matches!(c, '/' | '\\') || turns_direction(*c))
+    {
+        return refuse(format!(
+            "A file name cannot contain the character U+{:04X}",
+            u32::from(bad)
+        ));
+    }
+    Ok(())
+}
+
+/// Characters that make `gpj.exe` look like `exe.jpg`, and the invisible ones of the same block.
+const fn turns_direction(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+fn check_size(size: i64, most: u64) -> Result<(), Refusal> {
+    if size <= 0 {
+        return Err(Refusal::new(
+            400,
+            "INVALID_FILE_SIZE",
+            "A file has at least one byte",
+        ));
+    }
+    if size.unsigned_abs() > most {
+        return Err(Refusal::new(
+            413,
+            "TOO_LARGE",
+            format!("File exceeds {} limit", in_megabytes(most)),
+        )
+        .details(json!({ "maxFileSize": most, "fileSize": size })));
+    }
+    Ok(())
+}
+
+fn in_megabytes(bytes: u64) -> String {
+    const MEGABYTE: u64 = 1 << 20;
+    if bytes.is_multiple_of(MEGABYTE) {
+        format!("{} MB", bytes / MEGABYTE)
+    } else {
+        format!("{bytes} bytes")
+    }
+}
+
+fn check_content_type(content_type: &str) -> Result<(), Refusal> {
+    let visible = content_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let shaped = content_type
+        .split_once('/')
+        .is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
+    if visible && shaped && content_type.len() <= LONGEST_TYPE_BYTES {
+        Ok(())
+    } else {
+        Err(Refusal::new(
+            400,
+            "INVALID_CONTENT_TYPE",
+            "A content type looks like text/plain",
+        ))
+    }
+}
+
+/// An MD5 in hexadecimal, whichever of its two usual forms it was given in.
+pub fn parse_md5(text: &str) -> Result<String, Refusal> {
+    let bytes = hex::decode(text).or_else(|_| base64::engine::general_purpose::STANDARD.decode(text));
+    match bytes {
+        Ok(bytes) if bytes.len() == 16 => Ok(hex::encode(bytes)),
+        _ => Err(Refusal::new(
+            400,
+            "INVALID_MD5",
+            "An MD5 is 32 hexadecimal digits, or 24 characters of base64",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(name: &str) -> Option<&'static str> {
+        check_name(name).err().map(|refusal| refusal.code)
+    }
+
+    #[test]
+    fn names_are_data_and_may_be_nearly_anything() {
+        for name in [
+            "a.txt",
+            "Überschrift (2).md",
+            "报告.pdf",
+            "<script>.html",
+            "a b'c\"d.txt",
+            "...",
+            "-rf",
+        ] {
+            assert_eq!(code(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_deceive_or_break_things_are_refused() {
+        for name in [
+            "",
+            "  ",
+            ".",
+            "..",
+            "a/b",
+            "a\\b",
+            "a\0b",
+            "a\nb",
+            "x\u{202E}fdp.exe",
+            &"x".repeat(256),
+        ] {
+            assert_eq!(code(name), Some("INVALID_FILE_NAME"), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn an_md5_is_taken_in_hexadecimal_and_in_base64() {
+        let hex = "d41d8cd98f00b204e9800998ecf8427e";
+        assert_eq!(parse_md5(hex).unwrap(), hex);
+        assert_eq!(parse_md5("1B2M2Y8AsgTpgAmY7PhCfg==").unwrap(), hex);
+        assert_eq!(parse_md5("nonsense").unwrap_err().code, "INVALID_MD5");
+    }
+}

@@ -1,0 +1,121 @@
+//! A batch is opened for a number of files, and closed when no more will come.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::batch::Batch;
+use crate::clock::{Time, to_delta};
+use crate::db::{Tx, Write, args};
+use crate::error::{Error, Refusal};
+use crate::file::{Caller, Priority};
+
+const MOST_FILES: i64 = 10_000;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewBatch {
+    file_count: i64,
+    metadata: Option<Value>,
+    #[serde(default)]
+    priority: Priority,
+    mapping: Option<Value>,
+}
+
+impl NewBatch {
+    pub fn check(&self) -> Result<(), Refusal> {
+        if !(1..=MOST_FILES).contains(&self.file_count) {
+            return Err(Refusal::new(
+                400,
+                "INVALID_FILE_COUNT",
+                format!("A batch has 1 to {MOST_FILES} files, not {}", self.file_count),
+            ));
+        }
+        for (name, value) in [("metadata", &self.metadata), ("mapping", &self.mapping)] {
+            if value.as_ref().is_some_and(|value| !value.is_object()) {
+                return Err(Refusal::new(
+                    400,
+                    "INVALID_REQUEST",
+                    format!("{name} must be a JSON object"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub struct OpenBatch {
+    pub caller: Caller,
+    pub id: Uuid,
+    pub batch: NewBatch,
+    pub now: Time,
+    pub timeout: Duration,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenedBatch {
+    pub batch_id: Uuid,
+    pub status: String,
+    pub file_count: i64,
+    pub expires_at: Time,
+}
+
+impl Write for OpenBatch {
+    type Answer = OpenedBatch;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
+        let expires_at = self.now + to_delta(self.timeout);
+        tx.execute(
+            "INSERT INTO batches (id, tenant_id, user_id, status, file_count, priority, metadata, mapping,
+                                  created_at, updated_at, expires_at)
+             VALUES ($1, $2, $3, 'active', $4, $5, $6, $7, $8, $8, $9)",
+            args![
+                self.id,
+                &self.caller.tenant,
+                &self.caller.user,
+                self.batch.file_count,
+                self.batch.priority.rank(),
+                self.batch.metadata.clone(),
+                self.batch.mapping.clone(),
+                self.now,
+                expires_at,
+            ],
+        )
+        .await?;
+        Ok(OpenedBatch {
+            batch_id: self.id,
+            status: "active".to_owned(),
+            file_count: self.batch.file_count,
+            expires_at,
+        })
+    }
+}
+
+/// No more files will come: the batch is for those that it has, and complete when they are.
+pub struct CloseBatch {
+    pub caller: Caller,
+    pub id: Uuid,
+    pub now: Time,
+}
+
+impl Write for CloseBatch {
+    type Answer = Batch;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
+        Batch::find_for(tx, &self.caller, self.id).await?;
+        tx.execute(
+            "UPDATE batches SET file_count = registered_files, updated_at = $2 WHERE id = $1 AND status = 'active'",
+            args![self.id, self.now],
+        )
+        .await?;
+        // Read again: the row is held since the update.
+        Batch::find_for(tx, &self.caller, self.id)
+            .await?
+            .settle(tx, self.now)
+            .await?;
+        Batch::find_for(tx, &self.caller, self.id).await
+    }
+}

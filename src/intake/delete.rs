@@ -1,0 +1,110 @@
+//! A file goes: first its row, its quota and its index entries in one transaction, then its blob.
+//!
+//! The tombstone keeps the blob's key until the blob is really gone, so that a crash between the two leaves a note of
+//! what is still to do.
+
+use uuid::Uuid;
+
+use super::cancel::cancelled_by;
+use crate::blobs::Blobs;
+use crate::clock::Time;
+use crate::db::{Db, Tx, Write, args};
+use crate::error::Error;
+use crate::file::{Caller, File, Shift};
+use crate::index;
+use crate::lifecycle::{Status, Transition};
+use crate::quota;
+
+/// Deletes a file, whatever state it is in. Doing it twice is doing it once.
+pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
+    let blob = db
+        .write(Delete {
+            caller: caller.clone(),
+            file: id,
+            now,
+        })
+        .await?;
+    if let Some(key) = blob {
+        remove_blob(db, blobs, id, &key).await?;
+    }
+    Ok(())
+}
+
+/// Removes the blob of a deleted file and notes that it is gone.
+pub async fn remove_blob(db: &Db, blobs: &Blobs, id: Uuid, key: &str) -> Result<(), Error> {
+    blobs.remove(key).await?;
+    db.write(BlobGone {
+        file: id,
+        key: key.to_owned(),
+    })
+    .await
+}
+
+/// Deleted files whose blob is still to be removed.
+pub async fn unfinished(db: &Db, limit: i64) -> Result<Vec<(Uuid, String)>, Error> {
+    db.read()
+        .await?
+        .rows(
+            "SELECT id, blob_key FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL ORDER BY id LIMIT $1",
+            args![limit],
+        )
+        .await
+}
+
+struct Delete {
+    caller: Caller,
+    file: Uuid,
+    now: Time,
+}
+
+impl Write for Delete {
+    type Answer = Option<String>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
+        let mut file = File::lock_for(tx, &self.caller, self.file).await?;
+        if file.status == Status::Deleted {
+            return Ok(file.blob_key);
+        }
+        if file.status == Status::Queued || file.status.is_running() {
+            // A worker that holds it finds its claim gone and changes nothing.
+            file.shift(tx, cancelled_by(&self.caller, &file, self.now))
+                .await?;
+        }
+        quota::refund(tx, &file).await?;
+        index::remove(tx, file.id).await?;
+        tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id])
+            .await?;
+        tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id])
+            .await?;
+        file.shift(
+            tx,
+            Shift {
+                transition: Transition::Delete,
+                now: self.now,
+                set: "deleted_at = $4, upload_until = NULL",
+                args: args![],
+                failure: None,
+            },
+        )
+        .await?;
+        Ok(file.blob_key)
+    }
+}
+
+struct BlobGone {
+    file: Uuid,
+    key: String,
+}
+
+impl Write for BlobGone {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "UPDATE files SET blob_key = NULL WHERE id = $1 AND status = 'deleted' AND blob_key = $2",
+            args![self.file, &self.key],
+        )
+        .await
+        .map(drop)
+    }
+}

@@ -1,0 +1,15 @@
+//! Who does the work, and when.
+//!
+//! A file's row is its place in the queue. A worker claims rows, works on them outside any transaction, and settles
+//! each ending through one fenced door. Its process proves that it lives by holding a lock that dies with it; what a
+//! dead one held is given back to the queue.
+
+pub mod claim;
+pub mod liveness;
+pub mod locks;
+pub mod rescue;
+pub mod retry;
+pub mod settle;
+pub mod settler;
+pub mod wake;
+pub mod worker;

@@ -1,0 +1,262 @@
+//! Proves to the other processes that this one lives, and notices when one of them does not.
+//!
+//! A process has a row, a lock that dies with it, and a heartbeat that catches it when it is frozen or cut off. A
+//! process that finds its row gone was taken for dead: whatever it held is in other hands. It drops its work and
+//! begins anew under another name.
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::locks::{self, ProcessLock};
+use super::rescue::RescueWorker;
+use super::wake::Wake;
+use crate::blobs::Blobs;
+use crate::clock::{Clock, Time, to_delta};
+use crate::config::QueueConfig;
+use crate::db::{Db, Tx, Write, args};
+use crate::error::Error;
+
+/// Who this process is, for as long as the others believe that it lives.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub id: Uuid,
+    /// Cancelled when the others stop believing it.
+    pub lost: CancellationToken,
+}
+
+pub struct Liveness {
+    db: Db,
+    blobs: Blobs,
+    /// Not the clock of the files' deadlines: a test may move that one by a year, and nobody has died.
+    clock: Clock,
+    config: QueueConfig,
+    name: String,
+    stages: String,
+    wake: Wake,
+    identity: watch::Sender<Identity>,
+    lock: Mutex<Option<ProcessLock>>,
+}
+
+impl Liveness {
+    /// Registers this process. `name` says where it runs, for people; `stages` what it works at.
+    pub async fn start(
+        db: Db,
+        blobs: Blobs,
+        clock: Clock,
+        config: QueueConfig,
+        name: String,
+        stages: String,
+        wake: Wake,
+    ) -> Result<Arc<Self>, Error> {
+        let first = Identity {
+            id: clock.new_id(),
+            lost: CancellationToken::new(),
+        };
+        let liveness = Self {
+            lock: Mutex::new(None),
+            identity: watch::Sender::new(first),
+            db,
+            blobs,
+            clock,
+            config,
+            name,
+            stages,
+            wake,
+        };
+        liveness.register().await?;
+        Ok(Arc::new(liveness))
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.identity.borrow().clone()
+    }
+
+    /// Renews the heartbeat and looks after the others, until `stop`.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let keep_alive = {
+            let liveness = self.clone();
+            let stop = stop.clone();
+            tokio::spawn(async move { stop.run_until_cancelled(liveness.keep_alive()).await })
+        };
+        stop.run_until_cancelled(self.look_after_others()).await;
+        drop(keep_alive.await);
+    }
+
+    /// Says goodbye: nothing is held any more, nothing needs rescue.
+    pub async fn leave(&self) -> Result<(), Error> {
+        self.db
+            .write(RescueWorker {
+                worker: self.identity().id,
+                now: self.clock.now(),
+            })
+            .await?;
+        if let Some(lock) = self.lock.lock().await.take() {
+            lock.release().await;
+        }
+        Ok(())
+    }
+
+    /// Drops what this process holds, because others hold it now, and comes back under a new name.
+    pub async fn begin_anew(&self, lost: &Identity) -> Result<(), Error> {
+        let mut lock = self.lock.lock().await;
+        if self.identity().id != lost.id {
+            return Ok(());
+        }
+        tracing::warn!(worker = %lost.id, "taken for dead by the other processes; beginning anew");
+        lost.lost.cancel();
+        if let Some(lock) = lock.take() {
+            lock.release().await;
+        }
+        drop(lock);
+        self.identity.send_replace(Identity {
+            id: self.clock.new_id(),
+            lost: CancellationToken::new(),
+        });
+        self.register().await
+    }
+
+    async fn register(&self) -> Result<(), Error> {
+        let worker = self.identity().id;
+        // The lock first: a row without a held lock is a dead worker's.
+        *self.lock.lock().await = Some(ProcessLock::take(&self.db, worker).await?);
+        self.db
+            .write(Register {
+                worker,
+                name: self.name.clone(),
+                stages: self.stages.clone(),
+                now: self.clock.now(),
+            })
+            .await
+    }
+
+    async fn keep_alive(&self) {
+        let mut last_success = self.clock.now();
+        loop {
+            self.clock.sleep(self.config.heartbeat_interval).await;
+            let identity = self.identity();
+            let lock_held = match self.lock.lock().await.as_mut() {
+                Some(lock) => lock.still_held().await,
+                None => false,
+            };
+            let now = self.clock.now();
+            let alive = match self
+                .db
+                .write(Heartbeat {
+                    worker: identity.id,
+                    now,
+                })
+                .await
+            {
+                Ok(known) => {
+                    last_success = now;
+                    known && lock_held
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the heartbeat could not be renewed");
+                    now - last_success < to_delta(self.config.heartbeat_expiry)
+                }
+            };
+            if !alive {
+                // Whether or not the database answers: the work stops now.
+                identity.lost.cancel();
+                if let Err(error) = self.begin_anew(&identity).await {
+                    tracing::warn!(%error, "could not begin anew; trying again with the next heartbeat");
+                } else {
+                    last_success = self.clock.now();
+                    self.wake.look_again();
+                }
+            }
+        }
+    }
+
+    async fn look_after_others(&self) {
+        loop {
+            if let Err(error) = self.rescue_the_dead().await {
+                tracing::debug!(%error, "could not look after the other processes");
+            }
+            self.clock.sleep(self.config.lock_check_interval).await;
+        }
+    }
+
+    /// Gives back what dead workers held; answers how many there were.
+    pub async fn rescue_the_dead(&self) -> Result<usize, Error> {
+        let oldest = self.clock.now() - to_delta(self.config.heartbeat_expiry);
+        let own = self.identity().id;
+        let mut rescued = 0;
+        for worker in locks::dead_workers(&self.db, oldest).await? {
+            if worker == own {
+                continue;
+            }
+            let Some(files) = self
+                .db
+                .write(RescueWorker {
+                    worker,
+                    now: self.clock.now(),
+                })
+                .await?
+            else {
+                continue;
+            };
+            rescued += 1;
+            tracing::warn!(%worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
+            locks::forget(&self.db, worker);
+            self.blobs.discard_unfinished(worker).await?;
+            self.wake.new_work();
+        }
+        Ok(rescued)
+    }
+}
+
+struct Register {
+    worker: Uuid,
+    name: String,
+    stages: String,
+    now: Time,
+}
+
+impl Write for Register {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "INSERT INTO workers (id, name, stages, lock_key, started_at, heartbeat_at)
+             VALUES ($1, $2, $3, $4, $5, $5)",
+            args![
+                self.worker,
+                &self.name,
+                &self.stages,
+                locks::lock_key(self.worker),
+                self.now
+            ],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+struct Heartbeat {
+    worker: Uuid,
+    now: Time,
+}
+
+impl Write for Heartbeat {
+    /// Whether the worker is still known.
+    type Answer = bool;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
+        let renewed = tx
+            .execute(
+                "UPDATE workers SET heartbeat_at = $2 WHERE id = $1",
+                args![self.worker, self.now],
+            )
+            .await?;
+        Ok(renewed == 1)
+    }
+}

@@ -1,0 +1,279 @@
+//! The one fenced door: every ending of a stage goes through here, and only with the claim that it began with.
+//!
+//! Many endings are written in one transaction with all that belongs to them: the rows, what the stage produced, the
+//! batches' counts, the hourly counters, the history. A claim that is not the file's any more changes nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use chrono::{DurationRound, TimeDelta};
+use uuid::Uuid;
+
+use crate::batch::Tally;
+use crate::clock::Time;
+use crate::db::{Rows, Tx, Write, args};
+use crate::error::Error;
+use crate::events::{self, Event, FILE_STATUS_CHANGED};
+use crate::failure::{Class, Failure};
+use crate::index;
+use crate::lifecycle::{Stage, Status, Transition};
+use crate::stages::{Output, artifacts};
+
+/// How an attempt at a stage ended.
+#[derive(Debug, Clone)]
+pub struct Settlement {
+    pub file: Uuid,
+    pub claim: Uuid,
+    pub stage: Stage,
+    pub attempt: i64,
+    pub verdict: Verdict,
+}
+
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// The stage is done. `carry`: the same worker goes on with the next one at once, under the same claim.
+    Advance {
+        output: Arc<Output>,
+        carry: bool,
+    },
+    RetryAt {
+        failure: Failure,
+        at: Time,
+    },
+    DeadLetter {
+        failure: Failure,
+    },
+    /// Given back unfinished through no fault of the file's: the attempt does not count.
+    Release,
+}
+
+impl Settlement {
+    fn transition(&self) -> Transition {
+        match &self.verdict {
+            Verdict::Advance { carry, .. } if *carry || self.stage.next().is_none() => {
+                Transition::Advance(self.stage)
+            }
+            Verdict::Advance { .. } => Transition::HandOver(self.stage),
+            Verdict::RetryAt { .. } | Verdict::Release => Transition::Requeue(self.stage),
+            Verdict::DeadLetter { .. } => Transition::DeadLetter(self.stage),
+        }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        match &self.verdict {
+            Verdict::RetryAt { failure, .. } | Verdict::DeadLetter { failure } => Some(failure),
+            Verdict::Advance { .. } | Verdict::Release => None,
+        }
+    }
+
+    /// The attempts made at the stage that the file is at afterwards.
+    fn attempts_after(&self) -> i64 {
+        match &self.verdict {
+            Verdict::Advance { carry: true, .. } => 1,
+            Verdict::Advance { carry: false, .. } => 0,
+            Verdict::RetryAt { .. } | Verdict::DeadLetter { .. } => self.attempt,
+            Verdict::Release => self.attempt - 1,
+        }
+    }
+}
+
+/// Settles a group of attempts. Answers, in their order, whether each still held its file.
+pub struct SettleGroup {
+    pub settlements: Vec<Settlement>,
+    pub worker_name: String,
+    pub now: Time,
+}
+
+#[derive(sqlx::FromRow)]
+struct Moved {
+    id: Uuid,
+    tenant_id: String,
+    user_id: String,
+    batch_id: Option<Uuid>,
+    confirmed_at: Option<Time>,
+}
+
+impl Write for SettleGroup {
+    type Answer = Vec<bool>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Vec<bool>, Error> {
+        let moved: HashMap<Uuid, Moved> = self
+            .move_rows(tx)
+            .await?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect();
+        let mut events = Vec::with_capacity(moved.len());
+        let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
+        let mut counters = Counters::default();
+        for settlement in &self.settlements {
+            let Some(row) = moved.get(&settlement.file) else {
+                continue;
+            };
+            let (from, to) = (settlement.stage.running(), settlement.transition().to());
+            if let Verdict::Advance { output, .. } = &settlement.verdict {
+                keep(tx, settlement.file, &row.user_id, output, self.now).await?;
+            }
+            events.push(self.event(settlement, row));
+            if let Some(batch) = row.batch_id {
+                *tallies.entry(batch).or_default() += Tally::of(from, to);
+            }
+            counters.count(to, settlement.failure(), row.confirmed_at, self.now);
+        }
+        events::record(tx, events).await?;
+        // In the order of their ids, so that two processes never wait for one another.
+        for (batch, tally) in tallies {
+            tally.apply(tx, batch, self.now).await?;
+        }
+        counters.write(tx, self.now).await?;
+        Ok(self
+            .settlements
+            .iter()
+            .map(|settlement| moved.contains_key(&settlement.file))
+            .collect())
+    }
+}
+
+impl SettleGroup {
+    async fn move_rows(&self, tx: &mut Tx) -> Result<Vec<Moved>, Error> {
+        let mut rows = Rows::default();
+        for settlement in &self.settlements {
+            let to = settlement.transition().to();
+            let failure = settlement.failure();
+            let run_after = match &settlement.verdict {
+                Verdict::RetryAt { at, .. } => Some(*at),
+                _ => (to == Status::Queued).then_some(self.now),
+            };
+            let chunks = match &settlement.verdict {
+                Verdict::Advance { output, .. } => output.chunk_count(),
+                _ => None,
+            };
+            let advanced = matches!(settlement.verdict, Verdict::Advance { .. });
+            let next_stage = if advanced { settlement.stage.next() } else { None };
+            rows.push(args![
+                settlement.file,
+                settlement.claim,
+                settlement.stage.running(),
+                to,
+                next_stage.unwrap_or(settlement.stage),
+                i64::from(to.is_running()),
+                run_after,
+                settlement.attempts_after(),
+                i64::from(advanced),
+                failure.map(|failure| failure.code),
+                failure.map(|failure| failure.message.clone()),
+                chunks,
+                // The same for all; a statement's arguments are all in its rows.
+                self.now,
+            ]);
+        }
+        let sql = format!(
+            "UPDATE files SET
+                 status = v.column4,
+                 next_stage = v.column5,
+                 claim = CASE WHEN v.column6 = 1 THEN claim END,
+                 claimed_by = CASE WHEN v.column6 = 1 THEN claimed_by END,
+                 claimed_at = CASE WHEN v.column6 = 1 THEN v.column13 END,
+                 run_after = v.column7,
+                 attempt = v.column8,
+                 -- A stage that was finished proves that the file does not kill its workers.
+                 lost_workers = CASE WHEN v.column9 = 1 THEN 0 ELSE lost_workers END,
+                 -- Progress clears the last error; being given back does not.
+                 error_code = CASE WHEN v.column9 = 1 THEN NULL ELSE COALESCE(v.column10, error_code) END,
+                 error_message = CASE WHEN v.column9 = 1 THEN NULL ELSE COALESCE(v.column11, error_message) END,
+                 error_stage = CASE WHEN v.column9 = 1 THEN NULL WHEN v.column10 IS NULL THEN error_stage
+                               ELSE v.column5 END,
+                 error_at = CASE WHEN v.column9 = 1 THEN NULL WHEN v.column10 IS NULL THEN error_at
+                            ELSE v.column13 END,
+                 chunk_count = COALESCE(v.column12, chunk_count),
+                 ready_at = CASE WHEN v.column4 = 'ready' THEN v.column13 ELSE ready_at END,
+                 failed_at = CASE WHEN v.column4 = 'failed' THEN v.column13 ELSE failed_at END,
+                 updated_at = v.column13
+             FROM ({}) AS v
+             -- The fence.
+             WHERE files.id = v.column1 AND files.claim = v.column2 AND files.status = v.column3
+             RETURNING id, tenant_id, user_id, batch_id, confirmed_at",
+            rows.values()
+        );
+        tx.rows(sql, rows.into_args()).await
+    }
+
+    fn event(&self, settlement: &Settlement, row: &Moved) -> Event {
+        let chunks = match &settlement.verdict {
+            Verdict::Advance { output, .. } => output.chunk_count(),
+            _ => None,
+        };
+        Event {
+            at: self.now,
+            kind: FILE_STATUS_CHANGED,
+            tenant: row.tenant_id.clone(),
+            user: row.user_id.clone(),
+            file: Some(row.id),
+            batch: row.batch_id,
+            from: Some(settlement.stage.running()),
+            to: Some(settlement.transition().to()),
+            stage: Some(settlement.stage),
+            attempt: Some(settlement.attempt),
+            worker: Some(self.worker_name.clone()),
+            failure: settlement.failure().cloned(),
+            data: chunks.map(|count| serde_json::json!({ "chunkCount": count })),
+        }
+    }
+}
+
+/// Keeps what a stage produced, in place of what an earlier attempt did.
+async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -> Result<(), Error> {
+    match output {
+        Output::Nothing => Ok(()),
+        Output::Extracted(extracted) => artifacts::keep_text(tx, file, extracted, now).await,
+        Output::Chunked(chunks) => artifacts::keep_chunks(tx, file, chunks).await,
+        Output::Embedded(embedded) => index::replace(tx, file, user, embedded).await,
+    }
+}
+
+/// What the hour's counters grow by.
+#[derive(Default)]
+pub struct Counters(BTreeMap<String, i64>);
+
+impl Counters {
+    pub fn count(&mut self, to: Status, failure: Option<&Failure>, confirmed_at: Option<Time>, now: Time) {
+        match to {
+            Status::Ready => {
+                self.add("completed");
+                if let Some(confirmed_at) = confirmed_at {
+                    // Durations by powers of two: the hour's percentiles come from these.
+                    let ms = u64::try_from((now - confirmed_at).num_milliseconds()).unwrap_or_default();
+                    self.add(&format!("ms:{}", ms.max(1).next_power_of_two()));
+                }
+            }
+            Status::Failed => {
+                self.add("failed");
+                if let Some(failure) = failure {
+                    self.add(&format!("class:{}", failure.code.class().name()));
+                    if failure.code.class() == Class::Timeout {
+                        self.add("timed_out");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, name: &str) {
+        *self.0.entry(name.to_owned()).or_default() += 1;
+    }
+
+    pub async fn write(self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        let hour = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
+        let mut rows = Rows::default();
+        for (name, count) in self.0 {
+            rows.push(args![hour, name, count]);
+        }
+        tx.insert(
+            "hourly (hour, name, count)",
+            rows,
+            "ON CONFLICT (hour, name) DO UPDATE SET count = hourly.count + excluded.count",
+        )
+        .await
+    }
+}

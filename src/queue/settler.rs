@@ -1,0 +1,95 @@
+//! Gathers endings while a commit is under way and writes them together in the next.
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::settle::{SettleGroup, Settlement};
+use crate::clock::Clock;
+use crate::db::Db;
+use crate::error::Error;
+
+/// Endings in one transaction.
+const GROUP: usize = 64;
+
+#[derive(Clone)]
+pub struct Settler {
+    queue: mpsc::Sender<Waiting>,
+}
+
+struct Waiting {
+    settlement: Settlement,
+    reply: oneshot::Sender<Result<bool, Error>>,
+}
+
+impl Settler {
+    pub fn start(db: Db, clock: Clock, worker_name: String) -> Self {
+        let (queue, endings) = mpsc::channel(GROUP);
+        tokio::spawn(
+            Gather {
+                db,
+                clock,
+                worker_name,
+            }
+            .run(endings),
+        );
+        Self { queue }
+    }
+
+    /// Writes how an attempt ended. Answers, once that is on disk, whether the attempt still held its file.
+    pub async fn settle(&self, settlement: Settlement) -> Result<bool, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.queue
+            .send(Waiting { settlement, reply })
+            .await
+            .map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+}
+
+struct Gather {
+    db: Db,
+    clock: Clock,
+    worker_name: String,
+}
+
+impl Gather {
+    async fn run(self, mut endings: mpsc::Receiver<Waiting>) {
+        let mut waiting = Vec::with_capacity(GROUP);
+        while endings.recv_many(&mut waiting, GROUP).await > 0 {
+            let (settlements, replies): (Vec<_>, Vec<_>) =
+                waiting.drain(..).map(|one| (one.settlement, one.reply)).unzip();
+            match self.write(settlements.clone()).await {
+                Ok(held) => replies
+                    .into_iter()
+                    .zip(held)
+                    .for_each(|(reply, held)| answer(reply, Ok(held))),
+                // One that the database cannot take must not fail its neighbours.
+                Err(error) if settlements.len() > 1 => {
+                    tracing::warn!(%error, "a group of endings is written one by one");
+                    for (settlement, reply) in settlements.into_iter().zip(replies) {
+                        let held = self.write(vec![settlement]).await.map(|held| held[0]);
+                        answer(reply, held);
+                    }
+                }
+                Err(error) => replies
+                    .into_iter()
+                    .for_each(|reply| answer(reply, Err(error.again()))),
+            }
+        }
+    }
+
+    async fn write(&self, settlements: Vec<Settlement>) -> Result<Vec<bool>, Error> {
+        let (now, worker_name) = (self.clock.now(), self.worker_name.clone());
+        self.db
+            .write(SettleGroup {
+                settlements,
+                worker_name,
+                now,
+            })
+            .await
+    }
+}
+
+fn answer(reply: oneshot::Sender<Result<bool, Error>>, held: Result<bool, Error>) {
+    // Whoever asked was stopped in the meantime; what was written stands.
+    drop(reply.send(held));
+}

@@ -1,0 +1,4 @@
+//! What heals by itself: each sweep makes good what a crash left undone, and is safe to run at any time, twice, and
+//! by two processes at once.
+
+pub mod unfinished_deletions;

@@ -1,0 +1,38 @@
+//! A deletion is unfinished if and only if its tombstone still has the key of a blob: the process that deleted the
+//! file died, or the storage failed, before the blob was gone.
+
+use std::time::Duration;
+
+use crate::blobs::Blobs;
+use crate::clock::Clock;
+use crate::db::Db;
+use crate::error::Error;
+use crate::intake::delete;
+
+const INTERVAL: Duration = Duration::from_secs(60);
+const PAGE: i64 = 500;
+
+/// Sweeps at the start and then every minute.
+pub async fn run(db: Db, blobs: Blobs, clock: Clock) {
+    loop {
+        match sweep_once(&db, &blobs).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, "removed the blobs of deleted files"),
+            Err(error) => tracing::warn!(%error, "could not look for unfinished deletions"),
+        }
+        clock.sleep(INTERVAL).await;
+    }
+}
+
+/// Removes the blobs that are still to be removed; answers how many it did. One that cannot be removed does not keep
+/// the others.
+pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
+    let mut removed = 0;
+    for (file, key) in delete::unfinished(db, PAGE).await? {
+        match delete::remove_blob(db, blobs, file, &key).await {
+            Ok(()) => removed += 1,
+            Err(error) => tracing::warn!(%file, %error, "the blob of a deleted file could not be removed"),
+        }
+    }
+    Ok(removed)
+}
