@@ -25,13 +25,17 @@ impl Clock {
         }
     }
 
-    pub async fn sleep(&self, duration: Duration) {
-        match self {
-            #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
-            Self::System => tokio::time::sleep(duration).await,
-            Self::Manual(clock) => {
-                let deadline = self.now() + to_delta(duration);
-                clock.wait_until(deadline).await;
+    /// Resolves when `duration` has passed, counted from this call and not from when somebody begins to wait.
+    pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let clock = self.clone();
+        let deadline = self.now() + to_delta(duration);
+        #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+        let timer = matches!(self, Self::System).then(|| tokio::time::sleep(duration));
+        async move {
+            match (clock, timer) {
+                (Self::Manual(clock), _) => clock.wait_until(deadline).await,
+                (Self::System, Some(timer)) => timer.await,
+                (Self::System, None) => unreachable!("the system's clock has a timer"),
             }
         }
     }

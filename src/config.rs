@@ -13,6 +13,7 @@ use reader::{Reader, bytes, milliseconds, one_of, stages};
 
 use crate::lifecycle::Stage;
 use crate::queue::retry::RetryPolicy;
+use crate::stages::embed::Embedder;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -190,6 +191,11 @@ impl Config {
     fn check_together(&self, read: &mut Reader) {
         if self.queue.heartbeat_expiry < self.queue.heartbeat_interval * 2 {
             read.complain("HEARTBEAT_EXPIRY_MS", "at least twice HEARTBEAT_INTERVAL_MS");
+        }
+        if self.chunks.size_tokens > Embedder::window() {
+            // What does not fit would be in the chunk and not in its vector.
+            let most = format!("at most {}, which is what the built-in model reads", Embedder::window());
+            read.complain("CHUNK_SIZE", &most);
         }
         if self.chunks.overlap_tokens * 2 > self.chunks.size_tokens {
             read.complain("CHUNK_OVERLAP", "at most half of CHUNK_SIZE");

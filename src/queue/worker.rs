@@ -316,11 +316,19 @@ impl Carrier {
     }
 
     /// Resolves when the work has made no progress for as long as it may.
-    async fn out_of_time(&self, limit: Duration, mut progress: watch::Receiver<()>) {
-        loop {
-            tokio::select! {
-                () = self.inner.clock.sleep(limit) => return,
-                _ = progress.changed() => {}
+    fn out_of_time(
+        &self,
+        limit: Duration,
+        mut progress: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + Send {
+        let clock = self.inner.clock.clone();
+        let mut time_is_up = Box::pin(clock.sleep(limit));
+        async move {
+            loop {
+                tokio::select! {
+                    () = &mut time_is_up => return,
+                    Ok(()) = progress.changed() => time_is_up = Box::pin(clock.sleep(limit)),
+                }
             }
         }
     }

@@ -1,0 +1,131 @@
+//! The settings.
+
+use landfall::config::{Config, Variables};
+
+fn read(variables: &[(&str, &str)]) -> Result<Config, Vec<String>> {
+    let mut all = Variables::default();
+    for (name, value) in variables {
+        all.set(name, *value);
+    }
+    Config::from_variables(all).map_err(|error| error.0)
+}
+
+#[test]
+fn a_bad_value_is_named_with_what_is_allowed() {
+    for (name, value, allowed) in [
+        ("PORT", "http", "port"),
+        ("PORT", "70000", "port"),
+        ("BIND_ADDRESS", "localhost", "IP address"),
+        ("EXTRACT_CONCURRENCY", "0", "at least 1"),
+        ("EXTRACT_TIMEOUT_MS", "-5", "milliseconds"),
+        ("MAX_FILE_SIZE", "lots", "50MB"),
+        ("ROLE", "boss", "all, api, worker, maintenance"),
+        ("LOG_FORMAT", "xml", "json"),
+        ("WORKER_STAGES", "extract,dance", "extract, chunk, embed"),
+        ("DATABASE_URL", "mysql://x", "sqlite:// or postgres://"),
+        ("STORAGE_URL", "ftp://x", "file://"),
+        ("PUBLIC_URL", "example.com", "https://"),
+        ("JWT_SECRET", "short", "at least 32"),
+        ("HEARTBEAT_EXPIRY_MS", "100", "twice HEARTBEAT_INTERVAL_MS"),
+        ("CHUNK_OVERLAP", "100", "half of CHUNK_SIZE"),
+        ("CHUNK_SIZE", "512", "at most 126"),
+    ] {
+        let complaints = read(&[(name, value)]).expect_err(name);
+        assert_eq!(complaints.len(), 1, "{complaints:?}");
+        assert!(
+            complaints[0].starts_with(name) && complaints[0].contains(allowed),
+            "{complaints:?}"
+        );
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    assert_eq!(
+        read(&[("PORT", "x"), ("ROLE", "y"), ("MAX_FILE_SIZE", "z")])
+            .unwrap_err()
+            .len(),
+        3
+    );
+}
+
+#[test]
+fn an_empty_variable_is_one_that_is_not_set() {
+    assert_eq!(read(&[("PORT", "")]).unwrap().http.port, 3002);
+}
+
+#[test]
+fn sizes_are_bytes_or_have_a_unit() {
+    for (text, bytes) in [
+        ("1000", 1_000),
+        ("1kb", 1_024),
+        ("50MB", 50 << 20),
+        ("2 GB", 2 << 30),
+    ] {
+        assert_eq!(
+            read(&[("MAX_FILE_SIZE", text)]).unwrap().intake.max_file_bytes,
+            bytes,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_is_shown_has_no_secrets_in_it() {
+    let secret = "correct horse battery staple, and then some";
+    let config = read(&[
+        ("JWT_SECRET", secret),
+        ("DATABASE_URL", "postgres://me:hush@db/x"),
+    ])
+    .unwrap();
+    let shown = format!("{:?}", config.settings);
+    assert!(!shown.contains(secret) && !shown.contains("hush"), "{shown}");
+    assert!(shown.contains("postgres://me:***@db/x"), "{shown}");
+}
+
+/// `name`, `default` of every setting that there is.
+fn defaults() -> Vec<(String, String)> {
+    let settings = read(&[]).unwrap().settings;
+    sorted(
+        settings
+            .into_iter()
+            .map(|setting| (setting.name.to_owned(), setting.value))
+            .collect(),
+    )
+}
+
+#[test]
+fn the_example_lists_every_variable_with_its_default() {
+    let example = include_str!("../../.env.example");
+    let listed: Vec<(String, String)> = example
+        .lines()
+        .filter_map(|line| line.strip_prefix("# ").unwrap_or(line).split_once('='))
+        .filter(|(name, _)| {
+            name.chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        })
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    assert_eq!(sorted(listed), defaults());
+}
+
+#[test]
+fn the_document_describes_every_variable_with_its_default() {
+    let document = include_str!("../../docs/configuration.md");
+    let listed: Vec<(String, String)> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .map(|row| {
+            let mut cells = row
+                .split('|')
+                .map(|cell| cell.trim().trim_matches('`').to_owned());
+            (cells.next().unwrap(), cells.next().unwrap())
+        })
+        .collect();
+    assert_eq!(sorted(listed), defaults());
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort();
+    list
+}

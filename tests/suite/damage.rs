@@ -1,0 +1,189 @@
+//! The audit sees damage: each kind is done by hand, by SQL or on disk, and must be named.
+
+use landfall::db::{Tx, Write, args};
+use landfall::error::Error;
+
+use crate::support::{TestDb, TestServer};
+
+struct Sql(&'static str);
+
+impl Write for Sql {
+    type Answer = u64;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
+        tx.execute(self.0, args![]).await
+    }
+}
+
+/// A server with one batch of two ready files and a registered one.
+async fn in_good_order(db: &TestDb) -> TestServer {
+    let server = TestServer::new(db).await;
+    let alice = server.client("alice");
+    let batch = alice.open_batch(2).await;
+    alice.upload_in(&batch, "a.txt", b"Something to be found.").await;
+    alice
+        .upload_in(&batch, "b.txt", b"Something else to be found.")
+        .await;
+    alice.register(None, "c.txt", 10).await;
+    server.idle().await;
+    server.assert_books_balance().await;
+    server
+}
+
+on_each_database! {
+    async fn every_damage_to_the_rows_is_named(db: TestDb) {
+        let server = in_good_order(&db).await;
+        for (damage, repair, invariant) in [
+            (
+                "UPDATE tenants SET used_bytes = used_bytes + 1",
+                "UPDATE tenants SET used_bytes = used_bytes - 1",
+                "quota equals the rows",
+            ),
+            (
+                "UPDATE tenants SET reserved_files = reserved_files + 1",
+                "UPDATE tenants SET reserved_files = reserved_files - 1",
+                "quota equals the rows",
+            ),
+            (
+                "UPDATE batches SET ready_files = 1, failed_files = 1",
+                "UPDATE batches SET ready_files = 2, failed_files = 0",
+                "batch counts equal the rows",
+            ),
+            (
+                "UPDATE batches SET status = 'active'",
+                "UPDATE batches SET status = 'completed'",
+                "batches are completed exactly when all their files are terminal",
+            ),
+            (
+                "UPDATE files SET status = 'uploaded' WHERE file_name = 'c.txt'",
+                "UPDATE files SET status = 'registered' WHERE file_name = 'c.txt'",
+                "histories end where their files are",
+            ),
+            (
+                "UPDATE files SET chunk_count = chunk_count + 1 WHERE file_name = 'a.txt'",
+                "UPDATE files SET chunk_count = chunk_count - 1 WHERE file_name = 'a.txt'",
+                "ready files have their chunks",
+            ),
+            (
+                "UPDATE chunk_index SET chunk_id = chunk_id + 1000000",
+                "UPDATE chunk_index SET chunk_id = chunk_id - 1000000",
+                "index entries belong to chunks",
+            ),
+        ] {
+            assert!(server.app.db.write(Sql(damage)).await.unwrap() > 0, "{damage} changes something");
+            let found = server.findings().await;
+            assert!(found.iter().any(|finding| finding.invariant == invariant), "{damage}: {found:?}");
+            server.app.db.write(Sql(repair)).await.unwrap();
+            server.assert_books_balance().await;
+        }
+    }
+
+    async fn an_index_entry_that_is_missing_is_named(db: TestDb) {
+        let server = in_good_order(&db).await;
+        server.app.db.write(Sql("DELETE FROM chunk_index WHERE chunk_id = (SELECT MIN(id) FROM chunks)")).await.unwrap();
+        let found = server.findings().await;
+        assert!(found.iter().any(|f| f.invariant == "the index equals the chunks of ready files"), "{found:?}");
+    }
+
+    async fn a_file_held_by_nobody_alive_is_named(db: TestDb) {
+        let server = in_good_order(&db).await;
+        let held = "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at
+                    WHERE file_name = 'a.txt'";
+        server.app.db.write(Sql(held)).await.unwrap();
+        let found = server.findings().await;
+        assert!(found.iter().any(|f| f.invariant == "running files are held by living workers"), "{found:?}");
+    }
+
+    async fn blobs_and_rows_that_have_lost_one_another_are_named(db: TestDb) {
+        let server = in_good_order(&db).await;
+        let blobs = db.folder.path().join("blobs/blobs");
+        let stray = blobs.join("00/0189000000007000800000000000aa00");
+        std::fs::create_dir_all(&stray).unwrap();
+        std::fs::write(stray.join("x"), "stray").unwrap();
+        let found = server.findings().await;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].invariant, "no blob without its row");
+        std::fs::remove_dir_all(stray).unwrap();
+
+        let key: Option<(String,)> = server.app.db.read().await.unwrap()
+            .row("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![]).await.unwrap();
+        let blob = blobs.join(key.unwrap().0);
+        std::fs::write(&blob, "shorter").unwrap();
+        assert_eq!(server.findings().await[0].invariant, "no row without its blob");
+        std::fs::remove_file(&blob).unwrap();
+        let found = server.findings().await;
+        assert!(found[0].what.contains("missing"), "{found:?}");
+    }
+
+    async fn the_database_refuses_rows_that_contradict_themselves(db: TestDb) {
+        let server = in_good_order(&db).await;
+        for nonsense in [
+            "UPDATE files SET status = 'extracting' WHERE file_name = 'a.txt'",
+            "UPDATE files SET claim = id, claimed_by = id, claimed_at = created_at WHERE file_name = 'a.txt'",
+            "UPDATE files SET status = 'queued', run_after = NULL WHERE file_name = 'a.txt'",
+            "UPDATE files SET status = 'failed' WHERE file_name = 'a.txt'",
+            "UPDATE files SET status = 'lost' WHERE file_name = 'a.txt'",
+            "UPDATE files SET status = 'queued', run_after = created_at WHERE file_name = 'c.txt'",
+            "UPDATE tenants SET used_bytes = -1",
+            "UPDATE batches SET failed_files = 5",
+        ] {
+            let written = server.app.db.write(Sql(nonsense)).await;
+            assert!(matches!(written, Err(Error::Database(_))), "{nonsense}: {written:?}");
+        }
+        server.assert_books_balance().await;
+    }
+
+    async fn a_deletion_that_was_cut_short_is_finished(db: TestDb) {
+        use landfall::recovery::unfinished_deletions::sweep_once;
+        let server = in_good_order(&db).await;
+        // As a crash leaves it between the row and the blob.
+        let blobs = db.folder.path().join("blobs/blobs");
+        let hidden = db.folder.path().join("hidden");
+        let key: Option<(uuid::Uuid, String)> = server.app.db.read().await.unwrap()
+            .row("SELECT id, blob_key FROM files WHERE file_name = 'a.txt'", args![]).await.unwrap();
+        let (id, key) = key.unwrap();
+        std::fs::rename(blobs.join(&key), &hidden).unwrap();
+        std::fs::create_dir_all(blobs.join(&key)).unwrap();
+        // A folder in the blob's place cannot be removed like a blob: the storage fails the deletion.
+        std::fs::write(blobs.join(&key).join("x"), "x").unwrap();
+        server.client("alice").delete(&format!("/api/v2/uploads/files/{id}")).await.refused(503, "STORAGE_UNAVAILABLE");
+        std::fs::remove_dir_all(blobs.join(&key)).unwrap();
+        std::fs::rename(&hidden, blobs.join(&key)).unwrap();
+
+        assert_eq!(sweep_once(&server.app.db, &server.app.blobs).await.unwrap(), 1);
+        assert!(!blobs.join(&key).exists());
+        assert_eq!(sweep_once(&server.app.db, &server.app.blobs).await.unwrap(), 0);
+        assert_eq!(server.client("alice").quota().await, (10, 27));
+        server.assert_books_balance().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sqlite_syncs_every_commit_to_disk() {
+    struct Pragma(&'static str);
+    impl Write for Pragma {
+        type Answer = String;
+        async fn apply(&self, tx: &mut Tx) -> Result<String, Error> {
+            if self.0 == "journal_mode" {
+                return Ok(tx
+                    .row::<(String,)>("PRAGMA journal_mode", args![])
+                    .await?
+                    .unwrap()
+                    .0);
+            }
+            Ok(tx
+                .number(format!("PRAGMA {}", self.0), args![])
+                .await?
+                .to_string())
+        }
+    }
+    let db = TestDb::sqlite();
+    let server = TestServer::new(&db).await;
+    assert_eq!(
+        server.app.db.write(Pragma("synchronous")).await.unwrap(),
+        "2",
+        "FULL"
+    );
+    assert_eq!(server.app.db.write(Pragma("journal_mode")).await.unwrap(), "wal");
+    assert_eq!(server.app.db.write(Pragma("foreign_keys")).await.unwrap(), "1");
+}

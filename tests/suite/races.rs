@@ -1,0 +1,214 @@
+//! Two things at once, and one right outcome.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use landfall::lifecycle::Stage::Extract;
+use serde_json::json;
+use tokio::sync::Barrier;
+
+use crate::support::script::Gate;
+use crate::support::{Client, Script, Setup, Step, TestDb};
+
+/// Runs the same thing many times at once.
+async fn at_once<T, F>(times: usize, what: impl Fn(usize) -> F) -> Vec<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    let barrier = Arc::new(Barrier::new(times));
+    let tasks = (0..times).map(|number| {
+        let (barrier, work) = (barrier.clone(), what(number));
+        tokio::spawn(async move {
+            barrier.wait().await;
+            work.await
+        })
+    });
+    join_all(tasks)
+        .await
+        .into_iter()
+        .map(|done| done.expect("no panic"))
+        .collect()
+}
+
+fn file_path(id: &str) -> String {
+    format!("/api/v2/uploads/files/{id}")
+}
+
+on_each_database! {
+    async fn confirmed_ten_times_at_once_a_file_is_queued_once(db: TestDb) {
+        let gate = Gate::default();
+        let script = Script::new().then(Extract, Step::Block(gate.clone()));
+        let server = Setup::default().work(script.clone()).start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.send_bytes(None, "a", b"a").await;
+        let answers = at_once(10, |_| {
+            let (alice, file) = (alice.clone(), file.clone());
+            async move { alice.confirm(&file).await }
+        })
+        .await;
+        assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+        gate.open();
+        server.idle().await;
+        assert_eq!(
+            alice.states(&file).await,
+            ["registered", "uploaded", "queued", "extracting", "chunking", "embedding", "ready"]
+        );
+        assert_eq!(alice.quota().await, (0, 1));
+        assert_eq!(alice.confirm(&file).await.ok()["status"], "ready", "much later it answers the state");
+        server.assert_books_balance().await;
+    }
+
+    async fn confirmed_while_it_is_deleted_a_file_ends_deleted(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        for round in 0..10 {
+            let file = alice.send_bytes(None, "a", b"a").await;
+            let answers = at_once(2, |number| {
+                let (alice, file) = (alice.clone(), file.clone());
+                async move {
+                    if number == 0 { alice.confirm(&file).await } else { alice.delete(&file_path(&file)).await }
+                }
+            })
+            .await;
+            assert_eq!(answers[1].status, 204, "round {round}");
+            // The confirm came first, or found the file gone, or found its blob gone with the row still to be read.
+            assert!(matches!(answers[0].status, 200 | 410 | 409), "round {round}: {:?}", answers[0]);
+            alice.get(&file_path(&file)).await.refused(410, "FILE_DELETED");
+            alice.confirm(&file).await.refused(410, "FILE_DELETED");
+        }
+        server.idle().await;
+        assert_eq!(alice.quota().await, (0, 0));
+        server.assert_books_balance().await;
+    }
+
+    async fn deleted_while_a_worker_has_it_a_file_is_gone_and_the_worker_changes_nothing(db: TestDb) {
+        let gate = Gate::default();
+        let script = Script::new().then(Extract, Step::Block(gate.clone()));
+        let server = Setup::default().work(script.clone()).start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a", b"a").await;
+        gate.reached().await;
+        alice.delete(&file_path(&file)).await.ok();
+        server.idle().await;
+        let states = alice.states(&file).await;
+        assert_eq!(states, ["registered", "uploaded", "queued", "extracting", "cancelled", "deleted"]);
+        assert_eq!(script.runs().len(), 1);
+        assert_eq!(alice.quota().await, (0, 0));
+        server.assert_books_balance().await;
+    }
+
+    async fn deleted_ten_times_at_once_a_file_is_refunded_once(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let kept = alice.upload("kept", b"kept").await;
+        let file = alice.upload("a", b"a").await;
+        server.idle().await;
+        let answers = at_once(10, |_| {
+            let (alice, file) = (alice.clone(), file.clone());
+            async move { alice.delete(&file_path(&file)).await.status }
+        })
+        .await;
+        assert_eq!(answers, [204; 10]);
+        assert_eq!(alice.quota().await, (0, 4));
+        assert_eq!(alice.status(&kept).await, "ready");
+        server.assert_books_balance().await;
+    }
+
+    async fn registered_from_twenty_sides_a_quota_is_filled_and_not_overshot(db: TestDb) {
+        let server = Setup::default().work(Script::new()).with("DEFAULT_TENANT_QUOTA_BYTES", 1_000).start(&db).await;
+        // Twenty users of one tenant, each asking for ten files of 30 bytes: 33 fit.
+        let answers = at_once(20, |number| {
+            let client: Client = server.client_of(&format!("user{number}"), "acme");
+            async move {
+                let mut codes = Vec::new();
+                for _ in 0..10 {
+                    let file = json!({ "fileName": "a", "fileSize": 30 });
+                    let answer = client.post("/api/v2/uploads/files/init", file).await;
+                    codes.push((answer.status, answer.code().to_owned()));
+                }
+                codes
+            }
+        })
+        .await;
+        let answers: Vec<_> = answers.into_iter().flatten().collect();
+        let (admitted, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(status, _)| *status == 201);
+        assert_eq!((admitted.len(), refused.len()), (33, 167));
+        assert!(refused.iter().all(|(status, code)| (*status, code.as_str()) == (413, "QUOTA_EXCEEDED")));
+        assert_eq!(server.client_of("user0", "acme").quota().await, (990, 0));
+        server.assert_books_balance().await;
+    }
+
+    async fn the_same_idempotency_key_from_ten_sides_creates_one_file(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let answers = at_once(10, |_| {
+            let alice = alice.clone();
+            async move {
+                let request = alice.request(reqwest::Method::POST, "/api/v2/uploads/files/init");
+                let body = json!({ "fileName": "a", "fileSize": 1 });
+                alice.send(request.header("Idempotency-Key", "once").json(&body)).await.ok()
+            }
+        })
+        .await;
+        assert!(answers.windows(2).all(|pair| pair[0] == pair[1]), "{answers:?}");
+        assert_eq!(alice.quota().await, (1, 0));
+    }
+
+    async fn an_upload_that_ends_after_the_confirm_does_not_change_the_bytes(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let ticket = alice.register(None, "a", 5).await;
+        let (file, url) = (ticket["fileId"].as_str().unwrap(), ticket["uploadUrl"].as_str().unwrap());
+        // The second upload has sent half of its bytes when the first is confirmed.
+        let (half, rest) = tokio::sync::mpsc::channel::<Result<bytes::Bytes, std::io::Error>>(1);
+        let slow = tokio::spawn({
+            let (alice, url) = (alice.clone(), url.to_owned());
+            let body = futures_util::stream::unfold(rest, async |mut rest| rest.recv().await.map(|part| (part, rest)));
+            async move { alice.put(&url, reqwest::Body::wrap_stream(Box::pin(body))).await }
+        });
+        half.send(Ok("wro".into())).await.unwrap();
+        alice.put(url, "right").await.ok();
+        alice.confirm(file).await.ok();
+        half.send(Ok("ng".into())).await.unwrap();
+        drop(half);
+        slow.await.unwrap().refused(409, "INVALID_STATE");
+        server.idle().await;
+        let download = alice.request(reqwest::Method::GET, &format!("{}/download", file_path(file)));
+        assert_eq!(download.send().await.unwrap().text().await.unwrap(), "right");
+        server.assert_books_balance().await;
+    }
+
+    async fn two_uploads_at_once_leave_the_bytes_of_one(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let ticket = alice.register(None, "a", 5).await;
+        let (file, url) = (ticket["fileId"].as_str().unwrap(), ticket["uploadUrl"].as_str().unwrap().to_owned());
+        let answers = at_once(4, |number| {
+            let (alice, url) = (alice.clone(), url.clone());
+            async move { alice.put(&url, format!("take{number}")).await.status }
+        })
+        .await;
+        assert_eq!(answers, [200; 4]);
+        alice.confirm(file).await.ok();
+        server.idle().await;
+        server.assert_books_balance().await;
+    }
+
+    async fn two_workers_never_hold_the_same_file(db: TestDb) {
+        let (one, two) = (Script::new(), Script::new());
+        let first = Setup::default().work(one.clone()).start(&db).await;
+        let second = Setup::default().work(two.clone()).start(&db).await;
+        let alice = first.client("alice");
+        let batch = alice.open_batch(60).await;
+        for number in 0..60 {
+            alice.upload_in(&batch, &number.to_string(), b"a").await;
+            second.app.wake.look_again();
+        }
+        first.idle().await;
+        second.idle().await;
+        assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 60, "ready": 60, "failed": 0 }));
+        assert_eq!(one.runs().len() + two.runs().len(), 180, "each stage of each file ran once");
+        first.assert_books_balance().await;
+    }
+}

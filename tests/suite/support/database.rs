@@ -1,0 +1,53 @@
+//! A database and a folder that belong to one test.
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// Where `make test` says that PostgreSQL is.
+const POSTGRES: &str = "LANDFALL_TEST_DATABASE_URL";
+
+pub struct TestDb {
+    pub url: String,
+    pub folder: TempDir,
+}
+
+impl TestDb {
+    pub fn sqlite() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self {
+            url: format!("sqlite://{}/landfall.db", folder.path().display()),
+            folder,
+        }
+    }
+
+    /// A fresh database on the server that `make test` started. A plain `cargo test` has none and stays on SQLite.
+    pub async fn postgres() -> Option<Self> {
+        let Ok(server) = std::env::var(POSTGRES) else {
+            eprintln!("not run on PostgreSQL: {POSTGRES} is not set; `make test` starts one");
+            return None;
+        };
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        let mut connection = PgConnection::connect(&server).await.expect("PostgreSQL answers");
+        sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}")))
+            .execute(&mut connection)
+            .await
+            .expect("a fresh database");
+        let mut url = url::Url::parse(&server).expect("a URL");
+        url.set_path(&name);
+        Some(Self {
+            url: url.to_string(),
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        })
+    }
+
+    /// The settings of every process that a test starts on this database.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("DATABASE_URL", self.url.clone()),
+            ("DATABASE_CONNECTIONS", "6".to_owned()),
+            ("DATA_DIR", self.folder.path().display().to_string()),
+            ("PORT", "0".to_owned()),
+        ]
+    }
+}

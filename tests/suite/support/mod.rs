@@ -1,0 +1,189 @@
+//! A real server in the test's own process, on a database of its own.
+
+pub mod client;
+pub mod database;
+pub mod process;
+pub mod script;
+
+use std::sync::Arc;
+
+use landfall::app::{App, Replacements};
+use landfall::audit::{Finding, audit};
+use landfall::auth::Claims;
+use landfall::clock::{Clock, ManualClock};
+use landfall::config::{Config, Variables};
+use landfall::http;
+use landfall::stages::Work;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub use client::{Answer, Client};
+pub use database::TestDb;
+pub use script::{Script, Step};
+
+/// Runs each test on every database that there is.
+macro_rules! on_each_database {
+    ($($(#[$meta:meta])* async fn $name:ident($db:ident: $type:ty) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+
+            async fn contract($db: $type) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                contract($crate::support::TestDb::sqlite()).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                if let Some(db) = $crate::support::TestDb::postgres().await {
+                    contract(db).await;
+                }
+            }
+        }
+    )*};
+}
+
+/// What a test wants to be different from a server that a newcomer starts.
+#[derive(Default)]
+pub struct Setup {
+    pub clock: Option<ManualClock>,
+    pub work: Option<Arc<dyn Work>>,
+    pub variables: Vec<(&'static str, String)>,
+}
+
+impl Setup {
+    pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.variables.push((name, value.to_string()));
+        self
+    }
+
+    pub fn work(mut self, work: Arc<dyn Work>) -> Self {
+        self.work = Some(work);
+        self
+    }
+
+    pub fn clock(mut self, clock: &ManualClock) -> Self {
+        self.clock = Some(clock.clone());
+        self
+    }
+
+    pub async fn start(self, db: &TestDb) -> TestServer {
+        TestServer::start(db, self).await
+    }
+}
+
+/// A clock that starts on a day that is long over.
+pub fn manual_clock() -> ManualClock {
+    ManualClock::starting_at("2026-01-02T03:04:05Z".parse().expect("a time"))
+}
+
+pub struct TestServer {
+    pub app: App,
+    pub base: String,
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+    serving: JoinHandle<()>,
+}
+
+impl TestServer {
+    pub async fn new(db: &TestDb) -> Self {
+        Setup::default().start(db).await
+    }
+
+    async fn start(db: &TestDb, setup: Setup) -> Self {
+        let config = config(db, &setup.variables);
+        let replacements = Replacements {
+            clock: setup.clock.map(Clock::Manual),
+            work: setup.work,
+        };
+        let app = App::start(config, replacements).await.expect("the server starts");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let base = format!("http://{}", listener.local_addr().expect("bound"));
+        let stop = CancellationToken::new();
+        let running = tokio::spawn({
+            let (app, stop) = (app.clone(), stop.clone());
+            async move { app.run(stop).await }
+        });
+        let serving = tokio::spawn({
+            let (app, stop) = (app.clone(), stop.clone());
+            async move { http::serve(listener, http::router(app.clone()), &app.config.http, stop).await }
+        });
+        Self {
+            app,
+            base,
+            stop,
+            running,
+            serving,
+        }
+    }
+
+    /// A client for a user who is their own tenant.
+    pub fn client(&self, user: &str) -> Client {
+        self.client_with(user, None, None)
+    }
+
+    pub fn client_of(&self, user: &str, tenant: &str) -> Client {
+        self.client_with(user, Some(tenant), None)
+    }
+
+    pub fn admin(&self) -> Client {
+        self.client_with("root", None, Some("admin"))
+    }
+
+    fn client_with(&self, user: &str, tenant: Option<&str>, role: Option<&str>) -> Client {
+        let claims = Claims {
+            sub: user.to_owned(),
+            tenant: tenant.map(str::to_owned),
+            role: role.map(str::to_owned),
+            exp: (self.app.clock.now() + chrono::TimeDelta::days(1000)).timestamp(),
+        };
+        Client::new(self.base.clone(), self.app.auth.issue(&claims).expect("a token"))
+    }
+
+    /// Waits until there is nothing left to do.
+    pub async fn idle(&self) {
+        self.app
+            .worker
+            .as_ref()
+            .expect("this server works")
+            .run_until_idle()
+            .await;
+    }
+
+    pub async fn findings(&self) -> Vec<Finding> {
+        let oldest = Clock::System.now() - chrono::TimeDelta::seconds(20);
+        audit(&self.app.db, &self.app.blobs, oldest)
+            .await
+            .expect("the audit runs")
+            .findings
+    }
+
+    pub async fn assert_books_balance(&self) {
+        assert_eq!(self.findings().await, [], "the audit found something");
+    }
+
+    /// Stops as SIGTERM does.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.running.await.expect("the worker ends well");
+        self.serving.await.expect("the server ends well");
+        self.app.db.close().await;
+    }
+}
+
+pub fn config(db: &TestDb, variables: &[(&'static str, String)]) -> Config {
+    Config::from_variables(settings(db, variables)).expect("the settings are good")
+}
+
+fn settings(db: &TestDb, extra: &[(&'static str, String)]) -> Variables {
+    let mut variables = Variables::default();
+    for (name, value) in db.variables() {
+        variables.set(name, value);
+    }
+    for (name, value) in extra {
+        variables.set(name, value);
+    }
+    variables
+}

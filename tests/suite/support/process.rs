@@ -1,0 +1,90 @@
+//! The real program in a process of its own, to be killed.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use super::{Client, TestDb};
+
+pub struct Process {
+    child: Child,
+    pub base: String,
+    token: String,
+}
+
+impl Process {
+    /// Starts a server on the test's database and waits until it listens.
+    pub fn start(db: &TestDb, variables: &[(&str, &str)]) -> Self {
+        let mut child = Self::command(db)
+            .arg("serve")
+            .envs(variables.iter().copied())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let link = lines
+            .map(|line| line.expect("text"))
+            .find(|line| line.contains("/#token="))
+            .expect("the server prints where it listens");
+        let (base, token) = link.trim().split_once("/#token=").expect("a link with a token");
+        Self {
+            child,
+            base: base.to_owned(),
+            token: token.to_owned(),
+        }
+    }
+
+    pub fn command(db: &TestDb) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_landfall"));
+        command
+            .current_dir(db.folder.path())
+            .env_clear()
+            .stderr(Stdio::null())
+            .stdin(Stdio::null());
+        command.envs(db.variables());
+        command
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.base.clone(), self.token.clone())
+    }
+
+    /// SIGKILL: nothing is said, nothing is finished.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it was running");
+        self.child.wait().expect("it ended");
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let sent = Command::new("kill")
+            .arg(format!("-{signal}"))
+            .arg(self.child.id().to_string())
+            .status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Waits for the end; answers whether it was a good one.
+    pub fn wait(mut self) -> bool {
+        self.child.wait().expect("it ends").success()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing running; one that ended already cannot be killed.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Runs the program to its end and answers its exit code and what it printed.
+pub fn run(db: &TestDb, arguments: &[&str]) -> (i32, String) {
+    let output = Process::command(db)
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .expect("the program runs");
+    (
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
+}
