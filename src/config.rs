@@ -194,7 +194,10 @@ impl Config {
         }
         if self.chunks.size_tokens > Embedder::window() {
             // What does not fit would be in the chunk and not in its vector.
-            let most = format!("at most {}, which is what the built-in model reads", Embedder::window());
+            let most = format!(
+                "at most {}, which is what the built-in model reads",
+                Embedder::window()
+            );
             read.complain("CHUNK_SIZE", &most);
         }
         if self.chunks.overlap_tokens * 2 > self.chunks.size_tokens {

@@ -77,6 +77,15 @@ pub fn router(app: App) -> Router {
         .route("/api/v2/uploads/files/{id}/download", get(files::download));
     streaming
         .merge(limited)
+        .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())
+        .method_not_allowed_fallback(async || {
+            Refusal::new(
+                405,
+                "METHOD_NOT_ALLOWED",
+                "This address does not take that method",
+            )
+            .into_response()
+        })
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
         .layer(middleware::from_fn(frame))
         .with_state(app)

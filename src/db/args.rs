@@ -115,7 +115,7 @@ impl Rows {
     pub const MOST: usize = 256;
 
     pub fn push(&mut self, row: Vec<Arg>) {
-        debug_assert!(self.count == 0 || self.args.len() % self.count == 0);
+        debug_assert!(self.count == 0 || self.args.len().is_multiple_of(self.count));
         self.args.extend(row);
         self.count += 1;
     }

@@ -92,22 +92,18 @@ impl Worker {
     /// Works until `stop`, then finishes what ends within the grace period and gives the rest back.
     pub async fn run(&self, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            let claimed = match self.inner.claim().await {
-                Ok(claimed) => claimed,
-                Err(error) => {
-                    tracing::warn!(%error, "could not claim");
-                    0
-                }
-            };
-            if claimed == 0 {
-                if self.inner.in_hand().is_empty() {
-                    self.inner.idle_looks.send_modify(|looks| *looks += 1);
-                }
-                tokio::select! {
-                    () = self.inner.wake.signal() => {}
-                    () = self.inner.clock.sleep(self.inner.config.poll_interval) => {}
-                    () = stop.cancelled() => {}
-                }
+            // Asked before the look: whatever was settled by now is there to be seen.
+            let nothing_in_hand = self.inner.in_hand().is_empty();
+            match self.inner.claim().await {
+                Ok(0) if nothing_in_hand => self.inner.idle_looks.send_modify(|looks| *looks += 1),
+                Ok(0) => {}
+                Ok(_) => continue,
+                Err(error) => tracing::warn!(%error, "could not claim"),
+            }
+            tokio::select! {
+                () = self.inner.wake.signal() => {}
+                () = self.inner.clock.sleep(self.inner.config.poll_interval) => {}
+                () = stop.cancelled() => {}
             }
         }
         self.inner.shut_down().await;
@@ -144,15 +140,15 @@ impl Worker {
 impl Inner {
     /// Claims as many files as there are free slots and starts on them. Answers how many those were.
     async fn claim(self: &Arc<Self>) -> Result<usize, crate::error::Error> {
-        let mut free: Vec<(Stage, Vec<OwnedSemaphorePermit>)> = Vec::new();
-        for (stage, slots) in &self.slots {
-            let permits: Vec<_> = std::iter::from_fn(|| slots.clone().try_acquire_owned().ok()).collect();
-            if !permits.is_empty() {
-                free.push((stage.stage, permits));
-            }
-        }
+        // Counted, not taken: a file that is carried on while the claim is under way takes its slot first.
+        let wants: Vec<(Stage, usize)> = self
+            .slots
+            .iter()
+            .map(|(stage, slots)| (stage.stage, slots.available_permits()))
+            .filter(|(_, free)| *free > 0)
+            .collect();
         let identity = self.liveness.identity();
-        if free.is_empty() || identity.lost.is_cancelled() {
+        if wants.is_empty() || identity.lost.is_cancelled() {
             return Ok(0);
         }
         let claims = self
@@ -160,10 +156,7 @@ impl Inner {
             .write(ClaimDue {
                 worker: identity.id,
                 worker_name: self.liveness.name().to_owned(),
-                wants: free
-                    .iter()
-                    .map(|(stage, permits)| (*stage, permits.len()))
-                    .collect(),
+                wants,
                 token: self.clock.new_id(),
                 now: self.clock.now(),
             })
@@ -177,11 +170,7 @@ impl Inner {
         };
         let claimed = files.len();
         for file in files {
-            let permit = free
-                .iter_mut()
-                .find(|(stage, _)| *stage == file.next_stage)
-                .and_then(|(_, permits)| permits.pop())
-                .expect("no more was claimed than there is room for");
+            let permit = self.slots_of(file.next_stage).try_acquire_owned().ok();
             let stop = CancellationToken::new();
             self.in_hand().insert(file.id, stop.clone());
             let carrier = Carrier {
@@ -223,6 +212,15 @@ impl Inner {
         found.expect("only the stages of this worker are claimed").0
     }
 
+    fn slots_of(&self, stage: Stage) -> Arc<Semaphore> {
+        let found = self.slots.iter().find(|(config, _)| config.stage == stage);
+        found
+            .expect("only the stages of this worker are claimed")
+            .1
+            .clone()
+    }
+
+    /// A slot in a stage, if this worker does it and has one free.
     fn try_slot(&self, stage: Stage) -> Option<OwnedSemaphorePermit> {
         let (_, slots) = self.slots.iter().find(|(config, _)| config.stage == stage)?;
         slots.clone().try_acquire_owned().ok()
@@ -233,11 +231,14 @@ impl Inner {
 struct Carrier {
     inner: Arc<Inner>,
     identity: Identity,
-    permit: OwnedSemaphorePermit,
+    /// The slot it is in. Without one, another file was carried into the last slot while this one was being claimed;
+    /// it is the next to get one.
+    permit: Option<OwnedSemaphorePermit>,
     stop: CancellationToken,
 }
 
 /// Why a stage did not come to its own end.
+#[derive(Clone, Copy)]
 enum Interrupted {
     /// The file is not ours any more, or not wanted: say nothing.
     Abandon,
@@ -247,6 +248,15 @@ enum Interrupted {
 
 impl Carrier {
     async fn carry(mut self, mut file: File) {
+        if self.permit.is_none() {
+            let slots = self.inner.slots_of(file.next_stage);
+            self.permit = self
+                .inner
+                .give_back
+                .run_until_cancelled(slots.acquire_owned())
+                .await
+                .and_then(Result::ok);
+        }
         let mut carried: Option<Arc<Output>> = None;
         loop {
             let stage = file.next_stage;
@@ -269,7 +279,7 @@ impl Carrier {
             match (written, next_slot, stage.next()) {
                 (Verdict::Advance { output, carry: true }, Some(slot), Some(next)) => {
                     // The slot of the finished stage is free from here on.
-                    self.permit = slot;
+                    self.permit = Some(slot);
                     self.inner.wake.look_again();
                     carried = Some(output);
                     file.next_stage = next;

@@ -23,55 +23,95 @@ pub fn chunk(
     config: ChunkConfig,
     cancelled: &CancellationToken,
 ) -> Result<Vec<Chunk>, Failure> {
-    let splitting = SplitterConfig::new(config.size_tokens)
-        .with_sizer(Tokens)
-        .with_overlap(config.overlap_tokens)
-        .map_err(|error| {
-            Failure::new(
-                Code::Unknown,
-                format!("CHUNK_OVERLAP does not fit CHUNK_SIZE: {error}"),
-            )
-        })?;
-    let text = extracted.text.as_str();
-    let markdown;
-    let plain;
-    let pieces: Box<dyn Iterator<Item = (usize, &str)>> = match extracted.markup {
-        Markup::Markdown => {
-            markdown = MarkdownSplitter::new(splitting);
-            Box::new(markdown.chunk_indices(text))
-        }
-        Markup::Plain => {
-            plain = TextSplitter::new(splitting);
-            Box::new(plain.chunk_indices(text))
-        }
-    };
+    let splitter = Splitter::new(extracted.markup, config)?;
     let mut chunks = Vec::new();
-    let mut characters = CharacterCount::new(text);
-    // Where in the document the chunk begins.
-    let mut places = extracted.places.iter().peekable();
-    let (mut page, mut heading) = (None, None);
-    for (start, piece) in pieces {
-        if cancelled.is_cancelled() {
-            return Err(Failure::new(Code::StageTimeout, "Chunking was stopped"));
+    let mut characters = CharacterCount::new(&extracted.text);
+    for section in sections(extracted) {
+        for (offset, piece) in splitter.split(section.text) {
+            if cancelled.is_cancelled() {
+                return Err(Failure::new(Code::StageTimeout, "Chunking was stopped"));
+            }
+            let start = section.start + offset;
+            chunks.push(Chunk {
+                page: section.page,
+                heading: section.heading.map(str::to_owned),
+                char_start: characters.before(start),
+                char_end: characters.before(start + piece.len()),
+                tokens: count_tokens(piece),
+                text: piece.to_owned(),
+            });
         }
-        while let Some(place) = places.next_if(|place| place.start <= start) {
-            page = place.page.or(page);
-            // A page without a heading goes on under the last one.
-            heading = place.heading.clone().or(heading);
-        }
-        chunks.push(Chunk {
-            page,
-            heading: heading.clone(),
-            char_start: characters.before(start),
-            char_end: characters.before(start + piece.len()),
-            tokens: count_tokens(piece),
-            text: piece.to_owned(),
-        });
     }
     if chunks.is_empty() {
         return Err(Failure::new(Code::NoText, "There is no text in this file"));
     }
     Ok(chunks)
+}
+
+/// The text under one heading, on one page. No chunk goes across: what it says belongs to one place.
+struct Section<'a> {
+    start: usize,
+    text: &'a str,
+    page: Option<i64>,
+    heading: Option<&'a str>,
+}
+
+fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
+    let text = extracted.text.as_str();
+    let mut sections = Vec::with_capacity(extracted.places.len() + 1);
+    let (mut start, mut page, mut heading) = (0, None, None);
+    for place in &extracted.places {
+        if place.start > start {
+            sections.push(Section {
+                start,
+                text: &text[start..place.start],
+                page,
+                heading,
+            });
+            start = place.start;
+        }
+        // A new page goes on under the last heading, a new heading on the same page.
+        page = place.page.or(page);
+        heading = place.heading.as_deref().or(heading);
+    }
+    sections.push(Section {
+        start,
+        text: &text[start..],
+        page,
+        heading,
+    });
+    sections
+}
+
+enum Splitter {
+    Markdown(MarkdownSplitter<Tokens>),
+    Plain(TextSplitter<Tokens>),
+}
+
+impl Splitter {
+    fn new(markup: Markup, config: ChunkConfig) -> Result<Self, Failure> {
+        let config = SplitterConfig::new(config.size_tokens)
+            .with_sizer(Tokens)
+            .with_overlap(config.overlap_tokens)
+            .map_err(|error| {
+                Failure::new(
+                    Code::Unknown,
+                    format!("CHUNK_OVERLAP does not fit CHUNK_SIZE: {error}"),
+                )
+            })?;
+        Ok(match markup {
+            Markup::Markdown => Self::Markdown(MarkdownSplitter::new(config)),
+            Markup::Plain => Self::Plain(TextSplitter::new(config)),
+        })
+    }
+
+    /// The pieces, each with where it begins.
+    fn split<'a>(&'a self, text: &'a str) -> Box<dyn Iterator<Item = (usize, &'a str)> + 'a> {
+        match self {
+            Self::Markdown(splitter) => Box::new(splitter.chunk_indices(text)),
+            Self::Plain(splitter) => Box::new(splitter.chunk_indices(text)),
+        }
+    }
 }
 
 /// Turns byte offsets, which ascend but for overlaps, into character offsets without counting from the start each
@@ -99,5 +139,70 @@ impl<'a> CharacterCount<'a> {
         }
         self.byte = byte;
         self.characters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stages::Place;
+
+    #[test]
+    fn no_chunk_goes_across_a_heading_or_a_page() {
+        let text = "Before.\n\nTides\n\nLow water.\n\nOn the next page.";
+        let place = |at: &str, page, heading: Option<&str>| Place {
+            start: text.find(at).expect("it is there"),
+            page,
+            heading: heading.map(str::to_owned),
+        };
+        let extracted = Extracted {
+            text: text.to_owned(),
+            markup: Markup::Plain,
+            places: vec![
+                place("Tides", Some(1), Some("Tides")),
+                place("On the", Some(2), None),
+            ],
+        };
+        let config = ChunkConfig {
+            size_tokens: 100,
+            overlap_tokens: 10,
+        };
+        let chunks = chunk(&extracted, config, &CancellationToken::new()).expect("chunks");
+        let seen: Vec<_> = chunks
+            .iter()
+            .map(|c| (c.text.as_str(), c.page, c.heading.as_deref()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                ("Before.", None, None),
+                ("Tides\n\nLow water.", Some(1), Some("Tides")),
+                ("On the next page.", Some(2), Some("Tides")),
+            ]
+        );
+    }
+
+    #[test]
+    fn places_are_counted_in_characters() {
+        let text = "Größe öäü. ".repeat(100);
+        let extracted = Extracted {
+            text: text.clone(),
+            markup: Markup::Plain,
+            places: Vec::new(),
+        };
+        let config = ChunkConfig {
+            size_tokens: 30,
+            overlap_tokens: 10,
+        };
+        let characters: Vec<char> = text.chars().collect();
+        for chunk in chunk(&extracted, config, &CancellationToken::new()).expect("chunks") {
+            assert_eq!(
+                characters[chunk.char_start..chunk.char_end]
+                    .iter()
+                    .collect::<String>(),
+                chunk.text
+            );
+            assert!(chunk.tokens <= 30);
+        }
     }
 }

@@ -23,7 +23,7 @@ on_each_database! {
             ("", "INVALID_JSON"),
             ("{", "INVALID_JSON"),
             ("not json", "INVALID_JSON"),
-            ("[1,2", "INVALID_JSON"),
+            (r#"{"fileName": "a", "fileSize": 1"#, "INVALID_JSON"),
             ("null", "INVALID_REQUEST"),
             ("{}", "INVALID_REQUEST"),
             (r#"{"fileName": 5, "fileSize": 1}"#, "INVALID_REQUEST"),

@@ -18,14 +18,10 @@ fn the_document_draws_exactly_the_ways_that_there_are() {
     let drawn: BTreeSet<(Status, Status)> = document
         .lines()
         .filter_map(|line| line.trim().split_once(" --> "))
+        // What stands behind a colon says what happens on the way.
+        .map(|(from, to)| (from, to.split(':').next().unwrap_or(to)))
         .filter(|(from, to)| *from != "[*]" && *to != "[*]")
-        .map(|(from, to)| {
-            let to = to.split(':').next().unwrap_or(to).trim();
-            (
-                from.trim().parse().expect("a state"),
-                to.parse().expect("a state"),
-            )
-        })
+        .map(|(from, to)| (from.parse().expect("a state"), to.parse().expect("a state")))
         .collect();
     assert_eq!(drawn, edges());
 }

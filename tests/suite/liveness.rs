@@ -21,7 +21,7 @@ pub async fn until(what: &str, mut check: impl AsyncFnMut() -> bool) {
 
 /// So much text that embedding it takes a while.
 fn a_long_read() -> Vec<u8> {
-    (0..3_000)
+    (0..1_000)
         .map(|n| format!("Entry {n}: the barometer falls and the swell grows heavier by the hour. "))
         .collect::<String>()
         .into_bytes()
