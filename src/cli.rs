@@ -1,10 +1,16 @@
 //! The command line. A person at a terminal gets sentences; a program asks for `--json`.
 
 mod audit;
+mod client;
 mod config;
+mod files;
 mod logs;
+mod search;
 mod serve;
+mod status;
 mod token;
+mod upload;
+mod words;
 
 use std::process::ExitCode;
 
@@ -28,6 +34,14 @@ pub struct Cli {
 enum Command {
     /// Start the server.
     Serve,
+    /// Send files to a server.
+    Upload(upload::Args),
+    /// List files.
+    Files(files::Args),
+    /// Show what became of a file or a batch, and why.
+    Status(status::Args),
+    /// Find something in the files that are ready.
+    Search(search::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
@@ -51,6 +65,10 @@ pub fn run(cli: Cli) -> ExitCode {
     let outcome = runtime.block_on(async {
         match cli.command {
             Command::Serve => serve::run(settings()?).await,
+            Command::Upload(args) => upload::run(&args, cli.json).await,
+            Command::Files(args) => files::run(&args, cli.json).await,
+            Command::Status(args) => status::run(&args, cli.json).await,
+            Command::Search(args) => search::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
             Command::Audit => audit::run(settings()?, cli.json).await,
