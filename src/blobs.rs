@@ -34,11 +34,16 @@ impl Blobs {
         format!("{}/{id}/{}", &id[30..], upload.simple())
     }
 
-    /// Begins to take in bytes. Until [`Incoming::keep`] nothing is in the storage; an upload that is dropped before
+    /// The file that a key belongs to.
+    pub fn file_of(key: &str) -> Option<Uuid> {
+        key.split('/').nth(1).and_then(|id| Uuid::parse_str(id).ok())
+    }
+
+    /// Begins to take in bytes that are to be found under `key`. An upload that is dropped before [`Incoming::keep`]
     /// leaves nothing behind. `owner` is the process that takes them in, so that what it leaves when it is killed can
     /// be told from what another still writes.
-    pub async fn receive(&self, owner: Uuid) -> Result<Incoming, Error> {
-        self.folder.receive(owner).await
+    pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Incoming, Error> {
+        self.folder.receive(owner, key).await
     }
 
     /// How long the blob is, or `None` where there is none.
@@ -59,9 +64,14 @@ impl Blobs {
         self.folder.remove(key).await
     }
 
-    /// Removes what uploads into a process that died had written so far.
-    pub async fn discard_unfinished(&self, owner: Uuid) -> Result<(), Error> {
-        self.folder.discard_unfinished(owner).await
+    /// The keys of the uploads that a process had not seen to their end.
+    pub async fn unfinished(&self, owner: Uuid) -> Result<Vec<String>, Error> {
+        self.folder.unfinished(owner).await
+    }
+
+    /// Forgets an upload that a process had not seen to its end. What it may have stored is not touched.
+    pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
+        self.folder.forget_unfinished(owner, key).await
     }
 
     /// Every key there is, a portion at a time, so that memory does not grow with their number.

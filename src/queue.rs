@@ -4,7 +4,9 @@
 //! each ending through one fenced door. Its process proves that it lives by holding a lock that dies with it; what a
 //! dead one held is given back to the queue.
 
+mod carrier;
 pub mod claim;
+pub mod give_back;
 pub mod liveness;
 pub mod locks;
 pub mod rescue;

@@ -35,7 +35,7 @@ pub async fn without_rows(db: &Db, storage: &Blobs, report: &mut Report) -> Resu
 
 async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     // A key names its file: the row is found by its id, not by searching for the key.
-    let Some(file) = key.split('/').nth(1).and_then(|id| Uuid::parse_str(id).ok()) else {
+    let Some(file) = Blobs::file_of(key) else {
         return Ok(false);
     };
     let row: Option<(Option<String>,)> = db

@@ -30,20 +30,25 @@ impl Folder {
         Ok(folder)
     }
 
-    pub async fn receive(&self, owner: Uuid) -> Result<Incoming, Error> {
-        let path = self
-            .incoming
-            .join(format!("{}.{}", owner.simple(), Uuid::new_v4().simple()));
+    pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Incoming, Error> {
+        let path = self.incoming_path(owner, key);
         let file = fs::File::create_new(&path)
             .await
             .map_err(cannot("create", &path))?;
         Ok(Incoming {
             blobs: self.blobs.clone(),
-            guard: RemoveOnDrop { path: Some(path) },
+            target: self.path(key),
+            name: IncomingName { path: Some(path) },
             writer: tokio::io::BufWriter::with_capacity(256 * 1024, file),
             hash: Md5::new(),
             size: 0,
         })
+    }
+
+    /// The name that an upload has until it is seen to its end. It tells whose it is and where it belongs.
+    fn incoming_path(&self, owner: Uuid, key: &str) -> PathBuf {
+        self.incoming
+            .join(format!("{}.{}", owner.simple(), key.replace('/', ".")))
     }
 
     fn path(&self, key: &str) -> PathBuf {
@@ -84,8 +89,9 @@ impl Folder {
         Ok(())
     }
 
-    pub async fn discard_unfinished(&self, owner: Uuid) -> Result<(), Error> {
+    pub async fn unfinished(&self, owner: Uuid) -> Result<Vec<String>, Error> {
         let prefix = format!("{}.", owner.simple());
+        let mut keys = Vec::new();
         let mut entries = fs::read_dir(&self.incoming)
             .await
             .map_err(cannot("list", &self.incoming))?;
@@ -94,16 +100,19 @@ impl Folder {
             .await
             .map_err(cannot("list", &self.incoming))?
         {
-            if entry.file_name().to_string_lossy().starts_with(&prefix) {
-                match fs::remove_file(entry.path()).await {
-                    Err(error) if error.kind() != ErrorKind::NotFound => {
-                        return Err(cannot("remove", &entry.path())(error));
-                    }
-                    _ => {}
-                }
+            if let Some(key) = entry.file_name().to_string_lossy().strip_prefix(&prefix) {
+                keys.push(key.replace('.', "/"));
             }
         }
-        Ok(())
+        Ok(keys)
+    }
+
+    pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
+        let path = self.incoming_path(owner, key);
+        match fs::remove_file(&path).await {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", &path)(error)),
+            _ => Ok(()),
+        }
     }
 
     pub fn keys(&self) -> Keys {
@@ -122,9 +131,13 @@ impl Folder {
 }
 
 /// Bytes on their way in.
+///
+/// They keep the name of something unfinished until this is dropped, also beside the name of a blob that they get: if
+/// the process dies before the row knows of them, whoever cleans up after it sees both.
 pub struct Incoming {
     blobs: PathBuf,
-    guard: RemoveOnDrop,
+    target: PathBuf,
+    name: IncomingName,
     writer: tokio::io::BufWriter<fs::File>,
     hash: Md5,
     size: u64,
@@ -152,7 +165,7 @@ impl Incoming {
     }
 
     /// Makes the bytes a blob. When this answers, they and their name are on disk, not merely on their way there.
-    pub async fn keep(mut self, key: &str) -> Result<Stored, Error> {
+    pub async fn keep(&mut self) -> Result<Stored, Error> {
         self.writer
             .flush()
             .await
@@ -162,16 +175,14 @@ impl Incoming {
             .sync_all()
             .await
             .map_err(|source| self.cannot_write(source))?;
-        let target = self.blobs.join(key);
-        let parent = target.parent().unwrap_or(&self.blobs).to_owned();
+        let parent = self.target.parent().unwrap_or(&self.blobs).to_owned();
         fs::create_dir_all(&parent)
             .await
             .map_err(cannot("create", &parent))?;
-        let source = self.guard.path.as_ref().expect("kept once");
-        fs::rename(source, &target)
+        let unfinished = self.name.path.as_ref().expect("named until it is dropped");
+        fs::hard_link(unfinished, &self.target)
             .await
-            .map_err(cannot("move an upload to", &target))?;
-        self.guard.path = None;
+            .map_err(cannot("store", &self.target))?;
         // The name of the file is an entry of its folder, and that folder's name one of the folder above it.
         for folder in [
             parent.as_path(),
@@ -182,8 +193,13 @@ impl Incoming {
         }
         Ok(Stored {
             size: self.size,
-            md5: hex::encode(self.hash.finalize()),
+            md5: hex::encode(self.hash.clone().finalize()),
         })
+    }
+
+    /// Leaves the bytes as unfinished, for whoever cleans up after this process: nobody knows whether the row has them.
+    pub fn leave_for_later(mut self) {
+        self.name.path = None;
     }
 
     fn cannot_write(&self, source: std::io::Error) -> Error {
@@ -194,16 +210,17 @@ impl Incoming {
     }
 }
 
-struct RemoveOnDrop {
+/// The name of an upload that is under way, removed when it ends.
+struct IncomingName {
     path: Option<PathBuf>,
 }
 
-impl Drop for RemoveOnDrop {
+impl Drop for IncomingName {
     fn drop(&mut self) {
         if let Some(path) = &self.path
             && let Err(error) = std::fs::remove_file(path)
         {
-            tracing::warn!(path = %path.display(), %error, "a broken upload could not be removed");
+            tracing::warn!(path = %path.display(), %error, "the name of an upload could not be removed");
         }
     }
 }

@@ -248,7 +248,15 @@ pub async fn download(
         )
     };
     let key = file.blob_key.as_deref().ok_or_else(missing)?;
-    let blob = app.blobs.open_file(key).await?;
+    let blob = app.blobs.open_file(key).await.map_err(|error| match error {
+        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Refusal::new(
+            404,
+            "FILE_NOT_FOUND",
+            "The bytes of this file are gone from the storage",
+        )
+        .into(),
+        other => other,
+    })?;
     let content_type = file
         .content_type
         .as_deref()

@@ -43,7 +43,8 @@ impl Upload<'_> {
         must_await_bytes(&file)?;
         let expected = size.unsigned_abs();
 
-        let mut incoming = self.blobs.receive(self.owner).await?;
+        let key = Blobs::key(id, self.clock.new_id());
+        let mut incoming = self.blobs.receive(self.owner, &key).await?;
         let mut body = body;
         let mut last_sign = self.clock.now();
         loop {
@@ -77,33 +78,42 @@ impl Upload<'_> {
             return Err(wrong_size(expected, format!("{}", incoming.size())));
         }
 
-        let key = Blobs::key(id, self.clock.new_id());
-        let stored = incoming.keep(&key).await?;
-        let accepted = match check_md5(&stored, [file.declared_md5.as_deref(), md5.as_deref()]) {
-            Ok(()) => {
-                self.db
-                    .write(Arrived {
-                        file: id,
-                        key: key.clone(),
-                        md5: stored.md5.clone(),
-                        now: self.clock.now(),
-                        until: self.deadline(),
-                    })
-                    .await
-            }
-            Err(refusal) => Err(refusal.into()),
+        let stored = incoming.keep().await?;
+        if let Err(refusal) = check_md5(&stored, [file.declared_md5.as_deref(), md5.as_deref()]) {
+            self.blobs.remove(&key).await?;
+            return Err(refusal.into());
+        }
+        let arrived = Arrived {
+            file: id,
+            key: key.clone(),
+            md5: stored.md5.clone(),
+            now: self.clock.now(),
+            until: self.deadline(),
         };
-        match accepted {
+        match self.db.write(arrived).await {
             Ok(replaced) => {
-                if let Some(old) = replaced {
-                    self.blobs.remove(&old).await?;
+                if let Some(old) = replaced
+                    && let Err(error) = self.blobs.remove(&old).await
+                {
+                    tracing::warn!(file = %id, %error, "the blob of an earlier upload could not be removed");
                 }
                 Ok(stored)
             }
-            Err(error) => {
+            Err(error @ Error::Refused(_)) => {
                 // The row does not know these bytes, so nobody would ever remove them.
                 self.blobs.remove(&key).await?;
                 Err(error)
+            }
+            Err(error) => {
+                // The answer is lost; the row may know these bytes or not.
+                match settle_unfinished(self.db, self.blobs, &key).await {
+                    Ok(true) => Ok(stored),
+                    Ok(false) => Err(error),
+                    Err(_) => {
+                        incoming.leave_for_later();
+                        Err(error)
+                    }
+                }
             }
         }
     }
@@ -111,6 +121,28 @@ impl Upload<'_> {
     fn deadline(&self) -> Time {
         self.clock.now() + to_delta(self.config.intake.confirm_window)
     }
+}
+
+/// Cleans up after uploads that a dead process had not seen to their end.
+pub async fn discard_unfinished(db: &Db, blobs: &Blobs, owner: Uuid) -> Result<(), Error> {
+    for key in blobs.unfinished(owner).await? {
+        settle_unfinished(db, blobs, &key).await?;
+        blobs.forget_unfinished(owner, &key).await?;
+    }
+    Ok(())
+}
+
+/// Whether the row knows the blob; one that it does not know is removed.
+async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<bool, Error> {
+    let known = match Blobs::file_of(key) {
+        Some(file) => File::find(&mut db.read().await?, file).await?,
+        None => None,
+    };
+    let known = known.is_some_and(|file| file.blob_key.as_deref() == Some(key));
+    if !known {
+        blobs.remove(key).await?;
+    }
+    Ok(known)
 }
 
 fn must_await_bytes(file: &File) -> Result<(), Refusal> {

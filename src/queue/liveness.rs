@@ -18,6 +18,7 @@ use crate::clock::{Clock, Time, to_delta};
 use crate::config::QueueConfig;
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
+use crate::intake::upload::discard_unfinished;
 
 /// Who this process is, for as long as the others believe that it lives.
 #[derive(Debug, Clone)]
@@ -207,7 +208,7 @@ impl Liveness {
             rescued += 1;
             tracing::warn!(%worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
             locks::forget(&self.db, worker);
-            self.blobs.discard_unfinished(worker).await?;
+            discard_unfinished(&self.db, &self.blobs, worker).await?;
             self.wake.new_work();
         }
         Ok(rescued)

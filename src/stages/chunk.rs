@@ -61,7 +61,9 @@ fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
     let mut sections = Vec::with_capacity(extracted.places.len() + 1);
     let (mut start, mut page, mut heading) = (0, None, None);
     for place in &extracted.places {
-        if place.start > start {
+        let so_far = &text[start..place.start];
+        // A heading with nothing under it but another heading goes with that one.
+        if !so_far.trim().is_empty() && !heading.is_some_and(|heading| is_only(so_far, heading)) {
             sections.push(Section {
                 start,
                 text: &text[start..place.start],
@@ -81,6 +83,10 @@ fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
         heading,
     });
     sections
+}
+
+fn is_only(text: &str, heading: &str) -> bool {
+    text.trim_matches(|c: char| c.is_whitespace() || c == '#') == heading
 }
 
 enum Splitter {
@@ -179,6 +185,31 @@ mod tests {
                 ("Tides\n\nLow water.", Some(1), Some("Tides")),
                 ("On the next page.", Some(2), Some("Tides")),
             ]
+        );
+    }
+
+    #[test]
+    fn a_heading_alone_is_no_chunk() {
+        let text = "# Handbook\n\n## Hours\n\nFrom nine to five.";
+        let places = [("# Handbook", "Handbook"), ("## Hours", "Hours")].map(|(at, heading)| Place {
+            start: text.find(at).expect("it is there"),
+            page: None,
+            heading: Some(heading.to_owned()),
+        });
+        let extracted = Extracted {
+            text: text.to_owned(),
+            markup: Markup::Markdown,
+            places: places.to_vec(),
+        };
+        let config = ChunkConfig {
+            size_tokens: 100,
+            overlap_tokens: 10,
+        };
+        let chunks = chunk(&extracted, config, &CancellationToken::new()).expect("chunks");
+        assert_eq!(chunks.len(), 1);
+        assert_eq!(
+            (chunks[0].text.as_str(), chunks[0].heading.as_deref()),
+            (text, Some("Hours"))
         );
     }
 

@@ -1,7 +1,9 @@
 //! The audit sees damage: each kind is done by hand, by SQL or on disk, and must be named.
 
+use landfall::blobs::Blobs;
 use landfall::db::{Tx, Write, args};
 use landfall::error::Error;
+use landfall::intake::upload::discard_unfinished;
 
 use crate::support::{TestDb, TestServer};
 
@@ -130,6 +132,36 @@ on_each_database! {
             let written = server.app.db.write(Sql(nonsense)).await;
             assert!(matches!(written, Err(Error::Database(_))), "{nonsense}: {written:?}");
         }
+        server.assert_books_balance().await;
+    }
+
+    async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_knows_is_kept(db: TestDb) {
+        let server = in_good_order(&db).await;
+        let (blobs, clock) = (&server.app.blobs, &server.app.clock);
+        let dead = clock.new_id();
+        let file = uuid::Uuid::parse_str(server.client("alice").register(None, "d.txt", 5).await["fileId"].as_str().unwrap()).unwrap();
+        // Stored, but the process died before the row could say so; and half written.
+        let (stored, half) = (Blobs::key(file, clock.new_id()), Blobs::key(file, clock.new_id()));
+        let mut incoming = blobs.receive(dead, &stored).await.unwrap();
+        incoming.write(b"12345").await.unwrap();
+        incoming.keep().await.unwrap();
+        incoming.leave_for_later();
+        let mut incoming = blobs.receive(dead, &half).await.unwrap();
+        incoming.write(b"12").await.unwrap();
+        incoming.leave_for_later();
+        // Died after the row knew: only the name of something unfinished is left.
+        let known: Option<(String,)> = server.app.db.read().await.unwrap()
+            .row("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![]).await.unwrap();
+        let known = known.unwrap().0;
+        let link = format!("{}.{}", dead.simple(), known.replace('/', "."));
+        let folder = db.folder.path().join("blobs");
+        std::fs::hard_link(folder.join("blobs").join(&known), folder.join("incoming").join(link)).unwrap();
+        assert_eq!(server.findings().await.len(), 1);
+
+        discard_unfinished(&server.app.db, blobs, dead).await.unwrap();
+        assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 0);
+        assert_eq!(blobs.size(&stored).await.unwrap(), None);
+        assert!(blobs.size(&known).await.unwrap().is_some());
         server.assert_books_balance().await;
     }
 

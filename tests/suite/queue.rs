@@ -5,6 +5,8 @@ use std::time::Duration;
 use landfall::db::args;
 use landfall::failure::Code;
 use landfall::lifecycle::Stage::{Chunk, Embed, Extract};
+use landfall::queue::claim::{ClaimDue, Claims};
+use landfall::queue::give_back::GiveBack;
 use landfall::queue::rescue::RescueWorker;
 use serde_json::json;
 
@@ -236,6 +238,26 @@ on_each_database! {
         heir.idle().await;
         assert_eq!(alice.status(&file).await, "ready");
         heir.assert_books_balance().await;
+    }
+
+    async fn what_was_claimed_without_the_workers_knowing_is_given_back(db: TestDb) {
+        // As when the answer to a claim is lost: the files are claimed, and nobody works on them.
+        let server = Setup::default().work(Script::new()).with("ROLE", "api").start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a.txt", b"a").await;
+        let identity = server.app.liveness.identity();
+        let (token, now) = (server.app.clock.new_id(), server.app.clock.now());
+        let name = server.app.liveness.name().to_owned();
+        let claim = ClaimDue { worker: identity.id, worker_name: name.clone(), wants: vec![(Extract, 5)], token, now };
+        assert!(matches!(server.app.db.write(claim).await.unwrap(), Claims::Taken(files) if files.len() == 1));
+        assert_eq!(alice.status(&file).await, "extracting");
+        let give_back = |claim| GiveBack { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
+        let another = server.app.clock.new_id();
+        assert_eq!(server.app.db.write(give_back(another)).await.unwrap(), 0, "another claim's files stay");
+        assert_eq!(server.app.db.write(give_back(token)).await.unwrap(), 1);
+        let seen = alice.file(&file).await;
+        assert_eq!((&seen["status"], &seen["attempt"]), (&json!("queued"), &json!(0)));
+        server.assert_books_balance().await;
     }
 
     async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) {

@@ -1,0 +1,198 @@
+//! One file in hand: carried through the stages, each ending settled before the next begins.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::liveness::Identity;
+use super::settle::{Settlement, Verdict};
+use super::worker::{Inner, WRITE_AGAIN};
+use crate::clock::to_delta;
+use crate::failure::{Code, Failure};
+use crate::file::File;
+use crate::lifecycle::Stage;
+use crate::stages::{Job, Output};
+
+/// One file in hand, from its claim until it is out of this worker's hands.
+pub(super) struct Carrier {
+    pub(super) inner: Arc<Inner>,
+    pub(super) identity: Identity,
+    /// The slot it is in. Without one, another file was carried into the last slot while this one was being claimed;
+    /// it is the next to get one.
+    pub(super) permit: Option<OwnedSemaphorePermit>,
+    pub(super) stop: CancellationToken,
+}
+
+/// Why a stage did not come to its own end.
+#[derive(Clone, Copy)]
+enum Interrupted {
+    /// The file is not ours any more, or not wanted: say nothing.
+    Abandon,
+    /// Give it back.
+    Release,
+}
+
+impl Carrier {
+    pub(super) async fn carry(mut self, mut file: File) {
+        if self.permit.is_none() {
+            let slots = self.inner.slots_of(file.next_stage);
+            self.permit = self
+                .inner
+                .give_back
+                .run_until_cancelled(slots.acquire_owned())
+                .await
+                .and_then(Result::ok);
+        }
+        let mut carried: Option<Arc<Output>> = None;
+        loop {
+            let stage = file.next_stage;
+            let mut next_slot = None;
+            let verdict = match self.attempt(&file, stage, carried.take()).await {
+                Ok(Ok(output)) => {
+                    next_slot = stage.next().and_then(|next| self.inner.try_slot(next));
+                    Verdict::Advance {
+                        output: Arc::new(output),
+                        carry: next_slot.is_some(),
+                    }
+                }
+                Ok(Err(failure)) => self.judge(&file, stage, failure),
+                Err(Interrupted::Release) => Verdict::Release,
+                Err(Interrupted::Abandon) => break,
+            };
+            let Some(written) = self.settle(&file, stage, verdict).await else {
+                break;
+            };
+            match (written, next_slot, stage.next()) {
+                (Verdict::Advance { output, carry: true }, Some(slot), Some(next)) => {
+                    // The slot of the finished stage is free from here on.
+                    self.permit = Some(slot);
+                    self.inner.wake.look_again();
+                    carried = Some(output);
+                    file.next_stage = next;
+                    file.attempt = 1;
+                }
+                (written, ..) => {
+                    // There was no room for the next stage here, or the file is given back: others may take it.
+                    if let Verdict::Advance { .. } | Verdict::Release = written {
+                        self.inner.wake.new_work();
+                    }
+                    break;
+                }
+            }
+        }
+        drop(self.permit);
+        self.inner.in_hand().remove(&file.id);
+        self.inner.wake.look_again();
+    }
+
+    /// Runs one stage, within its time.
+    async fn attempt(
+        &self,
+        file: &File,
+        stage: Stage,
+        carried: Option<Arc<Output>>,
+    ) -> Result<Result<Output, Failure>, Interrupted> {
+        let limit = self.inner.stage_config(stage).timeout;
+        let job = Job::new(file.clone(), stage, carried);
+        // Work that runs on a thread of its own notices by this that nobody waits for it any more.
+        let _cancel_when_dropped = job.cancelled.clone().drop_guard();
+        let work = AssertUnwindSafe(self.inner.work.run(&job)).catch_unwind();
+        tokio::select! {
+            done = work => Ok(done.unwrap_or_else(|_| {
+                Err(Failure::new(Code::Unknown, format!("The {stage} stage met an unexpected error")))
+            })),
+            () = self.out_of_time(limit, job.progress()) => Ok(Err(Failure::new(
+                Code::StageTimeout,
+                format!("The {stage} stage took longer than its limit of {} s", limit.as_secs_f64()),
+            ))),
+            () = self.stop.cancelled() => Err(Interrupted::Abandon),
+            () = self.identity.lost.cancelled() => Err(Interrupted::Abandon),
+            () = self.inner.give_back.cancelled() => Err(Interrupted::Release),
+        }
+    }
+
+    /// Resolves when the work has made no progress for as long as it may.
+    fn out_of_time(
+        &self,
+        limit: Duration,
+        mut progress: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + Send {
+        let clock = self.inner.clock.clone();
+        let mut time_is_up = Box::pin(clock.sleep(limit));
+        async move {
+            loop {
+                tokio::select! {
+                    () = &mut time_is_up => return,
+                    Ok(()) = progress.changed() => time_is_up = Box::pin(clock.sleep(limit)),
+                }
+            }
+        }
+    }
+
+    fn judge(&self, file: &File, stage: Stage, failure: Failure) -> Verdict {
+        let attempt = u32::try_from(file.attempt).unwrap_or(u32::MAX);
+        match self
+            .inner
+            .config
+            .retry
+            .delay(stage, attempt, &failure, rand::random())
+        {
+            Some(delay) => Verdict::RetryAt {
+                failure,
+                at: self.inner.clock.now() + to_delta(delay),
+            },
+            None => Verdict::DeadLetter { failure },
+        }
+    }
+
+    /// Writes the ending, however long the database takes to come back. Answers the verdict that was written, or
+    /// `None` where the file was not ours any more.
+    async fn settle(&self, file: &File, stage: Stage, verdict: Verdict) -> Option<Verdict> {
+        let claim = file.claim.expect("a claimed file has a claim");
+        let mut settlement = Settlement {
+            file: file.id,
+            claim,
+            stage,
+            attempt: file.attempt,
+            verdict,
+        };
+        let mut uncertain = false;
+        loop {
+            match self.inner.settler.settle(settlement.clone()).await {
+                Ok(true) => return Some(settlement.verdict),
+                Ok(false) if uncertain => {
+                    // Either somebody else has the file, or the ending that seemed lost was written after all.
+                    self.inner
+                        .give_back_for_sure(&self.identity, claim, Some(file.id))
+                        .await;
+                    return None;
+                }
+                Ok(false) => {
+                    self.inner.fenced_off.fetch_add(1, Ordering::Relaxed);
+                    tracing::info!(file = %file.id, %stage, "an ending came too late and changed nothing");
+                    return None;
+                }
+                Err(error) => {
+                    tracing::warn!(file = %file.id, %stage, %error, "an ending could not be written");
+                    uncertain = true;
+                    if let Verdict::Advance { .. } = settlement.verdict {
+                        // It may be the output itself that the database cannot take.
+                        let failure =
+                            Failure::new(Code::DbError, "What the stage produced could not be stored");
+                        settlement.verdict = self.judge(file, stage, failure);
+                    }
+                }
+            }
+            tokio::select! {
+                () = self.inner.clock.sleep(WRITE_AGAIN) => {}
+                () = self.identity.lost.cancelled() => return None,
+                () = self.inner.give_back.cancelled() => return None,
+            }
+        }
+    }
+}
