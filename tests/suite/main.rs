@@ -8,6 +8,7 @@ mod api;
 mod auth;
 mod batches;
 mod configuration;
+mod command_line;
 mod crashes;
 mod damage;
 mod documents;

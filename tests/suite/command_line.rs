@@ -1,0 +1,210 @@
+//! The command line, as a person and as a script use it.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::TestDb;
+use crate::support::process::Process;
+
+/// A server, a folder to work in, and the program to work with.
+struct Desk {
+    db: TestDb,
+    server: Process,
+}
+
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    /// The one JSON value that a script reads.
+    #[track_caller]
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("{error}: {:?} {:?}", self.out, self.err))
+    }
+}
+
+impl Desk {
+    fn new() -> Self {
+        let db = TestDb::sqlite();
+        let server = Process::start(&db, &[]);
+        Self { db, server }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.db.folder.path().join(name), text).unwrap();
+    }
+
+    fn say(&self, arguments: &[&str]) -> Said {
+        self.say_to(&self.server.base, arguments)
+    }
+
+    fn say_to(&self, server: &str, arguments: &[&str]) -> Said {
+        let output = Process::command(&self.db)
+            .args(arguments)
+            .env("LANDFALL_URL", server)
+            .stderr(Stdio::piped())
+            .output()
+            .expect("the program runs");
+        Said {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_are_sent_followed_listed_and_found() {
+    let desk = Desk::new();
+    desk.write("tides.md", "# Tides\n\nThe harbour closes at low tide.");
+    desk.write("crew.csv", "name,rank\nNemo,captain\n");
+    let sent = desk.say(&["upload", "tides.md", "crew.csv", "--wait"]);
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+
+    let listed = desk.say(&["files", "--json"]).json();
+    let files = listed["files"].as_array().unwrap();
+    assert_eq!(files.len(), 2);
+    assert!(files.iter().all(|file| file["status"] == "ready"));
+    assert!(desk.say(&["files", "--name", "TIDES"]).out.contains("tides.md"));
+    assert!(!desk.say(&["files", "--name", "tides"]).out.contains("crew.csv"));
+
+    let found = desk.say(&["search", "when does the port close?"]);
+    assert_eq!(found.code, 0);
+    assert!(
+        found.out.contains("tides.md") && found.out.contains("harbour closes"),
+        "{}",
+        found.out
+    );
+
+    let id = files[0]["fileId"].as_str().unwrap();
+    let status = desk.say(&["status", id]);
+    assert!(
+        status.out.contains("ready") && status.out.contains("extracting"),
+        "{}",
+        status.out
+    );
+    let batch = desk
+        .say(&["status", files[0]["batchId"].as_str().unwrap(), "--json"])
+        .json();
+    assert_eq!(batch["summary"]["ready"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest() {
+    let desk = Desk::new();
+    desk.write("good.txt", "All is well.");
+    desk.write("empty.txt", "");
+    desk.write("fake.pdf", "this is no PDF");
+    let sent = desk.say(&[
+        "upload",
+        "good.txt",
+        "empty.txt",
+        "missing.txt",
+        "fake.pdf",
+        ".",
+        "--wait",
+        "--json",
+    ]);
+    assert_eq!(sent.code, 1, "{}", sent.err);
+    let report = sent.json();
+    let of = |path: &str| {
+        let files = report["files"].as_array().unwrap();
+        let file = files
+            .iter()
+            .find(|file| file["path"] == path)
+            .unwrap_or_else(|| panic!("{path}: {report}"));
+        (file["status"].clone(), file["error"]["code"].clone())
+    };
+    assert_eq!(of("good.txt").0, "ready");
+    assert_eq!(of("fake.pdf"), (Value::from("failed"), Value::from("NOT_PDF")));
+    for path in ["empty.txt", "missing.txt", "."] {
+        assert!(of(path).1.is_string(), "{path} says why");
+        assert!(sent.err.contains(path), "{}", sent.err);
+    }
+    let batch = report["batches"][0]["batchId"].as_str().unwrap();
+    assert_eq!(
+        desk.say(&["status", batch, "--json"]).json()["status"],
+        "completed",
+        "it waits for nothing"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_asked_wrongly_ends_with_two_and_a_sentence() {
+    let desk = Desk::new();
+    desk.write("a.txt", "a");
+    let nobody = desk.say_to("http://127.0.0.1:9", &["upload", "a.txt"]);
+    assert_eq!(nobody.code, 2);
+    assert!(nobody.err.contains("landfall serve"), "{}", nobody.err);
+    let unknown = desk.say(&["status", "01890000-0000-7000-8000-000000000000"]);
+    assert_eq!(unknown.code, 2, "{} {}", unknown.out, unknown.err);
+    let stranger = desk.say(&["files", "--token", "rubbish"]);
+    assert_eq!(stranger.code, 2);
+    assert!(stranger.err.contains("INVALID_TOKEN"), "{}", stranger.err);
+    assert_eq!(desk.say(&["files", "--status", "lost"]).code, 2);
+    assert_eq!(desk.say(&["token", "--user", "a", "--ttl", "soon"]).code, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_opens_the_files_of_its_user_and_no_others() {
+    let desk = Desk::new();
+    desk.write("a.txt", "Only for Alice.");
+    let token = |user: &str| desk.say(&["token", "--user", user]).out.trim().to_owned();
+    let (alice, bob) = (token("alice"), token("bob"));
+    assert_eq!(
+        desk.say(&["upload", "a.txt", "--wait", "--token", &alice]).code,
+        0
+    );
+    let count = |token: &str| {
+        desk.say(&["files", "--json", "--token", token]).json()["files"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!((count(&alice), count(&bob)), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_audit_ends_with_one_when_something_is_wrong() {
+    let desk = Desk::new();
+    desk.write("a.txt", "All is well.");
+    assert_eq!(desk.say(&["upload", "a.txt", "--wait"]).code, 0);
+    let well = desk.say(&["audit", "--json"]);
+    assert_eq!((well.code, &well.json()["findings"]), (0, &serde_json::json!([])));
+    let stray = desk.db.folder.path().join("blobs/blobs/ff");
+    std::fs::create_dir_all(&stray).unwrap();
+    std::fs::write(stray.join("stray"), "x").unwrap();
+    let wrong = desk.say(&["audit"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.out.contains("ff/stray"), "{}", wrong.out);
+}
+
+#[test]
+fn the_settings_are_shown_with_where_they_come_from() {
+    let db = TestDb::sqlite();
+    std::fs::write(db.folder.path().join(".env"), "CHUNK_SIZE=100\n").unwrap();
+    let output = Process::command(&db).args(["config", "--json"]).output().unwrap();
+    let settings: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        settings["CHUNK_SIZE"],
+        serde_json::json!({ "value": "100", "source": ".env" })
+    );
+    assert_eq!(settings["PORT"]["source"], "environment");
+    assert_eq!(
+        settings["ROLE"],
+        serde_json::json!({ "value": "all", "source": "default" })
+    );
+    let output = Process::command(&db)
+        .arg("config")
+        .env("PORT", "x")
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("PORT is \"x\""));
+}
