@@ -52,7 +52,7 @@ impl Jwks {
                     known.fetched_at = Some(now);
                 }
                 Err(error) => {
-                    tracing::warn!(url = self.url, %error, "the keys for tokens could not be fetched")
+                    tracing::warn!(url = self.url, %error, "the keys for tokens could not be fetched");
                 }
             }
         }

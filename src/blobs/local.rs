@@ -154,10 +154,7 @@ impl Incoming {
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.hash.update(bytes);
         self.size += bytes.len() as u64;
-        self.writer
-            .write_all(bytes)
-            .await
-            .map_err(|source| self.cannot_write(source))
+        self.writer.write_all(bytes).await.map_err(cannot_write)
     }
 
     pub fn size(&self) -> u64 {
@@ -166,15 +163,8 @@ impl Incoming {
 
     /// Makes the bytes a blob. When this answers, they and their name are on disk, not merely on their way there.
     pub async fn keep(&mut self) -> Result<Stored, Error> {
-        self.writer
-            .flush()
-            .await
-            .map_err(|source| self.cannot_write(source))?;
-        self.writer
-            .get_ref()
-            .sync_all()
-            .await
-            .map_err(|source| self.cannot_write(source))?;
+        self.writer.flush().await.map_err(cannot_write)?;
+        self.writer.get_ref().sync_all().await.map_err(cannot_write)?;
         let parent = self.target.parent().unwrap_or(&self.blobs).to_owned();
         fs::create_dir_all(&parent)
             .await
@@ -201,12 +191,12 @@ impl Incoming {
     pub fn leave_for_later(mut self) {
         self.name.path = None;
     }
+}
 
-    fn cannot_write(&self, source: std::io::Error) -> Error {
-        Error::Storage {
-            what: "write an upload".to_owned(),
-            source,
-        }
+fn cannot_write(source: std::io::Error) -> Error {
+    Error::Storage {
+        what: "write an upload".to_owned(),
+        source,
     }
 }
 

@@ -18,9 +18,9 @@ use crate::intake::register::UploadTicket;
 
 const UPLOADS: &str = "/api/v2/uploads";
 /// How long an answer may take. The bytes of a file have no such limit.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// What is signed for one request need not outlive it by much.
-const TOKEN_LIFE: Duration = Duration::from_secs(300);
+const TOKEN_LIFE: Duration = Duration::from_mins(5);
 /// How long to wait before each repetition of a request that failed for a reason that may pass: 13 s in all, enough
 /// for a server to be restarted.
 const WAITS_MS: [u64; 6] = [250, 500, 1_000, 2_000, 4_000, 5_000];

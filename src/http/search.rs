@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::request::Received;
@@ -46,7 +47,7 @@ pub async fn search(State(app): State<App>, caller: Caller, request: Request) ->
         .into());
     }
     let (embedder, text) = (app.embedder.clone(), asked.query.clone());
-    let vector = tokio::task::spawn_blocking(move || embedder.embed(&[text], &Default::default()))
+    let vector = tokio::task::spawn_blocking(move || embedder.embed(&[text], &CancellationToken::new()))
         .await
         .map_err(|error| Error::Internal(error.to_string()))?
         .map_err(|failure| Error::Internal(failure.to_string()))?

@@ -54,7 +54,7 @@ mod tests {
         max_attempts: 3,
         base_delay: Duration::from_secs(5),
         late_base_delay: Duration::from_secs(3),
-        max_delay: Duration::from_secs(60),
+        max_delay: Duration::from_mins(1),
     };
 
     fn delay(stage: Stage, attempt: u32, code: Code, chance: f64) -> Option<Duration> {
@@ -90,7 +90,7 @@ mod tests {
         let failure = Failure::new(Code::DbError, "x");
         assert_eq!(
             patient.delay(Stage::Extract, 40, &failure, 0.5),
-            Some(Duration::from_secs(60))
+            Some(Duration::from_mins(1))
         );
     }
 

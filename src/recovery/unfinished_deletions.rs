@@ -9,7 +9,7 @@ use crate::db::Db;
 use crate::error::Error;
 use crate::intake::delete;
 
-const INTERVAL: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_mins(1);
 const PAGE: i64 = 500;
 
 /// Sweeps at the start and then every minute.

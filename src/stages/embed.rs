@@ -46,7 +46,6 @@ impl Embedder {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "maps an error")]
 fn embed_error(error: pocket_encoder::Error) -> Failure {
     Failure::new(Code::EmbedError, format!("The embedding model failed: {error}"))
 }

@@ -136,7 +136,6 @@ impl Work for Pipeline {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "maps an error")]
 fn io_error(error: Error) -> Failure {
     tracing::warn!(%error, "the storage failed a stage");
     Failure::new(
@@ -145,7 +144,6 @@ fn io_error(error: Error) -> Failure {
     )
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "maps an error")]
 fn db_error(error: Error) -> Failure {
     tracing::warn!(%error, "the database failed a stage");
     Failure::new(Code::DbError, "The database could not be read")

@@ -8,7 +8,7 @@ use crate::liveness::until;
 use crate::support::TestDb;
 use crate::support::process::{Process, run};
 
-const FILES: usize = 25;
+const FILES: i64 = 25;
 const ROUNDS: usize = 20;
 
 on_each_database! {
@@ -17,7 +17,7 @@ on_each_database! {
         let quick = [("POLL_INTERVAL_MS", "50"), ("LOCK_CHECK_INTERVAL_MS", "50")];
         let process = Process::start(&db, &quick);
         let client = process.client();
-        let batch = client.open_batch(FILES).await;
+        let batch = client.open_batch(25).await;
         let mut files = Vec::new();
         for number in 0..FILES {
             let text = format!("Entry {number}: wind from the west, the sea is calm. ").repeat(40);
@@ -65,7 +65,7 @@ on_each_database! {
         let expected = counts("SELECT CAST(SUM(chunk_count) AS BIGINT) FROM files").await;
         assert_eq!(counts("SELECT COUNT(*) FROM chunks").await, expected);
         assert_eq!(counts("SELECT COUNT(*) FROM chunk_index").await, expected);
-        assert_eq!(counts("SELECT COUNT(*) FROM artifacts").await, FILES as i64);
+        assert_eq!(counts("SELECT COUNT(*) FROM artifacts").await, FILES);
         let (code, printed) = run(&db, &["audit"]);
         assert_eq!(code, 0, "{printed}");
         survivor.signal("TERM");

@@ -21,7 +21,7 @@ use crate::intake::register::UploadTicket;
 const PART_BYTES: usize = 128 * 1024;
 /// How long not a byte may move before the connection is given up. Longer than the server's own patience, which ends
 /// with an answer.
-const STALL: Duration = Duration::from_secs(120);
+const STALL: Duration = Duration::from_mins(2);
 
 /// The outer error is the server's, the inner one that of the file here.
 type Sent<T> = Result<Result<T, Problem>, ClientError>;
@@ -86,7 +86,7 @@ async fn put(client: &Client, screen: &Screen, file: &Registered, ticket: &Uploa
                 screen.advance(part.len() as u64);
             }
             Err(error) => {
-                *read.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(unreadable(error))
+                *read.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(unreadable(error));
             }
         }
     });
