@@ -20,26 +20,13 @@ fn model_crate() -> PathBuf {
         .args(["metadata", "--format-version", "1", "--offline", "--locked"])
         .output()
         .expect("cargo runs");
-    assert!(
-        output.status.success(),
-        "cargo metadata: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value =
         serde_json::from_slice(&output.stdout).expect("cargo metadata answers JSON");
     metadata["packages"]
         .as_array()
-        .and_then(|packages| {
-            packages
-                .iter()
-                .find(|package| package["name"] == "pocket-encoder")
-        })
+        .and_then(|packages| packages.iter().find(|package| package["name"] == "pocket-encoder"))
         .and_then(|package| package["manifest_path"].as_str())
-        .map(|manifest| {
-            Path::new(manifest)
-                .parent()
-                .expect("a manifest lies in a folder")
-                .to_owned()
-        })
+        .map(|manifest| Path::new(manifest).parent().expect("a manifest lies in a folder").to_owned())
         .expect("pocket-encoder is a dependency")
 }

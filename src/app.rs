@@ -54,11 +54,7 @@ impl App {
         let embedder = Embedder::new().map_err(|failure| Error::Internal(failure.to_string()))?;
         let wake = Wake::start(&db, Clock::System);
         let works = matches!(config.role, Role::All | Role::Worker);
-        let stages = if works {
-            stage_names(&config)
-        } else {
-            String::new()
-        };
+        let stages = if works { stage_names(&config) } else { String::new() };
         let liveness = Liveness::start(
             db.clone(),
             blobs.clone(),
@@ -71,22 +67,10 @@ impl App {
         .await?;
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
-                Arc::new(Pipeline::new(
-                    db.clone(),
-                    blobs.clone(),
-                    config.chunks,
-                    embedder.clone(),
-                ))
+                Arc::new(Pipeline::new(db.clone(), blobs.clone(), config.chunks, embedder.clone()))
             });
             let queue = config.queue.clone();
-            Worker::new(
-                db.clone(),
-                clock.clone(),
-                queue,
-                work,
-                wake.clone(),
-                liveness.clone(),
-            )
+            Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
         Ok(Self {
             config: Arc::new(config),
@@ -126,12 +110,7 @@ impl App {
 }
 
 fn stage_names(config: &Config) -> String {
-    let names: Vec<&str> = config
-        .queue
-        .stages
-        .iter()
-        .map(|stage| stage.stage.name())
-        .collect();
+    let names: Vec<&str> = config.queue.stages.iter().map(|stage| stage.stage.name()).collect();
     names.join(",")
 }
 
@@ -159,10 +138,8 @@ impl Write for SharedSecret {
             args![self.name, fresh.to_vec()],
         )
         .await?;
-        let kept: Option<(Vec<u8>,)> = tx
-            .row("SELECT value FROM secrets WHERE name = $1", args![self.name])
-            .await?;
-        kept.map(|(value,)| value)
-            .ok_or_else(|| Error::Internal(format!("the secret {} is gone", self.name)))
+        let kept: Option<(Vec<u8>,)> =
+            tx.row("SELECT value FROM secrets WHERE name = $1", args![self.name]).await?;
+        kept.map(|(value,)| value).ok_or_else(|| Error::Internal(format!("the secret {} is gone", self.name)))
     }
 }

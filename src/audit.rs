@@ -34,17 +34,9 @@ pub struct Finding {
 impl Report {
     fn add(&mut self, invariant: &'static str, violations: Vec<String>) {
         let more = violations.len().saturating_sub(NAMED);
-        self.findings.extend(
-            violations
-                .into_iter()
-                .take(NAMED)
-                .map(|what| Finding { invariant, what }),
-        );
+        self.findings.extend(violations.into_iter().take(NAMED).map(|what| Finding { invariant, what }));
         if more > 0 {
-            self.findings.push(Finding {
-                invariant,
-                what: format!("and {more} more"),
-            });
+            self.findings.push(Finding { invariant, what: format!("and {more} more") });
         }
     }
 }
@@ -54,9 +46,7 @@ pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<R
     let mut report = Report::default();
     blobs::without_rows(db, storage, &mut report).await?;
     let mut tx = db.snapshot().await?;
-    report.files = tx
-        .number("SELECT COUNT(*) FROM files WHERE status <> 'deleted'", args![])
-        .await?;
+    report.files = tx.number("SELECT COUNT(*) FROM files WHERE status <> 'deleted'", args![]).await?;
     for invariant in invariants::all(tx.is_postgres(), oldest_heartbeat) {
         report.add(invariant.name, violations(&mut tx, &invariant).await?);
     }
@@ -78,11 +68,7 @@ async fn violations(tx: &mut Tx, invariant: &Invariant) -> Result<Vec<String>, E
     Ok(violations
         .into_iter()
         .map(|violation| {
-            let subject = violation
-                .id
-                .map(|id| id.to_string())
-                .or(violation.name)
-                .unwrap_or_default();
+            let subject = violation.id.map(|id| id.to_string()).or(violation.name).unwrap_or_default();
             format!(
                 "{} {subject}: {} is {}, should be {}",
                 invariant.of, invariant.quantity, violation.found, violation.expected

@@ -41,16 +41,10 @@ enum Keys {
 impl Auth {
     pub fn new(config: &AuthConfig, data_dir: &Path, bind: IpAddr) -> Result<Self, Error> {
         if let Some(url) = &config.jwks_url {
-            return Ok(Self {
-                keys: Keys::Jwks(Jwks::new(url.clone())),
-                own_secret: false,
-            });
+            return Ok(Self { keys: Keys::Jwks(Jwks::new(url.clone())), own_secret: false });
         }
         if let Some(secret) = &config.jwt_secret {
-            return Ok(Self {
-                keys: Keys::Secret(secret.clone().into_bytes()),
-                own_secret: false,
-            });
+            return Ok(Self { keys: Keys::Secret(secret.clone().into_bytes()), own_secret: false });
         }
         if !bind.is_loopback() {
             return Err(Error::Internal(format!(
@@ -58,10 +52,7 @@ impl Auth {
             )));
         }
         let secret = own_secret(data_dir, true)?;
-        Ok(Self {
-            keys: Keys::Secret(secret.into_bytes()),
-            own_secret: true,
-        })
+        Ok(Self { keys: Keys::Secret(secret.into_bytes()), own_secret: true })
     }
 
     pub fn has_own_secret(&self) -> bool {
@@ -72,9 +63,9 @@ impl Auth {
     pub fn issue(&self, claims: &Claims) -> Result<String, Error> {
         match &self.keys {
             Keys::Secret(secret) => sign(secret, claims),
-            Keys::Jwks(_) => Err(Error::Internal(
-                "tokens come from whoever JWT_JWKS_URL belongs to".to_owned(),
-            )),
+            Keys::Jwks(_) => {
+                Err(Error::Internal("tokens come from whoever JWT_JWKS_URL belongs to".to_owned()))
+            }
         }
     }
 
@@ -84,10 +75,9 @@ impl Auth {
         let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a JSON Web Token"))?;
         let (key, algorithms) = match &self.keys {
             Keys::Secret(secret) => (DecodingKey::from_secret(secret), vec![Algorithm::HS256]),
-            Keys::Jwks(jwks) => (
-                jwks.key(header.kid.as_deref(), now).await?,
-                vec![Algorithm::RS256, Algorithm::ES256],
-            ),
+            Keys::Jwks(jwks) => {
+                (jwks.key(header.kid.as_deref(), now).await?, vec![Algorithm::RS256, Algorithm::ES256])
+            }
         };
         if !algorithms.contains(&header.alg) {
             return Err(invalid("its algorithm is not accepted here"));
@@ -118,12 +108,8 @@ impl Auth {
 }
 
 pub fn sign(secret: &[u8], claims: &Claims) -> Result<String, Error> {
-    jsonwebtoken::encode(
-        &Header::new(Algorithm::HS256),
-        claims,
-        &EncodingKey::from_secret(secret),
-    )
-    .map_err(|error| Error::Internal(format!("a token could not be signed: {error}")))
+    jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(secret))
+        .map_err(|error| Error::Internal(format!("a token could not be signed: {error}")))
 }
 
 /// Reads the server's own secret; makes it first, if `create`.
@@ -161,10 +147,7 @@ pub fn own_secret(data_dir: &Path, create: bool) -> Result<String, Error> {
     }
     let secret = std::fs::read_to_string(&path).map_err(cannot("read"))?;
     if secret.trim().len() < 32 {
-        return Err(Error::Internal(format!(
-            "the secret in {} is too short",
-            path.display()
-        )));
+        return Err(Error::Internal(format!("the secret in {} is too short", path.display())));
     }
     Ok(secret.trim().to_owned())
 }

@@ -106,11 +106,7 @@ impl Batch {
     }
 
     pub fn summary(&self) -> Summary {
-        Summary {
-            total: self.file_count,
-            ready: self.ready_files,
-            failed: self.failed_files,
-        }
+        Summary { total: self.file_count, ready: self.ready_files, failed: self.failed_files }
     }
 }
 
@@ -217,18 +213,12 @@ impl BatchView {
 /// The number of a batch's files in every state, zeros included.
 pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<serde_json::Map<String, Value>, Error> {
     let counted: Vec<(String, i64)> = tx
-        .rows(
-            "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status",
-            args![batch],
-        )
+        .rows("SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status", args![batch])
         .await?;
     Ok(Status::ALL
         .iter()
         .map(|status| {
-            let count = counted
-                .iter()
-                .find(|(name, _)| name == status.name())
-                .map_or(0, |(_, count)| *count);
+            let count = counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count);
             (status.name().to_owned(), json!(count))
         })
         .collect())

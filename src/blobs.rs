@@ -22,9 +22,7 @@ pub struct Blobs {
 
 impl Blobs {
     pub async fn open(folder: PathBuf) -> Result<Self, Error> {
-        Ok(Self {
-            folder: local::Folder::open(folder).await?,
-        })
+        Ok(Self { folder: local::Folder::open(folder).await? })
     }
 
     /// The key for one upload of a file. Another upload of the same file gets another.

@@ -68,9 +68,7 @@ pub struct ManualClock {
 
 impl ManualClock {
     pub fn starting_at(now: Time) -> Self {
-        Self {
-            now: Arc::new(watch::Sender::new(now)),
-        }
+        Self { now: Arc::new(watch::Sender::new(now)) }
     }
 
     pub fn advance(&self, duration: Duration) {

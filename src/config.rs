@@ -145,11 +145,7 @@ impl Config {
             log_format: read.with("LOG_FORMAT", "auto", |text| {
                 one_of(
                     text,
-                    &[
-                        ("auto", LogFormat::Auto),
-                        ("pretty", LogFormat::Pretty),
-                        ("json", LogFormat::Json),
-                    ],
+                    &[("auto", LogFormat::Auto), ("pretty", LogFormat::Pretty), ("json", LogFormat::Json)],
                 )
             }),
             log_filter: read.with("LOG_LEVEL", "info", reader::log_filter),
@@ -194,21 +190,13 @@ impl Config {
         }
         if self.chunks.size_tokens > Embedder::window() {
             // What does not fit would be in the chunk and not in its vector.
-            let most = format!(
-                "at most {}, which is what the built-in model reads",
-                Embedder::window()
-            );
+            let most = format!("at most {}, which is what the built-in model reads", Embedder::window());
             read.complain("CHUNK_SIZE", &most);
         }
         if self.chunks.overlap_tokens * 2 > self.chunks.size_tokens {
             read.complain("CHUNK_OVERLAP", "at most half of CHUNK_SIZE");
         }
-        if self
-            .auth
-            .jwt_secret
-            .as_ref()
-            .is_some_and(|secret| secret.len() < 32)
-        {
+        if self.auth.jwt_secret.as_ref().is_some_and(|secret| secret.len() < 32) {
             read.complain("JWT_SECRET", "at least 32 characters long");
         }
         if self.auth.jwt_secret.is_some() && self.auth.jwks_url.is_some() {
@@ -220,13 +208,7 @@ impl Config {
 fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
     let wanted = read.with("WORKER_STAGES", "extract,chunk,embed", stages);
     [
-        (
-            Stage::Extract,
-            "EXTRACT_CONCURRENCY",
-            8,
-            "EXTRACT_TIMEOUT_MS",
-            "300000",
-        ),
+        (Stage::Extract, "EXTRACT_CONCURRENCY", 8, "EXTRACT_TIMEOUT_MS", "300000"),
         (Stage::Chunk, "CHUNK_CONCURRENCY", 5, "CHUNK_TIMEOUT_MS", "60000"),
         (Stage::Embed, "EMBED_CONCURRENCY", 5, "EMBED_TIMEOUT_MS", "120000"),
     ]

@@ -45,14 +45,8 @@ pub struct Db {
 
 #[derive(Clone)]
 enum Backend {
-    Sqlite {
-        writer: Writer,
-        readers: SqlitePool,
-        file: PathBuf,
-    },
-    Postgres {
-        pool: PgPool,
-    },
+    Sqlite { writer: Writer, readers: SqlitePool, file: PathBuf },
+    Postgres { pool: PgPool },
 }
 
 impl Db {
@@ -86,22 +80,13 @@ impl Db {
                 source,
             })?;
         }
-        let writing = SqlitePoolOptions::new()
-            .max_connections(1)
-            .idle_timeout(None)
-            .max_lifetime(None);
+        let writing = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
         let writer = Writer::start(writing.connect_with(options.clone()).await?);
         let readers = SqlitePoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "on"));
-        Ok(Self {
-            backend: Backend::Sqlite {
-                writer,
-                readers,
-                file,
-            },
-        })
+        Ok(Self { backend: Backend::Sqlite { writer, readers, file } })
     }
 
     async fn open_postgres(url: &str, connections: u32) -> Result<Self, Error> {
@@ -113,9 +98,7 @@ impl Db {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await?;
-        Ok(Self {
-            backend: Backend::Postgres { pool },
-        })
+        Ok(Self { backend: Backend::Postgres { pool } })
     }
 
     /// A connection to read with. Each statement sees what was committed before it.
@@ -132,14 +115,11 @@ impl Db {
             Backend::Sqlite { readers, .. } => {
                 let mut tx = readers.begin().await?;
                 // SQLite picks its moment with the first read.
-                sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1")
-                    .execute(&mut *tx)
-                    .await?;
+                sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
                 Tx::SqliteTransaction(tx)
             }
             Backend::Postgres { pool } => Tx::PostgresTransaction(
-                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    .await?,
+                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?,
             ),
         })
     }
@@ -181,11 +161,7 @@ impl Db {
 
     /// What a claim adds to its `SELECT`, so that two processes on PostgreSQL pass one another by.
     pub fn skip_locked(&self) -> &'static str {
-        if self.is_postgres() {
-            "FOR UPDATE SKIP LOCKED"
-        } else {
-            ""
-        }
+        if self.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" }
     }
 
     pub async fn close(&self) {

@@ -34,10 +34,7 @@ impl Error {
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return false;
         };
-        matches!(
-            error.code().as_deref(),
-            Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED)
-        )
+        matches!(error.code().as_deref(), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
     }
 
     /// The same error for another one who waited for the same commit.
@@ -60,13 +57,7 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(status: u16, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            status,
-            code,
-            message: message.into(),
-            retryable: false,
-            details: None,
-        }
+        Self { status, code, message: message.into(), retryable: false, details: None }
     }
 
     #[must_use]
@@ -91,10 +82,6 @@ impl Refusal {
     }
 
     pub fn gone() -> Self {
-        Self::new(
-            410,
-            "FILE_DELETED",
-            "This file was deleted; register it again to upload it",
-        )
+        Self::new(410, "FILE_DELETED", "This file was deleted; register it again to upload it")
     }
 }

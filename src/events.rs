@@ -58,10 +58,7 @@ impl Event {
 pub async fn record(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
     let mut rows = Rows::default();
     for event in events {
-        let (code, message) = event
-            .failure
-            .map(|failure| (failure.code, failure.message))
-            .unzip();
+        let (code, message) = event.failure.map(|failure| (failure.code, failure.message)).unzip();
         rows.push(args![
             event.at,
             event.kind,

@@ -125,10 +125,6 @@ impl Failure {
             message.truncate(end);
             message.push('…');
         }
-        Self {
-            code,
-            message,
-            retry_after: None,
-        }
+        Self { code, message, retry_after: None }
     }
 }

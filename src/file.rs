@@ -237,11 +237,7 @@ pub struct WorkerName {
 impl Surroundings {
     pub async fn look(tx: &mut Tx, now: Time, max_attempts: u32) -> Result<Self, Error> {
         let workers = tx.rows("SELECT id, name, stages FROM workers", args![]).await?;
-        Ok(Self {
-            now,
-            max_attempts,
-            workers,
-        })
+        Ok(Self { now, max_attempts, workers })
     }
 
     pub fn view(&self, file: File) -> FileView {
@@ -263,11 +259,7 @@ impl Surroundings {
                 stage,
                 started_at: file.claimed_at,
                 attempt: file.attempt,
-                worker: self
-                    .workers
-                    .iter()
-                    .find(|w| Some(w.id) == file.claimed_by)
-                    .map(|w| w.name.clone()),
+                worker: self.workers.iter().find(|w| Some(w.id) == file.claimed_by).map(|w| w.name.clone()),
             }),
             waiting_for,
             waiting_message,
@@ -291,30 +283,23 @@ impl Surroundings {
     fn waiting(&self, file: &File) -> Option<(&'static str, String)> {
         match file.status {
             Status::Registered => Some(("upload", "The bytes have not arrived yet".to_owned())),
-            Status::Uploaded => Some((
-                "upload",
-                "The bytes are here; the upload is not confirmed yet".to_owned(),
-            )),
+            Status::Uploaded => {
+                Some(("upload", "The bytes are here; the upload is not confirmed yet".to_owned()))
+            }
             Status::Queued => Some(match file.run_after {
                 Some(at) if at - self.now > TimeDelta::zero() => {
                     ("retry", format!("Will be tried again at {}", at.to_rfc3339()))
                 }
-                _ if !self.someone_works_at(file.next_stage) => (
-                    "no_workers",
-                    format!("No process is running that does the {} stage", file.next_stage),
-                ),
-                _ => (
-                    "worker",
-                    format!("Waits for a free worker at the {} stage", file.next_stage),
-                ),
+                _ if !self.someone_works_at(file.next_stage) => {
+                    ("no_workers", format!("No process is running that does the {} stage", file.next_stage))
+                }
+                _ => ("worker", format!("Waits for a free worker at the {} stage", file.next_stage)),
             }),
             _ => None,
         }
     }
 
     fn someone_works_at(&self, stage: Stage) -> bool {
-        self.workers
-            .iter()
-            .any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
+        self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
     }
 }

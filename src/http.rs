@@ -35,10 +35,7 @@ pub fn router(app: App) -> Router {
         .route("/batches/{id}", get(batches::show))
         .route("/batches/{id}/upload-urls", post(uploads::register_in_batch))
         .route("/batches/{id}/close", post(batches::close))
-        .route(
-            "/batches/{id}/files/{file}/confirm",
-            post(uploads::confirm_in_batch),
-        )
+        .route("/batches/{id}/files/{file}/confirm", post(uploads::confirm_in_batch))
         .route("/files", get(files::list))
         .route("/files/init", post(uploads::register))
         .route("/files/{id}", get(files::show).delete(files::delete))
@@ -58,19 +55,7 @@ pub fn router(app: App) -> Router {
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/", get(page::page))
-        .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())
-        .method_not_allowed_fallback(async || {
-            Refusal::new(
-                405,
-                "METHOD_NOT_ALLOWED",
-                "This address does not take that method",
-            )
-            .into_response()
-        })
-        .layer(middleware::from_fn_with_state(
-            app.config.http.request_timeout,
-            time_limit,
-        ));
+        .layer(middleware::from_fn_with_state(app.config.http.request_timeout, time_limit));
     // Bytes take as long as they take; only a standstill ends them.
     let streaming = Router::new()
         .route("/api/v2/uploads/blobs/{id}", put(uploads::receive))
@@ -79,12 +64,7 @@ pub fn router(app: App) -> Router {
         .merge(limited)
         .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())
         .method_not_allowed_fallback(async || {
-            Refusal::new(
-                405,
-                "METHOD_NOT_ALLOWED",
-                "This address does not take that method",
-            )
-            .into_response()
+            Refusal::new(405, "METHOD_NOT_ALLOWED", "This address does not take that method").into_response()
         })
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
         .layer(middleware::from_fn(frame))
@@ -102,24 +82,15 @@ async fn frame(mut request: Request, next: Next) -> Response {
             HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("an id is plain text")
         });
     request.headers_mut().insert(REQUEST_ID, id.clone());
-    let path = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map_or("", MatchedPath::as_str)
-        .to_owned();
+    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), method = %request.method(), path);
     async move {
         let mut response = next.run(request).await;
         tracing::debug!(status = response.status().as_u16(), "answered");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
-        headers.insert(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        );
-        headers
-            .entry(header::CACHE_CONTROL)
-            .or_insert(HeaderValue::from_static("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         response
     }
     .instrument(span)
@@ -129,8 +100,8 @@ async fn frame(mut request: Request, next: Next) -> Response {
 async fn time_limit(State(limit): State<Duration>, request: Request, next: Next) -> Response {
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Refusal::new(503, "REQUEST_TIMEOUT", "The request took too long")
-            .retryable()
-            .into_response(),
+        Err(_) => {
+            Refusal::new(503, "REQUEST_TIMEOUT", "The request took too long").retryable().into_response()
+        }
     }
 }

@@ -72,20 +72,12 @@ impl Write for Install {
             return tx.script(SQLITE).await;
         }
         // One process at a time: `IF NOT EXISTS` alone does not stand two that start together.
-        tx.script("SELECT pg_advisory_xact_lock(hashtext('landfall index'))")
-            .await?;
-        let installed = tx
-            .number(
-                "SELECT COUNT(*) FROM pg_type WHERE typname = 'landfall_embedding'",
-                args![],
-            )
-            .await?;
+        tx.script("SELECT pg_advisory_xact_lock(hashtext('landfall index'))").await?;
+        let installed =
+            tx.number("SELECT COUNT(*) FROM pg_type WHERE typname = 'landfall_embedding'", args![]).await?;
         if installed == 0 {
             let available = tx
-                .number(
-                    "SELECT COUNT(*) FROM pg_available_extensions WHERE name = 'vector'",
-                    args![],
-                )
+                .number("SELECT COUNT(*) FROM pg_available_extensions WHERE name = 'vector'", args![])
                 .await?;
             if available > 0 {
                 tx.script("CREATE EXTENSION IF NOT EXISTS vector").await?;
@@ -104,12 +96,8 @@ impl Write for Install {
 /// Puts the chunks of a file into the index, in place of whatever was there of it.
 pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -> Result<(), Error> {
     remove(tx, file).await?;
-    let chunks: Vec<(i64, String)> = tx
-        .rows(
-            "SELECT id, text FROM chunks WHERE file_id = $1 ORDER BY ordinal",
-            args![file],
-        )
-        .await?;
+    let chunks: Vec<(i64, String)> =
+        tx.rows("SELECT id, text FROM chunks WHERE file_id = $1 ORDER BY ordinal", args![file]).await?;
     if chunks.len() != embedded.vectors.len() {
         return Err(Error::Internal(format!(
             "file {file} has {} chunks and {} vectors",
@@ -139,12 +127,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
         }
         Ok(())
     } else {
-        tx.insert(
-            "chunk_index (chunk_id, file_id, user_id, model, embedding)",
-            entries,
-            "",
-        )
-        .await?;
+        tx.insert("chunk_index (chunk_id, file_id, user_id, model, embedding)", entries, "").await?;
         tx.insert("chunk_words (rowid, text, owner)", words, "").await
     }
 }
@@ -158,9 +141,7 @@ pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
         )
         .await?;
     }
-    tx.execute("DELETE FROM chunk_index WHERE file_id = $1", args![file])
-        .await
-        .map(drop)
+    tx.execute("DELETE FROM chunk_index WHERE file_id = $1", args![file]).await.map(drop)
 }
 
 /// The word that stands for a user in the index. A hash, because a user's name may be several words.

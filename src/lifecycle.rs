@@ -124,10 +124,7 @@ impl Status {
         if transition.from().contains(&self) {
             Ok(transition.to())
         } else {
-            Err(InvalidTransition {
-                from: self,
-                transition,
-            })
+            Err(InvalidTransition { from: self, transition })
         }
     }
 }
@@ -167,13 +164,7 @@ pub enum Transition {
 impl Transition {
     /// Every transition, each with every stage it can have.
     pub fn all() -> Vec<Self> {
-        let mut all = vec![
-            Self::Upload,
-            Self::Confirm,
-            Self::Cancel,
-            Self::Revive,
-            Self::Delete,
-        ];
+        let mut all = vec![Self::Upload, Self::Confirm, Self::Cancel, Self::Revive, Self::Delete];
         for stage in Stage::ALL {
             all.extend([
                 Self::Claim(stage),
@@ -263,13 +254,10 @@ macro_rules! named {
             type Err = UnknownName;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::ALL
-                    .into_iter()
-                    .find(|one| one.name() == text)
-                    .ok_or_else(|| UnknownName {
-                        text: text.to_owned(),
-                        allowed: Self::ALL.map(Self::name).join(", "),
-                    })
+                Self::ALL.into_iter().find(|one| one.name() == text).ok_or_else(|| UnknownName {
+                    text: text.to_owned(),
+                    allowed: Self::ALL.map(Self::name).join(", "),
+                })
             }
         }
 

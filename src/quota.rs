@@ -36,12 +36,7 @@ pub struct Amounts {
 
 impl Amounts {
     fn new(limit: i64, reserved: i64, used: i64) -> Self {
-        Self {
-            limit,
-            reserved,
-            used,
-            free: (limit - reserved - used).max(0),
-        }
+        Self { limit, reserved, used, free: (limit - reserved - used).max(0) }
     }
 }
 
@@ -85,24 +80,14 @@ pub async fn reserve(
     files: i64,
     defaults: &IntakeConfig,
 ) -> Result<(), Error> {
-    tx.execute(
-        "INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING",
-        args![tenant],
-    )
-    .await?;
+    tx.execute("INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING", args![tenant]).await?;
     let reserved = tx
         .execute(
             "UPDATE tenants SET reserved_bytes = reserved_bytes + $2, reserved_files = reserved_files + $3
              WHERE id = $1
                AND reserved_bytes + used_bytes + $2 <= COALESCE(quota_bytes, $4)
                AND reserved_files + used_files + $3 <= COALESCE(quota_files, $5)",
-            args![
-                tenant,
-                bytes,
-                files,
-                defaults.tenant_quota_bytes,
-                defaults.tenant_quota_files
-            ],
+            args![tenant, bytes, files, defaults.tenant_quota_bytes, defaults.tenant_quota_files],
         )
         .await?;
     if reserved == 1 {
@@ -110,15 +95,9 @@ pub async fn reserve(
     }
     let quota = view(tx, tenant, defaults).await?;
     let message = if quota.bytes.free < bytes {
-        format!(
-            "{bytes} bytes were asked for, and {} are free in this quota",
-            quota.bytes.free
-        )
+        format!("{bytes} bytes were asked for, and {} are free in this quota", quota.bytes.free)
     } else {
-        format!(
-            "{files} files were asked for, and {} are free in this quota",
-            quota.files.free
-        )
+        format!("{files} files were asked for, and {} are free in this quota", quota.files.free)
     };
     Err(Refusal::new(413, "QUOTA_EXCEEDED", message)
         .details(serde_json::json!({ "requestedBytes": bytes, "requestedFiles": files, "quota": quota }))
@@ -148,18 +127,12 @@ pub async fn refund(tx: &mut Tx, file: &File) -> Result<(), Error> {
 
 async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
     let changed = tx
-        .execute(
-            format!("UPDATE tenants SET {set} WHERE id = $1"),
-            args![&file.tenant_id, file.size_bytes],
-        )
+        .execute(format!("UPDATE tenants SET {set} WHERE id = $1"), args![&file.tenant_id, file.size_bytes])
         .await?;
     if changed == 1 {
         Ok(())
     } else {
-        Err(Error::Internal(format!(
-            "tenant {} of file {} has no account",
-            file.tenant_id, file.id
-        )))
+        Err(Error::Internal(format!("tenant {} of file {} has no account", file.tenant_id, file.id)))
     }
 }
 

@@ -35,13 +35,7 @@ pub struct Job {
 
 impl Job {
     pub fn new(file: File, stage: Stage, carried: Option<Arc<Output>>) -> Self {
-        Self {
-            file,
-            stage,
-            carried,
-            cancelled: CancellationToken::new(),
-            progress: watch::Sender::new(()),
-        }
+        Self { file, stage, carried, cancelled: CancellationToken::new(), progress: watch::Sender::new(()) }
     }
 
     /// Says that a part of the work is done; the stage's time begins anew.

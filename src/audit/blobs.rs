@@ -38,11 +38,8 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     let Some(file) = Blobs::file_of(key) else {
         return Ok(false);
     };
-    let row: Option<(Option<String>,)> = db
-        .read()
-        .await?
-        .row("SELECT blob_key FROM files WHERE id = $1", args![file])
-        .await?;
+    let row: Option<(Option<String>,)> =
+        db.read().await?.row("SELECT blob_key FROM files WHERE id = $1", args![file]).await?;
     Ok(row.is_some_and(|(known,)| known.as_deref() == Some(key)))
 }
 
@@ -77,10 +74,5 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
 /// Whether the file was not deleted or uploaded anew while we looked.
 async fn still_has(db: &Db, file: Uuid, key: &str) -> Result<bool, Error> {
     let sql = "SELECT id FROM files WHERE id = $1 AND blob_key = $2 AND status <> 'deleted'";
-    Ok(db
-        .read()
-        .await?
-        .row::<(Uuid,)>(sql, args![file, key])
-        .await?
-        .is_some())
+    Ok(db.read().await?.row::<(Uuid,)>(sql, args![file, key]).await?.is_some())
 }

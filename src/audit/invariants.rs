@@ -81,22 +81,10 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
     ];
     all.extend(["ready", "failed", "cancelled"].map(batch_count));
     all.extend([
-        quota(
-            "reserved_bytes",
-            "SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END)",
-        ),
-        quota(
-            "reserved_files",
-            "SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END)",
-        ),
-        quota(
-            "used_bytes",
-            "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END)",
-        ),
-        quota(
-            "used_files",
-            "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END)",
-        ),
+        quota("reserved_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END)"),
+        quota("reserved_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END)"),
+        quota("used_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END)"),
+        quota("used_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END)"),
     ]);
     if !postgres {
         all.push(words_equal_vectors());
@@ -105,13 +93,7 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
 }
 
 fn of_file(name: &'static str, quantity: &'static str, sql: &str) -> Invariant {
-    Invariant {
-        name,
-        of: "file",
-        quantity,
-        sql: sql.to_owned(),
-        args: args![],
-    }
+    Invariant { name, of: "file", quantity, sql: sql.to_owned(), args: args![] }
 }
 
 fn batch_count(status: &'static str) -> Invariant {

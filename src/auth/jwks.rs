@@ -32,10 +32,7 @@ struct Known {
 
 impl Jwks {
     pub fn new(url: String) -> Self {
-        Self {
-            url,
-            known: Mutex::default(),
-        }
+        Self { url, known: Mutex::default() }
     }
 
     pub async fn key(&self, id: Option<&str>, now: Time) -> Result<DecodingKey, Refusal> {
@@ -57,11 +54,7 @@ impl Jwks {
             }
         }
         find(&known, id).ok_or_else(|| match known.keys {
-            Some(_) => Refusal::new(
-                401,
-                "INVALID_TOKEN",
-                "The token is signed with a key that is not known",
-            ),
+            Some(_) => Refusal::new(401, "INVALID_TOKEN", "The token is signed with a key that is not known"),
             None => {
                 Refusal::new(503, "AUTH_UNAVAILABLE", "Tokens cannot be checked at the moment").retryable()
             }
@@ -82,12 +75,5 @@ fn find(known: &Known, id: Option<&str>) -> Option<DecodingKey> {
 
 async fn fetch(url: &str) -> Result<JwkSet, reqwest::Error> {
     static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(crate::tls::client);
-    CLIENT
-        .get(url)
-        .timeout(TIMEOUT)
-        .send()
-        .await?
-        .error_for_status()?
-        .json()
-        .await
+    CLIENT.get(url).timeout(TIMEOUT).send().await?.error_for_status()?.json().await
 }

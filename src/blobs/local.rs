@@ -19,10 +19,7 @@ pub struct Folder {
 
 impl Folder {
     pub async fn open(root: PathBuf) -> Result<Self, Error> {
-        let folder = Self {
-            blobs: root.join("blobs"),
-            incoming: root.join("incoming"),
-        };
+        let folder = Self { blobs: root.join("blobs"), incoming: root.join("incoming") };
         for path in [&folder.blobs, &folder.incoming] {
             fs::create_dir_all(path).await.map_err(cannot("create", path))?;
         }
@@ -32,9 +29,7 @@ impl Folder {
 
     pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Incoming, Error> {
         let path = self.incoming_path(owner, key);
-        let file = fs::File::create_new(&path)
-            .await
-            .map_err(cannot("create", &path))?;
+        let file = fs::File::create_new(&path).await.map_err(cannot("create", &path))?;
         Ok(Incoming {
             blobs: self.blobs.clone(),
             target: self.path(key),
@@ -47,8 +42,7 @@ impl Folder {
 
     /// The name that an upload has until it is seen to its end. It tells whose it is and where it belongs.
     fn incoming_path(&self, owner: Uuid, key: &str) -> PathBuf {
-        self.incoming
-            .join(format!("{}.{}", owner.simple(), key.replace('/', ".")))
+        self.incoming.join(format!("{}.{}", owner.simple(), key.replace('/', ".")))
     }
 
     fn path(&self, key: &str) -> PathBuf {
@@ -92,14 +86,8 @@ impl Folder {
     pub async fn unfinished(&self, owner: Uuid) -> Result<Vec<String>, Error> {
         let prefix = format!("{}.", owner.simple());
         let mut keys = Vec::new();
-        let mut entries = fs::read_dir(&self.incoming)
-            .await
-            .map_err(cannot("list", &self.incoming))?;
-        while let Some(entry) = entries
-            .next_entry()
-            .await
-            .map_err(cannot("list", &self.incoming))?
-        {
+        let mut entries = fs::read_dir(&self.incoming).await.map_err(cannot("list", &self.incoming))?;
+        while let Some(entry) = entries.next_entry().await.map_err(cannot("list", &self.incoming))? {
             if let Some(key) = entry.file_name().to_string_lossy().strip_prefix(&prefix) {
                 keys.push(key.replace('.', "/"));
             }
@@ -116,17 +104,11 @@ impl Folder {
     }
 
     pub fn keys(&self) -> Keys {
-        Keys {
-            root: self.blobs.clone(),
-            folders: vec![self.blobs.clone()],
-        }
+        Keys { root: self.blobs.clone(), folders: vec![self.blobs.clone()] }
     }
 
     pub async fn check(&self) -> Result<(), Error> {
-        fs::metadata(&self.blobs)
-            .await
-            .map(drop)
-            .map_err(cannot("look at", &self.blobs))
+        fs::metadata(&self.blobs).await.map(drop).map_err(cannot("look at", &self.blobs))
     }
 }
 
@@ -166,25 +148,14 @@ impl Incoming {
         self.writer.flush().await.map_err(cannot_write)?;
         self.writer.get_ref().sync_all().await.map_err(cannot_write)?;
         let parent = self.target.parent().unwrap_or(&self.blobs).to_owned();
-        fs::create_dir_all(&parent)
-            .await
-            .map_err(cannot("create", &parent))?;
+        fs::create_dir_all(&parent).await.map_err(cannot("create", &parent))?;
         let unfinished = self.name.path.as_ref().expect("named until it is dropped");
-        fs::hard_link(unfinished, &self.target)
-            .await
-            .map_err(cannot("store", &self.target))?;
+        fs::hard_link(unfinished, &self.target).await.map_err(cannot("store", &self.target))?;
         // The name of the file is an entry of its folder, and that folder's name one of the folder above it.
-        for folder in [
-            parent.as_path(),
-            parent.parent().unwrap_or(&parent),
-            self.blobs.as_path(),
-        ] {
+        for folder in [parent.as_path(), parent.parent().unwrap_or(&parent), self.blobs.as_path()] {
             sync_folder(folder).await?;
         }
-        Ok(Stored {
-            size: self.size,
-            md5: hex::encode(self.hash.clone().finalize()),
-        })
+        Ok(Stored { size: self.size, md5: hex::encode(self.hash.clone().finalize()) })
     }
 
     /// Leaves the bytes as unfinished, for whoever cleans up after this process: nobody knows whether the row has them.
@@ -194,10 +165,7 @@ impl Incoming {
 }
 
 fn cannot_write(source: std::io::Error) -> Error {
-    Error::Storage {
-        what: "write an upload".to_owned(),
-        source,
-    }
+    Error::Storage { what: "write an upload".to_owned(), source }
 }
 
 /// The name of an upload that is under way, removed when it ends.
@@ -248,10 +216,7 @@ impl Keys {
     }
 
     fn key_of(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root)
-            .unwrap_or(path)
-            .to_string_lossy()
-            .into_owned()
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
     }
 }
 
@@ -262,8 +227,5 @@ async fn sync_folder(path: &Path) -> Result<(), Error> {
 
 fn cannot(verb: &str, path: &Path) -> impl Fn(std::io::Error) -> Error {
     let what = format!("{verb} {}", path.display());
-    move |source| Error::Storage {
-        what: what.clone(),
-        source,
-    }
+    move |source| Error::Storage { what: what.clone(), source }
 }

@@ -37,26 +37,16 @@ impl UrlSigner {
 
     /// The size that the URL was signed for.
     pub fn verify_upload(&self, file: Uuid, signed: &Signature, now: Time) -> Result<i64, Refusal> {
-        let wrong = || {
-            Refusal::new(
-                403,
-                "INVALID_SIGNATURE",
-                "This upload URL is not one that this server issued",
-            )
-        };
+        let wrong =
+            || Refusal::new(403, "INVALID_SIGNATURE", "This upload URL is not one that this server issued");
         let bytes = hex::decode(&signed.signature).map_err(|_| wrong())?;
-        self.mac("PUT", file, signed.size, signed.expires)
-            .verify_slice(&bytes)
-            .map_err(|_| wrong())?;
+        self.mac("PUT", file, signed.size, signed.expires).verify_slice(&bytes).map_err(|_| wrong())?;
         let expires = DateTime::from_timestamp_millis(signed.expires).ok_or_else(wrong)?;
         if now > expires {
             return Err(Refusal::new(
                 403,
                 "UPLOAD_URL_EXPIRED",
-                format!(
-                    "This upload URL expired at {}; ask for a fresh one",
-                    expires.to_rfc3339()
-                ),
+                format!("This upload URL expired at {}; ask for a fresh one", expires.to_rfc3339()),
             ));
         }
         Ok(signed.size)

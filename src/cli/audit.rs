@@ -26,16 +26,8 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
         let (files, blobs, found) = (report.files, report.blobs, report.findings.len());
         println!(
             "{files} files, {blobs} blobs: {}",
-            if found == 0 {
-                "all is well".to_owned()
-            } else {
-                format!("{found} things are wrong")
-            }
+            if found == 0 { "all is well".to_owned() } else { format!("{found} things are wrong") }
         );
     }
-    Ok(if report.findings.is_empty() {
-        Outcome::Good
-    } else {
-        Outcome::Bad
-    })
+    Ok(if report.findings.is_empty() { Outcome::Good } else { Outcome::Bad })
 }

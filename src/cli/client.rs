@@ -59,12 +59,7 @@ impl ClientError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::BrokenOff { .. } => true,
-            Self::Refused {
-                status,
-                code,
-                retryable,
-                ..
-            } => {
+            Self::Refused { status, code, retryable, .. } => {
                 *retryable
                     && (*status >= 500
                         || matches!(status, 408 | 429)
@@ -125,16 +120,10 @@ impl Client {
                 .filter(|value| !value.is_empty())
                 .or_else(|| variables.get(name).map(ToOwned::to_owned))
         };
-        let (server, token) = (
-            given(&to.server, "LANDFALL_URL"),
-            given(&to.token, "LANDFALL_TOKEN"),
-        );
+        let (server, token) = (given(&to.server, "LANDFALL_URL"), given(&to.token, "LANDFALL_TOKEN"));
         // The server's settings matter only for what nobody said.
-        let config = if server.is_some() && token.is_some() {
-            None
-        } else {
-            Some(Config::from_variables(variables)?)
-        };
+        let config =
+            if server.is_some() && token.is_some() { None } else { Some(Config::from_variables(variables)?) };
         let server = match (server, &config) {
             (Some(server), _) => server,
             (None, Some(config)) => format!("http://127.0.0.1:{}", config.http.port),
@@ -172,8 +161,7 @@ impl Client {
         let key = Clock::System.new_id().to_string();
         self.persist(async || {
             let request = self.request(Method::POST, &format!("{UPLOADS}{path}"))?;
-            self.answer(request.header("Idempotency-Key", &key).json(body))
-                .await
+            self.answer(request.header("Idempotency-Key", &key).json(body)).await
         })
         .await
     }
@@ -184,8 +172,7 @@ impl Client {
     }
 
     pub async fn search(&self, question: &Value) -> Result<Value, ClientError> {
-        self.answer(self.request(Method::POST, "/api/v2/search")?.json(question))
-            .await
+        self.answer(self.request(Method::POST, "/api/v2/search")?.json(question)).await
     }
 
     /// Sends the bytes of a file where its ticket says. That may be another server, which is not told who we are.
@@ -282,18 +269,12 @@ impl Client {
 
     /// An error for a connection that was given up.
     pub fn broken_off(&self, why: &str) -> ClientError {
-        ClientError::BrokenOff {
-            server: self.server.clone(),
-            why: why.to_owned(),
-        }
+        ClientError::BrokenOff { server: self.server.clone(), why: why.to_owned() }
     }
 
     /// An error for an answer that no server of ours gives.
     pub fn strange(&self, why: String) -> ClientError {
-        ClientError::Strange {
-            server: self.server.clone(),
-            why,
-        }
+        ClientError::Strange { server: self.server.clone(), why }
     }
 }
 

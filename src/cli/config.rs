@@ -11,22 +11,12 @@ pub fn run(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
         let settings: serde_json::Map<_, _> = config
             .settings
             .iter()
-            .map(|s| {
-                (
-                    s.name.to_owned(),
-                    json!({ "value": s.value, "source": s.source.name() }),
-                )
-            })
+            .map(|s| (s.name.to_owned(), json!({ "value": s.value, "source": s.source.name() })))
             .collect();
         println!("{}", json!(settings));
     } else {
         for setting in &config.settings {
-            println!(
-                "{:<28} {:<44} {}",
-                setting.name,
-                setting.value,
-                setting.source.name()
-            );
+            println!("{:<28} {:<44} {}", setting.name, setting.value, setting.source.name());
         }
     }
     Ok(Outcome::Good)

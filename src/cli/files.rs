@@ -61,10 +61,7 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     filter.extend(args.name.clone().map(|name| ("q", name)));
     let listing = list(&client, &filter, args.limit).await?;
     if as_json {
-        println!(
-            "{}",
-            json!({ "files": listing.files, "nextCursor": listing.next })
-        );
+        println!("{}", json!({ "files": listing.files, "nextCursor": listing.next }));
         return Ok(Outcome::Good);
     }
     let files = told(&client, &listing.files)?;
@@ -72,27 +69,18 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
         println!("There are no such files. `landfall upload PATHS…` brings some.");
         return Ok(Outcome::Good);
     }
-    let mut rows = vec![
-        ["STATUS", "SIZE", "NAME", "ID", "ERROR"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut rows = vec![["STATUS", "SIZE", "NAME", "ID", "ERROR"].map(str::to_owned).to_vec()];
     rows.extend(files.iter().map(row));
     print!("{}", table(&rows));
     if listing.next.is_some() {
-        println!(
-            "The newest {} are shown; --limit shows more.",
-            count(files.len(), "file")
-        );
+        println!("The newest {} are shown; --limit shows more.", count(files.len(), "file"));
     }
     Ok(Outcome::Good)
 }
 
 fn row(file: &Told) -> Vec<String> {
-    let error = file
-        .error
-        .as_ref()
-        .map(|error| format!("{}: {}", printable(&error.code), printable(&error.message)));
+    let error =
+        file.error.as_ref().map(|error| format!("{}: {}", printable(&error.code), printable(&error.message)));
     vec![
         printable(&file.status),
         size(file.size),
@@ -110,18 +98,13 @@ pub async fn list(client: &Client, filter: &[(&str, String)], limit: usize) -> R
         files: Vec<Value>,
         next_cursor: Option<String>,
     }
-    let mut listing = Listing {
-        files: Vec::new(),
-        next: None,
-    };
+    let mut listing = Listing { files: Vec::new(), next: None };
     while listing.files.len() < limit {
         let room = (limit - listing.files.len()).min(MOST_PER_PAGE);
         let mut query = filter.to_vec();
         query.push(("limit", room.to_string()));
         query.extend(listing.next.take().map(|cursor| ("cursor", cursor)));
-        let page: Page = client
-            .persist(async || client.get("/files", &query).await)
-            .await?;
+        let page: Page = client.persist(async || client.get("/files", &query).await).await?;
         listing.files.extend(page.files);
         listing.next = page.next_cursor;
         if listing.next.is_none() {

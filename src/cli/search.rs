@@ -63,15 +63,12 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     }
     for (number, hit) in hits.iter().enumerate() {
         let page = hit.page.map(|page| format!("page {page}"));
-        let place: Vec<String> = [
-            Some(printable(&hit.file_name)),
-            page,
-            hit.heading.as_deref().map(printable),
-        ]
-        .into_iter()
-        .flatten()
-        .filter(|part| !part.is_empty())
-        .collect();
+        let place: Vec<String> =
+            [Some(printable(&hit.file_name)), page, hit.heading.as_deref().map(printable)]
+                .into_iter()
+                .flatten()
+                .filter(|part| !part.is_empty())
+                .collect();
         println!("{:>2}. {}", number + 1, place.join(" · "));
         println!("    {}", printable(&hit.snippet));
         println!("    score {:.4}, file {}\n", hit.score, hit.file_id);

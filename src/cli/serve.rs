@@ -20,11 +20,9 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     let address = SocketAddr::new(config.http.bind_address, config.http.port);
     // Before anything else: a second server on the same port should not touch the data of the first.
     let listener = match config.role {
-        Role::All | Role::Api => Some(
-            TcpListener::bind(address)
-                .await
-                .with_context(|| format!("cannot listen on {address}"))?,
-        ),
+        Role::All | Role::Api => {
+            Some(TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?)
+        }
         Role::Worker | Role::Maintenance => None,
     };
     let app = App::start(config, Replacements::default()).await?;
@@ -51,12 +49,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
 
 /// Tells where the server is, and lets a newcomer in.
 fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
-    let base = app
-        .config
-        .http
-        .public_url
-        .clone()
-        .unwrap_or_else(|| format!("http://{address}"));
+    let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
     if app.auth.has_own_secret() {
         let exp = (app.clock.now() + TimeDelta::days(1)).timestamp();
         let token = app.auth.issue(&Claims {

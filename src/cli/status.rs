@@ -99,11 +99,7 @@ fn describe(client: &Client, file: &Value) -> Result<(), ClientError> {
         println!("  waits    {}", printable(why));
     }
     if let Some(error) = &told.error {
-        println!(
-            "  error    {}: {}",
-            printable(&error.code),
-            printable(&error.message)
-        );
+        println!("  error    {}: {}", printable(&error.code), printable(&error.message));
         if told.status == "queued" {
             println!("           (the last attempt; it will be tried again)");
         }
@@ -196,15 +192,8 @@ async fn show_batch(client: &Client, id: Uuid, answer: Value, as_json: bool) -> 
         }
     }
     for file in files::told(client, &failed)? {
-        let error = file
-            .error
-            .map_or_else(String::new, |error| format!("{}: {}", error.code, error.message));
-        println!(
-            "  {}  {}  {}",
-            printable(&file.file_name),
-            file.file_id,
-            printable(&error)
-        );
+        let error = file.error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message));
+        println!("  {}  {}  {}", printable(&file.file_name), file.file_id, printable(&error));
     }
     Ok(())
 }

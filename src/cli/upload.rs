@@ -61,10 +61,7 @@ pub struct Problem {
 
 impl Problem {
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self {
-            code: code.to_owned(),
-            message: message.into(),
-        }
+        Self { code: code.to_owned(), message: message.into() }
     }
 }
 
@@ -143,10 +140,7 @@ impl Upload<'_> {
         let request = json!({ "fileCount": promised, "priority": self.priority });
         let opened: OpenedBatch = self.client.create("/batches", &request).await?;
         let batch = opened.batch_id;
-        self.batches.push(Sent {
-            id: batch,
-            answer: json!(opened),
-        });
+        self.batches.push(Sent { id: batch, answer: json!(opened) });
         let mut registered = 0;
         for group in register::groups(files) {
             let (announced, unreadable) = candidates::hash(group).await;
@@ -164,13 +158,9 @@ impl Upload<'_> {
         let answer = if registered < promised {
             // What could not even be registered will not come; without this the batch would wait for it.
             let close = format!("{path}/close");
-            self.client
-                .persist(async || self.client.post(&close, &json!({})).await)
-                .await?
+            self.client.persist(async || self.client.post(&close, &json!({})).await).await?
         } else {
-            self.client
-                .persist(async || self.client.get(&path, &[]).await)
-                .await?
+            self.client.persist(async || self.client.get(&path, &[]).await).await?
         };
         if let Some(batch) = self.batches.last_mut() {
             batch.answer = answer;
@@ -218,13 +208,7 @@ impl Upload<'_> {
     fn refused(&mut self, path: &Path, problem: Problem) {
         let path = path.to_string_lossy().into_owned();
         self.screen.complain(&path, &problem);
-        self.parcels.push(Parcel {
-            path,
-            file_id: None,
-            batch_id: None,
-            status: None,
-            error: Some(problem),
-        });
+        self.parcels.push(Parcel { path, file_id: None, batch_id: None, status: None, error: Some(problem) });
     }
 
     /// The last lines a person sees.
@@ -265,10 +249,5 @@ fn is_terminal(status: &str) -> bool {
 
 /// One line about a file that is in trouble.
 fn complaint(path: &str, problem: &Problem) -> String {
-    format!(
-        "{}: {}: {}",
-        printable(path),
-        printable(&problem.code),
-        printable(&problem.message)
-    )
+    format!("{}: {}: {}", printable(path), printable(&problem.code), printable(&problem.message))
 }

@@ -52,21 +52,16 @@ pub fn count(number: usize, what: &str) -> String {
 pub fn table(rows: &[Vec<String>]) -> String {
     const WIDEST: usize = 48;
     let width = |column: usize| {
-        let widths = rows
-            .iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count().min(WIDEST));
+        let widths =
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count().min(WIDEST));
         widths.max().unwrap_or(0)
     };
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut lines = String::new();
     for row in rows {
-        let line: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
+        let line: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         lines.push_str(line.join("  ").trim_end());
         lines.push('\n');
     }

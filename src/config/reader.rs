@@ -57,16 +57,12 @@ impl Variables {
     }
 
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.0
-            .insert(name.to_owned(), (value.into(), Source::Environment));
+        self.0.insert(name.to_owned(), (value.into(), Source::Environment));
     }
 
     /// The value of a variable that is not one of the server's settings.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .get(name)
-            .map(|(value, _)| value.as_str())
-            .filter(|value| !value.is_empty())
+        self.0.get(name).map(|(value, _)| value.as_str()).filter(|value| !value.is_empty())
     }
 }
 
@@ -90,19 +86,11 @@ pub(super) struct Reader {
 
 impl Reader {
     pub fn new(variables: Variables) -> Self {
-        Self {
-            variables,
-            settings: Vec::new(),
-            complaints: Vec::new(),
-        }
+        Self { variables, settings: Vec::new(), complaints: Vec::new() }
     }
 
     pub fn finish(self) -> Result<Vec<Setting>, ConfigError> {
-        if self.complaints.is_empty() {
-            Ok(self.settings)
-        } else {
-            Err(ConfigError(self.complaints))
-        }
+        if self.complaints.is_empty() { Ok(self.settings) } else { Err(ConfigError(self.complaints)) }
     }
 
     pub fn complain(&mut self, name: &str, allowed: &str) {
@@ -111,29 +99,18 @@ impl Reader {
             .iter()
             .find(|setting| setting.name == name)
             .map_or_else(String::new, |setting| setting.value.clone());
-        self.complaints
-            .push(format!("{name} is {value}: it must be {allowed}"));
+        self.complaints.push(format!("{name} is {value}: it must be {allowed}"));
     }
 
     fn take(&mut self, name: &'static str, default: &str) -> String {
-        let (value, source) = self
-            .look_up(name)
-            .unwrap_or_else(|| (default.to_owned(), Source::Default));
-        self.settings.push(Setting {
-            name,
-            value: value.clone(),
-            source,
-        });
+        let (value, source) = self.look_up(name).unwrap_or_else(|| (default.to_owned(), Source::Default));
+        self.settings.push(Setting { name, value: value.clone(), source });
         value
     }
 
     /// An empty variable is one that is not set.
     fn look_up(&self, name: &str) -> Option<(String, Source)> {
-        self.variables
-            .0
-            .get(name)
-            .filter(|(value, _)| !value.is_empty())
-            .cloned()
+        self.variables.0.get(name).filter(|(value, _)| !value.is_empty()).cloned()
     }
 
     pub fn text(&mut self, name: &'static str, default: &str) -> String {
@@ -166,8 +143,7 @@ impl Reader {
     ) -> T {
         let text = self.take(name, default);
         convert(&text).unwrap_or_else(|allowed| {
-            self.complaints
-                .push(format!("{name} is {text:?}: it must be {allowed}"));
+            self.complaints.push(format!("{name} is {text:?}: it must be {allowed}"));
             convert(default).unwrap_or_else(|_| panic!("the default of {name} is good"))
         })
     }
@@ -201,23 +177,13 @@ impl Reader {
 
     /// A database's address. What is kept for display has no password.
     pub fn database_url(&mut self, name: &'static str, default: &str) -> String {
-        let (value, source) = self
-            .look_up(name)
-            .unwrap_or_else(|| (default.to_owned(), Source::Default));
+        let (value, source) = self.look_up(name).unwrap_or_else(|| (default.to_owned(), Source::Default));
         let shown = without_password(&value);
-        let known = ["sqlite:", "postgres:", "postgresql:"]
-            .iter()
-            .any(|scheme| value.starts_with(scheme));
+        let known = ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| value.starts_with(scheme));
         if !known {
-            self.complaints.push(format!(
-                "{name} is {shown:?}: it must begin with sqlite:// or postgres://"
-            ));
+            self.complaints.push(format!("{name} is {shown:?}: it must begin with sqlite:// or postgres://"));
         }
-        self.settings.push(Setting {
-            name,
-            value: shown,
-            source,
-        });
+        self.settings.push(Setting { name, value: shown, source });
         value
     }
 }
@@ -264,14 +230,10 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, String> {
-    choices
-        .iter()
-        .find(|(name, _)| *name == text)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| {
-            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            format!("one of {}", names.join(", "))
-        })
+    choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        format!("one of {}", names.join(", "))
+    })
 }
 
 pub(super) fn stages(text: &str) -> Result<Vec<Stage>, String> {
@@ -289,9 +251,7 @@ pub(super) fn folder(text: &str) -> Result<PathBuf, String> {
 }
 
 pub(super) fn log_filter(text: &str) -> Result<String, String> {
-    text.parse::<tracing_subscriber::EnvFilter>()
-        .map(|_| text.to_owned())
-        .map_err(|_| {
-            "a level (error, warn, info, debug, trace) or a filter like info,landfall=debug".to_owned()
-        })
+    text.parse::<tracing_subscriber::EnvFilter>().map(|_| text.to_owned()).map_err(|_| {
+        "a level (error, warn, info, debug, trace) or a filter like info,landfall=debug".to_owned()
+    })
 }

@@ -152,10 +152,7 @@ impl Rows {
         let mut args = self.args.into_iter();
         std::iter::from_fn(move || {
             let portion: Vec<Arg> = args.by_ref().take(width * Self::MOST).collect();
-            (!portion.is_empty()).then(|| Self {
-                count: portion.len() / width,
-                args: portion,
-            })
+            (!portion.is_empty()).then(|| Self { count: portion.len() / width, args: portion })
         })
     }
 }

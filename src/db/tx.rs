@@ -43,14 +43,12 @@ impl Tx {
     pub async fn execute(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<u64, Error> {
         let sql = AssertSqlSafe(sql.into());
         Ok(match self.connection() {
-            Connection::Sqlite(connection) => sqlx::query_with(sql, for_sqlite(args)?)
-                .execute(connection)
-                .await?
-                .rows_affected(),
-            Connection::Postgres(connection) => sqlx::query_with(sql, for_postgres(args)?)
-                .execute(connection)
-                .await?
-                .rows_affected(),
+            Connection::Sqlite(connection) => {
+                sqlx::query_with(sql, for_sqlite(args)?).execute(connection).await?.rows_affected()
+            }
+            Connection::Postgres(connection) => {
+                sqlx::query_with(sql, for_postgres(args)?).execute(connection).await?.rows_affected()
+            }
         })
     }
 
@@ -62,14 +60,10 @@ impl Tx {
         let sql = AssertSqlSafe(sql.into());
         Ok(match self.connection() {
             Connection::Sqlite(connection) => {
-                sqlx::query_as_with(sql, for_sqlite(args)?)
-                    .fetch_all(connection)
-                    .await?
+                sqlx::query_as_with(sql, for_sqlite(args)?).fetch_all(connection).await?
             }
             Connection::Postgres(connection) => {
-                sqlx::query_as_with(sql, for_postgres(args)?)
-                    .fetch_all(connection)
-                    .await?
+                sqlx::query_as_with(sql, for_postgres(args)?).fetch_all(connection).await?
             }
         })
     }
@@ -82,14 +76,10 @@ impl Tx {
         let sql = AssertSqlSafe(sql.into());
         Ok(match self.connection() {
             Connection::Sqlite(connection) => {
-                sqlx::query_as_with(sql, for_sqlite(args)?)
-                    .fetch_optional(connection)
-                    .await?
+                sqlx::query_as_with(sql, for_sqlite(args)?).fetch_optional(connection).await?
             }
             Connection::Postgres(connection) => {
-                sqlx::query_as_with(sql, for_postgres(args)?)
-                    .fetch_optional(connection)
-                    .await?
+                sqlx::query_as_with(sql, for_postgres(args)?).fetch_optional(connection).await?
             }
         })
     }
@@ -97,8 +87,7 @@ impl Tx {
     /// The single number that a query answers.
     pub async fn number(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<i64, Error> {
         let row: Option<(i64,)> = self.row(sql, args).await?;
-        row.map(|(number,)| number)
-            .ok_or(Error::Database(sqlx::Error::RowNotFound))
+        row.map(|(number,)| number).ok_or(Error::Database(sqlx::Error::RowNotFound))
     }
 
     /// Inserts rows in as few statements as their number allows. `into` is the table with its columns, `tail` what

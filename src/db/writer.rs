@@ -41,12 +41,9 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |tx| {
             async move {
-                let result = AssertUnwindSafe(change.apply(tx))
-                    .catch_unwind()
-                    .await
-                    .unwrap_or_else(|_| {
-                        Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
-                    });
+                let result = AssertUnwindSafe(change.apply(tx)).catch_unwind().await.unwrap_or_else(|_| {
+                    Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
+                });
                 Applied {
                     keep: result.is_ok(),
                     acknowledge: Box::new(move |committed| {

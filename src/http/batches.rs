@@ -3,11 +3,10 @@
 use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::request::{Params, Received, batch_id, cursor, page_size};
+use super::request::{Page, PageParams, Params, Received, batch_id};
 use crate::app::App;
 use crate::batch::{self, Batch, BatchView};
 use crate::error::Error;
@@ -52,27 +51,16 @@ pub async fn show(
     Ok(Json(BatchView::new(batch, Some(progress))))
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ListParams {
-    limit: Option<i64>,
-    cursor: Option<String>,
-}
-
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(params): Params<PageParams>,
 ) -> Result<Json<Value>, Error> {
-    let limit = page_size(params.limit)?;
-    let before = cursor(params.cursor.as_deref())?.unwrap_or(Uuid::max());
-    let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, limit).await?;
-    let full = i64::try_from(batches.len()) == Ok(limit);
-    let next = batches.last().filter(|_| full).map(|batch| batch.id);
-    let batches: Vec<BatchView> = batches
-        .into_iter()
-        .map(|batch| BatchView::new(batch, None))
-        .collect();
+    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
+    let before = page.after.unwrap_or(Uuid::max());
+    let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, page.limit).await?;
+    let next = page.next(&batches, |batch| batch.id.to_string());
+    let batches: Vec<BatchView> = batches.into_iter().map(|batch| BatchView::new(batch, None)).collect();
     Ok(Json(json!({ "batches": batches, "nextCursor": next })))
 }
 
@@ -81,10 +69,6 @@ pub async fn close(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<BatchView>, Error> {
-    let change = CloseBatch {
-        caller,
-        id: batch_id(&id)?,
-        now: app.clock.now(),
-    };
+    let change = CloseBatch { caller, id: batch_id(&id)?, now: app.clock.now() };
     Ok(Json(BatchView::new(app.db.write(change).await?, None)))
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
-use super::request::{Params, cursor, file_id, page_size, require_admin};
+use super::request::{Page, PageParams, Params, file_id, require_admin};
 use crate::app::App;
 use crate::db::{Tx, args};
 use crate::error::{Error, Refusal};
@@ -39,11 +39,7 @@ async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, Error> {
 /// The caller's file, as long as it was not deleted.
 async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, Error> {
     let file = File::find_for(tx, caller, file_id(id)?).await?;
-    if file.status == Status::Deleted {
-        Err(Refusal::gone().into())
-    } else {
-        Ok(file)
-    }
+    if file.status == Status::Deleted { Err(Refusal::gone().into()) } else { Ok(file) }
 }
 
 #[derive(Deserialize)]
@@ -64,10 +60,9 @@ pub async fn list(
     caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<Value>, Error> {
-    let limit = page_size(params.limit)?;
-    let before: Uuid = cursor(params.cursor.as_deref())?.unwrap_or(Uuid::max());
+    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
     let mut conditions = String::from("id < $1 AND status <> 'deleted'");
-    let mut arguments = args![before, limit];
+    let mut arguments = args![page.after.unwrap_or(Uuid::max()), page.limit];
     match params.scope.as_deref() {
         None | Some("own") => {
             arguments.push((&caller.user).into());
@@ -89,20 +84,13 @@ pub async fn list(
     }
     if let Some(part) = &params.q {
         arguments.push(contains(part).into());
-        conditions.push_str(&format!(
-            " AND LOWER(file_name) LIKE ${} ESCAPE '!'",
-            arguments.len()
-        ));
+        conditions.push_str(&format!(" AND LOWER(file_name) LIKE ${} ESCAPE '!'", arguments.len()));
     }
     let mut tx = app.db.read().await?;
     let files: Vec<File> = tx
-        .rows(
-            format!("SELECT * FROM files WHERE {conditions} ORDER BY id DESC LIMIT $2"),
-            arguments,
-        )
+        .rows(format!("SELECT * FROM files WHERE {conditions} ORDER BY id DESC LIMIT $2"), arguments)
         .await?;
-    let full = i64::try_from(files.len()) == Ok(limit);
-    let next = files.last().filter(|_| full).map(|file| file.id);
+    let next = page.next(&files, |file| file.id.to_string());
     let surroundings =
         Surroundings::look(&mut tx, app.clock.now(), app.config.queue.retry.max_attempts).await?;
     let files: Vec<FileView> = files.into_iter().map(|file| surroundings.view(file)).collect();
@@ -111,12 +99,8 @@ pub async fn list(
 
 /// A pattern for `LIKE` that means exactly these characters.
 fn contains(part: &str) -> String {
-    let literal = part
-        .to_lowercase()
-        .replace('!', "!!")
-        .replace('%', "!%")
-        .replace('_', "!_")
-        .replace('\0', "");
+    let literal =
+        part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_").replace('\0', "");
     format!("%{literal}%")
 }
 
@@ -136,14 +120,7 @@ pub async fn cancel(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<FileView>, Error> {
-    let file = app
-        .db
-        .write(Cancel {
-            caller,
-            file: file_id(&id)?,
-            now: app.clock.now(),
-        })
-        .await?;
+    let file = app.db.write(Cancel { caller, file: file_id(&id)?, now: app.clock.now() }).await?;
     stop_work(&app, file.id);
     view(&app, &mut app.db.read().await?, file).await.map(Json)
 }
@@ -159,23 +136,9 @@ pub async fn retry(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<FileView>, Error> {
-    let file = app
-        .db
-        .write(Revive {
-            caller,
-            file: file_id(&id)?,
-            now: app.clock.now(),
-        })
-        .await?;
+    let file = app.db.write(Revive { caller, file: file_id(&id)?, now: app.clock.now() }).await?;
     app.wake.new_work();
     view(&app, &mut app.db.read().await?, file).await.map(Json)
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PageParams {
-    limit: Option<i64>,
-    cursor: Option<String>,
 }
 
 pub async fn history(
@@ -184,14 +147,12 @@ pub async fn history(
     Path(id): Path<String>,
     Params(params): Params<PageParams>,
 ) -> Result<Json<Value>, Error> {
-    let limit = page_size(params.limit)?;
-    let after = cursor(params.cursor.as_deref())?.unwrap_or(0);
+    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     // A deleted file still has its history.
     let file = File::find_for(&mut tx, &caller, file_id(&id)?).await?;
-    let history = events::history(&mut tx, file.id, after, limit).await?;
-    let full = i64::try_from(history.len()) == Ok(limit);
-    let next = history.last().filter(|_| full).map(|entry| entry.id.to_string());
+    let history = events::history(&mut tx, file.id, page.after.unwrap_or(0), page.limit).await?;
+    let next = page.next(&history, |entry| entry.id.to_string());
     Ok(Json(json!({ "history": history, "nextCursor": next })))
 }
 
@@ -218,16 +179,11 @@ pub async fn chunks(
     Path(id): Path<String>,
     Params(params): Params<PageParams>,
 ) -> Result<Json<Value>, Error> {
-    let limit = page_size(params.limit)?;
-    let after = cursor(params.cursor.as_deref())?.unwrap_or(-1);
+    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
-    let chunks = artifacts::load_chunks(&mut tx, file.id, after, limit).await?;
-    let full = i64::try_from(chunks.len()) == Ok(limit);
-    let next = chunks
-        .last()
-        .filter(|_| full)
-        .map(|chunk| chunk.ordinal.to_string());
+    let chunks = artifacts::load_chunks(&mut tx, file.id, page.after.unwrap_or(-1), page.limit).await?;
+    let next = page.next(&chunks, |chunk| chunk.ordinal.to_string());
     Ok(Json(json!({ "chunks": chunks, "nextCursor": next })))
 }
 
@@ -240,57 +196,29 @@ pub async fn download(
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
     drop(tx);
-    let missing = || {
-        Refusal::new(
-            409,
-            "UPLOAD_MISSING",
-            "The bytes of this file have not arrived yet",
-        )
-    };
+    let missing = || Refusal::new(409, "UPLOAD_MISSING", "The bytes of this file have not arrived yet");
     let key = file.blob_key.as_deref().ok_or_else(missing)?;
     let blob = app.blobs.open_file(key).await.map_err(|error| match error {
-        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Refusal::new(
-            404,
-            "FILE_NOT_FOUND",
-            "The bytes of this file are gone from the storage",
-        )
-        .into(),
+        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Refusal::new(404, "FILE_NOT_FOUND", "The bytes of this file are gone from the storage").into()
+        }
         other => other,
     })?;
-    let content_type = file
-        .content_type
-        .as_deref()
-        .and_then(|kind| HeaderValue::from_str(kind).ok());
+    let content_type = file.content_type.as_deref().and_then(|kind| HeaderValue::from_str(kind).ok());
     let headers = [
-        (
-            header::CONTENT_TYPE,
-            content_type.unwrap_or(HeaderValue::from_static("application/octet-stream")),
-        ),
+        (header::CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/octet-stream"))),
         (header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes)),
         (header::CONTENT_DISPOSITION, attachment(&file.file_name)),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            HeaderValue::from_static("sandbox; default-src 'none'"),
-        ),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
     ];
-    Ok((
-        headers,
-        Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024)),
-    )
-        .into_response())
+    Ok((headers, Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024))).into_response())
 }
 
 /// The name twice: plain for old clients, and as it is for all others (RFC 6266).
 fn attachment(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()
-        .map(|c| {
-            if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') {
-                c
-            } else {
-                '_'
-            }
-        })
+        .map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') { c } else { '_' })
         .collect();
     let mut exact = String::new();
     for byte in name.bytes() {
@@ -300,8 +228,6 @@ fn attachment(name: &str) -> HeaderValue {
             exact.push_str(&format!("%{byte:02X}"));
         }
     }
-    HeaderValue::from_str(&format!(
-        "attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}"
-    ))
-    .unwrap_or(HeaderValue::from_static("attachment"))
+    HeaderValue::from_str(&format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}"))
+        .unwrap_or(HeaderValue::from_static("attachment"))
 }

@@ -16,23 +16,12 @@ pub async fn alive() -> Json<Value> {
 pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Value>) {
     let database = database(&app).await;
     let storage = app.blobs.check().await;
-    let status = if database.is_ok() && storage.is_ok() {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
+    let status =
+        if database.is_ok() && storage.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let say = |result: &Result<(), Error>| if result.is_ok() { "ok" } else { "unavailable" };
-    (
-        status,
-        Json(json!({ "database": say(&database), "storage": say(&storage) })),
-    )
+    (status, Json(json!({ "database": say(&database), "storage": say(&storage) })))
 }
 
 async fn database(app: &App) -> Result<(), Error> {
-    app.db
-        .read()
-        .await?
-        .number("SELECT COUNT(*) FROM workers", args![])
-        .await
-        .map(drop)
+    app.db.read().await?.number("SELECT COUNT(*) FROM workers", args![]).await.map(drop)
 }

@@ -8,8 +8,5 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
                       img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub async fn page() -> impl IntoResponse {
-    (
-        [(header::CONTENT_SECURITY_POLICY, POLICY)],
-        Html(include_str!("page.html")),
-    )
+    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(include_str!("page.html")))
 }

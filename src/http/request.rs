@@ -1,10 +1,13 @@
 //! Reads requests: the caller, the body, the query, the ids in the path. What cannot be read is refused with a code.
 
+use std::str::FromStr;
+
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, OptionalFromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
@@ -41,11 +44,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 pub fn require_admin(caller: &Caller) -> Result<(), Refusal> {
-    if caller.admin {
-        Ok(())
-    } else {
-        Err(Refusal::new(403, "FORBIDDEN", "This is for administrators"))
-    }
+    if caller.admin { Ok(()) } else { Err(Refusal::new(403, "FORBIDDEN", "This is for administrators")) }
 }
 
 /// A body that was read whole, and what belongs to it for an idempotency key.
@@ -68,52 +67,34 @@ impl Received {
                     .to_owned(),
             ),
         };
-        Ok(Self {
-            bytes: read_body(body, limit).await?,
-            path: parts.uri.path().to_owned(),
-            key,
-        })
+        Ok(Self { bytes: read_body(body, limit).await?, path: parts.uri.path().to_owned(), key })
     }
 
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         serde_json::from_slice(&self.bytes).map_err(|error| {
-            let code = if error.is_data() {
-                "INVALID_REQUEST"
-            } else {
-                "INVALID_JSON"
-            };
+            let code = if error.is_data() { "INVALID_REQUEST" } else { "INVALID_JSON" };
             Refusal::new(400, code, format!("The body cannot be read: {error}"))
         })
     }
 
     /// The same, where an empty body stands for the default.
     pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Refusal> {
-        if self.bytes.is_empty() {
-            Ok(T::default())
-        } else {
-            self.json()
-        }
+        if self.bytes.is_empty() { Ok(T::default()) } else { self.json() }
     }
 
     pub fn key(&self, caller: &Caller) -> Result<Option<idempotency::Key>, Refusal> {
         let key = self.key.as_deref();
-        key.map(|key| idempotency::Key::new(&caller.user, key, &self.path, &self.bytes))
-            .transpose()
+        key.map(|key| idempotency::Key::new(&caller.user, key, &self.path, &self.bytes)).transpose()
     }
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, Error> {
     match Limited::new(body, limit).collect().await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Refusal::new(
-            413,
-            "BODY_TOO_LARGE",
-            format!("A body has at most {limit} bytes here"),
-        )
-        .into()),
-        Err(_) => Err(Refusal::new(400, "BODY_BROKEN", "The body broke off")
-            .retryable()
-            .into()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(Refusal::new(413, "BODY_TOO_LARGE", format!("A body has at most {limit} bytes here")).into())
+        }
+        Err(_) => Err(Refusal::new(400, "BODY_BROKEN", "The body broke off").retryable().into()),
     }
 }
 
@@ -144,25 +125,36 @@ pub fn batch_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_batch())
 }
 
-/// How many to answer at once.
-pub fn page_size(asked: Option<i64>) -> Result<i64, Refusal> {
-    const DEFAULT: i64 = 50;
-    const MOST: i64 = 200;
-    match asked.unwrap_or(DEFAULT) {
-        limit @ 1..=MOST => Ok(limit),
-        _ => Err(Refusal::new(
-            400,
-            "INVALID_REQUEST",
-            format!("limit must be from 1 to {MOST}"),
-        )),
-    }
+/// Which part of a list is asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageParams {
+    pub limit: Option<i64>,
+    pub cursor: Option<String>,
 }
 
-/// Where the last page ended.
-pub fn cursor<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<T>, Refusal> {
-    text.map(|text| {
-        text.parse()
-            .map_err(|_| Refusal::new(400, "INVALID_CURSOR", "This cursor is not one of ours"))
-    })
-    .transpose()
+/// A part of a list: how many to answer, and where the last part ended.
+pub struct Page<C> {
+    pub limit: i64,
+    pub after: Option<C>,
+}
+
+impl<C: FromStr> Page<C> {
+    pub fn new(limit: Option<i64>, cursor: Option<&str>) -> Result<Self, Refusal> {
+        const DEFAULT: i64 = 50;
+        const MOST: i64 = 200;
+        let limit = limit.unwrap_or(DEFAULT);
+        if !(1..=MOST).contains(&limit) {
+            return Err(Refusal::new(400, "INVALID_REQUEST", format!("limit must be from 1 to {MOST}")));
+        }
+        let unknown = |_| Refusal::new(400, "INVALID_CURSOR", "This cursor is not one of ours");
+        let after = cursor.map(|text| text.parse().map_err(unknown)).transpose()?;
+        Ok(Self { limit, after })
+    }
+
+    /// Where this part ended, if there may be more.
+    pub fn next<T>(&self, items: &[T], cursor: impl Fn(&T) -> String) -> Option<String> {
+        let full = i64::try_from(items.len()) == Ok(self.limit);
+        items.last().filter(|_| full).map(cursor)
+    }
 }

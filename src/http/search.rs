@@ -26,25 +26,17 @@ struct Asked {
 }
 
 pub async fn search(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Error> {
-    let asked: Asked = Received::read(request, app.config.http.max_body_bytes)
-        .await?
-        .json()?;
+    let asked: Asked = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
     if asked.query.trim().is_empty() || asked.query.len() > LONGEST_QUERY {
-        return Err(Refusal::new(
-            400,
-            "INVALID_QUERY",
-            format!("A query has 1 to {LONGEST_QUERY} bytes"),
-        )
-        .into());
+        return Err(
+            Refusal::new(400, "INVALID_QUERY", format!("A query has 1 to {LONGEST_QUERY} bytes")).into()
+        );
     }
     let limit = asked.limit.unwrap_or(10);
     if !(1..=MOST_HITS).contains(&limit) {
-        return Err(Refusal::new(
-            400,
-            "INVALID_REQUEST",
-            format!("limit must be from 1 to {MOST_HITS}"),
-        )
-        .into());
+        return Err(
+            Refusal::new(400, "INVALID_REQUEST", format!("limit must be from 1 to {MOST_HITS}")).into()
+        );
     }
     let (embedder, text) = (app.embedder.clone(), asked.query.clone());
     let vector = tokio::task::spawn_blocking(move || embedder.embed(&[text], &CancellationToken::new()))

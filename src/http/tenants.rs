@@ -11,9 +11,7 @@ use crate::file::Caller;
 use crate::quota::{self, QuotaView, SetQuota};
 
 pub async fn quota(State(app): State<App>, caller: Caller) -> Result<Json<QuotaView>, Error> {
-    quota::view(&mut app.db.read().await?, &caller.tenant, &app.config.intake)
-        .await
-        .map(Json)
+    quota::view(&mut app.db.read().await?, &caller.tenant, &app.config.intake).await.map(Json)
 }
 
 /// What is left out goes back to the default.
@@ -31,24 +29,10 @@ pub async fn set_quota(
     request: Request,
 ) -> Result<Json<QuotaView>, Error> {
     require_admin(&caller)?;
-    let quota: NewQuota = Received::read(request, app.config.http.max_body_bytes)
-        .await?
-        .json()?;
-    if [quota.bytes, quota.files]
-        .into_iter()
-        .flatten()
-        .any(|limit| limit < 0)
-    {
+    let quota: NewQuota = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
+    if [quota.bytes, quota.files].into_iter().flatten().any(|limit| limit < 0) {
         return Err(Refusal::new(400, "INVALID_REQUEST", "A quota is not negative").into());
     }
-    app.db
-        .write(SetQuota {
-            tenant: tenant.clone(),
-            bytes: quota.bytes,
-            files: quota.files,
-        })
-        .await?;
-    quota::view(&mut app.db.read().await?, &tenant, &app.config.intake)
-        .await
-        .map(Json)
+    app.db.write(SetQuota { tenant: tenant.clone(), bytes: quota.bytes, files: quota.files }).await?;
+    quota::view(&mut app.db.read().await?, &tenant, &app.config.intake).await.map(Json)
 }

@@ -45,27 +45,18 @@ async fn register_files(
     let base = base_url(app, request.headers());
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let many = batch.is_some() && received.bytes.trim_ascii_start().starts_with(b"[");
-    let announced: Vec<Announcement> = if many {
-        received.json()?
-    } else {
-        vec![received.json()?]
-    };
+    let announced: Vec<Announcement> = if many { received.json()? } else { vec![received.json()?] };
     if announced.is_empty() || announced.len() > MOST_AT_ONCE {
-        return Err(Refusal::new(
-            400,
-            "INVALID_FILE_COUNT",
-            format!("A list has 1 to {MOST_AT_ONCE} files"),
-        )
-        .into());
+        return Err(
+            Refusal::new(400, "INVALID_FILE_COUNT", format!("A list has 1 to {MOST_AT_ONCE} files")).into()
+        );
     }
     let files = announced
         .into_iter()
         .enumerate()
         .map(|(index, announcement)| {
             let checked = announcement.check(app.config.intake.max_file_bytes);
-            checked
-                .map(|file| (app.clock.new_id(), file))
-                .map_err(|refusal| at_index(refusal, index, many))
+            checked.map(|file| (app.clock.new_id(), file)).map_err(|refusal| at_index(refusal, index, many))
         })
         .collect::<Result<Vec<_>, Refusal>>()?;
     let now = app.clock.now();
@@ -85,15 +76,8 @@ async fn register_files(
             },
         })
         .await?;
-    let mut tickets: Vec<UploadTicket> = tickets
-        .into_iter()
-        .map(|ticket| with_base(ticket, &base))
-        .collect();
-    let answer = if many {
-        json!(tickets)
-    } else {
-        json!(tickets.remove(0))
-    };
+    let mut tickets: Vec<UploadTicket> = tickets.into_iter().map(|ticket| with_base(ticket, &base)).collect();
+    let answer = if many { json!(tickets) } else { json!(tickets.remove(0)) };
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
@@ -153,9 +137,8 @@ pub async fn receive(
 ) -> Result<Response, Error> {
     let id = file_id(&id)?;
     let size = app.signer.verify_upload(id, &signature, app.clock.now())?;
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
     if let Some(length) = announced
         && length != size
     {

@@ -60,11 +60,7 @@ struct Found {
 
 pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error> {
     let terms = terms(&question.text);
-    let by_words = if terms.is_empty() {
-        Vec::new()
-    } else {
-        by_words(tx, question, &terms).await?
-    };
+    let by_words = if terms.is_empty() { Vec::new() } else { by_words(tx, question, &terms).await? };
     let by_meaning = by_meaning(tx, question).await?;
     let ranked = fuse(&by_words, &by_meaning, question.limit);
     let mut found = fetch(tx, question, &ranked).await?;
@@ -92,10 +88,7 @@ pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error>
 /// The words of the question, in lower case, each once.
 fn terms(text: &str) -> Vec<String> {
     let mut terms: Vec<String> = Vec::new();
-    for word in text
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-    {
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         let word = word.to_lowercase();
         if terms.len() < MOST_TERMS && !terms.contains(&word) {
             terms.push(word);
@@ -120,34 +113,19 @@ async fn by_words(tx: &mut Tx, question: &Question, terms: &[String]) -> Result<
              JOIN chunk_index i ON i.chunk_id = chunk_words.rowid JOIN files f ON f.id = i.file_id
              WHERE chunk_words MATCH $1 AND i.user_id = $2 {narrowed}
              ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $3",
-            format!(
-                "owner : \"{}\" AND text : ({})",
-                owner_word(&question.user),
-                words.join(" OR ")
-            ),
+            format!("owner : \"{}\" AND text : ({})", owner_word(&question.user), words.join(" OR ")),
         )
     };
     let (sql, arguments) = narrow(sql, question, args![query, &question.user, CANDIDATES]);
-    Ok(tx
-        .rows::<(i64,)>(sql, arguments)
-        .await?
-        .into_iter()
-        .map(|(id,)| id)
-        .collect())
+    Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
 }
 
 /// Chunks whose vectors are nearest.
 async fn by_meaning(tx: &mut Tx, question: &Question) -> Result<Vec<i64>, Error> {
     let (distance, vector) = if tx.is_postgres() {
-        (
-            "landfall_distance(i.embedding, landfall_embedding($1))",
-            Arg::from(vector_text(&question.vector)),
-        )
+        ("landfall_distance(i.embedding, landfall_embedding($1))", Arg::from(vector_text(&question.vector)))
     } else {
-        (
-            "vec_distance_cosine(i.embedding, $1)",
-            Arg::from(vector_bytes(&question.vector)),
-        )
+        ("vec_distance_cosine(i.embedding, $1)", Arg::from(vector_bytes(&question.vector)))
     };
     let sql = format!(
         "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
@@ -157,12 +135,7 @@ async fn by_meaning(tx: &mut Tx, question: &Question) -> Result<Vec<i64>, Error>
     let mut arguments = vec![vector];
     arguments.extend(args![&question.user, CANDIDATES, &question.model]);
     let (sql, arguments) = narrow(&sql, question, arguments);
-    Ok(tx
-        .rows::<(i64,)>(sql, arguments)
-        .await?
-        .into_iter()
-        .map(|(id,)| id)
-        .collect())
+    Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
 }
 
 /// Fills in the conditions on the batch and the file.
@@ -240,9 +213,6 @@ mod tests {
 
     #[test]
     fn a_question_is_its_words_once_each_and_nothing_of_its_punctuation() {
-        assert_eq!(
-            terms("Tide, tide; \"TIDE\" OR low-water*?"),
-            ["tide", "or", "low", "water"]
-        );
+        assert_eq!(terms("Tide, tide; \"TIDE\" OR low-water*?"), ["tide", "or", "low", "water"]);
     }
 }

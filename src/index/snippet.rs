@@ -10,10 +10,7 @@ pub fn snippet(text: &str, terms: &[String]) -> String {
     if text.len() <= LENGTH || words.is_empty() {
         return flat(0, text.len());
     }
-    let matches: Vec<bool> = words
-        .iter()
-        .map(|(from, to)| is_match(&text[*from..*to], terms))
-        .collect();
+    let matches: Vec<bool> = words.iter().map(|(from, to)| is_match(&text[*from..*to], terms)).collect();
     let (mut best, mut best_count) = ((0, 0), None);
     let (mut last, mut count) = (0, 0_usize);
     for first in 0..words.len() {
@@ -36,11 +33,7 @@ pub fn snippet(text: &str, terms: &[String]) -> String {
 
 /// Whether a word begins like one of the question's: close enough to stemming for what is only shown.
 fn is_match(word: &str, terms: &[String]) -> bool {
-    let word: String = word
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .collect::<String>()
-        .to_lowercase();
+    let word: String = word.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     !word.is_empty()
         && terms.iter().any(|term| {
             let stem: String = term.chars().take(term.chars().count().max(5) - 2).collect();
@@ -64,17 +57,10 @@ mod tests {
 
     #[test]
     fn the_stretch_with_the_words_of_the_question_is_shown() {
-        let text = format!(
-            "{} the harbour closes at low tide {}",
-            "before ".repeat(60),
-            "after ".repeat(60)
-        );
+        let text = format!("{} the harbour closes at low tide {}", "before ".repeat(60), "after ".repeat(60));
         let shown = snippet(&text, &["tide".to_owned(), "harbour".to_owned()]);
         assert!(shown.contains("harbour closes at low tide"), "{shown}");
-        assert!(
-            shown.starts_with('…') && shown.ends_with('…') && shown.len() < 260,
-            "{shown}"
-        );
+        assert!(shown.starts_with('…') && shown.ends_with('…') && shown.len() < 260, "{shown}");
     }
 
     #[test]

@@ -60,14 +60,9 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     if name == "." || name == ".." {
         return refuse("A file cannot be called . or ..".to_owned());
     }
-    if let Some(bad) = name
-        .chars()
-        .find(|c| c.is_control() || matches!(c, '/' | '\\') || turns_direction(*c))
+    if let Some(bad) = name.chars().find(|c| c.is_control() || matches!(c, '/' | '\\') || turns_direction(*c))
     {
-        return refuse(format!(
-            "A file name cannot contain the character U+{:04X}",
-            u32::from(bad)
-        ));
+        return refuse(format!("A file name cannot contain the character U+{:04X}", u32::from(bad)));
     }
     Ok(())
 }
@@ -79,45 +74,28 @@ const fn turns_direction(c: char) -> bool {
 
 fn check_size(size: i64, most: u64) -> Result<(), Refusal> {
     if size <= 0 {
-        return Err(Refusal::new(
-            400,
-            "INVALID_FILE_SIZE",
-            "A file has at least one byte",
-        ));
+        return Err(Refusal::new(400, "INVALID_FILE_SIZE", "A file has at least one byte"));
     }
     if size.unsigned_abs() > most {
-        return Err(Refusal::new(
-            413,
-            "TOO_LARGE",
-            format!("File exceeds {} limit", in_megabytes(most)),
-        )
-        .details(json!({ "maxFileSize": most, "fileSize": size })));
+        return Err(Refusal::new(413, "TOO_LARGE", format!("File exceeds {} limit", in_megabytes(most)))
+            .details(json!({ "maxFileSize": most, "fileSize": size })));
     }
     Ok(())
 }
 
 fn in_megabytes(bytes: u64) -> String {
     const MEGABYTE: u64 = 1 << 20;
-    if bytes.is_multiple_of(MEGABYTE) {
-        format!("{} MB", bytes / MEGABYTE)
-    } else {
-        format!("{bytes} bytes")
-    }
+    if bytes.is_multiple_of(MEGABYTE) { format!("{} MB", bytes / MEGABYTE) } else { format!("{bytes} bytes") }
 }
 
 fn check_content_type(content_type: &str) -> Result<(), Refusal> {
     let visible = content_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    let shaped = content_type
-        .split_once('/')
-        .is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
+    let shaped =
+        content_type.split_once('/').is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
     if visible && shaped && content_type.len() <= LONGEST_TYPE_BYTES {
         Ok(())
     } else {
-        Err(Refusal::new(
-            400,
-            "INVALID_CONTENT_TYPE",
-            "A content type looks like text/plain",
-        ))
+        Err(Refusal::new(400, "INVALID_CONTENT_TYPE", "A content type looks like text/plain"))
     }
 }
 
@@ -144,33 +122,16 @@ mod tests {
 
     #[test]
     fn names_are_data_and_may_be_nearly_anything() {
-        for name in [
-            "a.txt",
-            "Überschrift (2).md",
-            "报告.pdf",
-            "<script>.html",
-            "a b'c\"d.txt",
-            "...",
-            "-rf",
-        ] {
+        for name in ["a.txt", "Überschrift (2).md", "报告.pdf", "<script>.html", "a b'c\"d.txt", "...", "-rf"]
+        {
             assert_eq!(code(name), None, "{name}");
         }
     }
 
     #[test]
     fn names_that_deceive_or_break_things_are_refused() {
-        for name in [
-            "",
-            "  ",
-            ".",
-            "..",
-            "a/b",
-            "a\\b",
-            "a\0b",
-            "a\nb",
-            "x\u{202E}fdp.exe",
-            &"x".repeat(256),
-        ] {
+        for name in ["", "  ", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "x\u{202E}fdp.exe", &"x".repeat(256)]
+        {
             assert_eq!(code(name), Some("INVALID_FILE_NAME"), "{name:?}");
         }
     }

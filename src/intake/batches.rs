@@ -35,11 +35,7 @@ impl NewBatch {
         }
         for (name, value) in [("metadata", &self.metadata), ("mapping", &self.mapping)] {
             if value.as_ref().is_some_and(|value| !value.is_object()) {
-                return Err(Refusal::new(
-                    400,
-                    "INVALID_REQUEST",
-                    format!("{name} must be a JSON object"),
-                ));
+                return Err(Refusal::new(400, "INVALID_REQUEST", format!("{name} must be a JSON object")));
             }
         }
         Ok(())
@@ -112,10 +108,7 @@ impl Write for CloseBatch {
         )
         .await?;
         // Read again: the row is held since the update.
-        Batch::find_for(tx, &self.caller, self.id)
-            .await?
-            .settle(tx, self.now)
-            .await?;
+        Batch::find_for(tx, &self.caller, self.id).await?.settle(tx, self.now).await?;
         Batch::find_for(tx, &self.caller, self.id).await
     }
 }

@@ -25,8 +25,7 @@ impl Write for Cancel {
             Status::Cancelled => return Ok(file),
             _ => {}
         }
-        file.shift(tx, cancelled_by(&self.caller, &file, self.now))
-            .await?;
+        file.shift(tx, cancelled_by(&self.caller, &file, self.now)).await?;
         Ok(file)
     }
 }

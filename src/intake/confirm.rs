@@ -48,21 +48,11 @@ pub async fn confirm(
         Status::Registered | Status::Uploaded => {}
         Status::Deleted => return Err(Refusal::gone().into()),
         status => {
-            return Ok(Confirmed {
-                file_id: id,
-                status,
-                newly: false,
-            });
+            return Ok(Confirmed { file_id: id, status, newly: false });
         }
     }
     let blob = verify(blobs, &file, belief).await?;
-    db.write(Confirm {
-        caller: caller.clone(),
-        file: id,
-        blob,
-        now,
-    })
-    .await
+    db.write(Confirm { caller: caller.clone(), file: id, blob, now }).await
 }
 
 /// The key of the blob, once it is what was declared and what the owner believes.
@@ -127,11 +117,7 @@ impl Write for Confirm {
             }
             Status::Deleted => return Err(Refusal::gone().into()),
             status => {
-                return Ok(Confirmed {
-                    file_id: file.id,
-                    status,
-                    newly: false,
-                });
+                return Ok(Confirmed { file_id: file.id, status, newly: false });
             }
         }
         file.shift(
@@ -146,10 +132,6 @@ impl Write for Confirm {
         )
         .await?;
         quota::settle(tx, &file).await?;
-        Ok(Confirmed {
-            file_id: file.id,
-            status: file.status,
-            newly: true,
-        })
+        Ok(Confirmed { file_id: file.id, status: file.status, newly: true })
     }
 }

@@ -17,13 +17,7 @@ use crate::quota;
 
 /// Deletes a file, whatever state it is in. Doing it twice is doing it once.
 pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
-    let blob = db
-        .write(Delete {
-            caller: caller.clone(),
-            file: id,
-            now,
-        })
-        .await?;
+    let blob = db.write(Delete { caller: caller.clone(), file: id, now }).await?;
     if let Some(key) = blob {
         remove_blob(db, blobs, id, &key).await?;
     }
@@ -33,11 +27,7 @@ pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time
 /// Removes the blob of a deleted file and notes that it is gone.
 pub async fn remove_blob(db: &Db, blobs: &Blobs, id: Uuid, key: &str) -> Result<(), Error> {
     blobs.remove(key).await?;
-    db.write(BlobGone {
-        file: id,
-        key: key.to_owned(),
-    })
-    .await
+    db.write(BlobGone { file: id, key: key.to_owned() }).await
 }
 
 /// Deleted files whose blob is still to be removed.
@@ -67,15 +57,12 @@ impl Write for Delete {
         }
         if file.status == Status::Queued || file.status.is_running() {
             // A worker that holds it finds its claim gone and changes nothing.
-            file.shift(tx, cancelled_by(&self.caller, &file, self.now))
-                .await?;
+            file.shift(tx, cancelled_by(&self.caller, &file, self.now)).await?;
         }
         quota::refund(tx, &file).await?;
         index::remove(tx, file.id).await?;
-        tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id])
-            .await?;
-        tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id])
-            .await?;
+        tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
+        tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
         file.shift(
             tx,
             Shift {

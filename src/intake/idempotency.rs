@@ -39,11 +39,7 @@ impl Key {
         hash.update(path.as_bytes());
         hash.update([0]);
         hash.update(body);
-        Ok(Self {
-            user: user.to_owned(),
-            key: key.to_owned(),
-            request: hex::encode(hash.finalize()),
-        })
+        Ok(Self { user: user.to_owned(), key: key.to_owned(), request: hex::encode(hash.finalize()) })
     }
 }
 

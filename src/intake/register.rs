@@ -193,12 +193,6 @@ impl Write for Reissue {
             args![file.id, self.now + to_delta(self.window), self.now],
         )
         .await?;
-        Ok(UploadTicket::issue(
-            &self.signer,
-            file.id,
-            file.size_bytes,
-            self.now,
-            self.window,
-        ))
+        Ok(UploadTicket::issue(&self.signer, file.id, file.size_bytes, self.now, self.window))
     }
 }

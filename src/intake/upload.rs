@@ -37,9 +37,7 @@ impl Upload<'_> {
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display,
     {
-        let file = File::find(&mut self.db.read().await?, id)
-            .await?
-            .ok_or_else(Refusal::no_such_file)?;
+        let file = File::find(&mut self.db.read().await?, id).await?.ok_or_else(Refusal::no_such_file)?;
         must_await_bytes(&file)?;
         let expected = size.unsigned_abs();
 
@@ -65,13 +63,7 @@ impl Upload<'_> {
             incoming.write(&part).await?;
             if self.clock.now() - last_sign > to_delta(SIGN_OF_LIFE) {
                 last_sign = self.clock.now();
-                self.db
-                    .write(StillArriving {
-                        file: id,
-                        now: last_sign,
-                        until: self.deadline(),
-                    })
-                    .await?;
+                self.db.write(StillArriving { file: id, now: last_sign, until: self.deadline() }).await?;
             }
         }
         if incoming.size() != expected {
@@ -159,13 +151,9 @@ fn must_await_bytes(file: &File) -> Result<(), Refusal> {
 }
 
 fn wrong_size(expected: u64, actual: String) -> Error {
-    Refusal::new(
-        400,
-        "SIZE_MISMATCH",
-        format!("{expected} bytes were declared, {actual} arrived"),
-    )
-    .retryable()
-    .into()
+    Refusal::new(400, "SIZE_MISMATCH", format!("{expected} bytes were declared, {actual} arrived"))
+        .retryable()
+        .into()
 }
 
 fn check_md5(stored: &Stored, expected: [Option<&str>; 2]) -> Result<(), Refusal> {
@@ -174,10 +162,7 @@ fn check_md5(stored: &Stored, expected: [Option<&str>; 2]) -> Result<(), Refusal
         Some(md5) => Err(Refusal::new(
             400,
             "CHECKSUM_MISMATCH",
-            format!(
-                "The MD5 {md5} was declared; the bytes that arrived have {}",
-                stored.md5
-            ),
+            format!("The MD5 {md5} was declared; the bytes that arrived have {}", stored.md5),
         )
         .retryable()),
     }
@@ -217,9 +202,7 @@ impl Write for Arrived {
     type Answer = Option<String>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
-        let mut file = File::lock(tx, self.file)
-            .await?
-            .ok_or_else(Refusal::no_such_file)?;
+        let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
         // While the bytes were on their way the file may have been deleted, or confirmed with other bytes.
         must_await_bytes(&file)?;
         let replaced = file.blob_key.clone();

@@ -41,12 +41,8 @@ impl Carrier {
     pub(super) async fn carry(mut self, mut file: File) {
         if self.permit.is_none() {
             let slots = self.inner.slots_of(file.next_stage);
-            self.permit = self
-                .inner
-                .give_back
-                .run_until_cancelled(slots.acquire_owned())
-                .await
-                .and_then(Result::ok);
+            self.permit =
+                self.inner.give_back.run_until_cancelled(slots.acquire_owned()).await.and_then(Result::ok);
         }
         let mut carried: Option<Arc<Output>> = None;
         loop {
@@ -55,10 +51,7 @@ impl Carrier {
             let verdict = match self.attempt(&file, stage, carried.take()).await {
                 Ok(Ok(output)) => {
                     next_slot = stage.next().and_then(|next| self.inner.try_slot(next));
-                    Verdict::Advance {
-                        output: Arc::new(output),
-                        carry: next_slot.is_some(),
-                    }
+                    Verdict::Advance { output: Arc::new(output), carry: next_slot.is_some() }
                 }
                 Ok(Err(failure)) => self.judge(&file, stage, failure),
                 Err(Interrupted::Release) => Verdict::Release,
@@ -136,16 +129,8 @@ impl Carrier {
 
     fn judge(&self, file: &File, stage: Stage, failure: Failure) -> Verdict {
         let attempt = u32::try_from(file.attempt).unwrap_or(u32::MAX);
-        match self
-            .inner
-            .config
-            .retry
-            .delay(stage, attempt, &failure, rand::random())
-        {
-            Some(delay) => Verdict::RetryAt {
-                failure,
-                at: self.inner.clock.now() + to_delta(delay),
-            },
+        match self.inner.config.retry.delay(stage, attempt, &failure, rand::random()) {
+            Some(delay) => Verdict::RetryAt { failure, at: self.inner.clock.now() + to_delta(delay) },
             None => Verdict::DeadLetter { failure },
         }
     }
@@ -154,22 +139,14 @@ impl Carrier {
     /// `None` where the file was not ours any more.
     async fn settle(&self, file: &File, stage: Stage, verdict: Verdict) -> Option<Verdict> {
         let claim = file.claim.expect("a claimed file has a claim");
-        let mut settlement = Settlement {
-            file: file.id,
-            claim,
-            stage,
-            attempt: file.attempt,
-            verdict,
-        };
+        let mut settlement = Settlement { file: file.id, claim, stage, attempt: file.attempt, verdict };
         let mut uncertain = false;
         loop {
             match self.inner.settler.settle(settlement.clone()).await {
                 Ok(true) => return Some(settlement.verdict),
                 Ok(false) if uncertain => {
                     // Either somebody else has the file, or the ending that seemed lost was written after all.
-                    self.inner
-                        .give_back_for_sure(&self.identity, claim, Some(file.id))
-                        .await;
+                    self.inner.give_back_for_sure(&self.identity, claim, Some(file.id)).await;
                     return None;
                 }
                 Ok(false) => {

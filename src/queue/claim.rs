@@ -58,12 +58,8 @@ impl ClaimDue {
     /// what is claimed now, or is seen.
     async fn still_alive(&self, tx: &mut Tx) -> Result<bool, Error> {
         let hold = if tx.is_postgres() { "FOR KEY SHARE" } else { "" };
-        let row: Option<(i64,)> = tx
-            .row(
-                format!("SELECT lock_key FROM workers WHERE id = $1 {hold}"),
-                args![self.worker],
-            )
-            .await?;
+        let row: Option<(i64,)> =
+            tx.row(format!("SELECT lock_key FROM workers WHERE id = $1 {hold}"), args![self.worker]).await?;
         Ok(row.is_some())
     }
 

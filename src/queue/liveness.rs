@@ -52,10 +52,7 @@ impl Liveness {
         stages: String,
         wake: Wake,
     ) -> Result<Arc<Self>, Error> {
-        let first = Identity {
-            id: clock.new_id(),
-            lost: CancellationToken::new(),
-        };
+        let first = Identity { id: clock.new_id(), lost: CancellationToken::new() };
         let liveness = Self {
             lock: Mutex::new(None),
             identity: watch::Sender::new(first),
@@ -92,12 +89,7 @@ impl Liveness {
 
     /// Says goodbye: nothing is held any more, nothing needs rescue.
     pub async fn leave(&self) -> Result<(), Error> {
-        self.db
-            .write(RescueWorker {
-                worker: self.identity().id,
-                now: self.clock.now(),
-            })
-            .await?;
+        self.db.write(RescueWorker { worker: self.identity().id, now: self.clock.now() }).await?;
         if let Some(lock) = self.lock.lock().await.take() {
             lock.release().await;
         }
@@ -116,10 +108,7 @@ impl Liveness {
             lock.release().await;
         }
         drop(lock);
-        self.identity.send_replace(Identity {
-            id: self.clock.new_id(),
-            lost: CancellationToken::new(),
-        });
+        self.identity.send_replace(Identity { id: self.clock.new_id(), lost: CancellationToken::new() });
         self.register().await
     }
 
@@ -147,14 +136,7 @@ impl Liveness {
                 None => false,
             };
             let now = self.clock.now();
-            let alive = match self
-                .db
-                .write(Heartbeat {
-                    worker: identity.id,
-                    now,
-                })
-                .await
-            {
+            let alive = match self.db.write(Heartbeat { worker: identity.id, now }).await {
                 Ok(known) => {
                     last_success = now;
                     known && lock_held
@@ -195,14 +177,7 @@ impl Liveness {
             if worker == own {
                 continue;
             }
-            let Some(files) = self
-                .db
-                .write(RescueWorker {
-                    worker,
-                    now: self.clock.now(),
-                })
-                .await?
-            else {
+            let Some(files) = self.db.write(RescueWorker { worker, now: self.clock.now() }).await? else {
                 continue;
             };
             rescued += 1;
@@ -229,13 +204,7 @@ impl Write for Register {
         tx.execute(
             "INSERT INTO workers (id, name, stages, lock_key, started_at, heartbeat_at)
              VALUES ($1, $2, $3, $4, $5, $5)",
-            args![
-                self.worker,
-                &self.name,
-                &self.stages,
-                locks::lock_key(self.worker),
-                self.now
-            ],
+            args![self.worker, &self.name, &self.stages, locks::lock_key(self.worker), self.now],
         )
         .await
         .map(drop)
@@ -253,10 +222,7 @@ impl Write for Heartbeat {
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
         let renewed = tx
-            .execute(
-                "UPDATE workers SET heartbeat_at = $2 WHERE id = $1",
-                args![self.worker, self.now],
-            )
+            .execute("UPDATE workers SET heartbeat_at = $2 WHERE id = $1", args![self.worker, self.now])
             .await?;
         Ok(renewed == 1)
     }

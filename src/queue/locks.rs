@@ -38,10 +38,8 @@ impl ProcessLock {
                     file.lock()?;
                     Ok(file)
                 };
-                let file = locked().map_err(|source| Error::Storage {
-                    what: format!("lock {}", path.display()),
-                    source,
-                })?;
+                let file = locked()
+                    .map_err(|source| Error::Storage { what: format!("lock {}", path.display()), source })?;
                 Ok(Self::File { path, _file: file })
             }
         }
@@ -94,11 +92,8 @@ pub async fn dead_workers(db: &Db, oldest: Time) -> Result<Vec<Uuid>, Error> {
             .await?;
         return Ok(dead.into_iter().map(|(id,)| id).collect());
     }
-    let workers: Vec<(Uuid, Time)> = db
-        .read()
-        .await?
-        .rows("SELECT id, heartbeat_at FROM workers", args![])
-        .await?;
+    let workers: Vec<(Uuid, Time)> =
+        db.read().await?.rows("SELECT id, heartbeat_at FROM workers", args![]).await?;
     Ok(workers
         .into_iter()
         .filter(|(id, heartbeat_at)| *heartbeat_at < oldest || !file_is_locked(&lock_file(db, *id)))
@@ -115,11 +110,7 @@ pub fn forget(db: &Db, worker: Uuid) {
 }
 
 fn lock_file(db: &Db, worker: Uuid) -> PathBuf {
-    let mut folder = db
-        .sqlite_file()
-        .expect("only SQLite has lock files")
-        .clone()
-        .into_os_string();
+    let mut folder = db.sqlite_file().expect("only SQLite has lock files").clone().into_os_string();
     folder.push(".workers");
     PathBuf::from(folder).join(worker.simple().to_string())
 }

@@ -37,18 +37,12 @@ impl Write for RescueWorker {
     type Answer = Option<Rescued>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
-        let worker: Option<(String,)> = tx
-            .row(
-                "DELETE FROM workers WHERE id = $1 RETURNING name",
-                args![self.worker],
-            )
-            .await?;
+        let worker: Option<(String,)> =
+            tx.row("DELETE FROM workers WHERE id = $1 RETURNING name", args![self.worker]).await?;
         let Some((name,)) = worker else { return Ok(None) };
 
-        let failure = Failure::new(
-            Code::WorkerLost,
-            format!("The worker {name} died while it held this file"),
-        );
+        let failure =
+            Failure::new(Code::WorkerLost, format!("The worker {name} died while it held this file"));
         let poison = Failure::new(
             Code::WorkerLost,
             format!(
@@ -73,12 +67,8 @@ impl Write for RescueWorker {
                 args![self.worker, self.now, poison.code, &poison.message],
             )
             .await?;
-        self.record(tx, &requeued, &failed, &failure, &poison, &name)
-            .await?;
-        Ok(Some(Rescued {
-            requeued: requeued.len(),
-            failed: failed.len(),
-        }))
+        self.record(tx, &requeued, &failed, &failure, &poison, &name).await?;
+        Ok(Some(Rescued { requeued: requeued.len(), failed: failed.len() }))
     }
 }
 
@@ -98,11 +88,7 @@ impl RescueWorker {
         let both = requeued
             .iter()
             .map(|file| (file, Transition::Requeue(file.next_stage), failure))
-            .chain(
-                failed
-                    .iter()
-                    .map(|file| (file, Transition::DeadLetter(file.next_stage), poison)),
-            );
+            .chain(failed.iter().map(|file| (file, Transition::DeadLetter(file.next_stage), poison)));
         for (file, transition, failure) in both {
             let (from, to) = (file.next_stage.running(), transition.to());
             let event = Event {
@@ -117,12 +103,7 @@ impl RescueWorker {
                 })),
                 ..event.clone()
             });
-            events.push(Event {
-                from: Some(from),
-                to: Some(to),
-                failure: Some(failure.clone()),
-                ..event
-            });
+            events.push(Event { from: Some(from), to: Some(to), failure: Some(failure.clone()), ..event });
             if let Some(batch) = file.batch_id {
                 *tallies.entry(batch).or_default() += Tally::of(from, to);
             }

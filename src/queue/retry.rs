@@ -37,9 +37,7 @@ impl RetryPolicy {
             Stage::Chunk | Stage::Embed => self.late_base_delay,
         };
         let doublings = attempt.saturating_sub(1).min(20);
-        let delay = (base * 2_u32.pow(doublings))
-            .min(self.max_delay)
-            .mul_f64(0.8 + 0.4 * chance);
+        let delay = (base * 2_u32.pow(doublings)).min(self.max_delay).mul_f64(0.8 + 0.4 * chance);
         // A service that says when it wants to hear from us again knows better.
         Some(failure.retry_after.map_or(delay, |asked| asked.max(delay)))
     }
@@ -71,27 +69,15 @@ mod tests {
 
     #[test]
     fn jitter_moves_the_wait_by_a_fifth_either_way() {
-        assert_eq!(
-            delay(Stage::Extract, 1, Code::DbError, 0.0),
-            Some(Duration::from_secs(4))
-        );
-        assert_eq!(
-            delay(Stage::Extract, 1, Code::DbError, 1.0),
-            Some(Duration::from_secs(6))
-        );
+        assert_eq!(delay(Stage::Extract, 1, Code::DbError, 0.0), Some(Duration::from_secs(4)));
+        assert_eq!(delay(Stage::Extract, 1, Code::DbError, 1.0), Some(Duration::from_secs(6)));
     }
 
     #[test]
     fn the_wait_is_capped_before_the_jitter() {
-        let patient = RetryPolicy {
-            max_attempts: 50,
-            ..POLICY
-        };
+        let patient = RetryPolicy { max_attempts: 50, ..POLICY };
         let failure = Failure::new(Code::DbError, "x");
-        assert_eq!(
-            patient.delay(Stage::Extract, 40, &failure, 0.5),
-            Some(Duration::from_mins(1))
-        );
+        assert_eq!(patient.delay(Stage::Extract, 40, &failure, 0.5), Some(Duration::from_mins(1)));
     }
 
     #[test]
@@ -103,13 +89,8 @@ mod tests {
 
     #[test]
     fn a_service_that_names_a_time_is_not_asked_before_it() {
-        let failure = Failure {
-            retry_after: Some(Duration::from_secs(30)),
-            ..Failure::new(Code::EmbedError, "x")
-        };
-        assert_eq!(
-            POLICY.delay(Stage::Embed, 1, &failure, 0.5),
-            Some(Duration::from_secs(30))
-        );
+        let failure =
+            Failure { retry_after: Some(Duration::from_secs(30)), ..Failure::new(Code::EmbedError, "x") };
+        assert_eq!(POLICY.delay(Stage::Embed, 1, &failure, 0.5), Some(Duration::from_secs(30)));
     }
 }

@@ -97,12 +97,8 @@ impl Write for SettleGroup {
     type Answer = Vec<bool>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Vec<bool>, Error> {
-        let moved: HashMap<Uuid, Moved> = self
-            .move_rows(tx)
-            .await?
-            .into_iter()
-            .map(|row| (row.id, row))
-            .collect();
+        let moved: HashMap<Uuid, Moved> =
+            self.move_rows(tx).await?.into_iter().map(|row| (row.id, row)).collect();
         let mut events = Vec::with_capacity(moved.len());
         let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
         let mut counters = Counters::default();
@@ -126,11 +122,7 @@ impl Write for SettleGroup {
             tally.apply(tx, batch, self.now).await?;
         }
         counters.write(tx, self.now).await?;
-        Ok(self
-            .settlements
-            .iter()
-            .map(|settlement| moved.contains_key(&settlement.file))
-            .collect())
+        Ok(self.settlements.iter().map(|settlement| moved.contains_key(&settlement.file)).collect())
     }
 }
 

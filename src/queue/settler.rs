@@ -23,24 +23,14 @@ struct Waiting {
 impl Settler {
     pub fn start(db: Db, clock: Clock, worker_name: String) -> Self {
         let (queue, endings) = mpsc::channel(GROUP);
-        tokio::spawn(
-            Gather {
-                db,
-                clock,
-                worker_name,
-            }
-            .run(endings),
-        );
+        tokio::spawn(Gather { db, clock, worker_name }.run(endings));
         Self { queue }
     }
 
     /// Writes how an attempt ended. Answers, once that is on disk, whether the attempt still held its file.
     pub async fn settle(&self, settlement: Settlement) -> Result<bool, Error> {
         let (reply, answer) = oneshot::channel();
-        self.queue
-            .send(Waiting { settlement, reply })
-            .await
-            .map_err(|_| Error::Closed)?;
+        self.queue.send(Waiting { settlement, reply }).await.map_err(|_| Error::Closed)?;
         answer.await.map_err(|_| Error::Closed)?
     }
 }
@@ -58,10 +48,7 @@ impl Gather {
             let (settlements, replies): (Vec<_>, Vec<_>) =
                 waiting.drain(..).map(|one| (one.settlement, one.reply)).unzip();
             match self.write(settlements.clone()).await {
-                Ok(held) => replies
-                    .into_iter()
-                    .zip(held)
-                    .for_each(|(reply, held)| answer(reply, Ok(held))),
+                Ok(held) => replies.into_iter().zip(held).for_each(|(reply, held)| answer(reply, Ok(held))),
                 // One that the database cannot take must not fail its neighbours.
                 Err(error) if settlements.len() > 1 => {
                     tracing::warn!(%error, "a group of endings is written one by one");
@@ -70,22 +57,14 @@ impl Gather {
                         answer(reply, held);
                     }
                 }
-                Err(error) => replies
-                    .into_iter()
-                    .for_each(|reply| answer(reply, Err(error.again()))),
+                Err(error) => replies.into_iter().for_each(|reply| answer(reply, Err(error.again()))),
             }
         }
     }
 
     async fn write(&self, settlements: Vec<Settlement>) -> Result<Vec<bool>, Error> {
         let (now, worker_name) = (self.clock.now(), self.worker_name.clone());
-        self.db
-            .write(SettleGroup {
-                settlements,
-                worker_name,
-                now,
-            })
-            .await
+        self.db.write(SettleGroup { settlements, worker_name, now }).await
     }
 }
 

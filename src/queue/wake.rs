@@ -22,10 +22,7 @@ pub struct Wake {
 impl Wake {
     /// Starts to pass signals to and from other processes, where the database can carry them.
     pub fn start(db: &Db, clock: Clock) -> Self {
-        let wake = Self {
-            here: Arc::new(Notify::new()),
-            elsewhere: Arc::new(Notify::new()),
-        };
+        let wake = Self { here: Arc::new(Notify::new()), elsewhere: Arc::new(Notify::new()) };
         if let Some(pool) = db.postgres() {
             tokio::spawn(send(pool.clone(), wake.elsewhere.clone()));
             tokio::spawn(listen(pool.clone(), wake.here.clone(), clock));
@@ -55,11 +52,7 @@ impl Wake {
 async fn send(pool: sqlx::PgPool, signals: Arc<Notify>) {
     loop {
         signals.notified().await;
-        if let Err(error) = sqlx::query("SELECT pg_notify($1, '')")
-            .bind(CHANNEL)
-            .execute(&pool)
-            .await
-        {
+        if let Err(error) = sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(&pool).await {
             if pool.is_closed() {
                 return;
             }

@@ -61,11 +61,8 @@ impl Worker {
         wake: Wake,
         liveness: Arc<Liveness>,
     ) -> Self {
-        let slots = config
-            .stages
-            .iter()
-            .map(|stage| (*stage, Arc::new(Semaphore::new(stage.concurrency))))
-            .collect();
+        let slots =
+            config.stages.iter().map(|stage| (*stage, Arc::new(Semaphore::new(stage.concurrency)))).collect();
         let inner = Inner {
             settler: Settler::start(db.clone(), clock.clone(), liveness.name().to_owned()),
             slots,
@@ -81,9 +78,7 @@ impl Worker {
             wake,
             liveness,
         };
-        Self {
-            inner: Arc::new(inner),
-        }
+        Self { inner: Arc::new(inner) }
     }
 
     /// Works until `stop`, then finishes what ends within the grace period and gives the rest back.
@@ -173,12 +168,7 @@ impl Inner {
             let permit = self.slots_of(file.next_stage).try_acquire_owned().ok();
             let stop = CancellationToken::new();
             self.in_hand().insert(file.id, stop.clone());
-            let carrier = Carrier {
-                inner: self.clone(),
-                identity: identity.clone(),
-                permit,
-                stop,
-            };
+            let carrier = Carrier { inner: self.clone(), identity: identity.clone(), permit, stop };
             self.tasks.spawn(carrier.carry(file));
         }
         Ok(claimed)
@@ -222,10 +212,7 @@ impl Inner {
             () = self.tasks.wait() => return,
             () = self.clock.sleep(self.config.shutdown_grace) => {}
         }
-        tracing::info!(
-            files = self.tasks.len(),
-            "giving back what did not finish in time"
-        );
+        tracing::info!(files = self.tasks.len(), "giving back what did not finish in time");
         self.give_back.cancel();
         tokio::select! {
             () = self.tasks.wait() => {}
@@ -242,10 +229,7 @@ impl Inner {
 
     pub(super) fn slots_of(&self, stage: Stage) -> Arc<Semaphore> {
         let found = self.slots.iter().find(|(config, _)| config.stage == stage);
-        found
-            .expect("only the stages of this worker are claimed")
-            .1
-            .clone()
+        found.expect("only the stages of this worker are claimed").1.clone()
     }
 
     /// A slot in a stage, if this worker does it and has one free.

@@ -17,10 +17,7 @@ struct TextMeta {
 }
 
 pub async fn keep_text(tx: &mut Tx, file: Uuid, extracted: &Extracted, now: Time) -> Result<(), Error> {
-    let meta = TextMeta {
-        markup: extracted.markup,
-        places: extracted.places.clone(),
-    };
+    let meta = TextMeta { markup: extracted.markup, places: extracted.places.clone() };
     let meta = serde_json::to_value(meta).map_err(|error| Error::Internal(error.to_string()))?;
     tx.execute(
         "INSERT INTO artifacts (file_id, name, content_type, body, meta, created_at) VALUES ($1, $2, $3, $4, $5, $6)
@@ -44,28 +41,20 @@ pub async fn keep_text(tx: &mut Tx, file: Uuid, extracted: &Extracted, now: Time
 
 pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Error> {
     let row: Option<(Vec<u8>, serde_json::Value)> = tx
-        .row(
-            "SELECT body, meta FROM artifacts WHERE file_id = $1 AND name = $2",
-            args![file, TEXT],
-        )
+        .row("SELECT body, meta FROM artifacts WHERE file_id = $1 AND name = $2", args![file, TEXT])
         .await?;
     let Some((body, meta)) = row else { return Ok(None) };
     let unreadable = |what: String| Error::Internal(format!("the text of file {file} is unreadable: {what}"));
     let meta: TextMeta = serde_json::from_value(meta).map_err(|error| unreadable(error.to_string()))?;
     let text = String::from_utf8(body).map_err(|error| unreadable(error.to_string()))?;
-    Ok(Some(Extracted {
-        text,
-        markup: meta.markup,
-        places: meta.places,
-    }))
+    Ok(Some(Extracted { text, markup: meta.markup, places: meta.places }))
 }
 
 /// Puts these chunks in the place of the file's earlier ones.
 pub async fn keep_chunks(tx: &mut Tx, file: Uuid, chunks: &[Chunk]) -> Result<(), Error> {
     // The index refers to chunks; without them it has nothing to say.
     crate::index::remove(tx, file).await?;
-    tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file])
-        .await?;
+    tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file]).await?;
     let mut rows = Rows::default();
     for (ordinal, chunk) in chunks.iter().enumerate() {
         rows.push(args![
@@ -79,12 +68,7 @@ pub async fn keep_chunks(tx: &mut Tx, file: Uuid, chunks: &[Chunk]) -> Result<()
             chunk.tokens,
         ]);
     }
-    tx.insert(
-        "chunks (file_id, ordinal, text, page, heading, char_start, char_end, tokens)",
-        rows,
-        "",
-    )
-    .await
+    tx.insert("chunks (file_id, ordinal, text, page, heading, char_start, char_end, tokens)", rows, "").await
 }
 
 #[derive(Debug, Clone, Serialize, sqlx::FromRow)]

@@ -64,24 +64,14 @@ fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
         let so_far = &text[start..place.start];
         // A heading with nothing under it but another heading goes with that one.
         if !so_far.trim().is_empty() && !heading.is_some_and(|heading| is_only(so_far, heading)) {
-            sections.push(Section {
-                start,
-                text: &text[start..place.start],
-                page,
-                heading,
-            });
+            sections.push(Section { start, text: &text[start..place.start], page, heading });
             start = place.start;
         }
         // A new page goes on under the last heading, a new heading on the same page.
         page = place.page.or(page);
         heading = place.heading.as_deref().or(heading);
     }
-    sections.push(Section {
-        start,
-        text: &text[start..],
-        page,
-        heading,
-    });
+    sections.push(Section { start, text: &text[start..], page, heading });
     sections
 }
 
@@ -100,10 +90,7 @@ impl Splitter {
             .with_sizer(Tokens)
             .with_overlap(config.overlap_tokens)
             .map_err(|error| {
-                Failure::new(
-                    Code::Unknown,
-                    format!("CHUNK_OVERLAP does not fit CHUNK_SIZE: {error}"),
-                )
+                Failure::new(Code::Unknown, format!("CHUNK_OVERLAP does not fit CHUNK_SIZE: {error}"))
             })?;
         Ok(match markup {
             Markup::Markdown => Self::Markdown(MarkdownSplitter::new(config)),
@@ -130,11 +117,7 @@ struct CharacterCount<'a> {
 
 impl<'a> CharacterCount<'a> {
     fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            byte: 0,
-            characters: 0,
-        }
+        Self { text, byte: 0, characters: 0 }
     }
 
     fn before(&mut self, byte: usize) -> usize {
@@ -164,20 +147,11 @@ mod tests {
         let extracted = Extracted {
             text: text.to_owned(),
             markup: Markup::Plain,
-            places: vec![
-                place("Tides", Some(1), Some("Tides")),
-                place("On the", Some(2), None),
-            ],
+            places: vec![place("Tides", Some(1), Some("Tides")), place("On the", Some(2), None)],
         };
-        let config = ChunkConfig {
-            size_tokens: 100,
-            overlap_tokens: 10,
-        };
+        let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
         let chunks = chunk(&extracted, config, &CancellationToken::new()).expect("chunks");
-        let seen: Vec<_> = chunks
-            .iter()
-            .map(|c| (c.text.as_str(), c.page, c.heading.as_deref()))
-            .collect();
+        let seen: Vec<_> = chunks.iter().map(|c| (c.text.as_str(), c.page, c.heading.as_deref())).collect();
         assert_eq!(
             seen,
             [
@@ -196,43 +170,22 @@ mod tests {
             page: None,
             heading: Some(heading.to_owned()),
         });
-        let extracted = Extracted {
-            text: text.to_owned(),
-            markup: Markup::Markdown,
-            places: places.to_vec(),
-        };
-        let config = ChunkConfig {
-            size_tokens: 100,
-            overlap_tokens: 10,
-        };
+        let extracted =
+            Extracted { text: text.to_owned(), markup: Markup::Markdown, places: places.to_vec() };
+        let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
         let chunks = chunk(&extracted, config, &CancellationToken::new()).expect("chunks");
         assert_eq!(chunks.len(), 1);
-        assert_eq!(
-            (chunks[0].text.as_str(), chunks[0].heading.as_deref()),
-            (text, Some("Hours"))
-        );
+        assert_eq!((chunks[0].text.as_str(), chunks[0].heading.as_deref()), (text, Some("Hours")));
     }
 
     #[test]
     fn places_are_counted_in_characters() {
         let text = "Größe öäü. ".repeat(100);
-        let extracted = Extracted {
-            text: text.clone(),
-            markup: Markup::Plain,
-            places: Vec::new(),
-        };
-        let config = ChunkConfig {
-            size_tokens: 30,
-            overlap_tokens: 10,
-        };
+        let extracted = Extracted { text: text.clone(), markup: Markup::Plain, places: Vec::new() };
+        let config = ChunkConfig { size_tokens: 30, overlap_tokens: 10 };
         let characters: Vec<char> = text.chars().collect();
         for chunk in chunk(&extracted, config, &CancellationToken::new()).expect("chunks") {
-            assert_eq!(
-                characters[chunk.char_start..chunk.char_end]
-                    .iter()
-                    .collect::<String>(),
-                chunk.text
-            );
+            assert_eq!(characters[chunk.char_start..chunk.char_end].iter().collect::<String>(), chunk.text);
             assert!(chunk.tokens <= 30);
         }
     }

@@ -57,13 +57,9 @@ pub fn count_tokens(text: &str) -> usize {
             Tokenizer::from_bytes(include_bytes!(concat!(env!("OUT_DIR"), "/tokenizer.json")))
                 .expect("the tokenizer is part of the program");
         tokenizer.with_padding(None);
-        tokenizer
-            .with_truncation(None)
-            .expect("no truncation is always possible");
+        tokenizer.with_truncation(None).expect("no truncation is always possible");
         tokenizer
     });
     // A text that cannot be tokenized counts as one that fills any chunk.
-    TOKENIZER
-        .encode_fast(text, false)
-        .map_or(usize::MAX, |encoding| encoding.len())
+    TOKENIZER.encode_fast(text, false).map_or(usize::MAX, |encoding| encoding.len())
 }

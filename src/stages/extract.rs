@@ -41,10 +41,7 @@ pub fn extract(bytes: &[u8], name: &str, content_type: Option<&str>) -> Result<E
     if extracted.text.chars().any(char::is_alphanumeric) {
         Ok(extracted)
     } else {
-        Err(Failure::new(
-            Code::NoText,
-            "There is no text in this file: it has no letters and no digits",
-        ))
+        Err(Failure::new(Code::NoText, "There is no text in this file: it has no letters and no digits"))
     }
 }
 
@@ -56,19 +53,9 @@ struct Claim<'a> {
 
 impl<'a> Claim<'a> {
     fn new(name: &str, content_type: Option<&'a str>) -> Self {
-        let extension = Path::new(name)
-            .extension()
-            .map(|e| e.to_string_lossy().to_ascii_lowercase());
-        let content_type = content_type
-            .unwrap_or_default()
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim();
-        Self {
-            extension: extension.unwrap_or_default(),
-            content_type,
-        }
+        let extension = Path::new(name).extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+        let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        Self { extension: extension.unwrap_or_default(), content_type }
     }
 
     fn kind(&self) -> Kind {
@@ -113,10 +100,7 @@ fn refuse_binary(bytes: &[u8], claim: &Claim<'_>) -> Result<(), Failure> {
     };
     let signature = SIGNATURES.iter().find(|(mark, _)| bytes.starts_with(mark));
     if claim.is_pdf() && !bytes.starts_with(b"%PDF-") {
-        return Err(Failure::new(
-            Code::NotPdf,
-            "The name or type says PDF, but it is not a PDF",
-        ));
+        return Err(Failure::new(Code::NotPdf, "The name or type says PDF, but it is not a PDF"));
     }
     // Two letters are a weak mark: a text may begin with them.
     if let Some((mark, what)) = signature
@@ -124,11 +108,7 @@ fn refuse_binary(bytes: &[u8], claim: &Claim<'_>) -> Result<(), Failure> {
     {
         return Err(unsupported(what));
     }
-    if text::looks_binary(bytes) {
-        Err(unsupported("binary data"))
-    } else {
-        Ok(())
-    }
+    if text::looks_binary(bytes) { Err(unsupported("binary data")) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -142,12 +122,7 @@ mod tests {
     #[test]
     fn a_document_that_lies_about_its_kind_is_found_out() {
         assert_eq!(code(b"just text", "report.pdf"), Code::NotPdf);
-        assert_eq!(
-            extract(b"just text", "r", Some("application/pdf"))
-                .unwrap_err()
-                .code,
-            Code::NotPdf
-        );
+        assert_eq!(extract(b"just text", "r", Some("application/pdf")).unwrap_err().code, Code::NotPdf);
         assert_eq!(code(b"\x89PNG\r\n\x1a\n....", "notes.txt"), Code::UnsupportedType);
         assert_eq!(code(b"PK\x03\x04\x14\0\x06\0", "notes.md"), Code::UnsupportedType);
         assert_eq!(code(&[0, 1, 2, 3, 0, 0, 5], "notes.txt"), Code::UnsupportedType);
@@ -155,22 +130,14 @@ mod tests {
 
     #[test]
     fn an_unsupported_type_names_what_is_supported() {
-        assert!(
-            extract(b"%PDF-1.7 ...", "a.pdf", None)
-                .unwrap_err()
-                .message
-                .contains("Markdown")
-        );
+        assert!(extract(b"%PDF-1.7 ...", "a.pdf", None).unwrap_err().message.contains("Markdown"));
     }
 
     #[test]
     fn a_document_without_text_is_not_ready_for_anything() {
         assert_eq!(code(b" \n\t \r\n", "a.txt"), Code::NoText);
         assert_eq!(code(b"--- *** ...", "a.md"), Code::NoText);
-        assert_eq!(
-            code(b"<html><body><script>var x = 1</script></body></html>", "a.html"),
-            Code::NoText
-        );
+        assert_eq!(code(b"<html><body><script>var x = 1</script></body></html>", "a.html"), Code::NoText);
     }
 
     #[test]
@@ -182,9 +149,7 @@ mod tests {
     #[test]
     fn a_text_may_begin_like_a_program() {
         assert_eq!(
-            extract(b"MZ is how DOS programs begin", "a.txt", None)
-                .unwrap()
-                .text,
+            extract(b"MZ is how DOS programs begin", "a.txt", None).unwrap().text,
             "MZ is how DOS programs begin"
         );
     }

@@ -30,13 +30,7 @@ pub struct Pipeline {
 impl Pipeline {
     pub fn new(db: Db, blobs: Blobs, chunks: ChunkConfig, embedder: Embedder) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self {
-            db,
-            blobs,
-            chunks,
-            embedder,
-            computing: Arc::new(Semaphore::new(cores)),
-        }
+        Self { db, blobs, chunks, embedder, computing: Arc::new(Semaphore::new(cores)) }
     }
 
     async fn extract(&self, job: &Job) -> Result<Output, Failure> {
@@ -47,9 +41,8 @@ impl Pipeline {
             .ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage"))?;
         let bytes = self.blobs.read(key).await.map_err(io_error)?;
         let (name, content_type) = (job.file.file_name.clone(), job.file.content_type.clone());
-        let extracted = self
-            .compute(move || extract::extract(&bytes, &name, content_type.as_deref()))
-            .await?;
+        let extracted =
+            self.compute(move || extract::extract(&bytes, &name, content_type.as_deref())).await?;
         Ok(Output::Extracted(extracted))
     }
 
@@ -67,9 +60,7 @@ impl Pipeline {
             }
         };
         let (extracted, config, cancelled) = (extracted.clone(), self.chunks, job.cancelled.clone());
-        let chunks = self
-            .compute(move || chunk::chunk(&extracted, config, &cancelled))
-            .await?;
+        let chunks = self.compute(move || chunk::chunk(&extracted, config, &cancelled)).await?;
         Ok(Output::Chunked(chunks))
     }
 
@@ -78,9 +69,8 @@ impl Pipeline {
             Some(Output::Chunked(chunks)) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
             _ => {
                 let mut tx = self.db.read().await.map_err(db_error)?;
-                let chunks = artifacts::load_chunks(&mut tx, job.file.id, -1, i64::MAX)
-                    .await
-                    .map_err(db_error)?;
+                let chunks =
+                    artifacts::load_chunks(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
                 chunks.into_iter().map(|chunk| chunk.text).collect()
             }
         };
@@ -94,10 +84,7 @@ impl Pipeline {
             // The limit is for a batch: a long document takes many of them, and is not stuck.
             job.made_progress();
         }
-        Ok(Output::Embedded(Embedded {
-            model: self.embedder.model().to_owned(),
-            vectors,
-        }))
+        Ok(Output::Embedded(Embedded { model: self.embedder.model().to_owned(), vectors }))
     }
 
     /// Runs what keeps a core busy on a thread of its own, as many at once as there are cores.
@@ -105,12 +92,7 @@ impl Pipeline {
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let permit = self
-            .computing
-            .clone()
-            .acquire_owned()
-            .await
-            .expect("never closed");
+        let permit = self.computing.clone().acquire_owned().await.expect("never closed");
         tokio::task::spawn_blocking(move || {
             // Held until the work really ends, also when nobody waits for it any more.
             let _permit = permit;
@@ -138,10 +120,7 @@ impl Work for Pipeline {
 
 fn io_error(error: Error) -> Failure {
     tracing::warn!(%error, "the storage failed a stage");
-    Failure::new(
-        Code::IoError,
-        "The bytes of this file could not be read from the storage",
-    )
+    Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
 }
 
 fn db_error(error: Error) -> Failure {

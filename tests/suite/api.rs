@@ -302,7 +302,5 @@ on_each_database! {
 
 /// Files that an upload left half-written.
 fn leftovers(db: &TestDb) -> usize {
-    std::fs::read_dir(db.folder.path().join("blobs/incoming"))
-        .unwrap()
-        .count()
+    std::fs::read_dir(db.folder.path().join("blobs/incoming")).unwrap().count()
 }

@@ -17,66 +17,35 @@ fn in_an_hour() -> i64 {
 }
 
 async fn ask(server: &TestServer, token: &str) -> crate::support::Answer {
-    Client::new(server.base.clone(), token.to_owned())
-        .get(QUOTA)
-        .await
+    Client::new(server.base.clone(), token.to_owned()).get(QUOTA).await
 }
 
 fn signed(secret: &str, claims: &Value) -> String {
-    jsonwebtoken::encode(
-        &Header::default(),
-        claims,
-        &EncodingKey::from_secret(secret.as_bytes()),
-    )
-    .unwrap()
+    jsonwebtoken::encode(&Header::default(), claims, &EncodingKey::from_secret(secret.as_bytes())).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_a_token_signed_with_the_secret_and_not_expired_is_let_in() {
     let db = TestDb::sqlite();
     let secret = "a secret that is long enough to be one";
-    let server = Setup::default()
-        .with("JWT_SECRET", secret)
-        .with("ROLE", "api")
-        .start(&db)
-        .await;
+    let server = Setup::default().with("JWT_SECRET", secret).with("ROLE", "api").start(&db).await;
     let good = json!({ "sub": "alice", "exp": in_an_hour() });
-    assert_eq!(
-        ask(&server, &signed(secret, &good)).await.ok()["tenantId"],
-        "alice"
-    );
+    assert_eq!(ask(&server, &signed(secret, &good)).await.ok()["tenantId"], "alice");
     let acme = json!({ "sub": "alice", "tenant": "acme", "exp": in_an_hour() });
-    assert_eq!(
-        ask(&server, &signed(secret, &acme)).await.ok()["tenantId"],
-        "acme"
-    );
+    assert_eq!(ask(&server, &signed(secret, &acme)).await.ok()["tenantId"], "acme");
 
-    ask(&server, &signed("another secret that is long enough", &good))
-        .await
-        .refused(401, "INVALID_TOKEN");
+    ask(&server, &signed("another secret that is long enough", &good)).await.refused(401, "INVALID_TOKEN");
     ask(&server, "rubbish").await.refused(401, "INVALID_TOKEN");
     let past = json!({ "sub": "alice", "exp": in_an_hour() - 3_601 });
-    ask(&server, &signed(secret, &past))
-        .await
-        .refused(401, "TOKEN_EXPIRED");
-    for claims in [
-        json!({ "sub": "alice" }),
-        json!({ "exp": in_an_hour() }),
-        json!({ "sub": "", "exp": in_an_hour() }),
-    ] {
-        ask(&server, &signed(secret, &claims))
-            .await
-            .refused(401, "INVALID_TOKEN");
+    ask(&server, &signed(secret, &past)).await.refused(401, "TOKEN_EXPIRED");
+    for claims in
+        [json!({ "sub": "alice" }), json!({ "exp": in_an_hour() }), json!({ "sub": "", "exp": in_an_hour() })]
+    {
+        ask(&server, &signed(secret, &claims)).await.refused(401, "INVALID_TOKEN");
     }
     let unsigned = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0.";
     ask(&server, unsigned).await.refused(401, "INVALID_TOKEN");
-    let stranger = server
-        .client("x")
-        .http
-        .get(format!("{}{QUOTA}", server.base))
-        .send()
-        .await
-        .unwrap();
+    let stranger = server.client("x").http.get(format!("{}{QUOTA}", server.base)).send().await.unwrap();
     assert_eq!(stranger.status(), 401);
 }
 
@@ -86,9 +55,7 @@ async fn tokens_of_another_issuer_are_checked_with_its_published_keys() {
     let key = EncodingKey::from_ec_pem(EC_KEY.as_bytes()).unwrap();
     let mut published = Jwk::from_encoding_key(&key, Algorithm::ES256).unwrap();
     published.common.key_id = Some("key-1".to_owned());
-    let keys = JwkSet {
-        keys: vec![published],
-    };
+    let keys = JwkSet { keys: vec![published] };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/jwks", listener.local_addr().unwrap());
     let routes = axum::Router::new().route("/jwks", get(move || async move { Json(keys) }));
@@ -99,30 +66,16 @@ async fn tokens_of_another_issuer_are_checked_with_its_published_keys() {
     });
 
     let db = TestDb::sqlite();
-    let server = Setup::default()
-        .with("JWT_JWKS_URL", url)
-        .with("ROLE", "api")
-        .start(&db)
-        .await;
+    let server = Setup::default().with("JWT_JWKS_URL", url).with("ROLE", "api").start(&db).await;
     let sign = |kid: &str, key: &EncodingKey, algorithm| {
-        let header = Header {
-            kid: Some(kid.to_owned()),
-            ..Header::new(algorithm)
-        };
+        let header = Header { kid: Some(kid.to_owned()), ..Header::new(algorithm) };
         jsonwebtoken::encode(&header, &json!({ "sub": "alice", "exp": in_an_hour() }), key).unwrap()
     };
-    assert_eq!(
-        ask(&server, &sign("key-1", &key, Algorithm::ES256)).await.ok()["tenantId"],
-        "alice"
-    );
-    ask(&server, &sign("key-2", &key, Algorithm::ES256))
-        .await
-        .refused(401, "INVALID_TOKEN");
+    assert_eq!(ask(&server, &sign("key-1", &key, Algorithm::ES256)).await.ok()["tenantId"], "alice");
+    ask(&server, &sign("key-2", &key, Algorithm::ES256)).await.refused(401, "INVALID_TOKEN");
     // The public key is no secret: a token "signed" with it is nobody's.
     let forged = EncodingKey::from_secret(b"whatever is published");
-    ask(&server, &sign("key-1", &forged, Algorithm::HS256))
-        .await
-        .refused(401, "INVALID_TOKEN");
+    ask(&server, &sign("key-1", &forged, Algorithm::HS256)).await.refused(401, "INVALID_TOKEN");
     issuer.abort();
 }
 
@@ -132,24 +85,14 @@ async fn a_server_without_a_secret_keeps_its_own_to_itself_and_to_this_machine()
     let db = TestDb::sqlite();
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let file = db.folder.path().join("jwt-secret");
-    assert_eq!(
-        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let kept = std::fs::read_to_string(&file).unwrap();
     server.stop().await;
     let _again = Setup::default().with("ROLE", "api").start(&db).await;
-    assert_eq!(
-        std::fs::read_to_string(&file).unwrap(),
-        kept,
-        "tokens outlive a restart"
-    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept, "tokens outlive a restart");
 
     let open = config(&TestDb::sqlite(), &[("BIND_ADDRESS", "0.0.0.0".to_owned())]);
-    let refused = App::start(open, Replacements::default())
-        .await
-        .err()
-        .expect("refused");
+    let refused = App::start(open, Replacements::default()).await.err().expect("refused");
     assert!(refused.to_string().contains("JWT_SECRET"), "{refused}");
 }
 

@@ -75,22 +75,12 @@ async fn files_are_sent_followed_listed_and_found() {
 
     let found = desk.say(&["search", "when does the port close?"]);
     assert_eq!(found.code, 0);
-    assert!(
-        found.out.contains("tides.md") && found.out.contains("harbour closes"),
-        "{}",
-        found.out
-    );
+    assert!(found.out.contains("tides.md") && found.out.contains("harbour closes"), "{}", found.out);
 
     let id = files[0]["fileId"].as_str().unwrap();
     let status = desk.say(&["status", id]);
-    assert!(
-        status.out.contains("ready") && status.out.contains("extracting"),
-        "{}",
-        status.out
-    );
-    let batch = desk
-        .say(&["status", files[0]["batchId"].as_str().unwrap(), "--json"])
-        .json();
+    assert!(status.out.contains("ready") && status.out.contains("extracting"), "{}", status.out);
+    let batch = desk.say(&["status", files[0]["batchId"].as_str().unwrap(), "--json"]).json();
     assert_eq!(batch["summary"]["ready"], 2);
 }
 
@@ -100,24 +90,14 @@ async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest
     desk.write("good.txt", "All is well.");
     desk.write("empty.txt", "");
     desk.write("fake.pdf", "this is no PDF");
-    let sent = desk.say(&[
-        "upload",
-        "good.txt",
-        "empty.txt",
-        "missing.txt",
-        "fake.pdf",
-        ".",
-        "--wait",
-        "--json",
-    ]);
+    let sent =
+        desk.say(&["upload", "good.txt", "empty.txt", "missing.txt", "fake.pdf", ".", "--wait", "--json"]);
     assert_eq!(sent.code, 1, "{}", sent.err);
     let report = sent.json();
     let of = |path: &str| {
         let files = report["files"].as_array().unwrap();
-        let file = files
-            .iter()
-            .find(|file| file["path"] == path)
-            .unwrap_or_else(|| panic!("{path}: {report}"));
+        let file =
+            files.iter().find(|file| file["path"] == path).unwrap_or_else(|| panic!("{path}: {report}"));
         (file["status"].clone(), file["error"]["code"].clone())
     };
     assert_eq!(of("good.txt").0, "ready");
@@ -127,11 +107,7 @@ async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest
         assert!(sent.err.contains(path), "{}", sent.err);
     }
     let batch = report["batches"][0]["batchId"].as_str().unwrap();
-    assert_eq!(
-        desk.say(&["status", batch, "--json"]).json()["status"],
-        "completed",
-        "it waits for nothing"
-    );
+    assert_eq!(desk.say(&["status", batch, "--json"]).json()["status"], "completed", "it waits for nothing");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,15 +132,9 @@ async fn a_token_opens_the_files_of_its_user_and_no_others() {
     desk.write("a.txt", "Only for Alice.");
     let token = |user: &str| desk.say(&["token", "--user", user]).out.trim().to_owned();
     let (alice, bob) = (token("alice"), token("bob"));
-    assert_eq!(
-        desk.say(&["upload", "a.txt", "--wait", "--token", &alice]).code,
-        0
-    );
+    assert_eq!(desk.say(&["upload", "a.txt", "--wait", "--token", &alice]).code, 0);
     let count = |token: &str| {
-        desk.say(&["files", "--json", "--token", token]).json()["files"]
-            .as_array()
-            .unwrap()
-            .len()
+        desk.say(&["files", "--json", "--token", token]).json()["files"].as_array().unwrap().len()
     };
     assert_eq!((count(&alice), count(&bob)), (1, 0));
 }
@@ -190,21 +160,11 @@ fn the_settings_are_shown_with_where_they_come_from() {
     std::fs::write(db.folder.path().join(".env"), "CHUNK_SIZE=100\n").unwrap();
     let output = Process::command(&db).args(["config", "--json"]).output().unwrap();
     let settings: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        settings["CHUNK_SIZE"],
-        serde_json::json!({ "value": "100", "source": ".env" })
-    );
+    assert_eq!(settings["CHUNK_SIZE"], serde_json::json!({ "value": "100", "source": ".env" }));
     assert_eq!(settings["PORT"]["source"], "environment");
-    assert_eq!(
-        settings["ROLE"],
-        serde_json::json!({ "value": "all", "source": "default" })
-    );
-    let output = Process::command(&db)
-        .arg("config")
-        .env("PORT", "x")
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
+    assert_eq!(settings["ROLE"], serde_json::json!({ "value": "all", "source": "default" }));
+    let output =
+        Process::command(&db).arg("config").env("PORT", "x").stderr(Stdio::piped()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("PORT is \"x\""));
 }

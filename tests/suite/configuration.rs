@@ -32,21 +32,13 @@ fn a_bad_value_is_named_with_what_is_allowed() {
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");
-        assert!(
-            complaints[0].starts_with(name) && complaints[0].contains(allowed),
-            "{complaints:?}"
-        );
+        assert!(complaints[0].starts_with(name) && complaints[0].contains(allowed), "{complaints:?}");
     }
 }
 
 #[test]
 fn everything_that_is_wrong_is_said_at_once() {
-    assert_eq!(
-        read(&[("PORT", "x"), ("ROLE", "y"), ("MAX_FILE_SIZE", "z")])
-            .unwrap_err()
-            .len(),
-        3
-    );
+    assert_eq!(read(&[("PORT", "x"), ("ROLE", "y"), ("MAX_FILE_SIZE", "z")]).unwrap_err().len(), 3);
 }
 
 #[test]
@@ -56,28 +48,15 @@ fn an_empty_variable_is_one_that_is_not_set() {
 
 #[test]
 fn sizes_are_bytes_or_have_a_unit() {
-    for (text, bytes) in [
-        ("1000", 1_000),
-        ("1kb", 1_024),
-        ("50MB", 50 << 20),
-        ("2 GB", 2 << 30),
-    ] {
-        assert_eq!(
-            read(&[("MAX_FILE_SIZE", text)]).unwrap().intake.max_file_bytes,
-            bytes,
-            "{text}"
-        );
+    for (text, bytes) in [("1000", 1_000), ("1kb", 1_024), ("50MB", 50 << 20), ("2 GB", 2 << 30)] {
+        assert_eq!(read(&[("MAX_FILE_SIZE", text)]).unwrap().intake.max_file_bytes, bytes, "{text}");
     }
 }
 
 #[test]
 fn what_is_shown_has_no_secrets_in_it() {
     let secret = "correct horse battery staple, and then some";
-    let config = read(&[
-        ("JWT_SECRET", secret),
-        ("DATABASE_URL", "postgres://me:hush@db/x"),
-    ])
-    .unwrap();
+    let config = read(&[("JWT_SECRET", secret), ("DATABASE_URL", "postgres://me:hush@db/x")]).unwrap();
     let shown = format!("{:?}", config.settings);
     assert!(!shown.contains(secret) && !shown.contains("hush"), "{shown}");
     assert!(shown.contains("postgres://me:***@db/x"), "{shown}");
@@ -86,12 +65,7 @@ fn what_is_shown_has_no_secrets_in_it() {
 /// `name`, `default` of every setting that there is.
 fn defaults() -> Vec<(String, String)> {
     let settings = read(&[]).unwrap().settings;
-    sorted(
-        settings
-            .into_iter()
-            .map(|setting| (setting.name.to_owned(), setting.value))
-            .collect(),
-    )
+    sorted(settings.into_iter().map(|setting| (setting.name.to_owned(), setting.value)).collect())
 }
 
 #[test]
@@ -100,10 +74,7 @@ fn the_example_lists_every_variable_with_its_default() {
     let listed: Vec<(String, String)> = example
         .lines()
         .filter_map(|line| line.strip_prefix("# ").unwrap_or(line).split_once('='))
-        .filter(|(name, _)| {
-            name.chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-        })
+        .filter(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     assert_eq!(sorted(listed), defaults());
@@ -116,9 +87,7 @@ fn the_document_describes_every_variable_with_its_default() {
         .lines()
         .filter_map(|line| line.strip_prefix("| `"))
         .map(|row| {
-            let mut cells = row
-                .split('|')
-                .map(|cell| cell.trim().trim_matches('`').to_owned());
+            let mut cells = row.split('|').map(|cell| cell.trim().trim_matches('`').to_owned());
             (cells.next().unwrap(), cells.next().unwrap())
         })
         .collect();

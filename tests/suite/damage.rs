@@ -23,9 +23,7 @@ async fn in_good_order(db: &TestDb) -> TestServer {
     let alice = server.client("alice");
     let batch = alice.open_batch(2).await;
     alice.upload_in(&batch, "a.txt", b"Something to be found.").await;
-    alice
-        .upload_in(&batch, "b.txt", b"Something else to be found.")
-        .await;
+    alice.upload_in(&batch, "b.txt", b"Something else to be found.").await;
     alice.register(None, "c.txt", 10).await;
     server.idle().await;
     server.assert_books_balance().await;
@@ -139,7 +137,8 @@ on_each_database! {
         let server = in_good_order(&db).await;
         let (blobs, clock) = (&server.app.blobs, &server.app.clock);
         let dead = clock.new_id();
-        let file = uuid::Uuid::parse_str(server.client("alice").register(None, "d.txt", 5).await["fileId"].as_str().unwrap()).unwrap();
+        let ticket = server.client("alice").register(None, "d.txt", 5).await;
+        let file: uuid::Uuid = ticket["fileId"].as_str().unwrap().parse().unwrap();
         // Stored, but the process died before the row could say so; and half written.
         let (stored, half) = (Blobs::key(file, clock.new_id()), Blobs::key(file, clock.new_id()));
         let mut incoming = blobs.receive(dead, &stored).await.unwrap();
@@ -197,25 +196,14 @@ async fn sqlite_syncs_every_commit_to_disk() {
         type Answer = String;
         async fn apply(&self, tx: &mut Tx) -> Result<String, Error> {
             if self.0 == "journal_mode" {
-                return Ok(tx
-                    .row::<(String,)>("PRAGMA journal_mode", args![])
-                    .await?
-                    .unwrap()
-                    .0);
+                return Ok(tx.row::<(String,)>("PRAGMA journal_mode", args![]).await?.unwrap().0);
             }
-            Ok(tx
-                .number(format!("PRAGMA {}", self.0), args![])
-                .await?
-                .to_string())
+            Ok(tx.number(format!("PRAGMA {}", self.0), args![]).await?.to_string())
         }
     }
     let db = TestDb::sqlite();
     let server = TestServer::new(&db).await;
-    assert_eq!(
-        server.app.db.write(Pragma("synchronous")).await.unwrap(),
-        "2",
-        "FULL"
-    );
+    assert_eq!(server.app.db.write(Pragma("synchronous")).await.unwrap(), "2", "FULL");
     assert_eq!(server.app.db.write(Pragma("journal_mode")).await.unwrap(), "wal");
     assert_eq!(server.app.db.write(Pragma("foreign_keys")).await.unwrap(), "1");
 }

@@ -6,10 +6,7 @@ use landfall::lifecycle::{Stage, Status, Transition};
 use proptest::prelude::*;
 
 fn edges() -> BTreeSet<(Status, Status)> {
-    Transition::all()
-        .iter()
-        .flat_map(|move_| move_.from().iter().map(|from| (*from, move_.to())))
-        .collect()
+    Transition::all().iter().flat_map(|move_| move_.from().iter().map(|from| (*from, move_.to()))).collect()
 }
 
 #[test]
@@ -31,20 +28,14 @@ fn every_state_leads_to_a_terminal_one_and_only_people_lead_out_of_those() {
     for status in Status::ALL {
         let mut reached = BTreeSet::from([status]);
         loop {
-            let more: BTreeSet<_> = edges()
-                .into_iter()
-                .filter(|(from, _)| reached.contains(from))
-                .map(|(_, to)| to)
-                .collect();
+            let more: BTreeSet<_> =
+                edges().into_iter().filter(|(from, _)| reached.contains(from)).map(|(_, to)| to).collect();
             if more.is_subset(&reached) {
                 break;
             }
             reached.extend(more);
         }
-        assert!(
-            reached.iter().any(|status| status.is_terminal()),
-            "{status} is a dead end"
-        );
+        assert!(reached.iter().any(|status| status.is_terminal()), "{status} is a dead end");
     }
     for transition in Transition::all() {
         let leaves_rest = transition.from().iter().any(|from| from.is_terminal());
@@ -59,10 +50,7 @@ fn every_state_leads_to_a_terminal_one_and_only_people_lead_out_of_those() {
 #[test]
 fn nothing_leaves_deleted_and_nothing_is_ready_without_embedding() {
     assert!(edges().iter().all(|(from, _)| *from != Status::Deleted));
-    let into_ready: Vec<_> = edges()
-        .into_iter()
-        .filter(|(_, to)| *to == Status::Ready)
-        .collect();
+    let into_ready: Vec<_> = edges().into_iter().filter(|(_, to)| *to == Status::Ready).collect();
     assert_eq!(into_ready, [(Status::Embedding, Status::Ready)]);
 }
 

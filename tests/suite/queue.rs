@@ -333,10 +333,7 @@ impl landfall::stages::Work for BadOutput {
         use landfall::stages::{Embedded, Output};
         Box::pin(async move {
             Ok(if job.stage == Embed && job.file.file_name == "bad" {
-                Output::Embedded(Embedded {
-                    model: "none".to_owned(),
-                    vectors: vec![vec![1.0]],
-                })
+                Output::Embedded(Embedded { model: "none".to_owned(), vectors: vec![vec![1.0]] })
             } else {
                 Output::Nothing
             })

@@ -24,11 +24,7 @@ where
             work.await
         })
     });
-    join_all(tasks)
-        .await
-        .into_iter()
-        .map(|done| done.expect("no panic"))
-        .collect()
+    join_all(tasks).await.into_iter().map(|done| done.expect("no panic")).collect()
 }
 
 fn file_path(id: &str) -> String {

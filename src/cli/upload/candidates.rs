@@ -30,10 +30,7 @@ pub struct Hashed {
 pub fn look_at(path: &Path) -> Result<Candidate, Problem> {
     let found = path.metadata().map_err(|error| unreadable(&error))?;
     if found.is_dir() {
-        return Err(Problem::new(
-            "FOLDER",
-            "This is a folder; name the files in it, as in FOLDER/*",
-        ));
+        return Err(Problem::new("FOLDER", "This is a folder; name the files in it, as in FOLDER/*"));
     }
     if !found.is_file() {
         return Err(Problem::new("NOT_A_FILE", "This is not a regular file"));
@@ -65,10 +62,7 @@ pub async fn hash(files: Vec<Candidate>) -> (Vec<Hashed>, Vec<(Candidate, Proble
         .map(|candidate| async move {
             let path = candidate.path.clone();
             let result = tokio::task::spawn_blocking(move || read_through(&path)).await;
-            (
-                candidate,
-                result.unwrap_or_else(|error| Err(io::Error::other(error))),
-            )
+            (candidate, result.unwrap_or_else(|error| Err(io::Error::other(error))))
         })
         .buffered(HASHERS);
     while let Some((mut candidate, result)) = results.next().await {

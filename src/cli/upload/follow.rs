@@ -36,11 +36,7 @@ impl Counts {
 
 impl Upload<'_> {
     pub(super) async fn follow(&mut self) -> Result<(), ClientError> {
-        let sent = self
-            .parcels
-            .iter()
-            .filter(|parcel| parcel.status.is_some())
-            .count();
+        let sent = self.parcels.iter().filter(|parcel| parcel.status.is_some()).count();
         self.screen.following(sent as u64);
         let mut wait = SHORTEST_WAIT;
         let (mut before, mut unchanged) = (None, 0);
@@ -51,20 +47,10 @@ impl Upload<'_> {
             }
             unchanged = if before == Some(looked) { unchanged + 1 } else { 0 };
             before = Some(looked);
-            let why = if unchanged >= PATIENCE {
-                self.why().await?
-            } else {
-                String::new()
-            };
-            let Looked {
-                ready,
-                failed,
-                unfinished,
-            } = looked;
-            self.screen.at(
-                ready + failed,
-                &format!("{ready} ready, {failed} failed, {unfinished} to go{why}"),
-            );
+            let why = if unchanged >= PATIENCE { self.why().await? } else { String::new() };
+            let Looked { ready, failed, unfinished } = looked;
+            self.screen
+                .at(ready + failed, &format!("{ready} ready, {failed} failed, {unfinished} to go{why}"));
             Clock::System.sleep(wait).await;
             wait = wait.mul_f64(1.3).min(LONGEST_WAIT);
         }
@@ -77,10 +63,7 @@ impl Upload<'_> {
         let mut looked = Looked::default();
         for batch in &mut self.batches {
             let path = format!("/batches/{}", batch.id);
-            batch.answer = self
-                .client
-                .persist(async || self.client.get(&path, &[]).await)
-                .await?;
+            batch.answer = self.client.persist(async || self.client.get(&path, &[]).await).await?;
             let counts =
                 Counts::deserialize(&batch.answer).map_err(|error| self.client.strange(error.to_string()))?;
             looked.ready += counts.of(|status| status == Status::Ready);

@@ -31,11 +31,7 @@ impl Screen {
         Self {
             bar: ProgressBar::hidden(),
             terminal: std::io::stderr().is_terminal(),
-            lines: Arc::new(Mutex::new(Lines {
-                last: Clock::System.now(),
-                total: 0,
-                done: 0,
-            })),
+            lines: Arc::new(Mutex::new(Lines { last: Clock::System.now(), total: 0, done: 0 })),
         }
     }
 
@@ -43,18 +39,12 @@ impl Screen {
     pub fn sending(&mut self, files: &[Candidate]) {
         self.lines().total = files.len();
         let bytes = files.iter().map(|file| file.size).sum();
-        self.show(
-            ProgressBar::new(bytes),
-            "sending {bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}",
-        );
+        self.show(ProgressBar::new(bytes), "sending {bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}");
     }
 
     /// From now on files are waited for.
     pub fn following(&mut self, files: u64) {
-        self.show(
-            ProgressBar::new(files),
-            "working {bar:30} {pos}/{len} files  {msg}",
-        );
+        self.show(ProgressBar::new(files), "working {bar:30} {pos}/{len} files  {msg}");
     }
 
     fn show(&mut self, bar: ProgressBar, template: &str) {

@@ -56,11 +56,7 @@ pub async fn register(
                 let registered = files
                     .into_iter()
                     .zip(tickets)
-                    .map(|(file, ticket)| Registered {
-                        candidate: file.candidate,
-                        md5: file.md5,
-                        ticket,
-                    })
+                    .map(|(file, ticket)| Registered { candidate: file.candidate, md5: file.md5, ticket })
                     .collect();
                 return Ok((registered, refused));
             }
@@ -106,11 +102,7 @@ fn spoilers(error: &ClientError, files: &[Hashed]) -> Vec<bool> {
             (0..).take(files.len()).map(|at| Some(at) == index).collect()
         }
     };
-    if spoilers.contains(&true) {
-        spoilers
-    } else {
-        Vec::new()
-    }
+    if spoilers.contains(&true) { spoilers } else { Vec::new() }
 }
 
 /// Which files do not fit: each is taken, in their order, while there is room for it.
@@ -183,11 +175,7 @@ mod tests {
 
     #[test]
     fn every_file_that_is_too_large_goes_at_once() {
-        let error = refused(
-            "TOO_LARGE",
-            "File 0: No",
-            json!({ "index": 0, "maxFileSize": 10 }),
-        );
+        let error = refused("TOO_LARGE", "File 0: No", json!({ "index": 0, "maxFileSize": 10 }));
         assert_eq!(spoilers(&error, &files(&[11, 10, 12])), [true, false, true]);
     }
 
@@ -195,10 +183,7 @@ mod tests {
     fn a_quota_takes_what_fits() {
         let quota = json!({ "quota": { "bytes": { "free": 10 }, "files": { "free": 2 } } });
         let error = refused("QUOTA_EXCEEDED", "No", quota);
-        assert_eq!(
-            spoilers(&error, &files(&[4, 8, 5, 1])),
-            [false, true, false, true]
-        );
+        assert_eq!(spoilers(&error, &files(&[4, 8, 5, 1])), [false, true, false, true]);
     }
 
     #[test]

@@ -7,11 +7,7 @@ use crate::stages::{Extracted, Markup};
 
 pub fn extract(source: &str, delimiter: u8) -> Result<Extracted, Failure> {
     let mut rows = ReaderBuilder::new()
-        .delimiter(if delimiter == b',' {
-            usual_delimiter(source)
-        } else {
-            delimiter
-        })
+        .delimiter(if delimiter == b',' { usual_delimiter(source) } else { delimiter })
         .has_headers(false)
         // Rows of different lengths are what people have.
         .flexible(true)
@@ -20,29 +16,18 @@ pub fn extract(source: &str, delimiter: u8) -> Result<Extracted, Failure> {
     for row in rows.records() {
         let row = row
             .map_err(|error| Failure::new(Code::ParseError, format!("The table cannot be read: {error}")))?;
-        let cells: Vec<&str> = row
-            .iter()
-            .map(str::trim)
-            .filter(|cell| !cell.is_empty())
-            .collect();
+        let cells: Vec<&str> = row.iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
         if !cells.is_empty() {
             text.push_str(&cells.join("\t"));
             text.push('\n');
         }
     }
-    Ok(Extracted {
-        text,
-        markup: Markup::Plain,
-        places: Vec::new(),
-    })
+    Ok(Extracted { text, markup: Markup::Plain, places: Vec::new() })
 }
 
 /// Half of Europe separates values by semicolons, because its numbers have commas in them.
 fn usual_delimiter(source: &str) -> u8 {
-    let first = source
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
+    let first = source.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let count = |delimiter| first.matches(delimiter).count();
     if count(';') > count(',') { b';' } else { b',' }
 }
@@ -53,10 +38,7 @@ mod tests {
 
     #[test]
     fn rows_become_lines_whatever_separates_their_cells() {
-        assert_eq!(
-            extract("a,b\n\"x, y\",2\n", b',').unwrap().text,
-            "a\tb\nx, y\t2\n"
-        );
+        assert_eq!(extract("a,b\n\"x, y\",2\n", b',').unwrap().text, "a\tb\nx, y\t2\n");
         assert_eq!(extract("a;b\n1,5;2\n", b',').unwrap().text, "a\tb\n1,5\t2\n");
         assert_eq!(extract("a\tb\n1\t\t2\n", b'\t').unwrap().text, "a\tb\n1\t2\n");
     }

@@ -11,9 +11,7 @@ const DEEPEST: usize = 512;
 pub fn looks_like(text: &str) -> bool {
     let start = text.trim_start();
     let start = &start.as_bytes()[..start.len().min(32)].to_ascii_lowercase();
-    [&b"<!doctype html"[..], b"<html"]
-        .iter()
-        .any(|mark| start.starts_with(mark))
+    [&b"<!doctype html"[..], b"<html"].iter().any(|mark| start.starts_with(mark))
 }
 
 pub fn extract(source: &str) -> Result<Extracted, Failure> {
@@ -55,11 +53,8 @@ fn nesting(source: &str) -> usize {
         if let Some(_closing) = tag.strip_prefix('/') {
             depth = depth.saturating_sub(1);
         } else if tag.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let name: String = tag
-                .chars()
-                .take_while(char::is_ascii_alphanumeric)
-                .map(|c| c.to_ascii_lowercase())
-                .collect();
+            let name: String =
+                tag.chars().take_while(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
             let closed_at_once = tag.split('>').next().is_some_and(|inside| inside.ends_with('/'));
             if !closed_at_once && !VOID.contains(&name.as_str()) {
                 depth += 1;
@@ -122,11 +117,7 @@ impl Text {
             let heading = self.text[start..].trim();
             if !heading.is_empty() {
                 let start = self.text.len() - self.text[start..].trim_start().len();
-                self.places.push(Place {
-                    start,
-                    page: None,
-                    heading: Some(heading.to_owned()),
-                });
+                self.places.push(Place { start, page: None, heading: Some(heading.to_owned()) });
             }
         }
         self.widen(gap_around(element));
@@ -170,19 +161,12 @@ impl Text {
     }
 
     fn finish(self) -> Extracted {
-        Extracted {
-            text: self.text,
-            markup: Markup::Plain,
-            places: self.places,
-        }
+        Extracted { text: self.text, markup: Markup::Plain, places: self.places }
     }
 }
 
 fn is_hidden(element: &str) -> bool {
-    matches!(
-        element,
-        "script" | "style" | "template" | "noscript" | "head" | "svg" | "iframe" | "object"
-    )
+    matches!(element, "script" | "style" | "template" | "noscript" | "head" | "svg" | "iframe" | "object")
 }
 
 fn is_heading(element: &str) -> bool {
@@ -212,26 +196,13 @@ mod tests {
             three.</p><ul><li>first<li>second</ul><table><tr><td>a</td><td>b</td></tr></table>
             <script>alert(1)</script></body></html>";
         let extracted = extract(page).unwrap();
-        assert_eq!(
-            extracted.text,
-            "Over view\n\nOne two three.\n\nfirst\nsecond\n\na b"
-        );
-        assert_eq!(
-            extracted.places,
-            [Place {
-                start: 0,
-                page: None,
-                heading: Some("Over view".to_owned())
-            }]
-        );
+        assert_eq!(extracted.text, "Over view\n\nOne two three.\n\nfirst\nsecond\n\na b");
+        assert_eq!(extracted.places, [Place { start: 0, page: None, heading: Some("Over view".to_owned()) }]);
     }
 
     #[test]
     fn words_that_only_markup_divides_stay_one_word() {
-        assert_eq!(
-            extract("<p>un<b>believ</b>able</p>").unwrap().text,
-            "unbelievable"
-        );
+        assert_eq!(extract("<p>un<b>believ</b>able</p>").unwrap().text, "unbelievable");
     }
 
     #[test]

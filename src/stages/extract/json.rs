@@ -16,11 +16,7 @@ pub fn extract(source: &str) -> Result<Extracted, Failure> {
             .map_err(|error| Failure::new(Code::ParseError, format!("This is not valid JSON: {error}")))?;
         flatten(&value, &mut String::new(), &mut text);
     }
-    Ok(Extracted {
-        text,
-        markup: Markup::Plain,
-        places: Vec::new(),
-    })
+    Ok(Extracted { text, markup: Markup::Plain, places: Vec::new() })
 }
 
 fn flatten(value: &Value, path: &mut String, text: &mut String) {
@@ -58,10 +54,7 @@ mod tests {
         let source =
             r#"{"title": "Tides", "tags": ["moon", "sea"], "at": {"lat": 53.5, "open": true, "x": null}}"#;
         let text = extract(source).unwrap().text;
-        assert_eq!(
-            text,
-            "at.lat: 53.5\nat.open: true\ntags: moon\ntags: sea\ntitle: Tides\n"
-        );
+        assert_eq!(text, "at.lat: 53.5\nat.open: true\ntags: moon\ntags: sea\ntitle: Tides\n");
     }
 
     #[test]

@@ -4,11 +4,7 @@ use crate::stages::{Extracted, Markup, Place};
 
 pub fn extract(text: String) -> Extracted {
     let places = headings(&text);
-    Extracted {
-        text,
-        markup: Markup::Markdown,
-        places,
-    }
+    Extracted { text, markup: Markup::Markdown, places }
 }
 
 fn headings(text: &str) -> Vec<Place> {
@@ -27,11 +23,7 @@ fn headings(text: &str) -> Vec<Place> {
         } else if fence.is_none()
             && let Some(heading) = heading(trimmed)
         {
-            places.push(Place {
-                start,
-                page: None,
-                heading: Some(heading),
-            });
+            places.push(Place { start, page: None, heading: Some(heading) });
         }
         start += line.len();
     }
@@ -53,16 +45,7 @@ mod tests {
     #[test]
     fn headings_are_found_and_code_is_not_mistaken_for_them() {
         let text = "# One\ntext\n```sh\n# a comment\n```\n## Two ##\n#hashtag\n";
-        let found: Vec<_> = headings(text)
-            .into_iter()
-            .map(|p| (p.start, p.heading.unwrap()))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                (0, "One".to_owned()),
-                (text.find("## Two").unwrap(), "Two".to_owned())
-            ]
-        );
+        let found: Vec<_> = headings(text).into_iter().map(|p| (p.start, p.heading.unwrap())).collect();
+        assert_eq!(found, [(0, "One".to_owned()), (text.find("## Two").unwrap(), "Two".to_owned())]);
     }
 }

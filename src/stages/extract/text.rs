@@ -12,11 +12,7 @@ const SAMPLE: usize = 256 * 1024;
 const ONE_BAD_IN: usize = 20;
 
 pub fn extract(text: String) -> Extracted {
-    Extracted {
-        text,
-        markup: Markup::Plain,
-        places: Vec::new(),
-    }
+    Extracted { text, markup: Markup::Plain, places: Vec::new() }
 }
 
 /// The text, without what no text has: byte order marks, NULs, carriage returns before line feeds.
@@ -26,10 +22,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, Failure> {
     if bad > 0 && bad * ONE_BAD_IN > text.chars().count() {
         return Err(Failure::new(
             Code::ParseError,
-            format!(
-                "The text cannot be read: {bad} characters are not valid {}",
-                encoding.name()
-            ),
+            format!("The text cannot be read: {bad} characters are not valid {}", encoding.name()),
         ));
     }
     // PostgreSQL cannot store a NUL in a text, and no reader misses one.
@@ -58,14 +51,7 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     if pairs < 2 {
         return None;
     }
-    let zeros = |offset: usize| {
-        sample
-            .iter()
-            .skip(offset)
-            .step_by(2)
-            .filter(|byte| **byte == 0)
-            .count()
-    };
+    let zeros = |offset: usize| sample.iter().skip(offset).step_by(2).filter(|byte| **byte == 0).count();
     let (high_first, low_first) = (zeros(0), zeros(1));
     if high_first * 10 > pairs * 7 && low_first * 10 < pairs {
         Some(UTF_16BE)
@@ -82,10 +68,7 @@ pub fn looks_binary(bytes: &[u8]) -> bool {
         return false;
     }
     let sample = &bytes[..bytes.len().min(SAMPLE)];
-    let control = sample
-        .iter()
-        .filter(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31))
-        .count();
+    let control = sample.iter().filter(|byte| matches!(byte, 0..=8 | 14..=26 | 28..=31)).count();
     sample.contains(&0) || control * 50 > sample.len()
 }
 
@@ -97,10 +80,8 @@ mod tests {
     fn text_is_read_in_the_encoding_it_was_written_in() {
         let sentence = "Größere Änderungen kosten fünf Prozent, süße Grüße aus Köln";
         let utf16le: Vec<u8> = sentence.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let utf16be: Vec<u8> = [0xFE, 0xFF]
-            .into_iter()
-            .chain(sentence.encode_utf16().flat_map(u16::to_be_bytes))
-            .collect();
+        let utf16be: Vec<u8> =
+            [0xFE, 0xFF].into_iter().chain(sentence.encode_utf16().flat_map(u16::to_be_bytes)).collect();
         let windows = encoding_rs::WINDOWS_1252.encode(sentence).0.into_owned();
         for bytes in [sentence.as_bytes().to_vec(), utf16le, utf16be, windows] {
             assert!(!looks_binary(&bytes));

@@ -33,45 +33,26 @@ impl Answer {
     pub fn refused(self, status: u16, code: &str) -> Value {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.body);
         let error = &self.body["error"];
-        assert!(
-            error["message"]
-                .as_str()
-                .is_some_and(|message| !message.is_empty()),
-            "{}",
-            self.body
-        );
-        assert!(
-            error["retryable"].is_boolean() && error["details"].is_object(),
-            "{}",
-            self.body
-        );
+        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{}", self.body);
+        assert!(error["retryable"].is_boolean() && error["details"].is_object(), "{}", self.body);
         error.clone()
     }
 }
 
 impl Client {
     pub fn new(base: String, token: String) -> Self {
-        Self {
-            base,
-            token,
-            http: landfall::tls::client(),
-        }
+        Self { base, token, http: landfall::tls::client() }
     }
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http
-            .request(method, format!("{}{path}", self.base))
-            .bearer_auth(&self.token)
+        self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
     }
 
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
         let response = request.send().await.expect("an answer");
         let status = response.status().as_u16();
         let bytes = response.bytes().await.expect("a body");
-        Answer {
-            status,
-            body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
-        }
+        Answer { status, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null) }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -92,10 +73,7 @@ impl Client {
 
     /// Opens a batch for so many files and answers its id.
     pub async fn open_batch(&self, files: usize) -> String {
-        let batch = self
-            .post("/api/v2/uploads/batches", json!({ "fileCount": files }))
-            .await
-            .ok();
+        let batch = self.post("/api/v2/uploads/batches", json!({ "fileCount": files })).await.ok();
         batch["batchId"].as_str().expect("an id").to_owned()
     }
 
@@ -105,23 +83,18 @@ impl Client {
             Some(batch) => format!("/api/v2/uploads/batches/{batch}/upload-urls"),
             None => "/api/v2/uploads/files/init".to_owned(),
         };
-        self.post(&path, json!({ "fileName": name, "fileSize": size }))
-            .await
-            .ok()
+        self.post(&path, json!({ "fileName": name, "fileSize": size })).await.ok()
     }
 
     /// Registers a file and sends its bytes; answers its id.
     pub async fn send_bytes(&self, batch: Option<&str>, name: &str, bytes: &[u8]) -> String {
         let ticket = self.register(batch, name, bytes.len()).await;
-        self.put(ticket["uploadUrl"].as_str().expect("a URL"), bytes.to_vec())
-            .await
-            .ok();
+        self.put(ticket["uploadUrl"].as_str().expect("a URL"), bytes.to_vec()).await.ok();
         ticket["fileId"].as_str().expect("an id").to_owned()
     }
 
     pub async fn confirm(&self, file: &str) -> Answer {
-        self.send(self.request(Method::POST, &format!("/api/v2/uploads/files/{file}/confirm")))
-            .await
+        self.send(self.request(Method::POST, &format!("/api/v2/uploads/files/{file}/confirm"))).await
     }
 
     /// The whole way in; answers the file's id.
@@ -142,10 +115,7 @@ impl Client {
     }
 
     pub async fn status(&self, id: &str) -> String {
-        self.file(id).await["status"]
-            .as_str()
-            .expect("a status")
-            .to_owned()
+        self.file(id).await["status"].as_str().expect("a status").to_owned()
     }
 
     pub async fn batch(&self, id: &str) -> Value {
@@ -154,14 +124,9 @@ impl Client {
 
     /// The states that a file went through, in their order.
     pub async fn states(&self, id: &str) -> Vec<String> {
-        let history = self
-            .get(&format!("/api/v2/uploads/files/{id}/history"))
-            .await
-            .ok();
+        let history = self.get(&format!("/api/v2/uploads/files/{id}/history")).await.ok();
         let entries = history["history"].as_array().expect("a list").iter();
-        entries
-            .map(|entry| entry["to"].as_str().expect("a state").to_owned())
-            .collect()
+        entries.map(|entry| entry["to"].as_str().expect("a state").to_owned()).collect()
     }
 
     pub async fn quota(&self) -> (i64, i64) {

@@ -15,10 +15,7 @@ pub struct TestDb {
 impl TestDb {
     pub fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self {
-            url: format!("sqlite://{}/landfall.db", folder.path().display()),
-            folder,
-        }
+        Self { url: format!("sqlite://{}/landfall.db", folder.path().display()), folder }
     }
 
     /// A fresh database on the server that `make test` started. A plain `cargo test` has none and stays on SQLite.
@@ -35,10 +32,7 @@ impl TestDb {
             .expect("a fresh database");
         let mut url = url::Url::parse(&server).expect("a URL");
         url.set_path(&name);
-        Some(Self {
-            url: url.to_string(),
-            folder: tempfile::tempdir().expect("a temporary folder"),
-        })
+        Some(Self { url: url.to_string(), folder: tempfile::tempdir().expect("a temporary folder") })
     }
 
     /// The settings of every process that a test starts on this database.

@@ -94,10 +94,7 @@ impl TestServer {
 
     async fn start(db: &TestDb, setup: Setup) -> Self {
         let config = config(db, &setup.variables);
-        let replacements = Replacements {
-            clock: setup.clock.map(Clock::Manual),
-            work: setup.work,
-        };
+        let replacements = Replacements { clock: setup.clock.map(Clock::Manual), work: setup.work };
         let app = App::start(config, replacements).await.expect("the server starts");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("bound"));
@@ -110,13 +107,7 @@ impl TestServer {
             let (app, stop) = (app.clone(), stop.clone());
             async move { http::serve(listener, http::router(app.clone()), &app.config.http, stop).await }
         });
-        Self {
-            app,
-            base,
-            stop,
-            running,
-            serving,
-        }
+        Self { app, base, stop, running, serving }
     }
 
     /// A client for a user who is their own tenant.
@@ -144,20 +135,12 @@ impl TestServer {
 
     /// Waits until there is nothing left to do.
     pub async fn idle(&self) {
-        self.app
-            .worker
-            .as_ref()
-            .expect("this server works")
-            .run_until_idle()
-            .await;
+        self.app.worker.as_ref().expect("this server works").run_until_idle().await;
     }
 
     pub async fn findings(&self) -> Vec<Finding> {
         let oldest = Clock::System.now() - chrono::TimeDelta::seconds(20);
-        audit(&self.app.db, &self.app.blobs, oldest)
-            .await
-            .expect("the audit runs")
-            .findings
+        audit(&self.app.db, &self.app.blobs, oldest).await.expect("the audit runs").findings
     }
 
     pub async fn assert_books_balance(&self) {

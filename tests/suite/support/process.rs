@@ -26,20 +26,12 @@ impl Process {
             .find(|line| line.contains("/#token="))
             .expect("the server prints where it listens");
         let (base, token) = link.trim().split_once("/#token=").expect("a link with a token");
-        Self {
-            child,
-            base: base.to_owned(),
-            token: token.to_owned(),
-        }
+        Self { child, base: base.to_owned(), token: token.to_owned() }
     }
 
     pub fn command(db: &TestDb) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_landfall"));
-        command
-            .current_dir(db.folder.path())
-            .env_clear()
-            .stderr(Stdio::null())
-            .stdin(Stdio::null());
+        command.current_dir(db.folder.path()).env_clear().stderr(Stdio::null()).stdin(Stdio::null());
         command.envs(db.variables());
         command
     }
@@ -55,10 +47,7 @@ impl Process {
     }
 
     pub fn signal(&self, signal: &str) {
-        let sent = Command::new("kill")
-            .arg(format!("-{signal}"))
-            .arg(self.child.id().to_string())
-            .status();
+        let sent = Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status();
         assert!(sent.expect("kill runs").success());
     }
 
@@ -78,13 +67,7 @@ impl Drop for Process {
 
 /// Runs the program to its end and answers its exit code and what it printed.
 pub fn run(db: &TestDb, arguments: &[&str]) -> (i32, String) {
-    let output = Process::command(db)
-        .args(arguments)
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("the program runs");
-    (
-        output.status.code().unwrap_or(-1),
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-    )
+    let output =
+        Process::command(db).args(arguments).stderr(Stdio::inherit()).output().expect("the program runs");
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -31,10 +31,7 @@ struct GateInner {
 
 impl Default for GateInner {
     fn default() -> Self {
-        Self {
-            reached: Semaphore::new(0),
-            open: Semaphore::new(0),
-        }
+        Self { reached: Semaphore::new(0), open: Semaphore::new(0) }
     }
 }
 
@@ -68,32 +65,19 @@ impl Script {
     }
 
     pub fn then(self: &Arc<Self>, stage: Stage, step: Step) -> Arc<Self> {
-        self.steps
-            .lock()
-            .expect("not poisoned")
-            .entry(stage)
-            .or_default()
-            .push_back(step);
+        self.steps.lock().expect("not poisoned").entry(stage).or_default().push_back(step);
         self.clone()
     }
 
     /// Every attempt so far: the stage and its number.
     pub fn runs(&self) -> Vec<(Stage, i64)> {
-        self.runs
-            .lock()
-            .expect("not poisoned")
-            .iter()
-            .map(|(_, stage, attempt)| (*stage, *attempt))
-            .collect()
+        self.runs.lock().expect("not poisoned").iter().map(|(_, stage, attempt)| (*stage, *attempt)).collect()
     }
 
     /// The files in the order in which their extraction began.
     pub fn order(&self) -> Vec<String> {
         let runs = self.runs.lock().expect("not poisoned");
-        runs.iter()
-            .filter(|(_, stage, _)| *stage == Stage::Extract)
-            .map(|(name, ..)| name.clone())
-            .collect()
+        runs.iter().filter(|(_, stage, _)| *stage == Stage::Extract).map(|(name, ..)| name.clone()).collect()
     }
 
     fn next(&self, job: &Job) -> Option<Step> {
@@ -102,11 +86,7 @@ impl Script {
             job.stage,
             job.file.attempt,
         ));
-        self.steps
-            .lock()
-            .expect("not poisoned")
-            .get_mut(&job.stage)?
-            .pop_front()
+        self.steps.lock().expect("not poisoned").get_mut(&job.stage)?.pop_front()
     }
 }
 

@@ -1,0 +1,82 @@
+//! What was measured, and the table that shows it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::databases::Kind;
+use super::measure::median;
+
+/// Figures by name, in the order in which they were added.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Figures(Vec<(String, f64)>);
+
+impl Figures {
+    pub fn add(&mut self, name: impl Into<String>, value: f64) {
+        self.0.push((name.into(), value));
+    }
+}
+
+/// One line for each figure, one column for each database.
+#[derive(Default)]
+pub struct Table {
+    lines: Vec<String>,
+    values: BTreeMap<(String, &'static str), Vec<f64>>,
+}
+
+const NAME_WIDTH: usize = 58;
+
+impl Table {
+    pub fn add(&mut self, kind: Kind, figures: Figures) {
+        for (name, value) in figures.0 {
+            if !self.lines.contains(&name) {
+                self.lines.push(name.clone());
+            }
+            self.values.entry((name, kind.name())).or_default().push(value);
+        }
+    }
+
+    /// Of what was measured several times, the table has the median.
+    pub fn print(&self) {
+        println!("\n{:NAME_WIDTH$} {:>10} {:>10}   target", "", "SQLite", "PostgreSQL");
+        let mut group = "";
+        for line in &self.lines {
+            let its_group = line.split(':').next().unwrap_or_default();
+            if its_group != group && !group.is_empty() {
+                println!();
+            }
+            group = its_group;
+            let [sqlite, postgres] = Kind::ALL.map(|kind| {
+                self.values
+                    .get(&(line.clone(), kind.name()))
+                    .map_or_else(String::new, |values| number(median(values)))
+            });
+            println!("{line:NAME_WIDTH$} {sqlite:>10} {postgres:>10}   {}", target(line));
+        }
+    }
+}
+
+/// What we want to reach.
+fn target(line: &str) -> &'static str {
+    match line {
+        line if line.ends_with("files: CPU ms per flow") => "under 0.2",
+        "idle: confirm to ready, p50 ms" => "under 5",
+        "claim: ratio" | "settle: ratio" => "1.0, within 20 %",
+        _ => "",
+    }
+}
+
+/// Three significant digits, thousands apart.
+fn number(value: f64) -> String {
+    match value {
+        value if value >= 1_000.0 => {
+            let whole = format!("{value:.0}");
+            let (thousands, rest) = whole.split_at(whole.len() - 3);
+            format!("{thousands},{rest}")
+        }
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value if value >= 1.0 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}

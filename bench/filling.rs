@@ -1,0 +1,173 @@
+//! Files put straight into the database, as if they had come through the front door.
+
+use landfall::clock::{Clock, Time};
+use landfall::db::{Db, Rows, Tx, Write, args};
+use landfall::error::Error;
+use landfall::events::{self, Event, FILE_STATUS_CHANGED};
+use landfall::lifecycle::Status;
+use uuid::Uuid;
+
+pub const TENANT: &str = "bench";
+pub const USER: &str = "bench";
+const SIZE_BYTES: i64 = 1_000;
+/// Files that one transaction fills in.
+const PORTION: i64 = 50_000;
+
+/// Opens a batch with so many files that wait for their first stage. Answers the batch's id.
+pub async fn queue_batch(db: &Db, files: usize) -> Result<Uuid, Error> {
+    let clock = Clock::System;
+    let (batch, now) = (clock.new_id(), clock.now());
+    let ids = (0..files).map(|_| clock.new_id()).collect();
+    db.write(QueuedBatch { batch, ids, now }).await?;
+    Ok(batch)
+}
+
+struct QueuedBatch {
+    batch: Uuid,
+    ids: Vec<Uuid>,
+    now: Time,
+}
+
+impl Write for QueuedBatch {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let count = self.ids.len();
+        account_for(tx, count).await?;
+        tx.execute(
+            "INSERT INTO batches (id, tenant_id, user_id, status, file_count, registered_files, created_at,
+                                  updated_at, expires_at)
+             VALUES ($1, $2, $3, 'active', $4, $4, $5, $5, $6)",
+            args![self.batch, TENANT, USER, count, self.now, self.now + chrono::TimeDelta::days(1)],
+        )
+        .await?;
+        let mut rows = Rows::default();
+        for (number, id) in self.ids.iter().enumerate() {
+            rows.push(args![
+                *id,
+                TENANT,
+                USER,
+                self.batch,
+                format!("report-{number}.txt"),
+                "text/plain",
+                SIZE_BYTES,
+                format!("{}/{}", id.simple(), id.simple()),
+                "d41d8cd98f00b204e9800998ecf8427e",
+                Status::Queued,
+                "extract",
+                self.now,
+                self.now,
+                self.now,
+                self.now,
+            ]);
+        }
+        tx.insert(
+            "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, blob_key, md5, status,
+                    next_stage, run_after, created_at, updated_at, confirmed_at)",
+            rows,
+            "",
+        )
+        .await?;
+        let arrived = self.ids.iter().map(|id| Event {
+            at: self.now,
+            kind: FILE_STATUS_CHANGED,
+            tenant: TENANT.to_owned(),
+            user: USER.to_owned(),
+            file: Some(*id),
+            batch: Some(self.batch),
+            from: Some(Status::Uploaded),
+            to: Some(Status::Queued),
+            stage: None,
+            attempt: Some(0),
+            worker: None,
+            failure: None,
+            data: None,
+        });
+        events::record(tx, arrived.collect()).await
+    }
+}
+
+async fn account_for(tx: &mut Tx, files: usize) -> Result<(), Error> {
+    let files = i64::try_from(files).expect("a bench is small");
+    tx.execute(
+        "INSERT INTO tenants (id, used_files, used_bytes) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET used_files = tenants.used_files + excluded.used_files,
+                                        used_bytes = tenants.used_bytes + excluded.used_bytes",
+        args![TENANT, files, files * SIZE_BYTES],
+    )
+    .await
+    .map(drop)
+}
+
+/// Fills in so many files that are `ready`, each with the seven steps of its history, and leaves the database as its
+/// own upkeep would: with fresh statistics.
+pub async fn add_finished(db: &Db, files: i64) -> Result<(), Error> {
+    let now = Clock::System.now() - chrono::TimeDelta::days(1);
+    let mut first = 0;
+    while first < files {
+        let count = PORTION.min(files - first);
+        db.write(Finished { first, count, now }).await?;
+        first += count;
+    }
+    if let Some(pool) = db.postgres() {
+        sqlx::raw_sql("VACUUM (ANALYZE) files; VACUUM (ANALYZE) events; CHECKPOINT").execute(pool).await?;
+    }
+    Ok(())
+}
+
+struct Finished {
+    first: i64,
+    count: i64,
+    now: Time,
+}
+
+impl Write for Finished {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        // Ids ascend, as those of real files do: they begin with the millisecond.
+        let id = if tx.is_postgres() {
+            "(lpad(to_hex($3 + n), 12, '0') || '7' || substr(md5(n::text), 1, 3)
+              || '8' || substr(md5(n::text), 4, 15))::uuid"
+        } else {
+            "unhex(printf('%012x7%03x8%015x', $3 + n, abs(random()) % 4096, abs(random()) >> 4))"
+        };
+        let last = self.first + self.count - 1;
+        let numbers =
+            "WITH RECURSIVE numbers (n) AS (SELECT $1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $2)";
+        let cast = |sql: &str| sql.replace("SELECT $1 ", "SELECT CAST($1 AS BIGINT) ");
+        tx.execute(
+            cast(&format!(
+                "{numbers} INSERT INTO files (id, tenant_id, user_id, file_name, content_type, size_bytes, blob_key,
+                     md5, status, next_stage, created_at, updated_at, confirmed_at, ready_at)
+                 SELECT {id}, $4, $4, 'report-' || n || '.txt', 'text/plain', $5, 'ab/' || n || '/' || n,
+                        'd41d8cd98f00b204e9800998ecf8427e', 'ready', 'embed', $6, $6, $6, $6
+                 FROM numbers"
+            )),
+            args![self.first, last, self.now.timestamp_millis() - 2_000_000, USER, SIZE_BYTES, self.now],
+        )
+        .await?;
+        tx.execute(
+            "INSERT INTO events (at, kind, tenant_id, user_id, file_id, from_state, to_state, stage, attempt, worker)
+             SELECT f.created_at, $3, f.tenant_id, f.user_id, f.id, s.column1, s.column2, s.column3, 1, 'host:1'
+             FROM files f CROSS JOIN (VALUES (NULL, 'registered', NULL), ('registered', 'uploaded', NULL),
+                 ('uploaded', 'queued', NULL), ('queued', 'extracting', 'extract'),
+                 ('extracting', 'chunking', 'extract'), ('chunking', 'embedding', 'chunk'),
+                 ('embedding', 'ready', 'embed')) AS s
+             WHERE f.id >= $1 AND f.id <= $2",
+            args![self.bound(self.first, 0), self.bound(last, 0xff), FILE_STATUS_CHANGED],
+        )
+        .await?;
+        account_for(tx, usize::try_from(self.count).expect("not negative")).await
+    }
+}
+
+impl Finished {
+    /// The lowest or the highest id that the file of this number can have.
+    fn bound(&self, number: i64, rest: u8) -> Uuid {
+        let mut bytes = [rest; 16];
+        let begin = self.now.timestamp_millis() - 2_000_000 + number;
+        bytes[..6].copy_from_slice(&begin.to_be_bytes()[2..]);
+        Uuid::from_bytes(bytes)
+    }
+}

@@ -1,0 +1,151 @@
+//! What a file's way through the queue costs: `make bench`.
+//!
+//! Files go through stages that do nothing, on SQLite and on PostgreSQL, so that all that is measured is ours. Each
+//! scenario runs in a process of its own, so that none inherits another's memory, and in a database of its own.
+//!
+//!     make bench                                                       everything
+//!     scripts/with-postgres cargo bench --bench flows -- latency       the scenarios with this word in their names
+//!     BENCH_FINISHED=100000 make bench                                 beside fewer finished files
+#![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts and ranks of samples are small"
+)]
+
+mod databases;
+mod figures;
+mod filling;
+mod flatness;
+mod latency;
+mod limits;
+mod measure;
+mod throughput;
+mod vectors;
+mod worker;
+
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+
+use databases::Kind;
+use figures::{Figures, Table};
+
+const CHILD: &str = "BENCH_SCENARIO";
+const FINISHED: i64 = 1_000_000;
+
+#[derive(Debug, Clone, Copy)]
+enum Scenario {
+    Limits(Kind),
+    Throughput(Kind, usize),
+    Latency(Kind),
+    Flatness(Kind),
+    Vectors(usize),
+}
+
+impl Scenario {
+    fn all() -> Vec<Self> {
+        let each = |scenario: fn(Kind) -> Self| Kind::ALL.map(scenario);
+        let mut all = Vec::new();
+        all.extend(each(|kind| Self::Throughput(kind, 1_000)));
+        all.extend(each(|kind| Self::Throughput(kind, 10_000)));
+        all.extend(each(Self::Latency));
+        all.extend(each(Self::Flatness));
+        all.extend([Self::Vectors(10_000), Self::Vectors(50_000)]);
+        all.extend(each(Self::Limits));
+        all
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Limits(kind) => format!("{}-limits", kind.name()),
+            Self::Throughput(kind, files) => format!("{}-flows-{files}", kind.name()),
+            Self::Latency(kind) => format!("{}-latency", kind.name()),
+            Self::Flatness(kind) => format!("{}-flatness", kind.name()),
+            Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
+        }
+    }
+
+    fn kind(self) -> Kind {
+        match self {
+            Self::Limits(kind) | Self::Throughput(kind, _) | Self::Latency(kind) | Self::Flatness(kind) => {
+                kind
+            }
+            Self::Vectors(_) => Kind::Sqlite,
+        }
+    }
+
+    fn times(self) -> usize {
+        match self {
+            Self::Throughput(..) => 3,
+            _ => 1,
+        }
+    }
+
+    async fn run(self) -> anyhow::Result<Figures> {
+        match self {
+            Self::Limits(kind) => limits::run(kind).await,
+            Self::Throughput(kind, files) => throughput::run(kind, files).await,
+            Self::Latency(kind) => latency::run(kind).await,
+            Self::Flatness(kind) => flatness::run(kind, finished()?).await,
+            Self::Vectors(chunks) => vectors::run(chunks).await,
+        }
+    }
+}
+
+fn finished() -> anyhow::Result<i64> {
+    match std::env::var("BENCH_FINISHED") {
+        Ok(number) => number.parse().context("BENCH_FINISHED is not a number"),
+        Err(_) => Ok(FINISHED),
+    }
+}
+
+fn main() -> anyhow::Result<()> {
+    match std::env::var(CHILD) {
+        Ok(name) => run_here(&name),
+        Err(_) => run_all(),
+    }
+}
+
+fn run_here(name: &str) -> anyhow::Result<()> {
+    let scenario = Scenario::all().into_iter().find(|scenario| scenario.name() == name);
+    let scenario = scenario.with_context(|| format!("there is no scenario {name}"))?;
+    // The same runtime as the server's.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let figures = runtime.block_on(scenario.run())?;
+    println!("{}", serde_json::to_string(&figures)?);
+    Ok(())
+}
+
+fn run_all() -> anyhow::Result<()> {
+    // Cargo adds options of its own, such as `--bench`.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let mut table = Table::default();
+    for scenario in Scenario::all() {
+        let name = scenario.name();
+        if !wanted.is_empty() && !wanted.iter().any(|word| name.contains(word)) {
+            continue;
+        }
+        if !scenario.kind().is_available() {
+            eprintln!("{name}: left out, because LANDFALL_TEST_DATABASE_URL is not set");
+            continue;
+        }
+        for _ in 0..scenario.times() {
+            eprintln!("{name}");
+            table.add(scenario.kind(), run_in_child(&name)?);
+        }
+    }
+    table.print();
+    Ok(())
+}
+
+fn run_in_child(scenario: &str) -> anyhow::Result<Figures> {
+    let child = Command::new(std::env::current_exe()?)
+        .env(CHILD, scenario)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()?;
+    anyhow::ensure!(child.status.success(), "{scenario} ended with {}", child.status);
+    serde_json::from_slice(&child.stdout).with_context(|| format!("{scenario} answered no figures"))
+}

@@ -1,0 +1,95 @@
+//! One file at a time comes to a worker that has nothing to do.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream;
+use landfall::blobs::signed_url::UrlSigner;
+use landfall::clock::Clock;
+use landfall::config::Config;
+use landfall::file::Caller;
+use landfall::intake::announce::Announced;
+use landfall::intake::confirm::{Belief, confirm};
+use landfall::intake::register::Register;
+use landfall::intake::upload::Upload;
+use uuid::Uuid;
+
+use super::databases::{Fresh, Kind};
+use super::figures::Figures;
+use super::filling::{TENANT, USER};
+use super::measure::{milliseconds, quantile};
+use super::worker::{Running, default_config};
+
+const SAMPLES: usize = 400;
+const WARM_UP: usize = 20;
+/// Between two files, so that the worker has gone to sleep.
+const PAUSE: Duration = Duration::from_millis(5);
+const BODY: &[u8] = b"Landfall takes files in.";
+
+pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
+    let fresh = Fresh::create(kind, "latency").await?;
+    let mut running = Running::prepare(&fresh).await?;
+    let config = default_config()?;
+    running.start();
+    let (mut confirmed, mut claimed, mut ready) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..SAMPLES + WARM_UP {
+        let caller = Caller { user: USER.to_owned(), tenant: TENANT.to_owned(), admin: false };
+        let file = arrive(&running, &config, &caller).await?;
+        tokio::time::sleep(PAUSE).await;
+
+        let began = Instant::now();
+        confirm(&running.db, &running.blobs, &caller, file, None, &Belief::default(), Clock::System.now())
+            .await?;
+        running.wake.new_work();
+        let answered = began.elapsed();
+        let seen = running.through(number + 1).await?;
+        running.until("files", file, "ready").await?;
+        if number >= WARM_UP {
+            confirmed.push(milliseconds(answered));
+            claimed.push(milliseconds(seen.claimed_at - began));
+            ready.push(milliseconds(began.elapsed()));
+        }
+    }
+    let mut figures = Figures::default();
+    for (until, samples) in [("answered", confirmed), ("claimed", claimed), ("ready", ready)] {
+        for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+            figures.add(format!("idle: confirm to {until}, {name} ms"), quantile(&samples, share));
+        }
+    }
+    running.end(fresh).await?;
+    Ok(figures)
+}
+
+/// Everything that happens to a file before its confirmation.
+async fn arrive(running: &Running, config: &Config, caller: &Caller) -> anyhow::Result<Uuid> {
+    let clock = Clock::System;
+    let (id, size) = (clock.new_id(), i64::try_from(BODY.len())?);
+    let announced = Announced {
+        name: "hello.txt".to_owned(),
+        size,
+        content_type: Some("text/plain".to_owned()),
+        md5: None,
+    };
+    running
+        .db
+        .write(Register {
+            caller: caller.clone(),
+            batch: None,
+            priority: None,
+            files: vec![(id, announced)],
+            now: clock.now(),
+            config: config.intake.clone(),
+            signer: UrlSigner::new(vec![7; 32]),
+        })
+        .await?;
+    let upload = Upload {
+        db: &running.db,
+        blobs: &running.blobs,
+        clock: &clock,
+        config,
+        owner: running.liveness.identity().id,
+    };
+    let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(BODY))]);
+    upload.receive(id, size, None, body).await?;
+    Ok(id)
+}
