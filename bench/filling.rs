@@ -110,7 +110,10 @@ pub async fn add_finished(db: &Db, files: i64) -> Result<(), Error> {
         first += count;
     }
     if let Some(pool) = db.postgres() {
-        sqlx::raw_sql("VACUUM (ANALYZE) files; VACUUM (ANALYZE) events; CHECKPOINT").execute(pool).await?;
+        // One by one, because several at once are a transaction, in which there is no VACUUM.
+        for upkeep in ["VACUUM (ANALYZE) files", "VACUUM (ANALYZE) events", "CHECKPOINT"] {
+            sqlx::raw_sql(upkeep).execute(pool).await?;
+        }
     }
     Ok(())
 }

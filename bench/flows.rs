@@ -121,7 +121,7 @@ fn run_here(name: &str) -> anyhow::Result<()> {
 fn run_all() -> anyhow::Result<()> {
     // Cargo adds options of its own, such as `--bench`.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let mut table = Table::default();
+    let (mut table, mut failed) = (Table::default(), Vec::new());
     for scenario in Scenario::all() {
         let name = scenario.name();
         if !wanted.is_empty() && !wanted.iter().any(|word| name.contains(word)) {
@@ -133,11 +133,15 @@ fn run_all() -> anyhow::Result<()> {
         }
         for _ in 0..scenario.times() {
             eprintln!("{name}");
-            table.add(scenario.kind(), run_in_child(&name)?);
+            match run_in_child(&name) {
+                Ok(figures) => table.add(scenario.kind(), figures),
+                // The others are worth seeing all the same.
+                Err(error) => failed.push(error),
+            }
         }
     }
     table.print();
-    Ok(())
+    failed.into_iter().next().map_or(Ok(()), Err)
 }
 
 fn run_in_child(scenario: &str) -> anyhow::Result<Figures> {
