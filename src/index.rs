@@ -121,7 +121,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
                 "INSERT INTO chunk_index (chunk_id, file_id, user_id, model, words, embedding)
                  SELECT column1, column2, column3, column4, to_tsvector('english', column5),
                         landfall_embedding(column6) FROM ({}) AS v",
-                portion.values()
+                portion.values(true)
             );
             tx.execute(sql, portion.into_args()).await?;
         }

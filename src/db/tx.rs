@@ -94,7 +94,7 @@ impl Tx {
     /// follows the values (`ON CONFLICT …`).
     pub async fn insert(&mut self, into: &str, rows: Rows, tail: &str) -> Result<(), Error> {
         for portion in rows.portions() {
-            let sql = format!("INSERT INTO {into} {} {tail}", portion.values());
+            let sql = format!("INSERT INTO {into} {} {tail}", portion.values(self.is_postgres()));
             self.execute(sql, portion.into_args()).await?;
         }
         Ok(())
@@ -106,6 +106,15 @@ impl Tx {
         match self.connection() {
             Connection::Sqlite(connection) => sql.execute(connection).await.map(drop)?,
             Connection::Postgres(connection) => sql.execute(connection).await.map(drop)?,
+        }
+        Ok(())
+    }
+
+    pub(super) async fn rollback(self) -> Result<(), Error> {
+        match self {
+            Self::SqliteTransaction(transaction) => transaction.rollback().await?,
+            Self::PostgresTransaction(transaction) => transaction.rollback().await?,
+            Self::Sqlite(_) | Self::Postgres(_) => {}
         }
         Ok(())
     }

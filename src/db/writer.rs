@@ -1,5 +1,5 @@
-//! SQLite's one writer: all changes that wait are applied in one transaction, a savepoint each, and acknowledged
-//! after its commit. A sync of the disk then serves many changes instead of one.
+//! SQLite's one writer: all changes that wait are applied in one transaction, each undone alone if it fails, and
+//! acknowledged after the commit. A sync of the disk then serves many changes instead of one.
 
 use std::panic::AssertUnwindSafe;
 
@@ -93,19 +93,25 @@ async fn commit_group(
         Ok(transaction) => Tx::SqliteTransaction(transaction),
         Err(error) => return Err((error.into(), told)),
     };
-    let mut next = Some(first);
-    let mut applied = 0;
-    while let Some(job) = next.take() {
+    // The first needs no savepoint: if it fails, there is nothing else to keep.
+    let first = first(&mut tx).await;
+    if !first.keep {
+        let undone = tx.rollback().await;
+        (first.acknowledge)(Ok(()));
+        return undone.map_err(|error| (error, told));
+    }
+    told.push(first.acknowledge);
+    let mut applied = 1;
+    while applied < GROUP
+        && let Ok(job) = jobs.try_recv()
+    {
+        applied += 1;
         match apply_one(&mut tx, job).await {
             Ok(acknowledge) => told.extend(acknowledge),
             Err((error, acknowledge)) => {
                 told.push(acknowledge);
                 return Err((error, told));
             }
-        }
-        applied += 1;
-        if applied < GROUP {
-            next = jobs.try_recv().ok();
         }
     }
     if let Err(error) = tx.commit().await {

@@ -185,7 +185,7 @@ impl SettleGroup {
              -- The fence.
              WHERE files.id = v.column1 AND files.claim = v.column2 AND files.status = v.column3
              RETURNING id, tenant_id, user_id, batch_id, confirmed_at",
-            rows.values()
+            rows.values(tx.is_postgres())
         );
         tx.rows(sql, rows.into_args()).await
     }
