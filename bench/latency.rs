@@ -12,6 +12,7 @@ use landfall::intake::announce::Announced;
 use landfall::intake::confirm::{Belief, confirm};
 use landfall::intake::register::Register;
 use landfall::intake::upload::Upload;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::databases::{Fresh, Kind};
@@ -83,13 +84,17 @@ async fn arrive(running: &Running, config: &Config, caller: &Caller) -> anyhow::
         })
         .await?;
     let upload = Upload {
-        db: &running.db,
-        blobs: &running.blobs,
-        clock: &clock,
-        config,
+        db: running.db.clone(),
+        blobs: running.blobs.clone(),
+        clock,
         owner: running.liveness.identity().id,
+        tasks: TaskTracker::new(),
+        confirm_window: config.intake.confirm_window,
+        stall: config.http.upload_stall,
+        file: id,
+        size,
+        md5: None,
     };
-    let body = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(BODY))]);
-    upload.receive(id, size, None, body).await?;
+    upload.receive(stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(BODY))])).await?;
     Ok(id)
 }

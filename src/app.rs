@@ -1,6 +1,7 @@
 //! The parts of a running process, put together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,6 +22,9 @@ use crate::stages::Work;
 use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
 
+/// How long uploads under way may go on after the process was told to stop.
+const LAST_UPLOADS: Duration = Duration::from_secs(10);
+
 #[derive(Clone)]
 pub struct App {
     pub config: Arc<Config>,
@@ -34,6 +38,8 @@ pub struct App {
     pub liveness: Arc<Liveness>,
     /// What works on files here, unless this process only serves.
     pub worker: Option<Worker>,
+    /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
+    pub uploads: TaskTracker,
 }
 
 /// What a test may put in place of the real thing.
@@ -83,6 +89,7 @@ impl App {
             wake,
             liveness,
             worker,
+            uploads: TaskTracker::new(),
         })
     }
 
@@ -92,13 +99,24 @@ impl App {
         // The others must see this process alive until its last file is settled.
         let settled = CancellationToken::new();
         tasks.spawn(self.liveness.clone().run(settled.clone()));
-        let deletions =
-            recovery::unfinished_deletions::run(self.db.clone(), self.blobs.clone(), self.clock.clone());
-        let stop_deletions = settled.clone();
-        tasks.spawn(async move { stop_deletions.run_until_cancelled(deletions).await });
+        let parts = || (self.db.clone(), self.blobs.clone(), self.clock.clone());
+        let (db, blobs, clock) = parts();
+        let deletions = recovery::unfinished_deletions::run(db, blobs, clock);
+        let (db, blobs, clock) = parts();
+        let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
+        let until_settled = settled.clone();
+        tasks.spawn(async move {
+            let sweeps = async { tokio::join!(deletions, uploads) };
+            Box::pin(until_settled.run_until_cancelled(sweeps)).await
+        });
         match &self.worker {
             Some(worker) => worker.run(stop).await,
             None => stop.cancelled().await,
+        }
+        self.uploads.close();
+        tokio::select! {
+            () = self.uploads.wait() => {}
+            () = Clock::System.sleep(LAST_UPLOADS) => tracing::warn!("some uploads were cut off"),
         }
         settled.cancel();
         tasks.close();

@@ -14,6 +14,8 @@ use crate::error::{Error, Refusal};
 use crate::file::Caller;
 use jwks::Jwks;
 
+/// The longest name of a user or tenant.
+const LONGEST_NAME: usize = 255;
 /// The secret that a server without one makes for itself, in its data folder.
 const SECRET_FILE: &str = "jwt-secret";
 
@@ -96,8 +98,10 @@ impl Auth {
         if claims.exp <= now.timestamp() {
             return Err(Refusal::new(401, "TOKEN_EXPIRED", "The token has expired"));
         }
-        if claims.sub.is_empty() || claims.tenant.as_deref() == Some("") {
-            return Err(invalid("its user or tenant is empty"));
+        for name in [Some(&claims.sub), claims.tenant.as_ref()].into_iter().flatten() {
+            if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
+                return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
+            }
         }
         Ok(Caller {
             tenant: claims.tenant.unwrap_or_else(|| claims.sub.clone()),

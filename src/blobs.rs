@@ -27,9 +27,13 @@ impl Blobs {
 
     /// The key for one upload of a file. Another upload of the same file gets another.
     pub fn key(file: Uuid, upload: Uuid) -> String {
+        format!("{}/{}", Self::folder_of(file), upload.simple())
+    }
+
+    fn folder_of(file: Uuid) -> String {
         // The last characters of a v7 id are random: they spread files over 256 folders.
         let id = file.simple().to_string();
-        format!("{}/{id}/{}", &id[30..], upload.simple())
+        format!("{}/{id}", &id[30..])
     }
 
     /// The file that a key belongs to.
@@ -38,7 +42,7 @@ impl Blobs {
     }
 
     /// Begins to take in bytes that are to be found under `key`. An upload that is dropped before [`Incoming::keep`]
-    /// leaves nothing behind. `owner` is the process that takes them in, so that what it leaves when it is killed can
+    /// leaves nothing behind; from then on it has the name of something unfinished until [`Incoming::finish`]. `owner` is the process that takes them in, so that what it leaves when it is killed can
     /// be told from what another still writes.
     pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Incoming, Error> {
         self.folder.receive(owner, key).await
@@ -62,14 +66,19 @@ impl Blobs {
         self.folder.remove(key).await
     }
 
-    /// The keys of the uploads that a process had not seen to their end.
-    pub async fn unfinished(&self, owner: Uuid) -> Result<Vec<String>, Error> {
-        self.folder.unfinished(owner).await
+    /// Uploads that were not seen to their end yet: whose they are, and the keys they are to have.
+    pub async fn unfinished(&self) -> Result<Vec<(Uuid, String)>, Error> {
+        self.folder.unfinished().await
     }
 
     /// Forgets an upload that a process had not seen to its end. What it may have stored is not touched.
     pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
         self.folder.forget_unfinished(owner, key).await
+    }
+
+    /// The keys of everything that is stored for a file.
+    pub async fn keys_of(&self, file: Uuid) -> Result<Vec<String>, Error> {
+        self.folder.keys_below(&Self::folder_of(file)).await
     }
 
     /// Every key there is, a portion at a time, so that memory does not grow with their number.

@@ -46,10 +46,17 @@ pub struct HttpConfig {
     pub upload_stall: Duration,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AuthConfig {
     pub jwt_secret: Option<String>,
     pub jwks_url: Option<String>,
+}
+
+impl std::fmt::Debug for AuthConfig {
+    /// Without the secret, whatever prints it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuthConfig").field("has_secret", &self.jwt_secret.is_some()).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -188,6 +188,9 @@ async fn write_postgres<W: Write>(pool: &PgPool, change: &W) -> Result<W::Answer
         match result {
             Err(error) if error.asks_for_repetition() && tries < TRIES => {
                 tracing::debug!(%error, tries, "transaction repeated");
+                // Not all at the same moment again.
+                let wait = rand::random_range(0..=20 * u64::from(tries));
+                crate::clock::Clock::System.sleep(Duration::from_millis(wait)).await;
             }
             result => return result,
         }

@@ -37,6 +37,23 @@ impl Error {
         matches!(error.code().as_deref(), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
     }
 
+    /// Whether the database refused what it was given, so that giving it again is no use.
+    pub fn is_about_the_data(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => match error.code().as_deref() {
+                // PostgreSQL's classes "data exception", "integrity constraint violation", "program limit exceeded".
+                Some(code) if code.len() == 5 => {
+                    ["22", "23", "54"].iter().any(|class| code.starts_with(class))
+                }
+                // SQLite's TOOBIG, CONSTRAINT and MISMATCH, in the low byte of its extended codes.
+                Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xFF, 18..=20)),
+                None => false,
+            },
+            Self::Database(sqlx::Error::Encode(_)) | Self::Internal(_) => true,
+            _ => false,
+        }
+    }
+
     /// The same error for another one who waited for the same commit.
     pub(crate) fn again(&self) -> Self {
         Self::GroupNotCommitted(self.to_string().into())

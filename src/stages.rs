@@ -43,8 +43,21 @@ impl Job {
         self.progress.send_replace(());
     }
 
+    /// Says the same from another thread.
+    pub fn progress_reporter(&self) -> Progress {
+        Progress(self.progress.clone())
+    }
+
     pub fn progress(&self) -> watch::Receiver<()> {
         self.progress.subscribe()
+    }
+}
+
+pub struct Progress(watch::Sender<()>);
+
+impl Progress {
+    pub fn made(&self) {
+        self.0.send_replace(());
     }
 }
 

@@ -53,11 +53,12 @@ impl Jwks {
                 }
             }
         }
-        find(&known, id).ok_or_else(|| match known.keys {
-            Some(_) => Refusal::new(401, "INVALID_TOKEN", "The token is signed with a key that is not known"),
-            None => {
-                Refusal::new(503, "AUTH_UNAVAILABLE", "Tokens cannot be checked at the moment").retryable()
+        let fresh = known.fetched_at.is_some_and(|at| now - at < BELIEVE_FOR);
+        find(&known, id).filter(|_| fresh).ok_or_else(|| match &known.keys {
+            Some(_) if fresh => {
+                Refusal::new(401, "INVALID_TOKEN", "The token is signed with a key that is not known")
             }
+            _ => Refusal::new(503, "AUTH_UNAVAILABLE", "Tokens cannot be checked at the moment").retryable(),
         })
     }
 }

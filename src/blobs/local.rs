@@ -33,7 +33,7 @@ impl Folder {
         Ok(Incoming {
             blobs: self.blobs.clone(),
             target: self.path(key),
-            name: IncomingName { path: Some(path) },
+            name: IncomingName { path, kept: false },
             writer: tokio::io::BufWriter::with_capacity(256 * 1024, file),
             hash: Md5::new(),
             size: 0,
@@ -83,16 +83,23 @@ impl Folder {
         Ok(())
     }
 
-    pub async fn unfinished(&self, owner: Uuid) -> Result<Vec<String>, Error> {
-        let prefix = format!("{}.", owner.simple());
-        let mut keys = Vec::new();
+    pub async fn unfinished(&self) -> Result<Vec<(Uuid, String)>, Error> {
+        let mut found = Vec::new();
         let mut entries = fs::read_dir(&self.incoming).await.map_err(cannot("list", &self.incoming))?;
         while let Some(entry) = entries.next_entry().await.map_err(cannot("list", &self.incoming))? {
-            if let Some(key) = entry.file_name().to_string_lossy().strip_prefix(&prefix) {
-                keys.push(key.replace('.', "/"));
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Some((owner, key)) = name.split_once('.')
+                && let Ok(owner) = Uuid::parse_str(owner)
+            {
+                found.push((owner, key.replace('.', "/")));
             }
         }
-        Ok(keys)
+        Ok(found)
+    }
+
+    pub async fn keys_below(&self, folder: &str) -> Result<Vec<String>, Error> {
+        let mut below = Keys { root: self.blobs.clone(), folders: vec![self.path(folder)] };
+        Ok(below.next().await?.unwrap_or_default())
     }
 
     pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
@@ -114,8 +121,8 @@ impl Folder {
 
 /// Bytes on their way in.
 ///
-/// They keep the name of something unfinished until this is dropped, also beside the name of a blob that they get: if
-/// the process dies before the row knows of them, whoever cleans up after it sees both.
+/// They have the name of something unfinished until they are dropped or, once they are kept, until it is said that
+/// they are finished: if the process dies before the row knows of them, whoever cleans up after it sees that name.
 pub struct Incoming {
     blobs: PathBuf,
     target: PathBuf,
@@ -149,7 +156,8 @@ impl Incoming {
         self.writer.get_ref().sync_all().await.map_err(cannot_write)?;
         let parent = self.target.parent().unwrap_or(&self.blobs).to_owned();
         fs::create_dir_all(&parent).await.map_err(cannot("create", &parent))?;
-        let unfinished = self.name.path.as_ref().expect("named until it is dropped");
+        let unfinished = self.name.path.clone();
+        self.name.kept = true;
         fs::hard_link(unfinished, &self.target).await.map_err(cannot("store", &self.target))?;
         // The name of the file is an entry of its folder, and that folder's name one of the folder above it.
         for folder in [parent.as_path(), parent.parent().unwrap_or(&parent), self.blobs.as_path()] {
@@ -158,9 +166,9 @@ impl Incoming {
         Ok(Stored { size: self.size, md5: hex::encode(self.hash.clone().finalize()) })
     }
 
-    /// Leaves the bytes as unfinished, for whoever cleans up after this process: nobody knows whether the row has them.
-    pub fn leave_for_later(mut self) {
-        self.name.path = None;
+    /// The row knows the bytes, or they are removed: nothing is unfinished any more.
+    pub fn finish(mut self) {
+        self.name.kept = false;
     }
 }
 
@@ -168,17 +176,20 @@ fn cannot_write(source: std::io::Error) -> Error {
     Error::Storage { what: "write an upload".to_owned(), source }
 }
 
-/// The name of an upload that is under way, removed when it ends.
+/// The name of an upload that is under way, removed when it ends, unless it ended with bytes that nobody knows of.
 struct IncomingName {
-    path: Option<PathBuf>,
+    path: PathBuf,
+    kept: bool,
 }
 
 impl Drop for IncomingName {
     fn drop(&mut self) {
-        if let Some(path) = &self.path
-            && let Err(error) = std::fs::remove_file(path)
+        if !self.kept
+            && let Err(error) = std::fs::remove_file(&self.path)
+            // Whoever cleans up after a process that was taken for dead may have been faster.
+            && error.kind() != ErrorKind::NotFound
         {
-            tracing::warn!(path = %path.display(), %error, "the name of an upload could not be removed");
+            tracing::warn!(path = %self.path.display(), %error, "the name of an upload could not be removed");
         }
     }
 }

@@ -52,7 +52,10 @@ impl Variables {
             Err(error) if error.not_found() => {}
             Err(error) => return Err(ConfigError(vec![format!(".env: {error}")])),
         }
-        variables.extend(std::env::vars().map(|(name, value)| (name, (value, Source::Environment))));
+        variables.extend(std::env::vars_os().filter_map(|(name, value)| {
+            // One that is not text is none of ours.
+            Some((name.into_string().ok()?, (value.into_string().ok()?, Source::Environment)))
+        }));
         Ok(Self(variables))
     }
 
@@ -199,12 +202,15 @@ fn without_password(address: &str) -> String {
     }
 }
 
+/// Longer than that means never, and would not fit a calendar.
+const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
+
 pub(super) fn milliseconds(text: &str) -> Result<Duration, String> {
     text.parse()
         .ok()
-        .filter(|ms| *ms > 0)
+        .filter(|ms| (1..=TEN_YEARS_MS).contains(ms))
         .map(Duration::from_millis)
-        .ok_or_else(|| "a number of milliseconds above 0".to_owned())
+        .ok_or_else(|| "a number of milliseconds above 0 and below ten years".to_owned())
 }
 
 /// `52428800`, `50MB`, `10GB`; a kilobyte has 1024 bytes.

@@ -75,7 +75,18 @@ async fn run(pool: SqlitePool, mut jobs: mpsc::Receiver<Job>) {
             for acknowledge in told {
                 acknowledge(Err(error.again()));
             }
+            replace_connection(&pool).await;
         }
+    }
+}
+
+/// Closes the writer's connection, so that the next group begins on a fresh one. After a failed commit (a full disk,
+/// say) nobody can tell what state the old one is in.
+async fn replace_connection(pool: &SqlitePool) {
+    if let Ok(connection) = pool.acquire().await
+        && let Err(error) = connection.close().await
+    {
+        tracing::warn!(%error, "the writer's connection did not close well");
     }
 }
 

@@ -30,6 +30,11 @@ pub async fn set_quota(
 ) -> Result<Json<QuotaView>, Error> {
     require_admin(&caller)?;
     let quota: NewQuota = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
+    if tenant.is_empty() || tenant.len() > 255 || tenant.contains('\0') {
+        return Err(
+            Refusal::new(400, "INVALID_REQUEST", "A tenant's name has 1 to 255 bytes and no NUL").into()
+        );
+    }
     if [quota.bytes, quota.files].into_iter().flatten().any(|limit| limit < 0) {
         return Err(Refusal::new(400, "INVALID_REQUEST", "A quota is not negative").into());
     }

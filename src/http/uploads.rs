@@ -151,13 +151,18 @@ pub async fn receive(
         None => None,
     };
     let upload = Upload {
-        db: &app.db,
-        blobs: &app.blobs,
-        clock: &app.clock,
-        config: &app.config,
+        db: app.db.clone(),
+        blobs: app.blobs.clone(),
+        clock: app.clock.clone(),
         owner: app.liveness.identity().id,
+        tasks: app.uploads.clone(),
+        confirm_window: app.config.intake.confirm_window,
+        stall: app.config.http.upload_stall,
+        file: id,
+        size,
+        md5,
     };
-    let stored = upload.receive(id, size, md5, body.into_data_stream()).await?;
+    let stored = upload.receive(body.into_data_stream()).await?;
     let answer = json!({ "fileId": id, "status": "uploaded", "size": stored.size, "md5": stored.md5 });
     Ok(([(header::ETAG, format!("\"{}\"", stored.md5))], Json(answer)).into_response())
 }

@@ -73,8 +73,8 @@ const fn turns_direction(c: char) -> bool {
 }
 
 fn check_size(size: i64, most: u64) -> Result<(), Refusal> {
-    if size <= 0 {
-        return Err(Refusal::new(400, "INVALID_FILE_SIZE", "A file has at least one byte"));
+    if size < 0 {
+        return Err(Refusal::new(400, "INVALID_FILE_SIZE", "A file cannot have less than no bytes"));
     }
     if size.unsigned_abs() > most {
         return Err(Refusal::new(413, "TOO_LARGE", format!("File exceeds {} limit", in_megabytes(most)))

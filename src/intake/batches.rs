@@ -34,8 +34,11 @@ impl NewBatch {
             ));
         }
         for (name, value) in [("metadata", &self.metadata), ("mapping", &self.mapping)] {
-            if value.as_ref().is_some_and(|value| !value.is_object()) {
-                return Err(Refusal::new(400, "INVALID_REQUEST", format!("{name} must be a JSON object")));
+            let Some(value) = value else { continue };
+            // PostgreSQL cannot store a NUL, however it is spelled.
+            if !value.is_object() || value.to_string().contains("\\u0000") {
+                let message = format!("{name} must be a JSON object without NUL characters");
+                return Err(Refusal::new(400, "INVALID_REQUEST", message));
             }
         }
         Ok(())

@@ -30,13 +30,14 @@ pub async fn remove_blob(db: &Db, blobs: &Blobs, id: Uuid, key: &str) -> Result<
     db.write(BlobGone { file: id, key: key.to_owned() }).await
 }
 
-/// Deleted files whose blob is still to be removed.
-pub async fn unfinished(db: &Db, limit: i64) -> Result<Vec<(Uuid, String)>, Error> {
+/// Deleted files whose blob is still to be removed, in the order of their ids, after `after`.
+pub async fn unfinished(db: &Db, after: Uuid, limit: i64) -> Result<Vec<(Uuid, String)>, Error> {
     db.read()
         .await?
         .rows(
-            "SELECT id, blob_key FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL ORDER BY id LIMIT $1",
-            args![limit],
+            "SELECT id, blob_key FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL AND id > $1
+             ORDER BY id LIMIT $2",
+            args![after, limit],
         )
         .await
 }
@@ -59,7 +60,6 @@ impl Write for Delete {
             // A worker that holds it finds its claim gone and changes nothing.
             file.shift(tx, cancelled_by(&self.caller, &file, self.now)).await?;
         }
-        quota::refund(tx, &file).await?;
         index::remove(tx, file.id).await?;
         tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
         tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
@@ -74,6 +74,7 @@ impl Write for Delete {
             },
         )
         .await?;
+        quota::refund(tx, &file).await?;
         Ok(file.blob_key)
     }
 }

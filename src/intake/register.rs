@@ -57,11 +57,12 @@ impl Write for Register {
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
         let bytes = self.files.iter().map(|(_, file)| file.size).sum();
         let count = i64::try_from(self.files.len()).unwrap_or(i64::MAX);
-        quota::reserve(tx, &self.caller.tenant, bytes, count, &self.config).await?;
+        // The batch before the tenant, here as everywhere: two that take them in another order wait for one another.
         let priority = match self.batch {
             Some(batch) => self.take_places(tx, batch, count).await?,
             None => Priority::default().rank(),
         };
+        quota::reserve(tx, &self.caller.tenant, bytes, count, &self.config).await?;
         let priority = self.priority.map_or(priority, Priority::rank);
 
         let upload_until = self.now + to_delta(self.config.confirm_window);

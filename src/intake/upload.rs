@@ -1,52 +1,69 @@
 //! The bytes arrive: checked on the way, on disk before the row says so.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::blobs::{Blobs, Stored};
 use crate::clock::{Clock, Time, to_delta};
-use crate::config::Config;
 use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
 use crate::file::{File, Shift};
 use crate::lifecycle::{Status, Transition};
+use crate::queue::liveness;
 
 /// How often bytes that keep arriving push the deadline of their file back.
-const SIGN_OF_LIFE: std::time::Duration = std::time::Duration::from_secs(30);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
 /// Takes in the body of an upload. Refused or broken off, it leaves nothing behind, and the file stays as it was.
-pub struct Upload<'a> {
-    pub db: &'a Db,
-    pub blobs: &'a Blobs,
-    pub clock: &'a Clock,
-    pub config: &'a Config,
-    /// The process that takes the bytes in.
+pub struct Upload {
+    pub db: Db,
+    pub blobs: Blobs,
+    pub clock: Clock,
+    /// The process that takes the bytes in, and where it keeps count of uploads under way.
     pub owner: Uuid,
+    pub tasks: TaskTracker,
+    pub confirm_window: Duration,
+    /// How long the bytes may stand still.
+    pub stall: Duration,
+    pub file: Uuid,
+    pub size: i64,
+    pub md5: Option<String>,
 }
 
-impl Upload<'_> {
-    pub async fn receive<S, E>(
-        &self,
-        id: Uuid,
-        size: i64,
-        md5: Option<String>,
-        body: S,
-    ) -> Result<Stored, Error>
+impl Upload {
+    /// Goes on to its end when the caller stops waiting: a client that hangs up after its last byte must not leave
+    /// bytes that no row knows.
+    pub async fn receive<S, E>(self, body: S) -> Result<Stored, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send + 'static,
+        E: std::fmt::Display + Send + 'static,
+    {
+        let tasks = self.tasks.clone();
+        tasks
+            .spawn(async move { self.run(body).await })
+            .await
+            .unwrap_or_else(|panic| Err(Error::Internal(format!("an upload panicked: {panic}"))))
+    }
+
+    async fn run<S, E>(self, mut body: S) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
-        E: std::fmt::Display,
+        E: std::fmt::Display + Send,
     {
-        let file = File::find(&mut self.db.read().await?, id).await?.ok_or_else(Refusal::no_such_file)?;
+        let (db, blobs, clock, owner, id) = (&self.db, &self.blobs, &self.clock, self.owner, self.file);
+        let file = File::find(&mut db.read().await?, id).await?.ok_or_else(Refusal::no_such_file)?;
         must_await_bytes(&file)?;
-        let expected = size.unsigned_abs();
+        let expected = self.size.unsigned_abs();
 
-        let key = Blobs::key(id, self.clock.new_id());
-        let mut incoming = self.blobs.receive(self.owner, &key).await?;
-        let mut body = body;
-        let mut last_sign = self.clock.now();
+        let key = Blobs::key(id, clock.new_id());
+        let mut incoming = blobs.receive(owner, &key).await?;
+        let mut last_sign = clock.now();
         loop {
-            let stalled = self.clock.sleep(self.config.http.upload_stall);
+            let stalled = clock.sleep(self.stall);
             let part = tokio::select! {
                 part = body.next() => part,
                 () = stalled => {
@@ -61,9 +78,9 @@ impl Upload<'_> {
                 return Err(wrong_size(expected, "more".to_owned()));
             }
             incoming.write(&part).await?;
-            if self.clock.now() - last_sign > to_delta(SIGN_OF_LIFE) {
-                last_sign = self.clock.now();
-                self.db.write(StillArriving { file: id, now: last_sign, until: self.deadline() }).await?;
+            if clock.now() - last_sign > to_delta(SIGN_OF_LIFE) {
+                last_sign = clock.now();
+                db.write(StillArriving { file: id, now: last_sign, until: self.deadline() }).await?;
             }
         }
         if incoming.size() != expected {
@@ -71,70 +88,61 @@ impl Upload<'_> {
         }
 
         let stored = incoming.keep().await?;
-        if let Err(refusal) = check_md5(&stored, [file.declared_md5.as_deref(), md5.as_deref()]) {
-            self.blobs.remove(&key).await?;
+        if let Err(refusal) = check_md5(&stored, [file.declared_md5.as_deref(), self.md5.as_deref()]) {
+            blobs.remove(&key).await?;
+            incoming.finish();
             return Err(refusal.into());
         }
         let arrived = Arrived {
             file: id,
+            owner,
             key: key.clone(),
             md5: stored.md5.clone(),
-            now: self.clock.now(),
+            now: clock.now(),
             until: self.deadline(),
         };
-        match self.db.write(arrived).await {
+        match db.write(arrived).await {
             Ok(replaced) => {
-                if let Some(old) = replaced
-                    && let Err(error) = self.blobs.remove(&old).await
-                {
-                    tracing::warn!(file = %id, %error, "the blob of an earlier upload could not be removed");
+                if let Some(old) = replaced {
+                    blobs.remove(&old).await?;
                 }
+                incoming.finish();
                 Ok(stored)
             }
             Err(error @ Error::Refused(_)) => {
                 // The row does not know these bytes, so nobody would ever remove them.
-                self.blobs.remove(&key).await?;
+                blobs.remove(&key).await?;
+                incoming.finish();
                 Err(error)
             }
-            Err(error) => {
-                // The answer is lost; the row may know these bytes or not.
-                match settle_unfinished(self.db, self.blobs, &key).await {
-                    Ok(true) => Ok(stored),
-                    Ok(false) => Err(error),
-                    Err(_) => {
-                        incoming.leave_for_later();
-                        Err(error)
-                    }
-                }
-            }
+            // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished,
+            // and are looked at again when this process is gone.
+            Err(error) => Err(error),
         }
     }
 
     fn deadline(&self) -> Time {
-        self.clock.now() + to_delta(self.config.intake.confirm_window)
+        self.clock.now() + to_delta(self.confirm_window)
     }
 }
 
-/// Cleans up after uploads that a dead process had not seen to their end.
-pub async fn discard_unfinished(db: &Db, blobs: &Blobs, owner: Uuid) -> Result<(), Error> {
-    for key in blobs.unfinished(owner).await? {
-        settle_unfinished(db, blobs, &key).await?;
-        blobs.forget_unfinished(owner, &key).await?;
+/// Settles an upload whose process is gone: what the row does not know is removed, and so is an earlier upload that
+/// it had replaced and not yet removed.
+pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), Error> {
+    let Some(id) = Blobs::file_of(key) else { return Ok(()) };
+    let file = File::find(&mut db.read().await?, id).await?;
+    let known = file.and_then(|file| file.blob_key);
+    if known.as_deref() != Some(key) {
+        return blobs.remove(key).await;
+    }
+    // Another upload of the same file may be under way; its bytes are its own.
+    let under_way = blobs.unfinished().await?;
+    for other in blobs.keys_of(id).await? {
+        if other != key && !under_way.iter().any(|(_, unfinished)| *unfinished == other) {
+            blobs.remove(&other).await?;
+        }
     }
     Ok(())
-}
-
-/// Whether the row knows the blob; one that it does not know is removed.
-async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<bool, Error> {
-    let known = match Blobs::file_of(key) {
-        Some(file) => File::find(&mut db.read().await?, file).await?,
-        None => None,
-    };
-    let known = known.is_some_and(|file| file.blob_key.as_deref() == Some(key));
-    if !known {
-        blobs.remove(key).await?;
-    }
-    Ok(known)
 }
 
 fn must_await_bytes(file: &File) -> Result<(), Refusal> {
@@ -192,6 +200,7 @@ impl Write for StillArriving {
 /// The whole upload is on disk under `key`. Answers the key of an earlier upload that it replaces.
 struct Arrived {
     file: Uuid,
+    owner: Uuid,
     key: String,
     md5: String,
     now: Time,
@@ -202,6 +211,16 @@ impl Write for Arrived {
     type Answer = Option<String>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
+        // Others clean up after a process that they take for dead. If they do, its uploads do not count any more.
+        if !liveness::hold(tx, self.owner).await? {
+            return Err(Refusal::new(
+                503,
+                "UPLOAD_INTERRUPTED",
+                "The server was interrupted; send the bytes again",
+            )
+            .retryable()
+            .into());
+        }
         let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
         // While the bytes were on their way the file may have been deleted, or confirmed with other bytes.
         must_await_bytes(&file)?;

@@ -79,7 +79,7 @@ impl Carrier {
             }
         }
         drop(self.permit);
-        self.inner.in_hand().remove(&file.id);
+        self.inner.in_hand().remove(&(file.id, file.claim.expect("a claimed file has a claim")));
         self.inner.wake.look_again();
     }
 
@@ -103,7 +103,8 @@ impl Carrier {
                 Code::StageTimeout,
                 format!("The {stage} stage took longer than its limit of {} s", limit.as_secs_f64()),
             ))),
-            () = self.stop.cancelled() => Err(Interrupted::Abandon),
+            // The fence decides: given back if it is still ours, and nothing otherwise.
+            () = self.stop.cancelled() => Err(Interrupted::Release),
             () = self.identity.lost.cancelled() => Err(Interrupted::Abandon),
             () = self.inner.give_back.cancelled() => Err(Interrupted::Release),
         }
@@ -157,8 +158,11 @@ impl Carrier {
                 Err(error) => {
                     tracing::warn!(file = %file.id, %stage, %error, "an ending could not be written");
                     uncertain = true;
-                    if let Verdict::Advance { .. } = settlement.verdict {
-                        // It may be the output itself that the database cannot take.
+                    if let Verdict::Advance { .. } = settlement.verdict
+                        && error.is_about_the_data()
+                    {
+                        // It is the output itself that the database cannot take. Any other error passes, and the work
+                        // that is done stays done.
                         let failure =
                             Failure::new(Code::DbError, "What the stage produced could not be stored");
                         settlement.verdict = self.judge(file, stage, failure);

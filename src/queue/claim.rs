@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use uuid::Uuid;
 
+use super::liveness;
 use crate::clock::Time;
 use crate::db::{Arg, Tx, Write, args};
 use crate::error::Error;
@@ -32,7 +33,7 @@ impl Write for ClaimDue {
     type Answer = Claims;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Claims, Error> {
-        if !self.still_alive(tx).await? {
+        if !liveness::hold(tx, self.worker).await? {
             return Ok(Claims::WorkerGone);
         }
         let mut arguments = args![self.now, self.token, self.worker];
@@ -54,15 +55,6 @@ impl Write for ClaimDue {
 }
 
 impl ClaimDue {
-    /// Whoever rescues a worker's files removes its row first. Holding the row here means that the rescue either sees
-    /// what is claimed now, or is seen.
-    async fn still_alive(&self, tx: &mut Tx) -> Result<bool, Error> {
-        let hold = if tx.is_postgres() { "FOR KEY SHARE" } else { "" };
-        let row: Option<(i64,)> =
-            tx.row(format!("SELECT lock_key FROM workers WHERE id = $1 {hold}"), args![self.worker]).await?;
-        Ok(row.is_some())
-    }
-
     /// One statement for all stages. Each pair of stage and priority is one short walk along the index of the queue;
     /// a walk that fills the stage's share leaves the lower priorities unvisited.
     fn sql(&self, postgres: bool) -> String {

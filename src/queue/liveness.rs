@@ -18,7 +18,7 @@ use crate::clock::{Clock, Time, to_delta};
 use crate::config::QueueConfig;
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
-use crate::intake::upload::discard_unfinished;
+use crate::recovery::abandoned_uploads;
 
 /// Who this process is, for as long as the others believe that it lives.
 #[derive(Debug, Clone)]
@@ -64,7 +64,8 @@ impl Liveness {
             stages,
             wake,
         };
-        liveness.register().await?;
+        let lock = liveness.register(liveness.identity().id).await?;
+        *liveness.lock.lock().await = Some(lock);
         Ok(Arc::new(liveness))
     }
 
@@ -98,24 +99,26 @@ impl Liveness {
 
     /// Drops what this process holds, because others hold it now, and comes back under a new name.
     pub async fn begin_anew(&self, lost: &Identity) -> Result<(), Error> {
+        lost.lost.cancel();
         let mut lock = self.lock.lock().await;
         if self.identity().id != lost.id {
             return Ok(());
         }
         tracing::warn!(worker = %lost.id, "taken for dead by the other processes; beginning anew");
-        lost.lost.cancel();
         if let Some(lock) = lock.take() {
             lock.release().await;
         }
-        drop(lock);
-        self.identity.send_replace(Identity { id: self.clock.new_id(), lost: CancellationToken::new() });
-        self.register().await
+        let fresh = Identity { id: self.clock.new_id(), lost: CancellationToken::new() };
+        *lock = Some(self.register(fresh.id).await?);
+        // Known to all before it is used.
+        self.identity.send_replace(fresh);
+        Ok(())
     }
 
-    async fn register(&self) -> Result<(), Error> {
-        let worker = self.identity().id;
+    /// Makes a worker of that name known to the others.
+    async fn register(&self, worker: Uuid) -> Result<ProcessLock, Error> {
         // The lock first: a row without a held lock is a dead worker's.
-        *self.lock.lock().await = Some(ProcessLock::take(&self.db, worker).await?);
+        let lock = ProcessLock::take(&self.db, worker).await?;
         self.db
             .write(Register {
                 worker,
@@ -123,7 +126,8 @@ impl Liveness {
                 stages: self.stages.clone(),
                 now: self.clock.now(),
             })
-            .await
+            .await?;
+        Ok(lock)
     }
 
     async fn keep_alive(&self) {
@@ -132,7 +136,11 @@ impl Liveness {
             self.clock.sleep(self.config.heartbeat_interval).await;
             let identity = self.identity();
             let lock_held = match self.lock.lock().await.as_mut() {
-                Some(lock) => lock.still_held().await,
+                Some(lock) => {
+                    // A connection that is cut off without a word answers after minutes.
+                    let asked = tokio::time::timeout(self.config.heartbeat_interval, lock.still_held());
+                    asked.await.unwrap_or(false)
+                }
                 None => false,
             };
             let now = self.clock.now();
@@ -183,11 +191,21 @@ impl Liveness {
             rescued += 1;
             tracing::warn!(%worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
             locks::forget(&self.db, worker);
-            discard_unfinished(&self.db, &self.blobs, worker).await?;
+            abandoned_uploads::sweep_once(&self.db, &self.blobs).await?;
             self.wake.new_work();
         }
         Ok(rescued)
     }
+}
+
+/// Whether a worker is known, and if so, that it stays so until the transaction ends.
+///
+/// Whoever rescues what a worker held removes its row first. Holding the row means that the rescue either sees what
+/// this transaction does, or is seen by it.
+pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
+    let hold = if tx.is_postgres() { "FOR KEY SHARE" } else { "" };
+    let sql = format!("SELECT lock_key FROM workers WHERE id = $1 {hold}");
+    Ok(tx.row::<(i64,)>(sql, args![worker]).await?.is_some())
 }
 
 struct Register {

@@ -62,7 +62,9 @@ impl ProcessLock {
                 }
             }
             // The server drops the lock with the connection, whether or not the goodbye arrives.
-            Self::Session(connection) => drop(connection.close().await),
+            Self::Session(connection) => {
+                drop(tokio::time::timeout(std::time::Duration::from_secs(5), connection.close()).await);
+            }
         }
     }
 }

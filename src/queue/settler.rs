@@ -53,11 +53,19 @@ impl Gather {
                 Err(error) if settlements.len() > 1 => {
                     tracing::warn!(%error, "a group of endings is written one by one");
                     for (settlement, reply) in settlements.into_iter().zip(replies) {
-                        let held = self.write(vec![settlement]).await.map(|held| held[0]);
-                        answer(reply, held);
+                        // One that finds its claim gone may have been written by the group after all: its holder must
+                        // not take that for somebody else's doing.
+                        let held = self.write(vec![settlement]).await;
+                        answer(
+                            reply,
+                            held.and_then(|held| if held[0] { Ok(true) } else { Err(error.again()) }),
+                        );
                     }
                 }
-                Err(error) => replies.into_iter().for_each(|reply| answer(reply, Err(error.again()))),
+                Err(error) => {
+                    let only = replies.into_iter().next().expect("a group has at least one");
+                    answer(only, Err(error));
+                }
             }
         }
     }

@@ -32,6 +32,9 @@ pub struct Worker {
     inner: Arc<Inner>,
 }
 
+/// A file, and the claim that it is held by: the same file may come back before the last hold of it is let go.
+pub(super) type InHand = (Uuid, Uuid);
+
 pub(super) struct Inner {
     db: Db,
     pub(super) clock: Clock,
@@ -43,7 +46,7 @@ pub(super) struct Inner {
     slots: Vec<(StageConfig, Arc<Semaphore>)>,
     tasks: TaskTracker,
     /// The files in hand, each with what stops the work on it when it is cancelled or deleted.
-    in_hand: Mutex<HashMap<Uuid, CancellationToken>>,
+    in_hand: Mutex<HashMap<InHand, CancellationToken>>,
     /// Cancelled when files in hand are to be given back.
     pub(super) give_back: CancellationToken,
     /// Endings that came too late, after somebody else had taken the file.
@@ -103,8 +106,10 @@ impl Worker {
 
     /// Stops the work on a file that was cancelled or deleted. Its row decided already; this only saves the effort.
     pub fn stop_file(&self, file: Uuid) {
-        if let Some(stop) = self.inner.in_hand().get(&file) {
-            stop.cancel();
+        for ((held, _), stop) in self.inner.in_hand().iter() {
+            if *held == file {
+                stop.cancel();
+            }
         }
     }
 
@@ -167,7 +172,7 @@ impl Inner {
         for file in files {
             let permit = self.slots_of(file.next_stage).try_acquire_owned().ok();
             let stop = CancellationToken::new();
-            self.in_hand().insert(file.id, stop.clone());
+            self.in_hand().insert((file.id, token), stop.clone());
             let carrier = Carrier { inner: self.clone(), identity: identity.clone(), permit, stop };
             self.tasks.spawn(carrier.carry(file));
         }
@@ -202,7 +207,7 @@ impl Inner {
         }
     }
 
-    pub(super) fn in_hand(&self) -> MutexGuard<'_, HashMap<Uuid, CancellationToken>> {
+    pub(super) fn in_hand(&self) -> MutexGuard<'_, HashMap<InHand, CancellationToken>> {
         self.in_hand.lock().expect("nothing panics while it holds this")
     }
 

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::db::Db;
@@ -28,11 +30,18 @@ pub async fn run(db: Db, blobs: Blobs, clock: Clock) {
 /// the others.
 pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
     let mut removed = 0;
-    for (file, key) in delete::unfinished(db, PAGE).await? {
-        match delete::remove_blob(db, blobs, file, &key).await {
-            Ok(()) => removed += 1,
-            Err(error) => tracing::warn!(%file, %error, "the blob of a deleted file could not be removed"),
+    let mut last = Uuid::nil();
+    loop {
+        let page = delete::unfinished(db, last, PAGE).await?;
+        let Some((id, _)) = page.last() else { return Ok(removed) };
+        last = *id;
+        for (file, key) in page {
+            match delete::remove_blob(db, blobs, file, &key).await {
+                Ok(()) => removed += 1,
+                Err(error) => {
+                    tracing::warn!(%file, %error, "the blob of a deleted file could not be removed");
+                }
+            }
         }
     }
-    Ok(removed)
 }

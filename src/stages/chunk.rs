@@ -8,29 +8,38 @@ use super::{Chunk, Extracted, Markup};
 use crate::config::ChunkConfig;
 use crate::failure::{Code, Failure};
 
+/// More characters than this to a token are no language that the model knows.
+const CHARACTERS_OF_A_TOKEN: usize = 6;
+/// The most that is split at once: a splitter looks again and again at what it has been given.
+const WINDOW: usize = 8 * 1024;
+
 /// Measures as the model does.
 struct Tokens;
 
 impl ChunkSizer for Tokens {
     fn size(&self, chunk: &str) -> usize {
-        count_tokens(chunk)
+        // A word without end is one unknown token to the model, and so is a sentence in a script that it does not
+        // know. Such a chunk would be as long as it likes.
+        count_tokens(chunk).max(chunk.chars().count().div_ceil(CHARACTERS_OF_A_TOKEN))
     }
 }
 
-/// Computes on the calling thread; looks between chunks whether anybody still waits.
+/// Computes on the calling thread; looks often whether anybody still waits, and says often that it goes on.
 pub fn chunk(
     extracted: &Extracted,
     config: ChunkConfig,
     cancelled: &CancellationToken,
+    made_progress: impl Fn(),
 ) -> Result<Vec<Chunk>, Failure> {
     let splitter = Splitter::new(extracted.markup, config)?;
     let mut chunks = Vec::new();
     let mut characters = CharacterCount::new(&extracted.text);
-    for section in sections(extracted) {
+    for section in sections(extracted).iter().flat_map(windows) {
+        if cancelled.is_cancelled() {
+            return Err(Failure::new(Code::StageTimeout, "Chunking was stopped"));
+        }
+        made_progress();
         for (offset, piece) in splitter.split(section.text) {
-            if cancelled.is_cancelled() {
-                return Err(Failure::new(Code::StageTimeout, "Chunking was stopped"));
-            }
             let start = section.start + offset;
             chunks.push(Chunk {
                 page: section.page,
@@ -49,6 +58,7 @@ pub fn chunk(
 }
 
 /// The text under one heading, on one page. No chunk goes across: what it says belongs to one place.
+#[derive(Clone, Copy)]
 struct Section<'a> {
     start: usize,
     text: &'a str,
@@ -73,6 +83,30 @@ fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
     }
     sections.push(Section { start, text: &text[start..], page, heading });
     sections
+}
+
+/// A long section in parts, cut where a paragraph, a line, a sentence or at least a word ends.
+fn windows<'a>(section: &Section<'a>) -> Vec<Section<'a>> {
+    let mut windows = Vec::with_capacity(section.text.len() / WINDOW + 1);
+    let mut rest = section.text;
+    let mut start = section.start;
+    while !rest.is_empty() {
+        let end =
+            if rest.len() <= WINDOW { rest.len() } else { cut(&rest[..rest.floor_char_boundary(WINDOW)]) };
+        windows.push(Section { start, text: &rest[..end], ..*section });
+        rest = &rest[end..];
+        start += end;
+    }
+    windows
+}
+
+/// Where to cut: behind the last end of something in the second half, or at the very end.
+fn cut(window: &str) -> usize {
+    let half = window.ceil_char_boundary(window.len() / 2);
+    ["\n\n", "\n", ". ", " "]
+        .iter()
+        .find_map(|end| window[half..].rfind(end).map(|found| half + found + end.len()))
+        .unwrap_or(window.len())
 }
 
 fn is_only(text: &str, heading: &str) -> bool {
@@ -150,7 +184,7 @@ mod tests {
             places: vec![place("Tides", Some(1), Some("Tides")), place("On the", Some(2), None)],
         };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
-        let chunks = chunk(&extracted, config, &CancellationToken::new()).expect("chunks");
+        let chunks = chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks");
         let seen: Vec<_> = chunks.iter().map(|c| (c.text.as_str(), c.page, c.heading.as_deref())).collect();
         assert_eq!(
             seen,
@@ -173,7 +207,7 @@ mod tests {
         let extracted =
             Extracted { text: text.to_owned(), markup: Markup::Markdown, places: places.to_vec() };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
-        let chunks = chunk(&extracted, config, &CancellationToken::new()).expect("chunks");
+        let chunks = chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks");
         assert_eq!(chunks.len(), 1);
         assert_eq!((chunks[0].text.as_str(), chunks[0].heading.as_deref()), (text, Some("Hours")));
     }
@@ -184,9 +218,27 @@ mod tests {
         let extracted = Extracted { text: text.clone(), markup: Markup::Plain, places: Vec::new() };
         let config = ChunkConfig { size_tokens: 30, overlap_tokens: 10 };
         let characters: Vec<char> = text.chars().collect();
-        for chunk in chunk(&extracted, config, &CancellationToken::new()).expect("chunks") {
+        for chunk in chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks") {
             assert_eq!(characters[chunk.char_start..chunk.char_end].iter().collect::<String>(), chunk.text);
             assert!(chunk.tokens <= 30);
+        }
+    }
+
+    #[test]
+    fn a_text_made_to_hurt_the_splitter_is_cut_into_small_pieces_all_the_same() {
+        let image = format!("Before. ![](data:image/png;base64,{}) After.", "iVBORw0KGgo".repeat(10_000));
+        for (text, markup) in [
+            ("a.".repeat(50_000), Markup::Plain),
+            ("word ".repeat(40_000), Markup::Plain),
+            ("a".repeat(200_000), Markup::Plain),
+            (image, Markup::Markdown),
+            ("> ".repeat(20_000), Markup::Markdown),
+            ("ภาษาไทยไม่มีช่องว่างระหว่างคำ".repeat(300), Markup::Plain),
+        ] {
+            let extracted = Extracted { text, markup, places: Vec::new() };
+            let config = ChunkConfig { size_tokens: 120, overlap_tokens: 20 };
+            let chunks = chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks");
+            assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= 120 * CHARACTERS_OF_A_TOKEN));
         }
     }
 }

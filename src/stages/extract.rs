@@ -11,6 +11,8 @@ mod text;
 
 use std::path::Path;
 
+use tokio_util::sync::CancellationToken;
+
 use super::Extracted;
 use crate::failure::{Code, Failure};
 
@@ -26,23 +28,56 @@ enum Kind {
     Json,
 }
 
-pub fn extract(bytes: &[u8], name: &str, content_type: Option<&str>) -> Result<Extracted, Failure> {
+/// The longest heading that is worth keeping with each chunk below it.
+const LONGEST_HEADING: usize = 200;
+
+/// Computes on the calling thread; looks now and then whether anybody still waits.
+pub fn extract(
+    bytes: &[u8],
+    name: &str,
+    content_type: Option<&str>,
+    cancelled: &CancellationToken,
+) -> Result<Extracted, Failure> {
     let claim = Claim::new(name, content_type);
     refuse_binary(bytes, &claim)?;
     let decoded = text::decode(bytes)?;
-    let extracted = match claim.kind() {
-        Kind::Text if html::looks_like(&decoded) => html::extract(&decoded)?,
+    let mut extracted = match claim.kind() {
+        Kind::Text if html::looks_like(&decoded) => html::extract(&decoded, cancelled)?,
         Kind::Text => text::extract(decoded),
         Kind::Markdown => markdown::extract(decoded),
-        Kind::Html => html::extract(&decoded)?,
+        Kind::Html => html::extract(&decoded, cancelled)?,
         Kind::Csv { delimiter } => csv::extract(&decoded, delimiter)?,
         Kind::Json => json::extract(&decoded)?,
     };
-    if extracted.text.chars().any(char::is_alphanumeric) {
-        Ok(extracted)
-    } else {
-        Err(Failure::new(Code::NoText, "There is no text in this file: it has no letters and no digits"))
+    // PostgreSQL cannot store a NUL in a text, and no reader misses one. JSON can spell one out.
+    if extracted.text.contains('\0') {
+        extracted.text = extracted.text.replace('\0', " ");
     }
+    if extracted.text.len() > most_text(bytes.len()) {
+        return Err(too_much_text());
+    }
+    if !extracted.text.chars().any(char::is_alphanumeric) {
+        return Err(Failure::new(
+            Code::NoText,
+            "There is no text in this file: it has no letters and no digits",
+        ));
+    }
+    for place in &mut extracted.places {
+        place.heading = place
+            .heading
+            .take()
+            .map(|heading| heading.chars().filter(|c| *c != '\0').take(LONGEST_HEADING).collect());
+    }
+    Ok(extracted)
+}
+
+/// The most text that so many bytes can honestly hold.
+fn most_text(bytes: usize) -> usize {
+    4 * bytes + (1 << 20)
+}
+
+fn too_much_text() -> Failure {
+    Failure::new(Code::ValidationError, "There is far more text in this file than its size can hold")
 }
 
 /// What a document says it is.
@@ -115,14 +150,18 @@ fn refuse_binary(bytes: &[u8], claim: &Claim<'_>) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
+    fn read(bytes: &[u8], name: &str, content_type: Option<&str>) -> Result<Extracted, Failure> {
+        extract(bytes, name, content_type, &CancellationToken::new())
+    }
+
     fn code(bytes: &[u8], name: &str) -> Code {
-        extract(bytes, name, None).unwrap_err().code
+        read(bytes, name, None).unwrap_err().code
     }
 
     #[test]
     fn a_document_that_lies_about_its_kind_is_found_out() {
         assert_eq!(code(b"just text", "report.pdf"), Code::NotPdf);
-        assert_eq!(extract(b"just text", "r", Some("application/pdf")).unwrap_err().code, Code::NotPdf);
+        assert_eq!(read(b"just text", "r", Some("application/pdf")).unwrap_err().code, Code::NotPdf);
         assert_eq!(code(b"\x89PNG\r\n\x1a\n....", "notes.txt"), Code::UnsupportedType);
         assert_eq!(code(b"PK\x03\x04\x14\0\x06\0", "notes.md"), Code::UnsupportedType);
         assert_eq!(code(&[0, 1, 2, 3, 0, 0, 5], "notes.txt"), Code::UnsupportedType);
@@ -130,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_unsupported_type_names_what_is_supported() {
-        assert!(extract(b"%PDF-1.7 ...", "a.pdf", None).unwrap_err().message.contains("Markdown"));
+        assert!(read(b"%PDF-1.7 ...", "a.pdf", None).unwrap_err().message.contains("Markdown"));
     }
 
     #[test]
@@ -142,14 +181,14 @@ mod tests {
 
     #[test]
     fn a_web_page_without_a_telling_name_is_still_a_web_page() {
-        let page = extract(b"<!DOCTYPE html><p>Hello <b>there</b></p>", "download", None).unwrap();
+        let page = read(b"<!DOCTYPE html><p>Hello <b>there</b></p>", "download", None).unwrap();
         assert_eq!(page.text, "Hello there");
     }
 
     #[test]
     fn a_text_may_begin_like_a_program() {
         assert_eq!(
-            extract(b"MZ is how DOS programs begin", "a.txt", None).unwrap().text,
+            read(b"MZ is how DOS programs begin", "a.txt", None).unwrap().text,
             "MZ is how DOS programs begin"
         );
     }

@@ -1,6 +1,7 @@
 //! The real stages: bytes from the storage, text out of them, chunks out of the text, vectors out of the chunks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -9,12 +10,15 @@ use tokio::sync::Semaphore;
 use super::embed::Embedder;
 use super::{Embedded, Extracted, Job, Output, Work, artifacts, chunk, extract};
 use crate::blobs::Blobs;
+use crate::clock::Clock;
 use crate::config::ChunkConfig;
 use crate::db::Db;
 use crate::error::Error;
 use crate::failure::{Code, Failure};
 use crate::lifecycle::Stage;
 
+/// How often work that waits for a core says so.
+const SIGN_OF_WAITING: Duration = Duration::from_millis(500);
 /// Chunks that are embedded between two signs of progress.
 const EMBED_BATCH: usize = 32;
 
@@ -41,8 +45,10 @@ impl Pipeline {
             .ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage"))?;
         let bytes = self.blobs.read(key).await.map_err(io_error)?;
         let (name, content_type) = (job.file.file_name.clone(), job.file.content_type.clone());
-        let extracted =
-            self.compute(move || extract::extract(&bytes, &name, content_type.as_deref())).await?;
+        let cancelled = job.cancelled.clone();
+        let extracted = self
+            .compute(job, move || extract::extract(&bytes, &name, content_type.as_deref(), &cancelled))
+            .await?;
         Ok(Output::Extracted(extracted))
     }
 
@@ -60,7 +66,10 @@ impl Pipeline {
             }
         };
         let (extracted, config, cancelled) = (extracted.clone(), self.chunks, job.cancelled.clone());
-        let chunks = self.compute(move || chunk::chunk(&extracted, config, &cancelled)).await?;
+        let progress = job.progress_reporter();
+        let chunks = self
+            .compute(job, move || chunk::chunk(&extracted, config, &cancelled, || progress.made()))
+            .await?;
         Ok(Output::Chunked(chunks))
     }
 
@@ -80,7 +89,7 @@ impl Pipeline {
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(EMBED_BATCH) {
             let (embedder, batch, cancelled) = (self.embedder.clone(), batch.to_vec(), job.cancelled.clone());
-            vectors.extend(self.compute(move || embedder.embed(&batch, &cancelled)).await?);
+            vectors.extend(self.compute(job, move || embedder.embed(&batch, &cancelled)).await?);
             // The limit is for a batch: a long document takes many of them, and is not stuck.
             job.made_progress();
         }
@@ -90,9 +99,18 @@ impl Pipeline {
     /// Runs what keeps a core busy on a thread of its own, as many at once as there are cores.
     async fn compute<T: Send + 'static>(
         &self,
+        job: &Job,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let permit = self.computing.clone().acquire_owned().await.expect("never closed");
+        let mut turn = Box::pin(self.computing.clone().acquire_owned());
+        let permit = loop {
+            tokio::select! {
+                permit = &mut turn => break permit.expect("never closed"),
+                // To wait for one's turn is not to take too long.
+                () = Clock::System.sleep(SIGN_OF_WAITING) => job.made_progress(),
+            }
+        };
+        job.made_progress();
         tokio::task::spawn_blocking(move || {
             // Held until the work really ends, also when nobody waits for it any more.
             let _permit = permit;

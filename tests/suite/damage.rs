@@ -3,7 +3,7 @@
 use landfall::blobs::Blobs;
 use landfall::db::{Tx, Write, args};
 use landfall::error::Error;
-use landfall::intake::upload::discard_unfinished;
+use landfall::recovery::abandoned_uploads::sweep_once;
 
 use crate::support::{TestDb, TestServer};
 
@@ -144,10 +144,13 @@ on_each_database! {
         let mut incoming = blobs.receive(dead, &stored).await.unwrap();
         incoming.write(b"12345").await.unwrap();
         incoming.keep().await.unwrap();
-        incoming.leave_for_later();
+        drop(incoming);
         let mut incoming = blobs.receive(dead, &half).await.unwrap();
         incoming.write(b"12").await.unwrap();
-        incoming.leave_for_later();
+        std::mem::forget(incoming);
+        // Another one of a process that lives.
+        let alive = Blobs::key(file, clock.new_id());
+        let mut going_on = blobs.receive(server.app.liveness.identity().id, &alive).await.unwrap();
         // Died after the row knew: only the name of something unfinished is left.
         let known: Option<(String,)> = server.app.db.read().await.unwrap()
             .row("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![]).await.unwrap();
@@ -157,7 +160,11 @@ on_each_database! {
         std::fs::hard_link(folder.join("blobs").join(&known), folder.join("incoming").join(link)).unwrap();
         assert_eq!(server.findings().await.len(), 1);
 
-        discard_unfinished(&server.app.db, blobs, dead).await.unwrap();
+        assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 3);
+        assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 0);
+        assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 1, "the living one's");
+        going_on.write(b"12345").await.unwrap();
+        drop(going_on);
         assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 0);
         assert_eq!(blobs.size(&stored).await.unwrap(), None);
         assert!(blobs.size(&known).await.unwrap().is_some());
@@ -206,4 +213,26 @@ async fn sqlite_syncs_every_commit_to_disk() {
     assert_eq!(server.app.db.write(Pragma("synchronous")).await.unwrap(), "2", "FULL");
     assert_eq!(server.app.db.write(Pragma("journal_mode")).await.unwrap(), "wal");
     assert_eq!(server.app.db.write(Pragma("foreign_keys")).await.unwrap(), "1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_writer_of_sqlite_survives_a_commit_that_fails() {
+    /// As a full disk leaves it: the transaction is gone when the commit comes.
+    struct Pulled;
+    impl Write for Pulled {
+        type Answer = ();
+        async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+            tx.script("ROLLBACK").await
+        }
+    }
+    let db = TestDb::sqlite();
+    let server = TestServer::new(&db).await;
+    for _ in 0..3 {
+        assert!(server.app.db.write(Pulled).await.is_err());
+        let alice = server.client("alice");
+        let file = alice.upload("a.txt", b"All is well again.").await;
+        server.idle().await;
+        assert_eq!(alice.status(&file).await, "ready");
+    }
+    server.assert_books_balance().await;
 }

@@ -18,6 +18,7 @@ on_each_database! {
             ("page.html", b"<html><head><title>x</title></head><body><p>Foghorn <b>signals</b></p></body></html>".to_vec(), "foghorn"),
             ("crew.csv", b"name,rank\nNemo,captain\nAronnax,professor\n".to_vec(), "Aronnax"),
             ("log.json", br#"{"entries": [{"what": "Kraken sighted"}]}"#.to_vec(), "kraken"),
+            ("nul.json", br#"{"a": "before\u0000binnacle"}"#.to_vec(), "binnacle"),
             ("log.jsonl", b"{\"a\": \"maelstrom\"}\n{\"a\": \"calm\"}\n".to_vec(), "maelstrom"),
         ];
         let mut files = Vec::new();
@@ -43,6 +44,7 @@ on_each_database! {
             ("photo.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "UNSUPPORTED_TYPE"),
             ("noise.bin", &[0, 159, 146, 150, 0, 1, 2, 3], "UNSUPPORTED_TYPE"),
             ("broken.json", b"{\"a\": ", "PARSE_ERROR"),
+            ("empty.txt", b"", "NO_TEXT"),
             ("blank.txt", b"   \n \t ", "NO_TEXT"),
             ("script.html", b"<html><script>var words = 'many'</script></html>", "NO_TEXT"),
         ];

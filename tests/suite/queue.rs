@@ -260,6 +260,20 @@ on_each_database! {
         server.assert_books_balance().await;
     }
 
+    async fn a_stop_that_comes_too_late_does_not_strand_the_next_attempt(db: TestDb) {
+        let gate = Gate::default();
+        let script = Script::new().then(Extract, Step::Block(gate.clone()));
+        let server = Setup::default().work(script).start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a.txt", b"a").await;
+        gate.reached().await;
+        // Somebody called it off and somebody wanted it back; the stop of the first reaches the second attempt.
+        server.app.worker.as_ref().unwrap().stop_file(file.parse().unwrap());
+        server.idle().await;
+        assert_eq!(alice.status(&file).await, "ready");
+        server.assert_books_balance().await;
+    }
+
     async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) {
         let gate = Gate::default();
         let script = Script::new();

@@ -175,6 +175,55 @@ on_each_database! {
         server.assert_books_balance().await;
     }
 
+    async fn a_client_that_hangs_up_after_its_last_byte_leaves_nothing_unknown(db: TestDb) {
+        use std::io::Write;
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let host = server.base.strip_prefix("http://").unwrap().to_owned();
+        let ticket = alice.register(None, "a", 5).await;
+        let path = ticket["uploadUrl"].as_str().unwrap().strip_prefix(&server.base).unwrap().to_owned();
+        at_once(50, |_| {
+            let (host, path) = (host.clone(), path.clone());
+            async move {
+                let mut socket = std::net::TcpStream::connect(&host).unwrap();
+                write!(socket, "PUT {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 5\r\n\r\n12345").unwrap();
+                drop(socket);
+            }
+        })
+        .await;
+        // Whatever of it was begun comes to its end.
+        alice.put(ticket["uploadUrl"].as_str().unwrap(), "12345").await.ok();
+        let incoming = db.folder.path().join("blobs/incoming");
+        while !server.app.uploads.is_empty() || std::fs::read_dir(&incoming).unwrap().count() > 0 {
+            tokio::task::yield_now().await;
+        }
+        server.assert_books_balance().await;
+    }
+
+    async fn registering_in_a_batch_and_deleting_from_it_do_not_wait_for_one_another(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let batch = alice.open_batch(400).await;
+        at_once(8, |number| {
+            let (alice, batch) = (alice.clone(), batch.clone());
+            async move {
+                for _ in 0..20 {
+                    let file = alice.register(Some(&batch), "a", 1).await["fileId"].as_str().unwrap().to_owned();
+                    if number % 2 == 0 {
+                        alice.delete(&file_path(&file)).await.ok();
+                    }
+                }
+            }
+        })
+        .await;
+        if server.app.db.is_postgres() {
+            let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+            assert_eq!(server.app.db.read().await.unwrap().number(sql, vec![]).await.unwrap(), 0);
+        }
+        assert_eq!(alice.quota().await, (80, 0));
+        server.assert_books_balance().await;
+    }
+
     async fn two_uploads_at_once_leave_the_bytes_of_one(db: TestDb) {
         let server = Setup::default().work(Script::new()).start(&db).await;
         let alice = server.client("alice");

@@ -1,12 +1,22 @@
 //! The text that a person sees on a page, a block a paragraph, with the headings it stands under.
+//!
+//! The page is read as a sequence of tags and words, not built into a tree: what a tree-builder makes of a hostile page
+//! can be a hundred times its size, and take the square of its time.
 
-use scraper::{Html, Node};
+use std::cell::RefCell;
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::{
+    BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Code, Failure};
 use crate::stages::{Extracted, Markup, Place};
 
-/// Deeper than any page that a person wrote. The parser's time grows with the square of the depth.
-const DEEPEST: usize = 512;
+/// How much of a page is read between two looks at whether anybody still waits.
+const PORTION: usize = 64 * 1024;
 
 pub fn looks_like(text: &str) -> bool {
     let start = text.trim_start();
@@ -14,63 +24,59 @@ pub fn looks_like(text: &str) -> bool {
     [&b"<!doctype html"[..], b"<html"].iter().any(|mark| start.starts_with(mark))
 }
 
-pub fn extract(source: &str) -> Result<Extracted, Failure> {
-    if nesting(source) > DEEPEST {
-        return Err(Failure::new(
-            Code::ValidationError,
-            format!("The page nests its elements deeper than {DEEPEST} levels"),
-        ));
-    }
-    let page = Html::parse_document(source);
-    let mut text = Text::default();
-    // Not recursion: how deep the parser lets elements go is not ours to say.
-    for edge in page.tree.root().traverse() {
-        match edge {
-            ego_tree::iter::Edge::Open(node) => match node.value() {
-                Node::Text(words) if text.hidden == 0 => text.words(words),
-                Node::Element(element) => text.open(element.name()),
-                _ => {}
-            },
-            ego_tree::iter::Edge::Close(node) => {
-                if let Node::Element(element) = node.value() {
-                    text.close(element.name());
-                }
-            }
+pub fn extract(source: &str, cancelled: &CancellationToken) -> Result<Extracted, Failure> {
+    let tokenizer = Tokenizer::new(Page(RefCell::default()), TokenizerOpts::default());
+    let input = BufferQueue::default();
+    let mut rest = source;
+    while !rest.is_empty() {
+        if cancelled.is_cancelled() {
+            return Err(Failure::new(Code::StageTimeout, "Extraction was stopped"));
         }
+        let (portion, after) = rest.split_at(rest.floor_char_boundary(PORTION));
+        input.push_back(StrTendril::from_slice(portion));
+        // It pauses only for scripts, of which we run none.
+        drop(tokenizer.feed(&input));
+        rest = after;
     }
-    Ok(text.finish())
+    tokenizer.end();
+    Ok(tokenizer.sink.0.into_inner().finish())
 }
 
-/// How deep elements nest at the most, seen before any parser is let loose on them. Tags that are never closed count
-/// as nesting, which is what the parser will make of them too, except for those that cannot contain anything.
-fn nesting(source: &str) -> usize {
-    const VOID: &[&str] = &[
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-        "track", "wbr", "p", "li", "td", "th", "tr", "dt", "dd", "option",
-    ];
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for tag in source.split('<').skip(1) {
-        if let Some(_closing) = tag.strip_prefix('/') {
-            depth = depth.saturating_sub(1);
-        } else if tag.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let name: String =
-                tag.chars().take_while(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-            let closed_at_once = tag.split('>').next().is_some_and(|inside| inside.ends_with('/'));
-            if !closed_at_once && !VOID.contains(&name.as_str()) {
-                depth += 1;
-                deepest = deepest.max(depth);
+struct Page(RefCell<Text>);
+
+impl TokenSink for Page {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        let mut text = self.0.borrow_mut();
+        match token {
+            Token::CharacterTokens(words) => text.words(&words),
+            Token::TagToken(tag) if tag.kind == TagKind::EndTag => text.close(&tag.name),
+            Token::TagToken(tag) => {
+                text.open(&tag.name);
+                // What is in these is not markup; the reader must be told, or it takes a script for tags.
+                return match &*tag.name {
+                    "script" => TokenSinkResult::RawData(RawKind::ScriptData),
+                    "style" | "iframe" | "noembed" | "noframes" | "xmp" => {
+                        TokenSinkResult::RawData(RawKind::Rawtext)
+                    }
+                    "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
+                    "plaintext" => TokenSinkResult::Plaintext,
+                    _ => TokenSinkResult::Continue,
+                };
             }
+            _ => {}
         }
+        TokenSinkResult::Continue
     }
-    deepest
 }
 
 #[derive(Default)]
 struct Text {
     text: String,
     places: Vec<Place>,
-    /// How many elements we are in that show nothing.
-    hidden: usize,
+    /// The element we are in that shows nothing, and how many of its kind.
+    hidden: Option<(String, usize)>,
     /// Whether a space, a line break or an empty line is due before the next word.
     gap: Gap,
     heading_start: Option<usize>,
@@ -88,14 +94,17 @@ enum Gap {
 
 impl Text {
     fn open(&mut self, element: &str) {
-        if is_hidden(element) {
-            self.hidden += 1;
+        match &mut self.hidden {
+            Some((hidden, depth)) if hidden == element => *depth += 1,
+            Some(_) => return,
+            None if is_hidden(element) => self.hidden = Some((element.to_owned(), 1)),
+            None => {}
         }
-        match element {
-            "br" => self.widen(Gap::Line),
-            "td" | "th" => self.widen(Gap::Space),
-            _ => self.widen(gap_around(element)),
-        }
+        self.widen(match element {
+            "br" => Gap::Line,
+            "td" | "th" => Gap::Space,
+            _ => gap_around(element),
+        });
         if element == "pre" {
             self.preformatted += 1;
         }
@@ -105,11 +114,17 @@ impl Text {
     }
 
     fn close(&mut self, element: &str) {
-        if is_hidden(element) {
-            self.hidden -= 1;
+        if let Some((hidden, depth)) = &mut self.hidden {
+            if hidden == element {
+                *depth -= 1;
+                if *depth == 0 {
+                    self.hidden = None;
+                }
+            }
+            return;
         }
         if element == "pre" {
-            self.preformatted -= 1;
+            self.preformatted = self.preformatted.saturating_sub(1);
         }
         if is_heading(element)
             && let Some(start) = self.heading_start.take()
@@ -124,6 +139,9 @@ impl Text {
     }
 
     fn words(&mut self, words: &str) {
+        if self.hidden.is_some() {
+            return;
+        }
         if self.preformatted > 0 {
             self.fill_gap();
             self.text.push_str(words);
@@ -166,7 +184,7 @@ impl Text {
 }
 
 fn is_hidden(element: &str) -> bool {
-    matches!(element, "script" | "style" | "template" | "noscript" | "head" | "svg" | "iframe" | "object")
+    matches!(element, "script" | "style" | "template" | "noscript" | "svg" | "iframe" | "object" | "noembed")
 }
 
 fn is_heading(element: &str) -> bool {
@@ -177,7 +195,7 @@ fn gap_around(element: &str) -> Gap {
     match element {
         "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "dl" | "table" | "pre"
         | "blockquote" | "section" | "article" | "header" | "footer" | "main" | "nav" | "aside"
-        | "figure" | "form" | "hr" => Gap::Paragraph,
+        | "figure" | "form" | "hr" | "title" => Gap::Paragraph,
         "div" | "li" | "tr" | "dt" | "dd" | "figcaption" | "caption" | "address" | "option" | "body" => {
             Gap::Line
         }
@@ -189,25 +207,48 @@ fn gap_around(element: &str) -> Gap {
 mod tests {
     use super::*;
 
+    fn read(page: &str) -> Extracted {
+        extract(page, &CancellationToken::new()).expect("read")
+    }
+
     #[test]
     fn a_page_becomes_what_a_person_reads_on_it() {
         let page = "<html><head><title>T</title><style>p{}</style></head><body><h1>Over <i>view</i></h1>
             <p>One&nbsp;two
             three.</p><ul><li>first<li>second</ul><table><tr><td>a</td><td>b</td></tr></table>
-            <script>alert(1)</script></body></html>";
-        let extracted = extract(page).unwrap();
-        assert_eq!(extracted.text, "Over view\n\nOne two three.\n\nfirst\nsecond\n\na b");
-        assert_eq!(extracted.places, [Place { start: 0, page: None, heading: Some("Over view".to_owned()) }]);
+            <script>if (a < b) alert('<p>no</p>')</script></body></html>";
+        let extracted = read(page);
+        assert_eq!(extracted.text, "T\n\nOver view\n\nOne two three.\n\nfirst\nsecond\n\na b");
+        assert_eq!(extracted.places, [Place { start: 3, page: None, heading: Some("Over view".to_owned()) }]);
     }
 
     #[test]
     fn words_that_only_markup_divides_stay_one_word() {
-        assert_eq!(extract("<p>un<b>believ</b>able</p>").unwrap().text, "unbelievable");
+        assert_eq!(read("<p>un<b>believ</b>able</p>").text, "unbelievable");
     }
 
     #[test]
-    fn a_page_that_nests_without_end_is_refused_before_it_is_parsed() {
-        let bomb = "<div>".repeat(300_000);
-        assert_eq!(extract(&bomb).unwrap_err().code, Code::ValidationError);
+    fn what_is_hidden_in_what_is_hidden_stays_hidden() {
+        assert_eq!(read("<svg><g><svg>a</svg>b</g></svg>c<template><p>d</p></template>").text, "c");
+    }
+
+    #[test]
+    fn a_page_made_to_hurt_a_parser_is_read_like_any_other() {
+        for (page, words) in [
+            ("<div>".repeat(300_000) + "end", 1),
+            ("<div/>".repeat(300_000) + "end", 1),
+            ("<b></x>".repeat(100_000) + "end", 1),
+            ("<p><b id=1>x</p>".repeat(20_000), 20_000),
+            (format!("<p {}>end", "a=1 ".repeat(20_000)), 1),
+        ] {
+            assert_eq!(read(&page).text.split_whitespace().count(), words);
+        }
+    }
+
+    #[test]
+    fn a_reader_that_nobody_waits_for_stops() {
+        let cancelled = CancellationToken::new();
+        cancelled.cancel();
+        assert_eq!(extract("<p>a", &cancelled).unwrap_err().code, Code::StageTimeout);
     }
 }

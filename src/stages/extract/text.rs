@@ -25,7 +25,6 @@ pub fn decode(bytes: &[u8]) -> Result<String, Failure> {
             format!("The text cannot be read: {bad} characters are not valid {}", encoding.name()),
         ));
     }
-    // PostgreSQL cannot store a NUL in a text, and no reader misses one.
     Ok(text.replace("\r\n", "\n").replace(['\0', '\u{FEFF}'], ""))
 }
 
