@@ -103,8 +103,9 @@ CREATE INDEX files_claimable ON files (next_stage, priority, run_after) WHERE st
 -- What a dead worker held.
 CREATE INDEX files_claimed ON files (claimed_by) WHERE claimed_by IS NOT NULL;
 -- Deletions whose blob is not gone yet.
-CREATE INDEX files_with_blob_to_remove ON files (id) WHERE status = 'deleted' AND blob_key IS NOT NULL;
-CREATE INDEX files_by_user ON files (user_id, id) WHERE status <> 'deleted';
+CREATE INDEX files_with_blob_to_remove ON files (id) WHERE deleted_at IS NOT NULL AND blob_key IS NOT NULL;
+-- By the time and not by the status, which changes with every step.
+CREATE INDEX files_by_user ON files (user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX files_by_batch ON files (batch_id, status) WHERE batch_id IS NOT NULL;
 
 -- What happened, in order: the history of each file and the outbox of the event stream are the same rows.

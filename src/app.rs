@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Role};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
+use crate::events;
 use crate::index;
 use crate::queue::liveness::Liveness;
 use crate::queue::wake::Wake;
@@ -54,6 +55,7 @@ impl App {
         let clock = replacements.clock.unwrap_or(Clock::System);
         let db = Db::open(&config.database_url, config.database_connections).await?;
         index::install(&db).await?;
+        events::leave_a_gap(&db).await?;
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);

@@ -35,7 +35,22 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 pub trait Write: Send + Sync + 'static {
     type Answer: Send + 'static;
 
+    /// What a power cut may take away again.
+    fn durability(&self) -> Durability {
+        Durability::Synced
+    }
+
     fn apply(&self, tx: &mut Tx) -> impl Future<Output = Result<Self::Answer, Error>> + Send;
+}
+
+/// What it takes until a change is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// It is there for all to see and outlives this process, but perhaps not a power cut. Nobody was told of it, and
+    /// without it the work is done again. It never outlives a change before it. (PostgreSQL syncs these as well.)
+    Unsynced,
+    /// It is on disk.
+    Synced,
 }
 
 #[derive(Clone)]
@@ -72,6 +87,8 @@ impl Db {
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(PREPARED_STATEMENTS)
             .pragma("cache_size", "-16000")
+            // In pages. The same few change again and again, and are copied to their place once for all of it.
+            .pragma("wal_autocheckpoint", "4000")
             .pragma("temp_store", "memory");
         let file = options.get_filename().to_owned();
         if let Some(folder) = file.parent() {
@@ -80,7 +97,12 @@ impl Db {
                 source,
             })?;
         }
-        let writing = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+        let writing = SqlitePoolOptions::new()
+            .max_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            // One that fails is replaced; to ask it each time costs a trip to its thread.
+            .test_before_acquire(false);
         let writer = Writer::start(writing.connect_with(options.clone()).await?);
         let readers = SqlitePoolOptions::new()
             .max_connections(connections)
@@ -124,7 +146,7 @@ impl Db {
         })
     }
 
-    /// Applies a change; when this answers `Ok`, it is on disk.
+    /// Applies a change; when this answers `Ok`, it is on disk, unless its durability asks for less.
     ///
     /// The change goes on when the caller stops waiting: half a transaction is never left on a connection.
     pub async fn write<W: Write>(&self, change: W) -> Result<W::Answer, Error> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::clock::Time;
-use crate::db::{Rows, Tx, args};
+use crate::db::{Db, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::file::File;
@@ -83,6 +83,28 @@ pub async fn record(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
         "",
     )
     .await
+}
+
+/// Leaves a gap in the events' ids. A power cut can take the last events of the steps that were not synced; without a
+/// gap others would get their ids, and a client that saw the lost ones would miss these.
+pub async fn leave_a_gap(db: &Db) -> Result<(), Error> {
+    if db.is_postgres() {
+        // It syncs every step.
+        return Ok(());
+    }
+    db.write(Gap).await
+}
+
+struct Gap;
+
+impl Write for Gap {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'", args![])
+            .await
+            .map(drop)
+    }
 }
 
 /// One step in the history of a file, as clients see it.

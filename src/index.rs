@@ -117,13 +117,13 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
     }
     if tx.is_postgres() {
         for portion in entries.portions() {
+            let (values, args) = portion.into_values(true);
             let sql = format!(
                 "INSERT INTO chunk_index (chunk_id, file_id, user_id, model, words, embedding)
                  SELECT column1, column2, column3, column4, to_tsvector('english', column5),
-                        landfall_embedding(column6) FROM ({}) AS v",
-                portion.values(true)
+                        landfall_embedding(column6) FROM ({values}) AS v WHERE column1 IS NOT NULL"
             );
-            tx.execute(sql, portion.into_args()).await?;
+            tx.execute(sql, args).await?;
         }
         Ok(())
     } else {

@@ -11,6 +11,7 @@ pub mod liveness;
 pub mod locks;
 pub mod rescue;
 pub mod retry;
+mod room;
 pub mod settle;
 pub mod settler;
 pub mod wake;

@@ -56,6 +56,20 @@ arg_from! {
     Vec<u8> => Bytes(value) value;
 }
 
+impl Arg {
+    /// A missing value of the same type.
+    fn missing(&self) -> Self {
+        match self {
+            Self::Int(_) => Self::Int(None),
+            Self::Text(_) => Self::Text(None),
+            Self::Uuid(_) => Self::Uuid(None),
+            Self::Time(_) => Self::Time(None),
+            Self::Json(_) => Self::Json(None),
+            Self::Bytes(_) => Self::Bytes(None),
+        }
+    }
+}
+
 /// The arguments of one statement: `args![id, status, now]`.
 #[macro_export]
 macro_rules! args {
@@ -104,6 +118,9 @@ where
 
 /// Rows of arguments for one bulk statement. Both databases call the columns of a `VALUES` list `column1`,
 /// `column2` and so on, which is how a statement refers to them.
+///
+/// A list is filled up with rows of NULLs to a power of two, so that there are few statements to prepare. The first
+/// column of a real row is never NULL, and a statement must leave out the rows where it is.
 #[derive(Debug, Default)]
 pub struct Rows {
     args: Vec<Arg>,
@@ -124,31 +141,31 @@ impl Rows {
         self.count == 0
     }
 
-    /// `VALUES ($1, $2), ($3, $4)` for PostgreSQL. For SQLite `VALUES (?, ?), (?, ?)`: to it `$1` is a name, and it
-    /// looks names up one after the other, which for a thousand of them takes longer than all the rest.
-    pub fn values(&self, postgres: bool) -> String {
+    /// `VALUES ($1, $2), ($3, $4)` for PostgreSQL, with its arguments. For SQLite `VALUES (?, ?), (?, ?)`: to it `$1`
+    /// is a name, and it looks names up one after the other, which for a thousand of them takes longer than all the
+    /// rest.
+    pub fn into_values(mut self, postgres: bool) -> (String, Vec<Arg>) {
         let width = self.args.len() / self.count.max(1);
+        let missing: Vec<Arg> = self.args[..width].iter().map(Arg::missing).collect();
+        for _ in self.count..self.count.next_power_of_two() {
+            self.args.extend_from_slice(&missing);
+        }
         let mut sql = String::with_capacity(self.args.len() * 6 + 8);
         sql.push_str("VALUES ");
-        for row in 0..self.count {
-            sql.push_str(if row == 0 { "(" } else { ", (" });
-            for column in 0..width {
-                if column > 0 {
-                    sql.push(',');
-                }
-                if postgres {
-                    write!(sql, "${}", row * width + column + 1).expect("writing to a string does not fail");
-                } else {
-                    sql.push('?');
-                }
+        for place in 0..self.args.len() {
+            sql.push_str(match place % width {
+                0 if place == 0 => "(",
+                0 => "),(",
+                _ => ",",
+            });
+            if postgres {
+                write!(sql, "${}", place + 1).expect("writing to a string does not fail");
+            } else {
+                sql.push('?');
             }
-            sql.push(')');
         }
-        sql
-    }
-
-    pub fn into_args(self) -> Vec<Arg> {
-        self.args
+        sql.push(')');
+        (sql, self.args)
     }
 
     /// The same rows in portions that one statement can take.

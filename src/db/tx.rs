@@ -91,11 +91,13 @@ impl Tx {
     }
 
     /// Inserts rows in as few statements as their number allows. `into` is the table with its columns, `tail` what
-    /// follows the values (`ON CONFLICT …`).
+    /// follows the values (`ON CONFLICT …`). The first column is never NULL.
     pub async fn insert(&mut self, into: &str, rows: Rows, tail: &str) -> Result<(), Error> {
         for portion in rows.portions() {
-            let sql = format!("INSERT INTO {into} {} {tail}", portion.values(self.is_postgres()));
-            self.execute(sql, portion.into_args()).await?;
+            let (values, args) = portion.into_values(self.is_postgres());
+            let sql =
+                format!("INSERT INTO {into} SELECT * FROM ({values}) AS v WHERE column1 IS NOT NULL {tail}");
+            self.execute(sql, args).await?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! SQLite's one writer: all changes that wait are applied in one transaction, each undone alone if it fails, and
 //! acknowledged after the commit. A sync of the disk then serves many changes instead of one.
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
@@ -8,7 +9,7 @@ use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Tx, Write};
+use super::{Durability, Tx, Write};
 use crate::error::Error;
 
 /// Changes that may wait for the writer before whoever brings another has to wait as well.
@@ -22,8 +23,14 @@ pub struct Writer {
     pool: SqlitePool,
 }
 
-/// A change with the way back to whoever waits for it. Answers what to do with it, and how to tell.
-type Job = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Applied> + Send>;
+/// A change with the way back to whoever waits for it.
+struct Job {
+    durability: Durability,
+    apply: Apply,
+}
+
+/// Answers what to do with the change, and how to tell.
+type Apply = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Applied> + Send>;
 
 struct Applied {
     keep: bool,
@@ -39,7 +46,8 @@ impl Writer {
 
     pub async fn submit<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |tx| {
+        let durability = change.durability();
+        let apply: Apply = Box::new(move |tx| {
             async move {
                 let result = AssertUnwindSafe(change.apply(tx)).catch_unwind().await.unwrap_or_else(|_| {
                     Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
@@ -54,7 +62,7 @@ impl Writer {
             }
             .boxed()
         });
-        self.queue.send(job).await.map_err(|_| Error::Closed)?;
+        self.queue.send(Job { durability, apply }).await.map_err(|_| Error::Closed)?;
         answer.await.map_err(|_| Error::Closed)?
     }
 
@@ -68,16 +76,76 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, mut jobs: mpsc::Receiver<Job>) {
-    while let Some(first) = jobs.recv().await {
-        if let Err((error, told)) = commit_group(&pool, first, &mut jobs).await {
+async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
+    let mut queue = Queue { jobs, waiting: VecDeque::new() };
+    // A connection begins with what it was opened with.
+    let mut syncs = Durability::Synced;
+    while queue.wait().await {
+        let needs = queue.durability();
+        if syncs != needs {
+            syncs = match set_durability(&pool, needs).await {
+                Ok(()) => needs,
+                Err(error) => {
+                    tracing::error!(%error, "the writer's connection failed");
+                    replace_connection(&pool).await;
+                    Durability::Synced
+                }
+            };
+        }
+        if let Err((error, told)) = commit_group(&pool, syncs, &mut queue).await {
             tracing::error!(%error, "a group of writes was not committed");
             for acknowledge in told {
                 acknowledge(Err(error.again()));
             }
             replace_connection(&pool).await;
+            syncs = Durability::Synced;
         }
     }
+}
+
+/// The changes that wait, in their order.
+struct Queue {
+    jobs: mpsc::Receiver<Job>,
+    waiting: VecDeque<Job>,
+}
+
+impl Queue {
+    /// Resolves when there is one, or with `false` when there will be none any more.
+    async fn wait(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            let Some(first) = self.jobs.recv().await else { return false };
+            self.waiting.push_back(first);
+        }
+        self.look();
+        true
+    }
+
+    fn look(&mut self) {
+        while self.waiting.len() < GROUP
+            && let Ok(job) = self.jobs.try_recv()
+        {
+            self.waiting.push_back(job);
+        }
+    }
+
+    /// What all that wait here can rely on.
+    fn durability(&self) -> Durability {
+        self.waiting.iter().map(|job| job.durability).max().unwrap_or(Durability::Synced)
+    }
+
+    /// The next, if it can rely on a commit that syncs so much.
+    fn next(&mut self, syncs: Durability) -> Option<Job> {
+        self.look();
+        self.waiting.pop_front_if(|job| job.durability <= syncs)
+    }
+}
+
+async fn set_durability(pool: &SqlitePool, durability: Durability) -> Result<(), sqlx::Error> {
+    let sql = match durability {
+        Durability::Unsynced => "PRAGMA synchronous = NORMAL",
+        Durability::Synced => "PRAGMA synchronous = FULL",
+    };
+    sqlx::query(sql).execute(pool).await.map(drop)
 }
 
 /// Closes the writer's connection, so that the next group begins on a fresh one. After a failed commit (a full disk,
@@ -92,20 +160,21 @@ async fn replace_connection(pool: &SqlitePool) {
 
 type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
-/// Applies `first` and all that wait behind it. On an error nothing of the group stands, and those who were not told
+/// Applies all that wait and can rely on a commit that syncs so much. On an error nothing of the group stands, and those who were not told
 /// are handed back with it. (A job that never ran drops its reply, which its caller sees as [`Error::Closed`].)
 async fn commit_group(
     pool: &SqlitePool,
-    first: Job,
-    jobs: &mut mpsc::Receiver<Job>,
+    syncs: Durability,
+    queue: &mut Queue,
 ) -> Result<(), (Error, Vec<Acknowledge>)> {
     let mut told: Vec<Acknowledge> = Vec::new();
+    let Some(first) = queue.next(syncs) else { return Ok(()) };
     let mut tx = match pool.begin_with("BEGIN IMMEDIATE").await {
         Ok(transaction) => Tx::SqliteTransaction(transaction),
         Err(error) => return Err((error.into(), told)),
     };
     // The first needs no savepoint: if it fails, there is nothing else to keep.
-    let first = first(&mut tx).await;
+    let first = (first.apply)(&mut tx).await;
     if !first.keep {
         let undone = tx.rollback().await;
         (first.acknowledge)(Ok(()));
@@ -114,7 +183,7 @@ async fn commit_group(
     told.push(first.acknowledge);
     let mut applied = 1;
     while applied < GROUP
-        && let Ok(job) = jobs.try_recv()
+        && let Some(job) = queue.next(syncs)
     {
         applied += 1;
         match apply_one(&mut tx, job).await {
@@ -137,7 +206,7 @@ async fn commit_group(
 /// Runs one job in its savepoint. A job that fails is undone and told at once: there is nothing to wait for.
 async fn apply_one(tx: &mut Tx, job: Job) -> Result<Option<Acknowledge>, (Error, Acknowledge)> {
     let savepoint = tx.script("SAVEPOINT change").await;
-    let applied = job(tx).await;
+    let applied = (job.apply)(tx).await;
     let end = match (&savepoint, applied.keep) {
         (Err(_), _) => return Err((savepoint.expect_err("just matched"), applied.acknowledge)),
         (Ok(()), true) => tx.script("RELEASE change").await,

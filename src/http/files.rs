@@ -61,7 +61,7 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<Value>, Error> {
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
-    let mut conditions = String::from("id < $1 AND status <> 'deleted'");
+    let mut conditions = String::from("id < $1 AND deleted_at IS NULL");
     let mut arguments = args![page.after.unwrap_or(Uuid::max()), page.limit];
     match params.scope.as_deref() {
         None | Some("own") => {

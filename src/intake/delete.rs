@@ -35,7 +35,7 @@ pub async fn unfinished(db: &Db, after: Uuid, limit: i64) -> Result<Vec<(Uuid, S
     db.read()
         .await?
         .rows(
-            "SELECT id, blob_key FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL AND id > $1
+            "SELECT id, blob_key FROM files WHERE deleted_at IS NOT NULL AND blob_key IS NOT NULL AND id > $1
              ORDER BY id LIMIT $2",
             args![after, limit],
         )

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::liveness::Identity;
+use super::room::Place;
 use super::settle::{Settlement, Verdict};
 use super::worker::{Inner, WRITE_AGAIN};
-use crate::clock::to_delta;
+use crate::clock::{Stopwatch, to_delta};
 use crate::failure::{Code, Failure};
 use crate::file::File;
 use crate::lifecycle::Stage;
@@ -22,11 +23,13 @@ use crate::stages::{Job, Output};
 pub(super) struct Carrier {
     pub(super) inner: Arc<Inner>,
     pub(super) identity: Identity,
-    /// The slot it is in. Without one, another file was carried into the last slot while this one was being claimed;
-    /// it is the next to get one.
-    pub(super) permit: Option<OwnedSemaphorePermit>,
+    /// Its place among the files in hand at the stage it is at.
+    pub(super) place: Place,
     pub(super) stop: CancellationToken,
 }
+
+/// How long a file in hand waits for a slot before it is given back.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why a stage did not come to its own end.
 #[derive(Clone, Copy)]
@@ -39,19 +42,14 @@ enum Interrupted {
 
 impl Carrier {
     pub(super) async fn carry(mut self, mut file: File) {
-        if self.permit.is_none() {
-            let slots = self.inner.slots_of(file.next_stage);
-            self.permit =
-                self.inner.give_back.run_until_cancelled(slots.acquire_owned()).await.and_then(Result::ok);
-        }
         let mut carried: Option<Arc<Output>> = None;
         loop {
             let stage = file.next_stage;
-            let mut next_slot = None;
+            let mut next_place = None;
             let verdict = match self.attempt(&file, stage, carried.take()).await {
                 Ok(Ok(output)) => {
-                    next_slot = stage.next().and_then(|next| self.inner.try_slot(next));
-                    Verdict::Advance { output: Arc::new(output), carry: next_slot.is_some() }
+                    next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter());
+                    Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
                 }
                 Ok(Err(failure)) => self.judge(&file, stage, failure),
                 Err(Interrupted::Release) => Verdict::Release,
@@ -60,54 +58,81 @@ impl Carrier {
             let Some(written) = self.settle(&file, stage, verdict).await else {
                 break;
             };
-            match (written, next_slot, stage.next()) {
-                (Verdict::Advance { output, carry: true }, Some(slot), Some(next)) => {
-                    // The slot of the finished stage is free from here on.
-                    self.permit = Some(slot);
-                    self.inner.wake.look_again();
+            match (written, next_place, stage.next()) {
+                (Verdict::Advance { output, carry: true }, Some(place), Some(next)) => {
+                    self.inner.leave(std::mem::replace(&mut self.place, place));
                     carried = Some(output);
                     file.next_stage = next;
                     file.attempt = 1;
                 }
-                (written, ..) => {
+                (written, _, next) => {
                     // There was no room for the next stage here, or the file is given back: others may take it.
-                    if let Verdict::Advance { .. } | Verdict::Release = written {
+                    let due = match written {
+                        Verdict::Advance { .. } => next.is_some(),
+                        written => matches!(written, Verdict::Release),
+                    };
+                    if due {
                         self.inner.wake.new_work();
                     }
                     break;
                 }
             }
         }
-        drop(self.permit);
-        self.inner.in_hand().remove(&(file.id, file.claim.expect("a claimed file has a claim")));
-        self.inner.wake.look_again();
+        let nothing_left = {
+            let mut in_hand = self.inner.in_hand();
+            in_hand.remove(&(file.id, file.claim.expect("a claimed file has a claim")));
+            in_hand.is_empty()
+        };
+        self.inner.leave(self.place);
+        if nothing_left {
+            self.inner.wake.look_again();
+        }
     }
 
-    /// Runs one stage, within its time.
+    /// Runs one stage as soon as there is a slot, within its time.
     async fn attempt(
         &self,
         file: &File,
         stage: Stage,
         carried: Option<Arc<Output>>,
     ) -> Result<Result<Output, Failure>, Interrupted> {
-        let limit = self.inner.stage_config(stage).timeout;
+        let room = self.place.room();
+        let limit = room.config.timeout;
+        let interrupted = async {
+            tokio::select! {
+                // The fence decides: given back if it is still ours, and nothing otherwise.
+                () = self.stop.cancelled() => Interrupted::Release,
+                () = self.identity.lost.cancelled() => Interrupted::Abandon,
+                () = self.inner.give_back.cancelled() => Interrupted::Release,
+            }
+        };
+        tokio::pin!(interrupted);
+        let slot = tokio::select! {
+            biased;
+            slot = room.slot() => slot,
+            interrupted = &mut interrupted => return Err(interrupted),
+            // The stage has become slow. Somebody else may have a slot.
+            () = async { self.inner.clock.sleep(PATIENCE).await } => return Err(Interrupted::Release),
+        };
         let job = Job::new(file.clone(), stage, carried);
         // Work that runs on a thread of its own notices by this that nobody waits for it any more.
         let _cancel_when_dropped = job.cancelled.clone().drop_guard();
+        let began = Stopwatch::start();
         let work = AssertUnwindSafe(self.inner.work.run(&job)).catch_unwind();
-        tokio::select! {
+        let ended = tokio::select! {
+            biased;
             done = work => Ok(done.unwrap_or_else(|_| {
                 Err(Failure::new(Code::Unknown, format!("The {stage} stage met an unexpected error")))
             })),
-            () = self.out_of_time(limit, job.progress()) => Ok(Err(Failure::new(
+            () = async { self.out_of_time(limit, job.progress()).await } => Ok(Err(Failure::new(
                 Code::StageTimeout,
                 format!("The {stage} stage took longer than its limit of {} s", limit.as_secs_f64()),
             ))),
-            // The fence decides: given back if it is still ours, and nothing otherwise.
-            () = self.stop.cancelled() => Err(Interrupted::Release),
-            () = self.identity.lost.cancelled() => Err(Interrupted::Abandon),
-            () = self.inner.give_back.cancelled() => Err(Interrupted::Release),
-        }
+            interrupted = interrupted => Err(interrupted),
+        };
+        room.took(began.elapsed());
+        drop(slot);
+        ended
     }
 
     /// Resolves when the work has made no progress for as long as it may.

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::liveness;
 use crate::clock::Time;
-use crate::db::{Arg, Tx, Write, args};
+use crate::db::{Arg, Durability, Tx, Write, args};
 use crate::error::Error;
 use crate::events::{self, Event};
 use crate::file::{File, Priority};
@@ -31,6 +31,11 @@ pub enum Claims {
 
 impl Write for ClaimDue {
     type Answer = Claims;
+
+    fn durability(&self) -> Durability {
+        // A power cut that takes the claim away takes the claimant as well.
+        Durability::Unsynced
+    }
 
     async fn apply(&self, tx: &mut Tx) -> Result<Claims, Error> {
         if !liveness::hold(tx, self.worker).await? {

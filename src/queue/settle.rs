@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::batch::Tally;
 use crate::clock::Time;
-use crate::db::{Rows, Tx, Write, args};
+use crate::db::{Durability, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::events::{self, Event, FILE_STATUS_CHANGED};
 use crate::failure::{Class, Failure};
@@ -96,6 +96,12 @@ struct Moved {
 impl Write for SettleGroup {
     type Answer = Vec<bool>;
 
+    fn durability(&self) -> Durability {
+        // A file that has arrived stays arrived. A stage before that can be done again.
+        let arrived = self.settlements.iter().any(|settlement| settlement.transition().to().is_terminal());
+        if arrived { Durability::Synced } else { Durability::Unsynced }
+    }
+
     async fn apply(&self, tx: &mut Tx) -> Result<Vec<bool>, Error> {
         let moved: HashMap<Uuid, Moved> =
             self.move_rows(tx).await?.into_iter().map(|row| (row.id, row)).collect();
@@ -159,6 +165,7 @@ impl SettleGroup {
                 self.now,
             ]);
         }
+        let (values, arguments) = rows.into_values(tx.is_postgres());
         let sql = format!(
             "UPDATE files SET
                  status = v.column4,
@@ -181,13 +188,12 @@ impl SettleGroup {
                  ready_at = CASE WHEN v.column4 = 'ready' THEN v.column13 ELSE ready_at END,
                  failed_at = CASE WHEN v.column4 = 'failed' THEN v.column13 ELSE failed_at END,
                  updated_at = v.column13
-             FROM ({}) AS v
+             FROM ({values}) AS v
              -- The fence.
              WHERE files.id = v.column1 AND files.claim = v.column2 AND files.status = v.column3
-             RETURNING id, tenant_id, user_id, batch_id, confirmed_at",
-            rows.values(tx.is_postgres())
+             RETURNING id, tenant_id, user_id, batch_id, confirmed_at"
         );
-        tx.rows(sql, rows.into_args()).await
+        tx.rows(sql, arguments).await
     }
 
     fn event(&self, settlement: &Settlement, row: &Moved) -> Event {

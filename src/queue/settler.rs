@@ -8,7 +8,7 @@ use crate::db::Db;
 use crate::error::Error;
 
 /// Endings in one transaction.
-const GROUP: usize = 64;
+const GROUP: usize = 256;
 
 #[derive(Clone)]
 pub struct Settler {
@@ -45,6 +45,7 @@ impl Gather {
     async fn run(self, mut endings: mpsc::Receiver<Waiting>) {
         let mut waiting = Vec::with_capacity(GROUP);
         while endings.recv_many(&mut waiting, GROUP).await > 0 {
+            gather(&mut endings, &mut waiting).await;
             let (settlements, replies): (Vec<_>, Vec<_>) =
                 waiting.drain(..).map(|one| (one.settlement, one.reply)).unzip();
             match self.write(settlements.clone()).await {
@@ -73,6 +74,20 @@ impl Gather {
     async fn write(&self, settlements: Vec<Settlement>) -> Result<Vec<bool>, Error> {
         let (now, worker_name) = (self.clock.now(), self.worker_name.clone());
         self.db.write(SettleGroup { settlements, worker_name, now }).await
+    }
+}
+
+/// Lets those come along that end at this moment: a commit costs more than the moment does.
+async fn gather(endings: &mut mpsc::Receiver<Waiting>, waiting: &mut Vec<Waiting>) {
+    let mut before = 0;
+    while waiting.len() > before && waiting.len() < GROUP {
+        before = waiting.len();
+        tokio::task::yield_now().await;
+        while waiting.len() < GROUP
+            && let Ok(one) = endings.try_recv()
+        {
+            waiting.push(one);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -14,10 +14,11 @@ use super::carrier::Carrier;
 use super::claim::{ClaimDue, Claims};
 use super::give_back::GiveBack;
 use super::liveness::{Identity, Liveness};
+use super::room::{Place, Room};
 use super::settler::Settler;
 use super::wake::Wake;
 use crate::clock::Clock;
-use crate::config::{QueueConfig, StageConfig};
+use crate::config::QueueConfig;
 use crate::db::Db;
 use crate::lifecycle::Stage;
 use crate::stages::Work;
@@ -43,7 +44,7 @@ pub(super) struct Inner {
     pub(super) wake: Wake,
     liveness: Arc<Liveness>,
     pub(super) settler: Settler,
-    slots: Vec<(StageConfig, Arc<Semaphore>)>,
+    rooms: Vec<Arc<Room>>,
     tasks: TaskTracker,
     /// The files in hand, each with what stops the work on it when it is cancelled or deleted.
     in_hand: Mutex<HashMap<InHand, CancellationToken>>,
@@ -64,11 +65,9 @@ impl Worker {
         wake: Wake,
         liveness: Arc<Liveness>,
     ) -> Self {
-        let slots =
-            config.stages.iter().map(|stage| (*stage, Arc::new(Semaphore::new(stage.concurrency)))).collect();
         let inner = Inner {
             settler: Settler::start(db.clone(), clock.clone(), liveness.name().to_owned()),
-            slots,
+            rooms: config.stages.iter().copied().map(Room::new).collect(),
             tasks: TaskTracker::new(),
             in_hand: Mutex::default(),
             give_back: CancellationToken::new(),
@@ -135,14 +134,14 @@ impl Worker {
 }
 
 impl Inner {
-    /// Claims as many files as there are free slots and starts on them. Answers how many those were.
+    /// Claims as many files as there is room for and starts on them. Answers how many those were.
     async fn claim(self: &Arc<Self>) -> Result<usize, crate::error::Error> {
-        // Counted, not taken: a file that is carried on while the claim is under way takes its slot first.
+        // Counted, not taken: a file that is carried on while the claim is under way takes its place first.
         let wants: Vec<(Stage, usize)> = self
-            .slots
+            .rooms
             .iter()
-            .map(|(stage, slots)| (stage.stage, slots.available_permits()))
-            .filter(|(_, free)| *free > 0)
+            .map(|room| (room.config.stage, room.wanted()))
+            .filter(|(_, wanted)| *wanted > 0)
             .collect();
         let identity = self.liveness.identity();
         if wants.is_empty() || identity.lost.is_cancelled() {
@@ -170,10 +169,11 @@ impl Inner {
         };
         let claimed = files.len();
         for file in files {
-            let permit = self.slots_of(file.next_stage).try_acquire_owned().ok();
+            let place =
+                self.room(file.next_stage).expect("only the stages of this worker are claimed").enter();
             let stop = CancellationToken::new();
             self.in_hand().insert((file.id, token), stop.clone());
-            let carrier = Carrier { inner: self.clone(), identity: identity.clone(), permit, stop };
+            let carrier = Carrier { inner: self.clone(), identity: identity.clone(), place, stop };
             self.tasks.spawn(carrier.carry(file));
         }
         Ok(claimed)
@@ -227,19 +227,17 @@ impl Inner {
         }
     }
 
-    pub(super) fn stage_config(&self, stage: Stage) -> StageConfig {
-        let found = self.slots.iter().find(|(config, _)| config.stage == stage);
-        found.expect("only the stages of this worker are claimed").0
+    /// The room of a stage, if this worker works at it.
+    pub(super) fn room(&self, stage: Stage) -> Option<&Arc<Room>> {
+        self.rooms.iter().find(|room| room.config.stage == stage)
     }
 
-    pub(super) fn slots_of(&self, stage: Stage) -> Arc<Semaphore> {
-        let found = self.slots.iter().find(|(config, _)| config.stage == stage);
-        found.expect("only the stages of this worker are claimed").1.clone()
-    }
-
-    /// A slot in a stage, if this worker does it and has one free.
-    pub(super) fn try_slot(&self, stage: Stage) -> Option<OwnedSemaphorePermit> {
-        let (_, slots) = self.slots.iter().find(|(config, _)| config.stage == stage)?;
-        slots.clone().try_acquire_owned().ok()
+    /// Lets a file go from a stage, and looks for others if that leaves too few.
+    pub(super) fn leave(&self, place: Place) {
+        let room = place.room().clone();
+        drop(place);
+        if room.wanted() > 0 {
+            self.wake.look_again();
+        }
     }
 }

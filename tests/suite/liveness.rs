@@ -66,7 +66,7 @@ on_each_database! {
     }
 
     async fn a_frozen_process_that_wakes_up_again_changes_nothing(db: TestDb) {
-        let hasty = [("HEARTBEAT_INTERVAL_MS", "200"), ("HEARTBEAT_EXPIRY_MS", "1500")];
+        let hasty = [("HEARTBEAT_INTERVAL_MS", "500"), ("HEARTBEAT_EXPIRY_MS", "6000")];
         let frozen = Process::start(&db, &hasty);
         let file = frozen.client().upload("long.txt", &a_long_read()).await;
         until("the file is being embedded", async || frozen.client().status(&file).await == "embedding").await;
