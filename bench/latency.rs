@@ -70,6 +70,7 @@ async fn arrive(running: &Running, config: &Config, caller: &Caller) -> anyhow::
         size,
         content_type: Some("text/plain".to_owned()),
         md5: None,
+        mapping: None,
     };
     running
         .db

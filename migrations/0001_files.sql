@@ -51,6 +51,8 @@ CREATE TABLE files (
     content_type  TEXT,
     size_bytes    BIGINT NOT NULL CHECK (size_bytes >= 0),
     declared_md5  TEXT,
+    -- For the operator's own extraction; the batch's applies where there is none.
+    mapping       JSONB,
 
     -- Where the bytes are, and what arriving there they hashed to. Each upload gets a key of its own, so that
     -- a second upload can never change bytes under a file that was confirmed with the first.
@@ -94,7 +96,9 @@ CREATE TABLE files (
         status <> 'failed' OR (error_code IS NOT NULL AND error_message IS NOT NULL AND failed_at IS NOT NULL)),
     CONSTRAINT ready_has_a_time CHECK (status <> 'ready' OR ready_at IS NOT NULL),
     CONSTRAINT confirmed_before_queued CHECK (
-        status IN ('registered', 'uploaded', 'deleted') OR (confirmed_at IS NOT NULL AND blob_key IS NOT NULL)),
+        status IN ('registered', 'uploaded', 'deleted')
+        -- The blob of an infected file is removed.
+        OR (confirmed_at IS NOT NULL AND (blob_key IS NOT NULL OR (status = 'failed' AND error_code = 'INFECTED')))),
     CONSTRAINT deleted_has_a_time CHECK ((status = 'deleted') = (deleted_at IS NOT NULL))
 );
 
@@ -102,8 +106,9 @@ CREATE TABLE files (
 CREATE INDEX files_claimable ON files (next_stage, priority, run_after) WHERE status = 'queued';
 -- What a dead worker held.
 CREATE INDEX files_claimed ON files (claimed_by) WHERE claimed_by IS NOT NULL;
--- Deletions whose blob is not gone yet.
-CREATE INDEX files_with_blob_to_remove ON files (id) WHERE deleted_at IS NOT NULL AND blob_key IS NOT NULL;
+-- Deleted and infected files whose blob is not gone yet.
+CREATE INDEX files_with_blob_to_remove ON files (id)
+    WHERE (deleted_at IS NOT NULL OR error_code = 'INFECTED') AND blob_key IS NOT NULL;
 -- By the time and not by the status, which changes with every step.
 CREATE INDEX files_by_user ON files (user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX files_by_batch ON files (batch_id, status) WHERE batch_id IS NOT NULL;

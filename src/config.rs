@@ -14,6 +14,7 @@ use reader::{Reader, bytes, milliseconds, one_of, stages};
 use crate::lifecycle::Stage;
 use crate::queue::retry::RetryPolicy;
 use crate::stages::embed::Embedder;
+use crate::stages::scan::Address;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -29,6 +30,10 @@ pub struct Config {
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
     pub chunks: ChunkConfig,
+    /// Where the virus scanner listens, if files are to be shown to it.
+    pub clamd: Option<Address>,
+    /// The operator's own extraction, in place of what is built in.
+    pub gateway: Option<GatewayConfig>,
     /// Every variable that was looked at, for `landfall config`.
     pub settings: Vec<Setting>,
 }
@@ -106,6 +111,19 @@ pub struct StageConfig {
     pub timeout: Duration,
 }
 
+#[derive(Clone)]
+pub struct GatewayConfig {
+    pub url: String,
+    pub timeout: Duration,
+}
+
+impl std::fmt::Debug for GatewayConfig {
+    /// Without the address, which may hold a key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GatewayConfig").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkConfig {
     pub size_tokens: usize,
@@ -119,6 +137,11 @@ impl Config {
         let data_dir = PathBuf::from(read.text("DATA_DIR", "data"));
         let default_database = format!("sqlite://{}/landfall.db", data_dir.display());
         let default_storage = format!("file://{}/blobs", data_dir.display());
+        let clamd = read.optional("CLAMD_ADDRESS", str::parse::<Address>);
+        let gateway_timeout = read.with("GATEWAY_TIMEOUT_MS", "120000", milliseconds);
+        let gateway = read
+            .url("EXTRACT_GATEWAY_URL", &["http", "https"])
+            .map(|url| GatewayConfig { url, timeout: gateway_timeout });
         let config = Self {
             http: HttpConfig {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
@@ -162,7 +185,7 @@ impl Config {
                 batch_timeout: read.with("BATCH_TIMEOUT_MS", "86400000", milliseconds),
                 tenant_quota_bytes: signed(read.with("DEFAULT_TENANT_QUOTA_BYTES", "10GB", bytes)),
                 tenant_quota_files: read.at_least("DEFAULT_TENANT_QUOTA_FILES", 1_000_000, 1),
-                first_stage: Stage::Extract,
+                first_stage: if clamd.is_some() { Stage::Scan } else { Stage::Extract },
             },
             queue: QueueConfig {
                 stages: read_stages(&mut read),
@@ -182,6 +205,8 @@ impl Config {
                 size_tokens: read.at_least("CHUNK_SIZE", 120, 16),
                 overlap_tokens: read.at_least("CHUNK_OVERLAP", 20, 0),
             },
+            clamd,
+            gateway,
             data_dir,
             settings: Vec::new(),
         };
@@ -213,8 +238,9 @@ impl Config {
 }
 
 fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
-    let wanted = read.with("WORKER_STAGES", "extract,chunk,embed", stages);
+    let wanted = read.with("WORKER_STAGES", "scan,extract,chunk,embed", stages);
     [
+        (Stage::Scan, "SCAN_CONCURRENCY", 4, "SCAN_TIMEOUT_MS", "300000"),
         (Stage::Extract, "EXTRACT_CONCURRENCY", 8, "EXTRACT_TIMEOUT_MS", "300000"),
         (Stage::Chunk, "CHUNK_CONCURRENCY", 5, "CHUNK_TIMEOUT_MS", "60000"),
         (Stage::Embed, "EMBED_CONCURRENCY", 5, "EMBED_TIMEOUT_MS", "120000"),

@@ -13,6 +13,8 @@ pub enum Retry {
     Never,
     Once,
     Always,
+    /// It is not the file's fault and costs it no attempt: it waits for as long as it takes.
+    Wait,
 }
 
 /// What kind of cause it was, for the metrics.
@@ -85,6 +87,7 @@ codes! {
     ValidationError "VALIDATION_ERROR" Never DocumentError;
     NoText "NO_TEXT" Never DocumentError;
     Unscannable "UNSCANNABLE" Never DocumentError;
+    ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError;
     ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError;
     SizeMismatch "SIZE_MISMATCH" Never StorageError;
     WorkerLost "WORKER_LOST" Always Unknown;

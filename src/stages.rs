@@ -4,7 +4,9 @@ pub mod artifacts;
 pub mod chunk;
 pub mod embed;
 pub mod extract;
+pub mod gateway;
 pub mod pipeline;
+pub mod scan;
 
 use std::sync::Arc;
 
@@ -66,6 +68,8 @@ impl Progress {
 pub enum Output {
     Nothing,
     Extracted(Extracted),
+    /// What the operator's own service made of the document, and the text in that.
+    Converted(Converted, Extracted),
     Chunked(Vec<Chunk>),
     Embedded(Embedded),
 }
@@ -78,6 +82,15 @@ impl Output {
             _ => None,
         }
     }
+}
+
+/// A document in the form that the operator's own service put it in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Converted {
+    /// A name that tells what the body is.
+    pub name: &'static str,
+    pub content_type: String,
+    pub body: bytes::Bytes,
 }
 
 /// The text of a document, with what is known about its parts.
@@ -95,6 +108,15 @@ pub struct Extracted {
 pub enum Markup {
     Plain,
     Markdown,
+}
+
+impl Markup {
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Plain => "text/plain; charset=utf-8",
+            Self::Markdown => "text/markdown; charset=utf-8",
+        }
+    }
 }
 
 /// From this byte of the text on, this is where we are in the document.

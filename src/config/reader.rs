@@ -161,8 +161,26 @@ impl Reader {
         found.map(|(value, _)| value)
     }
 
-    pub fn url(&mut self, name: &'static str, schemes: &[&str]) -> Option<String> {
+    /// The value of a setting that may be left out.
+    pub fn optional<T>(
+        &mut self,
+        name: &'static str,
+        convert: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
         let text = self.take(name, "");
+        if text.is_empty() {
+            return None;
+        }
+        convert(&text)
+            .map_err(|allowed| self.complaints.push(format!("{name} is {text:?}: it must be {allowed}")))
+            .ok()
+    }
+
+    /// An address. What is kept for display has no password.
+    pub fn url(&mut self, name: &'static str, schemes: &[&str]) -> Option<String> {
+        let (text, source) = self.look_up(name).unwrap_or((String::new(), Source::Default));
+        let shown = without_password(&text);
+        self.settings.push(Setting { name, value: shown.clone(), source });
         if text.is_empty() {
             return None;
         }
@@ -170,7 +188,7 @@ impl Reader {
             Ok(url) if schemes.contains(&url.scheme()) => Some(text.trim_end_matches('/').to_owned()),
             _ => {
                 self.complaints.push(format!(
-                    "{name} is {text:?}: it must be a URL that begins with {}://",
+                    "{name} is {shown:?}: it must be a URL that begins with {}://",
                     schemes.join(":// or ")
                 ));
                 None
@@ -244,9 +262,9 @@ pub(super) fn one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, St
 
 pub(super) fn stages(text: &str) -> Result<Vec<Stage>, String> {
     text.split(',')
-        .map(|name| name.trim().parse().ok().filter(|stage| *stage != Stage::Scan))
+        .map(|name| name.trim().parse().ok())
         .collect::<Option<_>>()
-        .ok_or_else(|| "a list of stages out of extract, chunk, embed".to_owned())
+        .ok_or_else(|| "a list of stages out of scan, extract, chunk, embed".to_owned())
 }
 
 pub(super) fn folder(text: &str) -> Result<PathBuf, String> {

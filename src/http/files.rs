@@ -19,7 +19,7 @@ use crate::file::{Caller, File, FileView, Surroundings};
 use crate::intake::cancel::{Cancel, Revive};
 use crate::intake::delete as deletion;
 use crate::lifecycle::Status;
-use crate::stages::{Markup, artifacts};
+use crate::stages::artifacts;
 
 pub async fn show(
     State(app): State<App>,
@@ -159,18 +159,33 @@ pub async fn history(
 pub async fn text(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<Response, Error> {
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
-    let extracted = artifacts::load_text(&mut tx, file.id).await?.ok_or_else(|| {
-        Refusal::new(
-            409,
-            "NOT_EXTRACTED",
-            format!("This file is {}: there is no text of it yet", file.status),
-        )
-    })?;
-    let content_type = match extracted.markup {
-        Markup::Plain => "text/plain; charset=utf-8",
-        Markup::Markdown => "text/markdown; charset=utf-8",
-    };
-    Ok(([(header::CONTENT_TYPE, content_type)], extracted.text).into_response())
+    let extracted = artifacts::load_text(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
+    Ok(([(header::CONTENT_TYPE, extracted.markup.content_type())], extracted.text).into_response())
+}
+
+fn not_extracted(file: &File) -> Refusal {
+    let message = format!("This file is {}: there is no text of it yet", file.status);
+    Refusal::new(409, "NOT_EXTRACTED", message)
+}
+
+/// What the extraction made of the document. As an attachment: it may be a page that somebody else wrote.
+pub async fn result(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    let (content_type, body) =
+        artifacts::load_result(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
+    let content_type =
+        HeaderValue::from_str(&content_type).unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let headers = [
+        (header::CONTENT_TYPE, content_type),
+        (header::CONTENT_DISPOSITION, attachment(&file.file_name)),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
+    ];
+    Ok((headers, body).into_response())
 }
 
 pub async fn chunks(

@@ -4,6 +4,7 @@ use base64::Engine;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::batches::check_mapping;
 use crate::error::Refusal;
 
 const LONGEST_NAME_BYTES: usize = 255;
@@ -17,6 +18,7 @@ pub struct Announcement {
     file_size: i64,
     content_type: Option<String>,
     md5: Option<String>,
+    mapping: Option<serde_json::Value>,
 }
 
 /// An announcement that was looked at and found good.
@@ -26,6 +28,7 @@ pub struct Announced {
     pub size: i64,
     pub content_type: Option<String>,
     pub md5: Option<String>,
+    pub mapping: Option<serde_json::Value>,
 }
 
 impl Announcement {
@@ -35,11 +38,15 @@ impl Announcement {
         if let Some(content_type) = &self.content_type {
             check_content_type(content_type)?;
         }
+        if let Some(mapping) = &self.mapping {
+            check_mapping(mapping)?;
+        }
         Ok(Announced {
             name: self.file_name,
             size: self.file_size,
             content_type: self.content_type,
             md5: self.md5.as_deref().map(parse_md5).transpose()?,
+            mapping: self.mapping,
         })
     }
 }

@@ -33,16 +33,33 @@ impl NewBatch {
                 format!("A batch has 1 to {MOST_FILES} files, not {}", self.file_count),
             ));
         }
-        for (name, value) in [("metadata", &self.metadata), ("mapping", &self.mapping)] {
-            let Some(value) = value else { continue };
-            // PostgreSQL cannot store a NUL, however it is spelled.
-            if !value.is_object() || value.to_string().contains("\\u0000") {
-                let message = format!("{name} must be a JSON object without NUL characters");
-                return Err(Refusal::new(400, "INVALID_REQUEST", message));
-            }
+        if self.metadata.as_ref().is_some_and(|value| !value.is_object() || has_nul(value)) {
+            let message = "metadata must be a JSON object without NUL characters";
+            return Err(Refusal::new(400, "INVALID_REQUEST", message));
         }
-        Ok(())
+        self.mapping.as_ref().map_or(Ok(()), check_mapping)
     }
+}
+
+/// A mapping goes to the operator's own extraction as it is; it must be something that arrives there.
+pub fn check_mapping(mapping: &Value) -> Result<(), Refusal> {
+    const MOST_BYTES: usize = 64 * 1024;
+    let refuse = |message: &str| Err(Refusal::new(400, "INVALID_MAPPING", message));
+    if !(mapping.is_object() || mapping.is_array()) {
+        return refuse("The mapping is not valid: it must be a JSON object or array");
+    }
+    if has_nul(mapping) {
+        return refuse("The mapping is not valid: it has a NUL character in it");
+    }
+    if mapping.to_string().len() > MOST_BYTES {
+        return refuse("The mapping is not valid: it is longer than 64 KB");
+    }
+    Ok(())
+}
+
+/// PostgreSQL cannot store a NUL, however it is spelled.
+fn has_nul(value: &Value) -> bool {
+    value.to_string().contains("\\u0000")
 }
 
 pub struct OpenBatch {

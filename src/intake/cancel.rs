@@ -58,6 +58,11 @@ impl Write for Revive {
         if file.status == Status::Deleted {
             return Err(Refusal::gone().into());
         }
+        if file.status == Status::Failed && file.code() == Some(Code::Infected) {
+            let message =
+                "The bytes of this file were removed, because the virus scanner found something in it";
+            return Err(Refusal::new(404, "FILE_NOT_FOUND", message).into());
+        }
         file.shift(
             tx,
             Shift {

@@ -24,18 +24,19 @@ pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time
     Ok(())
 }
 
-/// Removes the blob of a deleted file and notes that it is gone.
+/// Removes the blob of a deleted or infected file and notes that it is gone.
 pub async fn remove_blob(db: &Db, blobs: &Blobs, id: Uuid, key: &str) -> Result<(), Error> {
     blobs.remove(key).await?;
     db.write(BlobGone { file: id, key: key.to_owned() }).await
 }
 
-/// Deleted files whose blob is still to be removed, in the order of their ids, after `after`.
+/// Deleted and infected files whose blob is still to be removed, in the order of their ids, after `after`.
 pub async fn unfinished(db: &Db, after: Uuid, limit: i64) -> Result<Vec<(Uuid, String)>, Error> {
     db.read()
         .await?
         .rows(
-            "SELECT id, blob_key FROM files WHERE deleted_at IS NOT NULL AND blob_key IS NOT NULL AND id > $1
+            "SELECT id, blob_key FROM files
+             WHERE (deleted_at IS NOT NULL OR error_code = 'INFECTED') AND blob_key IS NOT NULL AND id > $1
              ORDER BY id LIMIT $2",
             args![after, limit],
         )
@@ -89,7 +90,8 @@ impl Write for BlobGone {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         tx.execute(
-            "UPDATE files SET blob_key = NULL WHERE id = $1 AND status = 'deleted' AND blob_key = $2",
+            "UPDATE files SET blob_key = NULL
+             WHERE id = $1 AND (deleted_at IS NOT NULL OR error_code = 'INFECTED') AND blob_key = $2",
             args![self.file, &self.key],
         )
         .await

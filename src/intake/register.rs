@@ -78,6 +78,7 @@ impl Write for Register {
                 file.content_type.clone(),
                 file.size,
                 file.md5.clone(),
+                file.mapping.clone(),
                 Status::Registered,
                 self.config.first_stage,
                 priority,
@@ -88,8 +89,8 @@ impl Write for Register {
             registered.push(self.event(*id));
         }
         tx.insert(
-            "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, declared_md5, status,
-                    next_stage, priority, upload_until, created_at, updated_at)",
+            "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, declared_md5, mapping,
+                    status, next_stage, priority, upload_until, created_at, updated_at)",
             rows,
             "",
         )

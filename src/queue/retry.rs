@@ -28,6 +28,7 @@ impl RetryPolicy {
             Retry::Never => 1,
             Retry::Once => self.max_attempts.min(2),
             Retry::Always => self.max_attempts,
+            Retry::Wait => u32::MAX,
         };
         if attempt >= allowed {
             return None;
@@ -36,6 +37,7 @@ impl RetryPolicy {
             Stage::Scan | Stage::Extract => self.base_delay,
             Stage::Chunk | Stage::Embed => self.late_base_delay,
         };
+        // Who waits does not know for how long already, so the wait is always the first.
         let doublings = attempt.saturating_sub(1).min(20);
         let delay = (base * 2_u32.pow(doublings)).min(self.max_delay).mul_f64(0.8 + 0.4 * chance);
         // A service that says when it wants to hear from us again knows better.

@@ -14,7 +14,7 @@ use crate::clock::Time;
 use crate::db::{Durability, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::events::{self, Event, FILE_STATUS_CHANGED};
-use crate::failure::{Class, Failure};
+use crate::failure::{Class, Failure, Retry};
 use crate::index;
 use crate::lifecycle::{Stage, Status, Transition};
 use crate::stages::{Output, artifacts};
@@ -36,6 +36,7 @@ pub enum Verdict {
         output: Arc<Output>,
         carry: bool,
     },
+    /// Unless it only has to wait, the attempt counts.
     RetryAt {
         failure: Failure,
         at: Time,
@@ -71,6 +72,7 @@ impl Settlement {
         match &self.verdict {
             Verdict::Advance { carry: true, .. } => 1,
             Verdict::Advance { carry: false, .. } => 0,
+            Verdict::RetryAt { failure, .. } if failure.code.retry() == Retry::Wait => self.attempt - 1,
             Verdict::RetryAt { .. } | Verdict::DeadLetter { .. } => self.attempt,
             Verdict::Release => self.attempt - 1,
         }
@@ -224,6 +226,10 @@ async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -
     match output {
         Output::Nothing => Ok(()),
         Output::Extracted(extracted) => artifacts::keep_text(tx, file, extracted, now).await,
+        Output::Converted(converted, extracted) => {
+            artifacts::keep_result(tx, file, converted, now).await?;
+            artifacts::keep_text(tx, file, extracted, now).await
+        }
         Output::Chunked(chunks) => artifacts::keep_chunks(tx, file, chunks).await,
         Output::Embedded(embedded) => index::replace(tx, file, user, embedded).await,
     }

@@ -1,5 +1,5 @@
-//! A deletion is unfinished if and only if its tombstone still has the key of a blob: the process that deleted the
-//! file died, or the storage failed, before the blob was gone.
+//! A deletion is unfinished if and only if the row of a deleted or infected file still has the key of a blob: the
+//! process that deleted the file died, or the storage failed, before the blob was gone.
 
 use std::time::Duration;
 

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Chunk, Extracted, Markup, Place};
+use super::{Chunk, Converted, Extracted, Markup, Place};
 use crate::clock::Time;
 use crate::db::{Rows, Tx, args};
 use crate::error::Error;
 
 const TEXT: &str = "text";
+const RESULT: &str = "result";
 
 #[derive(Serialize, Deserialize)]
 struct TextMeta {
@@ -19,24 +20,44 @@ struct TextMeta {
 pub async fn keep_text(tx: &mut Tx, file: Uuid, extracted: &Extracted, now: Time) -> Result<(), Error> {
     let meta = TextMeta { markup: extracted.markup, places: extracted.places.clone() };
     let meta = serde_json::to_value(meta).map_err(|error| Error::Internal(error.to_string()))?;
+    let body = extracted.text.clone().into_bytes();
+    keep(tx, file, TEXT, extracted.markup.content_type(), body, Some(meta), now).await
+}
+
+pub async fn keep_result(tx: &mut Tx, file: Uuid, converted: &Converted, now: Time) -> Result<(), Error> {
+    keep(tx, file, RESULT, &converted.content_type, converted.body.to_vec(), None, now).await
+}
+
+/// Keeps an artifact in place of the last one of its name.
+async fn keep(
+    tx: &mut Tx,
+    file: Uuid,
+    name: &str,
+    content_type: &str,
+    body: Vec<u8>,
+    meta: Option<serde_json::Value>,
+    now: Time,
+) -> Result<(), Error> {
     tx.execute(
         "INSERT INTO artifacts (file_id, name, content_type, body, meta, created_at) VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (file_id, name) DO UPDATE SET content_type = excluded.content_type, body = excluded.body,
              meta = excluded.meta, created_at = excluded.created_at",
-        args![
-            file,
-            TEXT,
-            match extracted.markup {
-                Markup::Plain => "text/plain; charset=utf-8",
-                Markup::Markdown => "text/markdown; charset=utf-8",
-            },
-            extracted.text.clone().into_bytes(),
-            meta,
-            now,
-        ],
+        args![file, name, content_type, body, meta, now],
     )
     .await
     .map(drop)
+}
+
+/// What the extraction made of a document, with its content type: what the operator's service answered, or else the
+/// text.
+pub async fn load_result(tx: &mut Tx, file: Uuid) -> Result<Option<(String, Vec<u8>)>, Error> {
+    for name in [RESULT, TEXT] {
+        let sql = "SELECT content_type, body FROM artifacts WHERE file_id = $1 AND name = $2";
+        if let Some(found) = tx.row(sql, args![file, name]).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Error> {

@@ -3,16 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
+use tokio_util::io::ReaderStream;
+use uuid::Uuid;
 
 use super::embed::Embedder;
-use super::{Embedded, Extracted, Job, Output, Work, artifacts, chunk, extract};
+use super::gateway::Gateway;
+use super::{Embedded, Extracted, Job, Output, Work, artifacts, chunk, extract, scan};
 use crate::blobs::Blobs;
 use crate::clock::Clock;
-use crate::config::ChunkConfig;
-use crate::db::Db;
+use crate::config::{ChunkConfig, Config};
+use crate::db::{Db, Tx, args};
 use crate::error::Error;
 use crate::failure::{Code, Failure};
 use crate::lifecycle::Stage;
@@ -22,40 +26,90 @@ const SIGN_OF_WAITING: Duration = Duration::from_millis(500);
 /// Chunks that are embedded between two signs of progress.
 const EMBED_BATCH: usize = 32;
 
+/// The most that the operator's own service may answer for one document.
+const MOST_CONVERTED_BYTES: usize = 64 << 20;
+
 pub struct Pipeline {
     db: Db,
     blobs: Blobs,
     chunks: ChunkConfig,
     embedder: Embedder,
+    clamd: Option<scan::Address>,
+    gateway: Option<Gateway>,
     /// Computing on more threads than there are cores only makes everything else wait.
     computing: Arc<Semaphore>,
 }
 
 impl Pipeline {
-    pub fn new(db: Db, blobs: Blobs, chunks: ChunkConfig, embedder: Embedder) -> Self {
+    pub fn new(db: Db, blobs: Blobs, config: &Config, embedder: Embedder) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { db, blobs, chunks, embedder, computing: Arc::new(Semaphore::new(cores)) }
+        let gateway = config
+            .gateway
+            .clone()
+            .map(|gateway| Gateway::new(gateway.url, gateway.timeout, MOST_CONVERTED_BYTES));
+        Self {
+            db,
+            blobs,
+            chunks: config.chunks,
+            embedder,
+            clamd: config.clamd.clone(),
+            gateway,
+            computing: Arc::new(Semaphore::new(cores)),
+        }
+    }
+
+    async fn scan(&self, job: &Job) -> Result<Output, Failure> {
+        let Some(clamd) = &self.clamd else {
+            // Another process is set up to scan, and asked for this one to be scanned. It fails closed: a file is not
+            // let past for want of a scanner.
+            return Err(Failure::new(Code::ScannerUnavailable, "This process has no virus scanner"));
+        };
+        let document = self.blobs.open_file(blob_key(job)?).await.map_err(io_error)?;
+        scan::scan(clamd, document, || job.made_progress()).await?;
+        Ok(Output::Nothing)
     }
 
     async fn extract(&self, job: &Job) -> Result<Output, Failure> {
-        let key = job
-            .file
-            .blob_key
-            .as_deref()
-            .ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage"))?;
+        let key = blob_key(job)?;
+        if let Some(gateway) = &self.gateway {
+            return self.convert(gateway, job, key).await;
+        }
         let bytes = self.blobs.read(key).await.map_err(io_error)?;
         let (name, content_type) = (job.file.file_name.clone(), job.file.content_type.clone());
+        self.read(job, bytes.into(), name, content_type).await.map(Output::Extracted)
+    }
+
+    /// Has the operator's own service get the text out of a document.
+    async fn convert(&self, gateway: &Gateway, job: &Job, key: &str) -> Result<Output, Failure> {
+        let mapping = {
+            let mut tx = self.db.read().await.map_err(db_error)?;
+            mapping_of(&mut tx, job.file.id).await.map_err(db_error)?
+        };
+        let document = ReaderStream::new(self.blobs.open_file(key).await.map_err(io_error)?);
+        let converted = gateway.convert(&job.file, mapping.as_ref(), document).await?;
+        job.made_progress();
+        // What somebody else answers is read with the same care as what somebody uploads.
+        let (name, kind) = (converted.name.to_owned(), converted.content_type.clone());
+        let extracted = self.read(job, converted.body.clone(), name, Some(kind)).await?;
+        Ok(Output::Converted(converted, extracted))
+    }
+
+    /// Gets the text out of a document.
+    async fn read(
+        &self,
+        job: &Job,
+        bytes: Bytes,
+        name: String,
+        content_type: Option<String>,
+    ) -> Result<Extracted, Failure> {
         let cancelled = job.cancelled.clone();
-        let extracted = self
-            .compute(job, move || extract::extract(&bytes, &name, content_type.as_deref(), &cancelled))
-            .await?;
-        Ok(Output::Extracted(extracted))
+        self.compute(job, move || extract::extract(&bytes, &name, content_type.as_deref(), &cancelled)).await
     }
 
     async fn chunk(&self, job: &Job) -> Result<Output, Failure> {
         let loaded;
         let extracted: &Extracted = match job.carried.as_deref() {
-            Some(Output::Extracted(extracted)) => extracted,
+            Some(Output::Extracted(extracted) | Output::Converted(_, extracted)) => extracted,
             _ => {
                 let mut tx = self.db.read().await.map_err(db_error)?;
                 loaded = artifacts::load_text(&mut tx, job.file.id)
@@ -125,8 +179,7 @@ impl Work for Pipeline {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
         async move {
             match job.stage {
-                // Fails closed: a file that was to be scanned is not let past for want of a scanner.
-                Stage::Scan => Err(Failure::new(Code::Unscannable, "No virus scanner is configured")),
+                Stage::Scan => self.scan(job).await,
                 Stage::Extract => self.extract(job).await,
                 Stage::Chunk => self.chunk(job).await,
                 Stage::Embed => self.embed(job).await,
@@ -134,6 +187,23 @@ impl Work for Pipeline {
         }
         .boxed()
     }
+}
+
+fn blob_key(job: &Job) -> Result<&str, Failure> {
+    let key = job.file.blob_key.as_deref();
+    key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage"))
+}
+
+/// The file's own mapping, or its batch's.
+async fn mapping_of(tx: &mut Tx, file: Uuid) -> Result<Option<serde_json::Value>, Error> {
+    let row: Option<(Option<serde_json::Value>,)> = tx
+        .row(
+            "SELECT COALESCE(f.mapping, b.mapping) AS mapping FROM files f LEFT JOIN batches b ON b.id = f.batch_id
+             WHERE f.id = $1",
+            args![file],
+        )
+        .await?;
+    Ok(row.and_then(|(mapping,)| mapping))
 }
 
 fn io_error(error: Error) -> Failure {

@@ -1,0 +1,168 @@
+//! Shows a file to the virus scanner before anything else touches it, over clamd's INSTREAM protocol.
+//!
+//! Only a clear "OK" lets a file pass. A scanner that is away or at fault makes it wait, which costs it no attempt.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::failure::{Code, Failure};
+
+/// Bytes in one portion of the stream.
+const PORTION: usize = 64 * 1024;
+/// The longest answer that makes sense: a sentence with the name of what was found.
+const LONGEST_ANSWER: u64 = 4 * 1024;
+
+/// Where clamd listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    Tcp(String),
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "host:port, or the path of a socket: /run/clamav/clamd.ctl";
+        let path = text.strip_prefix("unix:").map(|rest| rest.strip_prefix("//").unwrap_or(rest));
+        if let Some(path) = path.or_else(|| text.starts_with('/').then_some(text)) {
+            return if path.starts_with('/') { Ok(Self::Unix(path.into())) } else { Err(FORM.to_owned()) };
+        }
+        let address = text.strip_prefix("tcp://").unwrap_or(text);
+        match address.rsplit_once(':') {
+            Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0) => {
+                Ok(Self::Tcp(address.to_owned()))
+            }
+            _ => Err(FORM.to_owned()),
+        }
+    }
+}
+
+/// Sends all of `document` to the scanner. `Ok` means that it is clean; `progress` hears of every portion.
+pub async fn scan(
+    address: &Address,
+    document: impl AsyncRead + Unpin,
+    progress: impl Fn(),
+) -> Result<(), Failure> {
+    match address {
+        Address::Tcp(address) => {
+            stream(TcpStream::connect(address).await.map_err(away)?, document, progress).await
+        }
+        Address::Unix(path) => {
+            stream(UnixStream::connect(path).await.map_err(away)?, document, progress).await
+        }
+    }
+}
+
+async fn stream(
+    mut clamd: impl AsyncRead + AsyncWrite + Unpin,
+    mut document: impl AsyncRead + Unpin,
+    progress: impl Fn(),
+) -> Result<(), Failure> {
+    clamd.write_all(b"zINSTREAM\0").await.map_err(away)?;
+    let mut portion = vec![0; PORTION];
+    loop {
+        let read = document.read(&mut portion).await.map_err(|error| {
+            tracing::warn!(%error, "the storage failed a stage");
+            Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
+        })?;
+        let length = u32::try_from(read).expect("a portion is small");
+        let sent = async {
+            clamd.write_all(&length.to_be_bytes()).await?;
+            clamd.write_all(&portion[..read]).await
+        };
+        // A scanner that has enough says so and hangs up; its answer tells why.
+        if read == 0 || sent.await.is_err() {
+            break;
+        }
+        progress();
+    }
+    // The end of the stream, or nothing where it is cut off already.
+    drop(clamd.write_all(&0_u32.to_be_bytes()).await);
+    let mut answer = Vec::new();
+    clamd.take(LONGEST_ANSWER).read_to_end(&mut answer).await.map_err(away)?;
+    judge(&String::from_utf8_lossy(&answer))
+}
+
+/// `stream: OK`, `stream: NAME FOUND`, or `… ERROR`.
+fn judge(answer: &str) -> Result<(), Failure> {
+    let answer = answer.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+    let said = answer.strip_prefix("stream: ").unwrap_or(answer);
+    if said == "OK" {
+        return Ok(());
+    }
+    if let Some(name) = said.strip_suffix(" FOUND") {
+        return Err(found(name));
+    }
+    // These two are all that clamd says of the document and not of itself.
+    if said.starts_with("INSTREAM size limit exceeded") {
+        return Err(Failure::new(
+            Code::Unscannable,
+            "This file is larger than the virus scanner takes, so it was not let through",
+        ));
+    }
+    if let Some(reason) = said.strip_suffix(" ERROR") {
+        tracing::warn!(reason, "the virus scanner failed");
+    }
+    Err(Failure::new(Code::ScannerUnavailable, "The virus scanner did not come to a result"))
+}
+
+/// clamd reports what it could not look into in the same way as what it found there.
+fn found(name: &str) -> Failure {
+    let name: String = name.chars().filter(|c| !c.is_control()).take(200).collect();
+    if name.starts_with("Heuristics.Encrypted") {
+        Failure::new(
+            Code::Unscannable,
+            "The virus scanner cannot look inside this file, because it is encrypted, so it was not let through",
+        )
+    } else if name.starts_with("Heuristics.Limits.Exceeded") {
+        Failure::new(
+            Code::Unscannable,
+            "This file is too large or too deeply packed for the virus scanner, so it was not let through",
+        )
+    } else {
+        Failure::new(Code::Infected, format!("The virus scanner found {name}. The file was removed"))
+    }
+}
+
+fn away(error: std::io::Error) -> Failure {
+    tracing::warn!(%error, "the virus scanner cannot be reached");
+    Failure::new(Code::ScannerUnavailable, "The virus scanner cannot be reached")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_host_with_a_port_or_a_socket() {
+        let tcp = |text: &str| Ok(Address::Tcp(text.to_owned()));
+        assert_eq!("localhost:3310".parse(), tcp("localhost:3310"));
+        assert_eq!("tcp://[::1]:3310".parse(), tcp("[::1]:3310"));
+        let socket = Ok(Address::Unix("/run/clamd".into()));
+        for text in ["/run/clamd", "unix:/run/clamd", "unix:///run/clamd"] {
+            assert_eq!(text.parse(), socket, "{text}");
+        }
+        for text in ["localhost", ":3310", "localhost:0", "localhost:http", "unix:clamd", ""] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_clear_ok_lets_a_file_pass() {
+        let code = |answer: &str| judge(answer).unwrap_err().code;
+        assert_eq!(judge("stream: OK\0"), Ok(()));
+        assert_eq!(code("stream: Eicar-Signature FOUND\0"), Code::Infected);
+        assert_eq!(code("stream: Heuristics.Encrypted.Zip FOUND\0"), Code::Unscannable);
+        assert_eq!(code("stream: Heuristics.Limits.Exceeded.MaxFileSize FOUND\0"), Code::Unscannable);
+        assert_eq!(code("INSTREAM size limit exceeded. ERROR\0"), Code::Unscannable);
+        for answer in
+            ["", "OK?", "stream: OK FOUND ERROR", "UNKNOWN COMMAND\0", "stream: Can't allocate memory ERROR"]
+        {
+            assert_eq!(code(answer), Code::ScannerUnavailable, "{answer}");
+        }
+    }
+}
