@@ -16,6 +16,9 @@ RUN_TESTS := cargo test --locked
 RUN_DOC_TESTS :=
 endif
 
+# Debian's packages are the machine's, not the project's: they are installed once, with the rights of whoever may.
+CLAMD := /usr/sbin/clamd
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test test-quick bench fmt lint deny clean
@@ -27,8 +30,8 @@ run: ## Build Landfall and start it on SQLite and a folder
 	cargo build --release --locked
 	@exec $(TARGET)/release/landfall serve
 
-test: lint deny ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
-	scripts/with-postgres $(RUN_TESTS)
+test: lint deny $(CLAMD) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
+	LANDFALL_TEST_CLAMD=$(CLAMD) scripts/with-postgres $(RUN_TESTS)
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 
@@ -57,3 +60,8 @@ $(CARGO_DENY):
 	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
 		cargo install --locked --debug cargo-deny --version =$(CARGO_DENY_VERSION) --no-track \
 		--root $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)
+
+$(CLAMD):
+	@echo "The tests need a real clamd; installing Debian's clamav-daemon"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends clamav-daemon

@@ -103,7 +103,7 @@ impl App {
         tasks.spawn(self.liveness.clone().run(settled.clone()));
         let parts = || (self.db.clone(), self.blobs.clone(), self.clock.clone());
         let (db, blobs, clock) = parts();
-        let deletions = recovery::unfinished_deletions::run(db, blobs, clock);
+        let deletions = recovery::unfinished_deletions::run(db, blobs, clock, self.wake.clone());
         let (db, blobs, clock) = parts();
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
         let until_settled = settled.clone();

@@ -99,7 +99,8 @@ impl ManualClock {
     }
 }
 
-/// A duration that the calendar can hold; one beyond it is as good as for ever.
+/// A duration that the calendar can hold, cut to microseconds; one beyond it is as good as for ever.
 pub fn to_delta(duration: Duration) -> TimeDelta {
-    TimeDelta::from_std(duration).unwrap_or(TimeDelta::days(365_000))
+    let microseconds = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    TimeDelta::microseconds(microseconds).min(TimeDelta::days(365_000))
 }

@@ -46,7 +46,6 @@ pub fn router(app: App) -> Router {
         .route("/files/{id}/history", get(files::history))
         .route("/files/{id}/text", get(files::text))
         .route("/files/{id}/result", get(files::result))
-        .route("/files/{id}/result", get(files::text))
         .route("/files/{id}/chunks", get(files::chunks))
         .route("/quota", get(tenants::quota));
     let limited = Router::new()

@@ -53,7 +53,8 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
             .await?
             .rows(
                 "SELECT id, blob_key, size_bytes FROM files
-                 WHERE id > $1 AND blob_key IS NOT NULL AND status <> 'deleted' ORDER BY id LIMIT $2",
+                 WHERE id > $1 AND blob_key IS NOT NULL AND status <> 'deleted'
+                   AND COALESCE(error_code, '') <> 'INFECTED' ORDER BY id LIMIT $2",
                 args![last, PAGE],
             )
             .await?;

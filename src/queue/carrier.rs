@@ -67,12 +67,19 @@ impl Carrier {
                 }
                 (written, _, next) => {
                     // There was no room for the next stage here, or the file is given back: others may take it.
+                    let infected = matches!(
+                        &written,
+                        Verdict::DeadLetter { failure } if failure.code == Code::Infected
+                    );
                     let due = match written {
                         Verdict::Advance { .. } => next.is_some(),
                         written => matches!(written, Verdict::Release),
                     };
                     if due {
                         self.inner.wake.new_work();
+                    }
+                    if infected {
+                        self.inner.wake.blob_to_remove();
                     }
                     break;
                 }

@@ -113,7 +113,7 @@ mod tests {
     use crate::lifecycle::Stage;
 
     fn room(concurrency: usize) -> Arc<Room> {
-        Room::new(StageConfig { stage: Stage::Extract, concurrency, timeout: Duration::from_secs(60) })
+        Room::new(StageConfig { stage: Stage::Extract, concurrency, timeout: Duration::from_mins(1) })
     }
 
     #[test]

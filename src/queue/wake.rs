@@ -13,16 +13,17 @@ use crate::db::Db;
 const CHANNEL: &str = "landfall_wake";
 const RECONNECT: Duration = Duration::from_secs(1);
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Wake {
     here: Arc<Notify>,
     elsewhere: Arc<Notify>,
+    removals: Arc<Notify>,
 }
 
 impl Wake {
     /// Starts to pass signals to and from other processes, where the database can carry them.
     pub fn start(db: &Db, clock: Clock) -> Self {
-        let wake = Self { here: Arc::new(Notify::new()), elsewhere: Arc::new(Notify::new()) };
+        let wake = Self::default();
         if let Some(pool) = db.postgres() {
             tokio::spawn(send(pool.clone(), wake.elsewhere.clone()));
             tokio::spawn(listen(pool.clone(), wake.here.clone(), clock));
@@ -39,6 +40,15 @@ impl Wake {
     /// Something changed in this process alone: a slot is free, a clock moved.
     pub fn look_again(&self) {
         self.here.notify_one();
+    }
+
+    /// There is a blob that nobody may have any more.
+    pub fn blob_to_remove(&self) {
+        self.removals.notify_one();
+    }
+
+    pub async fn removal(&self) {
+        self.removals.notified().await;
     }
 
     /// Resolves at the next signal, or at once if there was one since the last wait.

@@ -10,19 +10,23 @@ use crate::clock::Clock;
 use crate::db::Db;
 use crate::error::Error;
 use crate::intake::delete;
+use crate::queue::wake::Wake;
 
 const INTERVAL: Duration = Duration::from_mins(1);
 const PAGE: i64 = 500;
 
-/// Sweeps at the start and then every minute.
-pub async fn run(db: Db, blobs: Blobs, clock: Clock) {
+/// Sweeps at the start, when there is something to remove, and every minute.
+pub async fn run(db: Db, blobs: Blobs, clock: Clock, wake: Wake) {
     loop {
         match sweep_once(&db, &blobs).await {
             Ok(0) => {}
-            Ok(removed) => tracing::info!(removed, "removed the blobs of deleted files"),
+            Ok(removed) => tracing::info!(removed, "removed the blobs of deleted or infected files"),
             Err(error) => tracing::warn!(%error, "could not look for unfinished deletions"),
         }
-        clock.sleep(INTERVAL).await;
+        tokio::select! {
+            () = clock.sleep(INTERVAL) => {}
+            () = wake.removal() => {}
+        }
     }
 }
 

@@ -112,10 +112,9 @@ async fn refused(answer: Response) -> Failure {
     let status = answer.status();
     let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let (code, what) = match status {
-        StatusCode::REQUEST_TIMEOUT => (Code::GatewayTimeout, "took too long"),
+        StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => (Code::GatewayTimeout, "took too long"),
         StatusCode::TOO_MANY_REQUESTS => (Code::GatewayUnavailable, "is busy"),
         StatusCode::SERVICE_UNAVAILABLE => (Code::GatewayUnavailable, "is not available"),
-        StatusCode::GATEWAY_TIMEOUT => (Code::GatewayTimeout, "took too long"),
         status if status.is_client_error() => (Code::Gateway4xx, "refused this file"),
         _ => (Code::Gateway5xx, "failed"),
     };

@@ -13,7 +13,7 @@ use crate::failure::{Code, Failure};
 /// Bytes in one portion of the stream.
 const PORTION: usize = 64 * 1024;
 /// The longest answer that makes sense: a sentence with the name of what was found.
-const LONGEST_ANSWER: u64 = 4 * 1024;
+const LONGEST_ANSWER: usize = 4 * 1024;
 
 /// Where clamd listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,29 @@ pub async fn scan(
 }
 
 async fn stream(
-    mut clamd: impl AsyncRead + AsyncWrite + Unpin,
+    clamd: impl AsyncRead + AsyncWrite,
+    document: impl AsyncRead + Unpin,
+    progress: impl Fn(),
+) -> Result<(), Failure> {
+    let (mut answers, mut takes) = tokio::io::split(clamd);
+    let sending = send(&mut takes, document, progress);
+    let answering = receive(&mut answers);
+    tokio::pin!(sending, answering);
+    // One that has enough says so and hangs up: its answer is listened for from the beginning.
+    let answer = tokio::select! {
+        answer = &mut answering => answer,
+        sent = &mut sending => {
+            let answer = answering.await;
+            // Why it cannot be sent to matters only if it did not say so itself.
+            if answer.is_err() { sent? }
+            answer
+        }
+    };
+    judge(&answer.map_err(away)?)
+}
+
+async fn send(
+    clamd: &mut (impl AsyncWrite + Unpin),
     mut document: impl AsyncRead + Unpin,
     progress: impl Fn(),
 ) -> Result<(), Failure> {
@@ -70,21 +92,31 @@ async fn stream(
             Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
         })?;
         let length = u32::try_from(read).expect("a portion is small");
-        let sent = async {
-            clamd.write_all(&length.to_be_bytes()).await?;
-            clamd.write_all(&portion[..read]).await
-        };
-        // A scanner that has enough says so and hangs up; its answer tells why.
-        if read == 0 || sent.await.is_err() {
-            break;
+        // The last portion is empty, which is how clamd knows it.
+        clamd.write_all(&length.to_be_bytes()).await.map_err(away)?;
+        clamd.write_all(&portion[..read]).await.map_err(away)?;
+        if read == 0 {
+            return Ok(());
         }
         progress();
     }
-    // The end of the stream, or nothing where it is cut off already.
-    drop(clamd.write_all(&0_u32.to_be_bytes()).await);
-    let mut answer = Vec::new();
-    clamd.take(LONGEST_ANSWER).read_to_end(&mut answer).await.map_err(away)?;
-    judge(&String::from_utf8_lossy(&answer))
+}
+
+/// All that clamd says. It ends with a NUL.
+async fn receive(clamd: &mut (impl AsyncRead + Unpin)) -> std::io::Result<String> {
+    let mut said = Vec::new();
+    let mut portion = [0; 512];
+    let mut cut_off = false;
+    while said.len() < LONGEST_ANSWER && !said.ends_with(b"\0") {
+        match clamd.read(&mut portion).await {
+            Ok(0) => break,
+            Ok(read) => said.extend_from_slice(&portion[..read]),
+            // It hung up on what we were still sending. What it had said before comes after this.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset && !cut_off => cut_off = true,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
 /// `stream: OK`, `stream: NAME FOUND`, or `… ERROR`.

@@ -4,9 +4,8 @@ use landfall::db::{Db, args};
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
-use crate::liveness::until;
-use crate::support::TestDb;
 use crate::support::process::{Process, run};
+use crate::support::{TestDb, until};
 
 const FILES: i64 = 25;
 const ROUNDS: usize = 20;

@@ -1,23 +1,9 @@
 //! Processes that die, freeze, and come back. Real ones.
 
-use std::time::Duration;
-
-use landfall::clock::Clock;
 use serde_json::Value;
 
 use crate::support::process::{Process, run};
-use crate::support::{Client, TestDb};
-
-/// Asks until the answer is right; the test's own time limit ends it otherwise.
-pub async fn until(what: &str, mut check: impl AsyncFnMut() -> bool) {
-    for _ in 0..6_000 {
-        if check().await {
-            return;
-        }
-        Clock::System.sleep(Duration::from_millis(20)).await;
-    }
-    panic!("never happened: {what}");
-}
+use crate::support::{Client, TestDb, until};
 
 /// So much text that embedding it takes a while.
 fn a_long_read() -> Vec<u8> {

@@ -1,11 +1,13 @@
 //! A real server in the test's own process, on a database of its own.
 
+pub mod clamd;
 pub mod client;
 pub mod database;
 pub mod process;
 pub mod script;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use landfall::app::{App, Replacements};
 use landfall::audit::{Finding, audit};
@@ -72,6 +74,17 @@ impl Setup {
     pub async fn start(self, db: &TestDb) -> TestServer {
         TestServer::start(db, self).await
     }
+}
+
+/// Asks until the answer is right; the test's own time limit ends it otherwise.
+pub async fn until(what: &str, mut check: impl AsyncFnMut() -> bool) {
+    for _ in 0..6_000 {
+        if check().await {
+            return;
+        }
+        Clock::System.sleep(Duration::from_millis(20)).await;
+    }
+    panic!("never happened: {what}");
 }
 
 /// A clock that starts on a day that is long over.

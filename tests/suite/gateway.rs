@@ -1,0 +1,189 @@
+//! An operator's own extraction, in place of what is built in: a real HTTP server that does what the test says.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use landfall::config::{Config, Variables};
+use serde_json::json;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Setup, TestDb, manual_clock, until};
+
+/// What came in.
+#[derive(Clone)]
+struct Call {
+    key: String,
+    body: String,
+}
+
+#[derive(Clone)]
+enum Reply {
+    Answer(u16, &'static str, &'static str),
+    RetryAfter(&'static str),
+    Never,
+}
+
+#[derive(Clone, Default)]
+struct Script {
+    replies: Arc<Mutex<VecDeque<Reply>>>,
+    calls: Arc<Mutex<Vec<Call>>>,
+    /// How many requests are being answered.
+    open: watch::Sender<usize>,
+}
+
+struct Open(watch::Sender<usize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
+}
+
+async fn convert(State(script): State<Script>, headers: HeaderMap, body: Bytes) -> Response {
+    script.open.send_modify(|open| *open += 1);
+    let _open = Open(script.open.clone());
+    let key = headers["idempotency-key"].to_str().unwrap().to_owned();
+    let body = String::from_utf8_lossy(&body).into_owned();
+    script.calls.lock().unwrap().push(Call { key, body });
+    let reply = script.replies.lock().unwrap().pop_front().expect("the test said what to answer");
+    match reply {
+        Reply::Answer(status, kind, body) => {
+            (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, kind)], body).into_response()
+        }
+        Reply::RetryAfter(seconds) => {
+            (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds)]).into_response()
+        }
+        Reply::Never => std::future::pending().await,
+    }
+}
+
+impl Script {
+    async fn serve(replies: impl IntoIterator<Item = Reply>) -> (Self, String) {
+        let script = Self::default();
+        script.replies.lock().unwrap().extend(replies);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/convert", listener.local_addr().unwrap());
+        let router = Router::new().route("/convert", post(convert)).with_state(script.clone());
+        tokio::spawn(async move {
+            let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
+            landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
+        });
+        (script, url)
+    }
+
+    fn calls(&self) -> Vec<Call> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+on_each_database! {
+    async fn the_answer_is_kept_and_its_text_is_found(db: TestDb) {
+        let page = "<h1>Tides</h1><p>The moon pulls the <b>ocean</b>.</p>";
+        let (script, url) = Script::serve([Reply::Answer(200, "text/html; charset=utf-8", page)]).await;
+        let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+        let client = server.client("ada");
+        let mapping = json!({ "columns": ["a", "b"] });
+        let batch = client
+            .post("/api/v2/uploads/batches", json!({ "fileCount": 1, "mapping": mapping }))
+            .await
+            .ok();
+        let file = client.upload_in(batch["batchId"].as_str().unwrap(), "tides.bin", b"\x00\x01 any bytes").await;
+        server.idle().await;
+        assert_eq!(client.status(&file).await, "ready", "{}", client.file(&file).await);
+
+        let [call] = &script.calls()[..] else { panic!("one call") };
+        assert_eq!(call.key, format!("{file}-1"));
+        for part in ["name=\"file\"; filename=\"tides.bin\"", "\u{0}\u{1} any bytes", "name=\"mapping\"", "{\"columns\":[\"a\",\"b\"]}"] {
+            assert!(call.body.contains(part), "{part} in {:?}", call.body);
+        }
+        let request = client.request(reqwest::Method::GET, &format!("/api/v2/uploads/files/{file}/result"));
+        let result = request.send().await.unwrap();
+        assert_eq!(result.headers()["content-type"], "text/html; charset=utf-8");
+        assert!(result.headers()["content-disposition"].to_str().unwrap().starts_with("attachment"));
+        assert_eq!(result.text().await.unwrap(), page);
+        assert!(client.search("what pulls the ocean").await[0]["snippet"].as_str().unwrap().contains("moon"));
+        server.stop().await;
+    }
+
+    async fn a_gateway_that_stumbles_is_asked_again_later_and_one_that_refuses_is_not(db: TestDb) {
+        let text = || Reply::Answer(200, "text/plain", "At last, some words.");
+        let (script, url) = Script::serve([
+            Reply::Answer(502, "text/plain", "oops"),
+            Reply::RetryAfter("30"),
+            text(),
+            Reply::Answer(400, "text/plain", "no such column"),
+            Reply::Answer(200, "image/png", "png"),
+        ])
+        .await;
+        let clock = manual_clock();
+        let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+        let client = server.client("ada");
+        let file = client.upload("a.bin", b"bytes").await;
+        server.idle().await;
+        assert_eq!(client.file(&file).await["error"]["code"], "GW_5XX");
+        clock.advance(Duration::from_secs(7));
+        server.idle().await;
+        assert_eq!(client.file(&file).await["error"]["code"], "GW_UNAVAILABLE");
+        clock.advance(Duration::from_secs(29));
+        server.idle().await;
+        assert_eq!((client.status(&file).await.as_str(), script.calls().len()), ("queued", 2));
+        clock.advance(Duration::from_secs(2));
+        server.idle().await;
+        assert_eq!((client.status(&file).await.as_str(), script.calls().len()), ("ready", 3));
+        let keys: Vec<String> = script.calls().into_iter().map(|call| call.key).collect();
+        assert_eq!(keys, [1, 2, 3].map(|attempt| format!("{file}-{attempt}")));
+
+        for reason in ["no such column", "image/png"] {
+            let refused = client.upload("b.bin", b"bytes").await;
+            server.idle().await;
+            let file = client.file(&refused).await;
+            assert_eq!((file["status"].as_str(), file["error"]["code"].as_str()), (Some("failed"), Some("GW_4XX")));
+            assert!(file["error"]["message"].as_str().unwrap().contains(reason), "{file}");
+        }
+        server.stop().await;
+    }
+
+    async fn a_gateway_that_hangs_is_left_and_the_request_really_dropped(db: TestDb) {
+        let (script, url) = Script::serve([Reply::Never, Reply::Never]).await;
+        let server = Setup::default()
+            .with("EXTRACT_GATEWAY_URL", &url)
+            .with("GATEWAY_TIMEOUT_MS", 50)
+            .with("RETRY_MAX_ATTEMPTS", 1)
+            .start(&db)
+            .await;
+        let client = server.client("ada");
+        let file = client.upload("a.bin", b"bytes").await;
+        until("it has failed", async || client.status(&file).await == "failed").await;
+        assert_eq!(client.file(&file).await["error"]["code"], "GW_TIMEOUT");
+        script.open.subscribe().wait_for(|open| *open == 0).await.unwrap();
+        server.stop().await;
+
+        let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+        let client = server.client("ada");
+        let file = client.upload("b.bin", b"bytes").await;
+        script.open.subscribe().wait_for(|open| *open == 1).await.unwrap();
+        client.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
+        script.open.subscribe().wait_for(|open| *open == 0).await.unwrap();
+        server.stop().await;
+    }
+
+    async fn a_mapping_that_is_none_is_refused_at_the_door(db: TestDb) {
+        let server = crate::support::TestServer::new(&db).await;
+        let client = server.client("ada");
+        for mapping in [json!("columns"), json!(7), json!({ "a": "\u{0}" }), json!({ "a": "x".repeat(70_000) })] {
+            let batch = json!({ "fileCount": 1, "mapping": mapping });
+            client.post("/api/v2/uploads/batches", batch).await.refused(400, "INVALID_MAPPING");
+            let file = json!({ "fileName": "a.txt", "fileSize": 3, "mapping": mapping });
+            client.post("/api/v2/uploads/files/init", file).await.refused(400, "INVALID_MAPPING");
+        }
+        server.stop().await;
+    }
+}
