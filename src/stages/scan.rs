@@ -70,10 +70,11 @@ async fn stream(
     let answer = tokio::select! {
         answer = &mut answering => answer,
         sent = &mut sending => {
-            let answer = answering.await;
-            // Why it cannot be sent to matters only if it did not say so itself.
-            if answer.is_err() { sent? }
-            answer
+            // Without the whole document there is nothing to wait for. One that hung up has said why.
+            match sent {
+                Err(failure) if failure.code == Code::IoError => return Err(failure),
+                _ => answering.await,
+            }
         }
     };
     judge(&answer.map_err(away)?)
