@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use chrono::SecondsFormat;
 use sqlx::Arguments;
 use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
@@ -81,7 +82,21 @@ pub use crate::args;
 
 pub(super) fn for_sqlite(args: Vec<Arg>) -> Result<SqliteArguments, Error> {
     let mut bound = SqliteArguments::default();
+    bound.reserve(args.len(), 0);
+    // SQLite keeps instants as text. Most of a bulk statement's are one and the same, and are written out once.
+    let mut last: Option<(Time, String)> = None;
     for arg in args {
+        let arg = match arg {
+            Arg::Time(Some(time)) => {
+                let text = match last.take() {
+                    Some((written, text)) if written == time => text,
+                    _ => time.to_rfc3339_opts(SecondsFormat::AutoSi, false),
+                };
+                last = Some((time, text.clone()));
+                Arg::Text(Some(Cow::Owned(text)))
+            }
+            other => other,
+        };
         add(&mut bound, arg)?;
     }
     Ok(bound)

@@ -15,8 +15,11 @@ use crate::config::StageConfig;
 
 /// How far ahead files are taken in hand.
 const MOMENT: Duration = Duration::from_millis(10);
-/// The most files that are in hand without a slot, however fast their stage is.
+/// The most files that are claimed without a slot for them, however fast their stage is.
 const MOST_AHEAD: usize = 64;
+/// The same for files that come from the stage before. More, because these would have to go back to the queue: several
+/// claims may be on their way through the stages one behind the other.
+const MOST_CARRIED_AHEAD: usize = 4 * MOST_AHEAD;
 
 pub struct Room {
     pub config: StageConfig,
@@ -44,7 +47,7 @@ impl Room {
 
     /// How many files to claim now. None as long as there is enough to do: one claim for many costs less than many.
     pub fn wanted(&self) -> usize {
-        let (in_hand, most) = (self.in_hand.load(Ordering::Relaxed), self.most());
+        let (in_hand, most) = (self.in_hand.load(Ordering::Relaxed), self.most(MOST_AHEAD));
         if in_hand < self.config.concurrency || in_hand <= most / 2 {
             most.saturating_sub(in_hand)
         } else {
@@ -60,7 +63,7 @@ impl Room {
 
     /// Takes a file in hand that comes from the stage before, if there is room for it.
     pub fn try_enter(self: &Arc<Self>) -> Option<Place> {
-        let most = self.most();
+        let most = self.most(MOST_CARRIED_AHEAD);
         self.in_hand
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |in_hand| {
                 (in_hand < most).then_some(in_hand + 1)
@@ -82,12 +85,12 @@ impl Room {
         self.pace.store(next, Ordering::Relaxed);
     }
 
-    fn most(&self) -> usize {
+    fn most(&self, ahead_at_most: usize) -> usize {
         let pace = self.pace.load(Ordering::Relaxed).max(1);
         let rounds = usize::try_from(nanoseconds(MOMENT) / pace).unwrap_or(usize::MAX);
         // The first round is the one in the slots.
         let ahead = self.config.concurrency.saturating_mul(rounds.saturating_sub(1));
-        self.config.concurrency + ahead.min(MOST_AHEAD)
+        self.config.concurrency + ahead.min(ahead_at_most)
     }
 }
 
