@@ -57,7 +57,7 @@ impl App {
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
-        let embedder = Embedder::new().map_err(|failure| Error::Internal(failure.to_string()))?;
+        let embedder = Embedder::open(&config.embed).await?;
         let wake = Wake::start(&db, Clock::System);
         let works = matches!(config.role, Role::All | Role::Worker);
         let stages = if works { stage_names(&config) } else { String::new() };

@@ -2,18 +2,19 @@
 //!
 //! A bad value stops the start. `landfall config` prints what is in force and where each value comes from.
 
+mod embed;
 mod reader;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
 pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
 
 use crate::lifecycle::Stage;
 use crate::queue::retry::RetryPolicy;
-use crate::stages::embed::Embedder;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -28,6 +29,7 @@ pub struct Config {
     pub log_filter: String,
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
+    pub embed: EmbedConfig,
     pub chunks: ChunkConfig,
     /// Every variable that was looked at, for `landfall config`.
     pub settings: Vec<Setting>,
@@ -106,12 +108,6 @@ pub struct StageConfig {
     pub timeout: Duration,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct ChunkConfig {
-    pub size_tokens: usize,
-    pub overlap_tokens: usize,
-}
-
 impl Config {
     /// Reads every setting; answers all that is wrong at once.
     pub fn from_variables(variables: Variables) -> Result<Self, ConfigError> {
@@ -119,6 +115,7 @@ impl Config {
         let data_dir = PathBuf::from(read.text("DATA_DIR", "data"));
         let default_database = format!("sqlite://{}/landfall.db", data_dir.display());
         let default_storage = format!("file://{}/blobs", data_dir.display());
+        let embed = EmbedConfig::read(&mut read);
         let config = Self {
             http: HttpConfig {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
@@ -178,10 +175,8 @@ impl Config {
                 poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
                 shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
             },
-            chunks: ChunkConfig {
-                size_tokens: read.at_least("CHUNK_SIZE", 120, 16),
-                overlap_tokens: read.at_least("CHUNK_OVERLAP", 20, 0),
-            },
+            chunks: ChunkConfig::read(&mut read, &embed),
+            embed,
             data_dir,
             settings: Vec::new(),
         };
@@ -194,14 +189,6 @@ impl Config {
     fn check_together(&self, read: &mut Reader) {
         if self.queue.heartbeat_expiry < self.queue.heartbeat_interval * 2 {
             read.complain("HEARTBEAT_EXPIRY_MS", "at least twice HEARTBEAT_INTERVAL_MS");
-        }
-        if self.chunks.size_tokens > Embedder::window() {
-            // What does not fit would be in the chunk and not in its vector.
-            let most = format!("at most {}, which is what the built-in model reads", Embedder::window());
-            read.complain("CHUNK_SIZE", &most);
-        }
-        if self.chunks.overlap_tokens * 2 > self.chunks.size_tokens {
-            read.complain("CHUNK_OVERLAP", "at most half of CHUNK_SIZE");
         }
         if self.auth.jwt_secret.as_ref().is_some_and(|secret| secret.len() < 32) {
             read.complain("JWT_SECRET", "at least 32 characters long");
