@@ -104,6 +104,8 @@ impl App {
         let deletions = recovery::unfinished_deletions::run(db, blobs, clock);
         let (db, blobs, clock) = parts();
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
+        let (db, embedder) = (self.db.clone(), self.embedder.clone());
+        tasks.spawn(async move { index::reindex::warn_of_stale_files(&db, &embedder).await });
         let until_settled = settled.clone();
         tasks.spawn(async move {
             let sweeps = async { tokio::join!(deletions, uploads) };

@@ -66,7 +66,7 @@ fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
 }
 
 /// A token that is cancelled by SIGTERM or SIGINT. A second signal ends the process at once.
-fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+pub(super) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

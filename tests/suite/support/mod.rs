@@ -2,6 +2,8 @@
 
 pub mod client;
 pub mod database;
+pub mod embedding_server;
+pub mod model_folder;
 pub mod process;
 pub mod script;
 
