@@ -18,7 +18,7 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick bench fmt lint deny clean
+.PHONY: help run model test test-quick bench fmt lint deny clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ help: ## Show this list
 run: ## Build Landfall and start it on SQLite and a folder
 	cargo build --release --locked
 	@exec $(TARGET)/release/landfall serve
+
+model: ## Fetch a better model than the built-in one, and say how to use it
+	@scripts/fetch-model
 
 test: lint deny ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
 	scripts/with-postgres $(RUN_TESTS)

@@ -41,7 +41,7 @@ async fn after_a_change(db: &TestDb, files: usize) -> (TestServer, EmbeddingServ
     }
     server.idle().await;
     server.stop().await;
-    let after = EmbeddingServer::start(12).await;
+    let after = EmbeddingServer::start(211).await;
     (model(&after, "after").start(db).await, after, ids)
 }
 
