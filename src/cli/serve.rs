@@ -31,6 +31,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         role = ?app.config.role,
         database = if app.db.is_postgres() { "postgresql" } else { "sqlite" },
         worker = app.liveness.name(),
+        model = app.embedder.name(),
         "started"
     );
     let running = tokio::spawn({
@@ -79,7 +80,7 @@ pub(super) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
             }
         };
         next().await;
-        tracing::info!("stopping: finishing what is in hand");
+        tracing::info!("stopping");
         stopping.cancel();
         next().await;
         std::process::exit(130);

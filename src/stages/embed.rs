@@ -101,6 +101,11 @@ impl Embedder {
         self.window
     }
 
+    /// Which model it is, in which revision.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The model as it stands in the index. A service's is not known before its first answer.
     pub fn model(&self) -> Option<String> {
         self.dimensions.get().map(|dimensions| self.model_with(*dimensions))

@@ -97,7 +97,8 @@ on_each_database! {
 
     async fn a_service_that_names_a_time_is_asked_again_at_that_time(db: TestDb) {
         let service = EmbeddingServer::start(8).await;
-        for (status, header) in [(429, "45"), (503, "45")] {
+        let cases = [(429, "45", 45), (503, "45", 45), (429, "Fri, 01 Jan 2100 00:00:00 GMT", 3_600)];
+        for (status, header, wait) in cases {
             let clock = manual_clock();
             let server = with(&service).clock(&clock).start(&db).await;
             let alice = server.client("alice");
@@ -107,7 +108,7 @@ on_each_database! {
             let seen = alice.file(&file).await;
             assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("queued"), &json!("EMBED_ERROR")));
             service.forget();
-            clock.advance(Duration::from_secs(44));
+            clock.advance(Duration::from_secs(wait - 1));
             server.idle().await;
             assert_eq!((alice.status(&file).await.as_str(), service.asked().len()), ("queued", 0));
             clock.advance(Duration::from_secs(1));

@@ -209,4 +209,9 @@ async fn the_model_that_make_fetches_understands_what_is_said_in_other_words() {
         embed(&embedder, &["a cat sat on the mat", "a kitten rests on the rug", "quarterly revenue"]).await;
     let (near, far) = (cosine(&vectors[0], &vectors[1]), cosine(&vectors[0], &vectors[2]));
     assert!(near > 0.5 && far < 0.2, "{near} {far}");
+    // The first numbers that the model's own page shows for this sentence.
+    let known = embed(&embedder, &["This is an example sentence"]).await;
+    for (found, expected) in known[0].iter().zip([0.067_66, 0.063_50, 0.048_71]) {
+        assert!((found - expected).abs() < 1e-4, "{:?}", &known[0][..3]);
+    }
 }
