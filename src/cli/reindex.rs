@@ -27,6 +27,9 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
     let db = Db::open(&config.database_url, config.database_connections).await?;
     index::install(&db).await?;
     let embedder = Embedder::open(&config.embed).await?;
+    // Whoever started it with other settings than the server's should see it at once.
+    let model = embedder.name().to_owned();
+    tracing::info!(model, "embedding anew what was embedded with another model");
     let stages = config.queue.stages.iter();
     let at_once = stages.filter(|stage| stage.stage == Stage::Embed).map(|stage| stage.concurrency).next();
     let reindex = Reindex::new(
@@ -47,7 +50,7 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
     if as_json {
         println!("{}", json!(report));
     } else {
-        println!("{}", in_words(&report));
+        println!("{}", in_words(&report, &model));
     }
     Ok(if report.remaining == 0 { Outcome::Good } else { Outcome::Bad })
 }
@@ -61,22 +64,23 @@ fn show(bar: &ProgressBar, report: &Report) {
     }
 }
 
-fn in_words(report: &Report) -> String {
+fn in_words(report: &Report, model: &str) -> String {
     if report.stale == 0 {
-        return "every file was embedded with the current model".to_owned();
+        return format!("Every file was embedded with {model}.");
     }
-    let mut words = format!("{} files embedded anew", report.reindexed);
+    let mut words = format!("{} files were embedded anew with {model}", report.reindexed);
     if report.left_alone > 0 {
         words.push_str(&format!(", {} had no need of it any more", report.left_alone));
     }
     if report.failed > 0 {
         words.push_str(&format!(", {} failed", report.failed));
     }
+    words.push('.');
     if let Some(failure) = &report.last_failure {
-        words.push_str(&format!("\n{failure}"));
+        words.push_str(&format!("\nThe last failure: {failure}."));
     }
     if report.remaining > 0 {
-        words.push_str(&format!("\n{} files are still of another model; run it again", report.remaining));
+        words.push_str(&format!("\n{} files are still of another model; run it again.", report.remaining));
     }
     words
 }
