@@ -84,11 +84,12 @@ async fn vectors_have_length_one_and_are_of_the_model_and_the_text_alone() {
     write(moved.path(), 2);
     assert!(!open(moved.path()).await.is_current(&name), "other weights are another model");
 
-    // What lies beyond the window changes nothing; what lies in it does.
-    let long = "the cat ".repeat(WINDOW);
-    let vectors = embed(&first, &[&long, &format!("{long} dog"), &format!("dog {long}")]).await;
-    assert_eq!(vectors[0], vectors[1]);
-    assert_ne!(vectors[0], vectors[2]);
+    // The last token in the window counts; what lies beyond it changes nothing.
+    let most = "cat ".repeat(WINDOW - 1);
+    let texts = ["dog", "ship", "dog ship"].map(|end| format!("{most}{end}"));
+    let vectors = embed(&first, &texts.each_ref().map(String::as_str)).await;
+    assert_ne!(vectors[0], vectors[1]);
+    assert_eq!(vectors[0], vectors[2]);
 }
 
 #[tokio::test]

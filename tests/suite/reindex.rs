@@ -138,17 +138,25 @@ on_each_database! {
     }
 
     async fn what_is_deleted_meanwhile_stays_deleted(db: TestDb) {
-        let (server, service, files) = after_a_change(&db, 1).await;
+        let (server, service, files) = after_a_change(&db, 2).await;
         let alice = server.client("alice");
+        // Also where its chunks would be cut anew: this one is longer than any model of a service is sent.
+        let file = files[1].parse().unwrap();
+        server.app.db.write(MakeAnew { file, text: Some("cat ".repeat(2_100)) }).await.unwrap();
         let gate = Gate::default();
-        service.then(Reply::Good).then(Reply::Wait(gate.clone()));
+        service.then(Reply::Good).then(Reply::Wait(gate.clone())).then(Reply::Wait(gate.clone()));
         let app = server.app.clone();
         let running = tokio::spawn(async move { run_once(&app).await });
-        gate.reached().await;
-        alice.delete(&format!("/api/v2/uploads/files/{}", files[0])).await.ok();
+        for file in &files {
+            gate.reached().await;
+            alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
+        }
         gate.open();
-        assert_eq!(running.await.unwrap(), Report { stale: 1, left_alone: 1, ..Report::default() });
+        gate.open();
+        assert_eq!(running.await.unwrap(), Report { stale: 2, left_alone: 2, ..Report::default() });
         assert!(alice.search("cat").await.is_empty());
+        let left = server.app.db.read().await.unwrap().number("SELECT COUNT(*) FROM chunks", args![]).await.unwrap();
+        assert_eq!(left, 0);
         server.assert_books_balance().await;
     }
 
@@ -160,7 +168,7 @@ on_each_database! {
         let app = server.app.clone();
         let running = tokio::spawn(async move { run_once(&app).await });
         gate.reached().await;
-        server.app.db.write(MakeAnew { file }).await.unwrap();
+        server.app.db.write(MakeAnew { file, text: None }).await.unwrap();
         gate.open();
         let report = running.await.unwrap();
         assert_eq!((report.left_alone, report.remaining), (1, 1), "{report:?}");
@@ -214,6 +222,8 @@ on_each_database! {
 /// What a second processing does: the same text in new chunks, by whoever still has the old model.
 struct MakeAnew {
     file: Uuid,
+    /// Another text in place of the same.
+    text: Option<String>,
 }
 
 impl Write for MakeAnew {
@@ -227,6 +237,7 @@ impl Write for MakeAnew {
             )
             .await?
             .expect("it is there");
+        let text = self.text.clone().unwrap_or(text);
         let chunk = Chunk { char_end: text.len(), text, page: None, heading: None, char_start: 0, tokens: 5 };
         artifacts::keep_chunks(tx, self.file, &[chunk]).await?;
         let vectors = vec![vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]];
