@@ -21,7 +21,7 @@ CLAMD := /usr/sbin/clamd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick bench fmt lint deny clean
+.PHONY: help run model test test-quick bench fmt lint deny clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ help: ## Show this list
 run: ## Build Landfall and start it on SQLite and a folder
 	cargo build --release --locked
 	@exec $(TARGET)/release/landfall serve
+
+model: ## Fetch a better model than the built-in one, and say how to use it
+	@scripts/fetch-model
 
 test: lint deny $(CLAMD) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
 	LANDFALL_TEST_CLAMD=$(CLAMD) scripts/with-postgres $(RUN_TESTS)

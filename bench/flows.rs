@@ -15,6 +15,7 @@
 )]
 
 mod databases;
+mod embedding;
 mod figures;
 mod filling;
 mod flatness;
@@ -42,6 +43,7 @@ enum Scenario {
     Latency(Kind),
     Flatness(Kind),
     Vectors(usize),
+    Embedding,
 }
 
 impl Scenario {
@@ -52,7 +54,7 @@ impl Scenario {
         all.extend(each(|kind| Self::Throughput(kind, 10_000)));
         all.extend(each(Self::Latency));
         all.extend(each(Self::Flatness));
-        all.extend([Self::Vectors(10_000), Self::Vectors(50_000)]);
+        all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
         all.extend(each(Self::Limits));
         all
     }
@@ -64,6 +66,8 @@ impl Scenario {
             Self::Latency(kind) => format!("{}-latency", kind.name()),
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
+            // It needs no database; the figures stand in the first column.
+            Self::Embedding => "embedding".to_owned(),
         }
     }
 
@@ -72,7 +76,7 @@ impl Scenario {
             Self::Limits(kind) | Self::Throughput(kind, _) | Self::Latency(kind) | Self::Flatness(kind) => {
                 kind
             }
-            Self::Vectors(_) => Kind::Sqlite,
+            Self::Vectors(_) | Self::Embedding => Kind::Sqlite,
         }
     }
 
@@ -90,6 +94,7 @@ impl Scenario {
             Self::Latency(kind) => latency::run(kind).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
+            Self::Embedding => embedding::run().await,
         }
     }
 }

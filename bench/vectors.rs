@@ -3,7 +3,7 @@
 use landfall::clock::{Clock, Time};
 use landfall::db::{Db, Rows, Tx, Write, args};
 use landfall::error::Error;
-use landfall::index::search::{Question, search};
+use landfall::index::search::{Meaning, Question, search};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -57,8 +57,7 @@ async fn ask(db: &Db, words: &str, vector: &[f32]) -> anyhow::Result<f64> {
     let question = Question {
         user: USER.to_owned(),
         text: words.to_owned(),
-        vector: vector.to_vec(),
-        model: MODEL.to_owned(),
+        meaning: Some(Meaning { model: MODEL.to_owned(), vector: vector.to_vec() }),
         limit: 10,
         batch: None,
         file: None,

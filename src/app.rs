@@ -59,7 +59,7 @@ impl App {
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
-        let embedder = Embedder::new().map_err(|failure| Error::Internal(failure.to_string()))?;
+        let embedder = Embedder::open(&config.embed).await?;
         let wake = Wake::start(&db, Clock::System);
         let works = matches!(config.role, Role::All | Role::Worker);
         let stages = if works { stage_names(&config) } else { String::new() };
@@ -106,6 +106,8 @@ impl App {
         let deletions = recovery::unfinished_deletions::run(db, blobs, clock, self.wake.clone());
         let (db, blobs, clock) = parts();
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
+        let (db, embedder) = (self.db.clone(), self.embedder.clone());
+        tasks.spawn(async move { index::reindex::warn_of_stale_files(&db, &embedder).await });
         let until_settled = settled.clone();
         tasks.spawn(async move {
             let sweeps = async { tokio::join!(deletions, uploads) };

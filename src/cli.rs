@@ -5,6 +5,7 @@ mod client;
 mod config;
 mod files;
 mod logs;
+mod reindex;
 mod search;
 mod serve;
 mod status;
@@ -46,6 +47,8 @@ enum Command {
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
     Config,
+    /// Embed anew what was embedded with another model. May run beside servers, twice, and be stopped at any time.
+    Reindex,
     /// Check that the books balance: every file, batch, quota, blob and index entry.
     Audit,
 }
@@ -71,6 +74,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Search(args) => search::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
+            Command::Reindex => reindex::run(settings()?, cli.json).await,
             Command::Audit => audit::run(settings()?, cli.json).await,
         }
     });

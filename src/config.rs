@@ -2,18 +2,19 @@
 //!
 //! A bad value stops the start. `landfall config` prints what is in force and where each value comes from.
 
+mod embed;
 mod reader;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
 pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
 
 use crate::lifecycle::Stage;
 use crate::queue::retry::RetryPolicy;
-use crate::stages::embed::Embedder;
 use crate::stages::scan::Address;
 
 #[derive(Debug, Clone)]
@@ -29,6 +30,7 @@ pub struct Config {
     pub log_filter: String,
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
+    pub embed: EmbedConfig,
     pub chunks: ChunkConfig,
     /// Where the virus scanner listens, if files are to be shown to it.
     pub clamd: Option<Address>,
@@ -124,12 +126,6 @@ impl std::fmt::Debug for GatewayConfig {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub struct ChunkConfig {
-    pub size_tokens: usize,
-    pub overlap_tokens: usize,
-}
-
 impl Config {
     /// Reads every setting; answers all that is wrong at once.
     pub fn from_variables(variables: Variables) -> Result<Self, ConfigError> {
@@ -142,6 +138,7 @@ impl Config {
         let gateway = read
             .url("EXTRACT_GATEWAY_URL", &["http", "https"])
             .map(|url| GatewayConfig { url, timeout: gateway_timeout });
+        let embed = EmbedConfig::read(&mut read);
         let config = Self {
             http: HttpConfig {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
@@ -201,10 +198,8 @@ impl Config {
                 poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
                 shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
             },
-            chunks: ChunkConfig {
-                size_tokens: read.at_least("CHUNK_SIZE", 120, 16),
-                overlap_tokens: read.at_least("CHUNK_OVERLAP", 20, 0),
-            },
+            chunks: ChunkConfig::read(&mut read, &embed),
+            embed,
             clamd,
             gateway,
             data_dir,
@@ -219,14 +214,6 @@ impl Config {
     fn check_together(&self, read: &mut Reader) {
         if self.queue.heartbeat_expiry < self.queue.heartbeat_interval * 2 {
             read.complain("HEARTBEAT_EXPIRY_MS", "at least twice HEARTBEAT_INTERVAL_MS");
-        }
-        if self.chunks.size_tokens > Embedder::window() {
-            // What does not fit would be in the chunk and not in its vector.
-            let most = format!("at most {}, which is what the built-in model reads", Embedder::window());
-            read.complain("CHUNK_SIZE", &most);
-        }
-        if self.chunks.overlap_tokens * 2 > self.chunks.size_tokens {
-            read.complain("CHUNK_OVERLAP", "at most half of CHUNK_SIZE");
         }
         if self.auth.jwt_secret.as_ref().is_some_and(|secret| secret.len() < 32) {
             read.complain("JWT_SECRET", "at least 32 characters long");

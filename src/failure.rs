@@ -114,6 +114,8 @@ impl std::fmt::Display for Code {
 pub struct Failure {
     pub code: Code,
     pub message: String,
+    /// Whether trying again can help: what the code says, unless whoever saw the cause knows better.
+    pub retry: Retry,
     /// What the service that refused us asked for.
     pub retry_after: Option<Duration>,
 }
@@ -128,6 +130,13 @@ impl Failure {
             message.truncate(end);
             message.push('…');
         }
-        Self { code, message, retry_after: None }
+        Self { code, message, retry: code.retry(), retry_after: None }
+    }
+
+    /// One that the same attempt would meet again, whatever its code says of others.
+    #[must_use]
+    pub fn for_good(mut self) -> Self {
+        self.retry = Retry::Never;
+        self
     }
 }

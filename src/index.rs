@@ -4,13 +4,14 @@
 //! and sqlite-vec's functions for the vectors; PostgreSQL has tsvector and pgvector, and plain arrays where its server
 //! does not come with pgvector.
 
+pub mod reindex;
 pub mod search;
 mod snippet;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::db::{Db, Rows, Tx, Write, args};
+use crate::db::{Arg, Db, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::stages::Embedded;
 
@@ -42,6 +43,16 @@ const POSTGRES: &str = "
     CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
     CREATE INDEX IF NOT EXISTS chunk_index_by_word ON chunk_index USING GIN (words);";
 
+/// Which model each file in the index was embedded with: whose vectors are of another one than today's is found here
+/// without a walk through all the vectors.
+const MODELS: &str = "
+    CREATE TABLE indexed_files (
+        file_id UUID PRIMARY KEY,
+        model   TEXT NOT NULL
+    );
+    CREATE INDEX indexed_files_by_model ON indexed_files (model, file_id);
+    INSERT INTO indexed_files (file_id, model) SELECT file_id, MIN(model) FROM chunk_index GROUP BY file_id;";
+
 /// What a vector is, and how far apart two are, where the server has pgvector.
 const WITH_PGVECTOR: &str = "
     CREATE DOMAIN landfall_embedding AS vector;
@@ -50,7 +61,7 @@ const WITH_PGVECTOR: &str = "
         AS 'SELECT $1 <=> $2';";
 
 /// The same without it: slower, and as exact. The vectors have length one, so their product is the cosine.
-const WITHOUT_PGVECTOR: &str = "
+pub const WITHOUT_PGVECTOR: &str = "
     CREATE DOMAIN landfall_embedding AS real[];
     CREATE FUNCTION landfall_embedding(text) RETURNS real[] LANGUAGE sql IMMUTABLE
         AS 'SELECT translate($1, ''[]'', ''{}'')::real[]';
@@ -69,7 +80,10 @@ impl Write for Install {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         if !tx.is_postgres() {
-            return tx.script(SQLITE).await;
+            tx.script(SQLITE).await?;
+            let tables =
+                tx.number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'indexed_files'", args![]).await?;
+            return if tables == 0 { tx.script(MODELS).await } else { Ok(()) };
         }
         // One process at a time: `IF NOT EXISTS` alone does not stand two that start together.
         tx.script("SELECT pg_advisory_xact_lock(hashtext('landfall index'))").await?;
@@ -89,7 +103,14 @@ impl Write for Install {
                 tx.script(WITHOUT_PGVECTOR).await?;
             }
         }
-        tx.script(POSTGRES).await
+        tx.script(POSTGRES).await?;
+        let tables = tx
+            .number(
+                "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'indexed_files' AND schemaname = current_schema()",
+                args![],
+            )
+            .await?;
+        if tables == 0 { tx.script(MODELS).await } else { Ok(()) }
     }
 }
 
@@ -105,6 +126,8 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
             embedded.vectors.len()
         )));
     }
+    tx.execute("INSERT INTO indexed_files (file_id, model) VALUES ($1, $2)", args![file, &embedded.model])
+        .await?;
     let (mut entries, mut words) = (Rows::default(), Rows::default());
     let owner = owner_word(user);
     for ((id, text), vector) in chunks.into_iter().zip(&embedded.vectors) {
@@ -132,6 +155,32 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
     }
 }
 
+/// Puts new vectors in the place of those that these chunks of a file have. Their words stay as they are.
+async fn replace_vectors(tx: &mut Tx, file: Uuid, chunks: &[i64], embedded: &Embedded) -> Result<(), Error> {
+    let mut rows = Rows::default();
+    for (id, vector) in chunks.iter().zip(&embedded.vectors) {
+        let vector =
+            if tx.is_postgres() { vector_text(vector).into() } else { Arg::from(vector_bytes(vector)) };
+        rows.push(vec![Arg::from(*id), Arg::from(&embedded.model), vector]);
+    }
+    let vector = if tx.is_postgres() { "landfall_embedding(v.column3)" } else { "v.column3" };
+    let mut replaced = 0;
+    for portion in rows.portions() {
+        let (values, args) = portion.into_values(tx.is_postgres());
+        let sql = format!(
+            "UPDATE chunk_index SET model = v.column2, embedding = {vector} FROM ({values}) AS v
+             WHERE chunk_index.chunk_id = v.column1"
+        );
+        replaced += tx.execute(sql, args).await?;
+    }
+    if usize::try_from(replaced) != Ok(chunks.len()) {
+        return Err(Error::Internal(format!("file {file}: {replaced} of {} vectors replaced", chunks.len())));
+    }
+    tx.execute("UPDATE indexed_files SET model = $2 WHERE file_id = $1", args![file, &embedded.model])
+        .await
+        .map(drop)
+}
+
 /// Takes a file out of the index. Its chunks must still be there.
 pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
     if !tx.is_postgres() {
@@ -141,6 +190,7 @@ pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
         )
         .await?;
     }
+    tx.execute("DELETE FROM indexed_files WHERE file_id = $1", args![file]).await?;
     tx.execute("DELETE FROM chunk_index WHERE file_id = $1", args![file]).await.map(drop)
 }
 

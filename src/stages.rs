@@ -2,6 +2,7 @@
 
 pub mod artifacts;
 pub mod chunk;
+pub mod cores;
 pub mod embed;
 pub mod extract;
 pub mod gateway;
@@ -144,6 +145,7 @@ pub struct Chunk {
 /// A vector for each chunk, in the chunks' order.
 #[derive(Debug, Clone)]
 pub struct Embedded {
+    /// Model, revision and dimensions: only vectors of the same ones can be compared.
     pub model: String,
     pub vectors: Vec<Vec<f32>>,
 }

@@ -1,13 +1,21 @@
-//! The one HTTP client of the program, and the cryptography behind its `https`.
+//! The HTTP clients of the program, and the cryptography behind its `https`.
 
 use std::time::Duration;
 
 pub fn client() -> reqwest::Client {
+    builder().build().expect("a client without special settings can always be built")
+}
+
+/// One that goes nowhere but where it is sent: for what carries a key or a person's text.
+pub fn client_without_redirects() -> reqwest::Client {
+    let builder = builder().redirect(reqwest::redirect::Policy::none());
+    builder.build().expect("a client without special settings can always be built")
+}
+
+fn builder() -> reqwest::ClientBuilder {
     // Already there if another part of the program was first.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder()
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .expect("a client without special settings can always be built")
 }

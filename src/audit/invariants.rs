@@ -64,6 +64,18 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
                  GROUP BY i.file_id",
             )
         },
+        of_file(
+            "the vectors of a file are of the model that it was embedded with",
+            "number of vectors of that model",
+            "SELECT i.file_id AS id, CAST(NULL AS TEXT) AS name,
+                    CAST(SUM(CASE WHEN i.model = m.model THEN 1 ELSE 0 END) AS BIGINT) AS found, COUNT(*) AS expected
+             FROM chunk_index i LEFT JOIN indexed_files m ON m.file_id = i.file_id
+             GROUP BY i.file_id
+             HAVING CAST(SUM(CASE WHEN i.model = m.model THEN 1 ELSE 0 END) AS BIGINT) <> COUNT(*)
+             UNION ALL
+             SELECT m.file_id, CAST(NULL AS TEXT), CAST(0 AS BIGINT), CAST(1 AS BIGINT) FROM indexed_files m
+             WHERE NOT EXISTS (SELECT 1 FROM chunk_index i WHERE i.file_id = m.file_id)",
+        ),
         Invariant {
             of: "batch",
             ..of_file(

@@ -29,6 +29,8 @@ pub struct Args {
 #[derive(Deserialize)]
 struct Answer {
     hits: Vec<Hit>,
+    /// What the answer lacks.
+    warning: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +57,11 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
         println!("{answer}");
         return Ok(Outcome::Good);
     }
-    let Answer { hits } = Answer::deserialize(&answer).map_err(|error| client.strange(error.to_string()))?;
+    let Answer { hits, warning } =
+        Answer::deserialize(&answer).map_err(|error| client.strange(error.to_string()))?;
+    if let Some(warning) = warning {
+        eprintln!("{}", printable(&warning));
+    }
     if hits.is_empty() {
         println!(
             "Nothing was found. Only files that are ready can be searched: `landfall files` lists them."

@@ -31,6 +31,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         role = ?app.config.role,
         database = if app.db.is_postgres() { "postgresql" } else { "sqlite" },
         worker = app.liveness.name(),
+        model = app.embedder.name(),
         "started"
     );
     let running = tokio::spawn({
@@ -66,7 +67,7 @@ fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
 }
 
 /// A token that is cancelled by SIGTERM or SIGINT. A second signal ends the process at once.
-fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+pub(super) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -79,7 +80,7 @@ fn stop_on_signal() -> anyhow::Result<CancellationToken> {
             }
         };
         next().await;
-        tracing::info!("stopping: finishing what is in hand");
+        tracing::info!("stopping");
         stopping.cancel();
         next().await;
         std::process::exit(130);

@@ -196,6 +196,25 @@ impl Reader {
         }
     }
 
+    /// The address of a service that has its key elsewhere. What is kept for display has no password.
+    pub fn service_url(&mut self, name: &'static str) -> Option<url::Url> {
+        let (value, source) = self.look_up(name).unwrap_or_else(|| (String::new(), Source::Default));
+        let shown = without_password(&value);
+        self.settings.push(Setting { name, value: shown.clone(), source });
+        if value.is_empty() {
+            return None;
+        }
+        match url::Url::parse(&value) {
+            Ok(url) if ["http", "https"].contains(&url.scheme()) && url.password().is_none() => Some(url),
+            _ => {
+                self.complaints.push(format!(
+                    "{name} is {shown:?}: it must be a URL that begins with http:// or https:// and has no password"
+                ));
+                None
+            }
+        }
+    }
+
     /// A database's address. What is kept for display has no password.
     pub fn database_url(&mut self, name: &'static str, default: &str) -> String {
         let (value, source) = self.look_up(name).unwrap_or_else(|| (default.to_owned(), Source::Default));

@@ -4,14 +4,13 @@ use axum::Json;
 use axum::extract::{Request, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::request::Received;
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::file::Caller;
-use crate::index::search::{self, Question};
+use crate::index::search::{self, Meaning, Question};
 
 const LONGEST_QUERY: usize = 2_000;
 const MOST_HITS: usize = 50;
@@ -38,21 +37,26 @@ pub async fn search(State(app): State<App>, caller: Caller, request: Request) ->
             Refusal::new(400, "INVALID_REQUEST", format!("limit must be from 1 to {MOST_HITS}")).into()
         );
     }
-    let (embedder, text) = (app.embedder.clone(), asked.query.clone());
-    let vector = tokio::task::spawn_blocking(move || embedder.embed(&[text], &CancellationToken::new()))
-        .await
-        .map_err(|error| Error::Internal(error.to_string()))?
-        .map_err(|failure| Error::Internal(failure.to_string()))?
-        .swap_remove(0);
+    let (meaning, warning) = match app.embedder.embed_question(asked.query.clone()).await {
+        Ok((model, vector)) => (Some(Meaning { model, vector }), None),
+        Err(failure) => {
+            // Words are found without a model. Half an answer that says so is better than none.
+            tracing::warn!(%failure, "a search went by words alone");
+            (None, Some("The embedding model did not answer: only the words were looked for"))
+        }
+    };
     let question = Question {
         user: caller.user,
         text: asked.query,
-        vector,
-        model: app.embedder.model().to_owned(),
+        meaning,
         limit,
         batch: asked.batch_id,
         file: asked.file_id,
     };
     let hits = search::search(&mut app.db.read().await?, &question).await?;
-    Ok(Json(json!({ "hits": hits })))
+    let mut answer = json!({ "hits": hits });
+    if let Some(warning) = warning {
+        answer["warning"] = warning.into();
+    }
+    Ok(Json(answer))
 }

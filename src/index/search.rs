@@ -20,11 +20,18 @@ const MOST_TERMS: usize = 32;
 pub struct Question {
     pub user: String,
     pub text: String,
-    pub vector: Vec<f32>,
-    pub model: String,
+    /// Without it, only the words are looked for.
+    pub meaning: Option<Meaning>,
     pub limit: usize,
     pub batch: Option<Uuid>,
     pub file: Option<Uuid>,
+}
+
+/// The vector of a question, and the model that made it: only its own vectors can be compared with it.
+#[derive(Debug, Clone)]
+pub struct Meaning {
+    pub model: String,
+    pub vector: Vec<f32>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -61,7 +68,10 @@ struct Found {
 pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error> {
     let terms = terms(&question.text);
     let by_words = if terms.is_empty() { Vec::new() } else { by_words(tx, question, &terms).await? };
-    let by_meaning = by_meaning(tx, question).await?;
+    let by_meaning = match &question.meaning {
+        Some(meaning) => by_meaning(tx, question, meaning).await?,
+        None => Vec::new(),
+    };
     let ranked = fuse(&by_words, &by_meaning, question.limit);
     let mut found = fetch(tx, question, &ranked).await?;
     Ok(ranked
@@ -121,11 +131,11 @@ async fn by_words(tx: &mut Tx, question: &Question, terms: &[String]) -> Result<
 }
 
 /// Chunks whose vectors are nearest.
-async fn by_meaning(tx: &mut Tx, question: &Question) -> Result<Vec<i64>, Error> {
+async fn by_meaning(tx: &mut Tx, question: &Question, meaning: &Meaning) -> Result<Vec<i64>, Error> {
     let (distance, vector) = if tx.is_postgres() {
-        ("landfall_distance(i.embedding, landfall_embedding($1))", Arg::from(vector_text(&question.vector)))
+        ("landfall_distance(i.embedding, landfall_embedding($1))", Arg::from(vector_text(&meaning.vector)))
     } else {
-        ("vec_distance_cosine(i.embedding, $1)", Arg::from(vector_bytes(&question.vector)))
+        ("vec_distance_cosine(i.embedding, $1)", Arg::from(vector_bytes(&meaning.vector)))
     };
     let sql = format!(
         "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
@@ -133,7 +143,7 @@ async fn by_meaning(tx: &mut Tx, question: &Question) -> Result<Vec<i64>, Error>
          ORDER BY {distance}, i.chunk_id LIMIT $3"
     );
     let mut arguments = vec![vector];
-    arguments.extend(args![&question.user, CANDIDATES, &question.model]);
+    arguments.extend(args![&question.user, CANDIDATES, &meaning.model]);
     let (sql, arguments) = narrow(&sql, question, arguments);
     Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
 }

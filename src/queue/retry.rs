@@ -24,7 +24,7 @@ impl RetryPolicy {
     /// The wait before the attempt after `attempt`, or `None` when there is none. `chance`, from 0 to 1, picks the
     /// jitter.
     pub fn delay(&self, stage: Stage, attempt: u32, failure: &Failure, chance: f64) -> Option<Duration> {
-        let allowed = match failure.code.retry() {
+        let allowed = match failure.retry {
             Retry::Never => 1,
             Retry::Once => self.max_attempts.min(2),
             Retry::Always => self.max_attempts,

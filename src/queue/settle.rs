@@ -72,7 +72,7 @@ impl Settlement {
         match &self.verdict {
             Verdict::Advance { carry: true, .. } => 1,
             Verdict::Advance { carry: false, .. } => 0,
-            Verdict::RetryAt { failure, .. } if failure.code.retry() == Retry::Wait => self.attempt - 1,
+            Verdict::RetryAt { failure, .. } if failure.retry == Retry::Wait => self.attempt - 1,
             Verdict::RetryAt { .. } | Verdict::DeadLetter { .. } => self.attempt,
             Verdict::Release => self.attempt - 1,
         }

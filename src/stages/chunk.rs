@@ -3,24 +3,28 @@
 use text_splitter::{ChunkConfig as SplitterConfig, ChunkSizer, MarkdownSplitter, TextSplitter};
 use tokio_util::sync::CancellationToken;
 
-use super::embed::count_tokens;
+use super::embed::Tokens;
 use super::{Chunk, Extracted, Markup};
 use crate::config::ChunkConfig;
 use crate::failure::{Code, Failure};
 
 /// More characters than this to a token are no language that the model knows.
 const CHARACTERS_OF_A_TOKEN: usize = 6;
-/// The most that is split at once: a splitter looks again and again at what it has been given.
+/// The most that is split at once, unless chunks are very long: a splitter looks again and again at what it has been
+/// given.
 const WINDOW: usize = 8 * 1024;
+/// Fewer chunks than these in what is split at once would often be cut where nothing ends.
+const CHUNKS_OF_A_WINDOW: usize = 4;
 
 /// Measures as the model does.
-struct Tokens;
+#[derive(Clone)]
+struct Sizer(Tokens);
 
-impl ChunkSizer for Tokens {
+impl ChunkSizer for Sizer {
     fn size(&self, chunk: &str) -> usize {
         // A word without end is one unknown token to the model, and so is a sentence in a script that it does not
         // know. Such a chunk would be as long as it likes.
-        count_tokens(chunk).max(chunk.chars().count().div_ceil(CHARACTERS_OF_A_TOKEN))
+        self.0.count(chunk).max(chunk.chars().count().div_ceil(CHARACTERS_OF_A_TOKEN))
     }
 }
 
@@ -28,13 +32,15 @@ impl ChunkSizer for Tokens {
 pub fn chunk(
     extracted: &Extracted,
     config: ChunkConfig,
+    tokens: &Tokens,
     cancelled: &CancellationToken,
     made_progress: impl Fn(),
 ) -> Result<Vec<Chunk>, Failure> {
-    let splitter = Splitter::new(extracted.markup, config)?;
+    let splitter = Splitter::new(extracted.markup, config, tokens)?;
+    let window = WINDOW.max(CHUNKS_OF_A_WINDOW * config.size_tokens * CHARACTERS_OF_A_TOKEN);
     let mut chunks = Vec::new();
     let mut characters = CharacterCount::new(&extracted.text);
-    for section in sections(extracted).iter().flat_map(windows) {
+    for section in sections(extracted).iter().flat_map(|section| windows(section, window)) {
         if cancelled.is_cancelled() {
             return Err(Failure::new(Code::StageTimeout, "Chunking was stopped"));
         }
@@ -46,7 +52,7 @@ pub fn chunk(
                 heading: section.heading.map(str::to_owned),
                 char_start: characters.before(start),
                 char_end: characters.before(start + piece.len()),
-                tokens: count_tokens(piece),
+                tokens: tokens.count(piece),
                 text: piece.to_owned(),
             });
         }
@@ -86,13 +92,12 @@ fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
 }
 
 /// A long section in parts, cut where a paragraph, a line, a sentence or at least a word ends.
-fn windows<'a>(section: &Section<'a>) -> Vec<Section<'a>> {
-    let mut windows = Vec::with_capacity(section.text.len() / WINDOW + 1);
+fn windows<'a>(section: &Section<'a>, most: usize) -> Vec<Section<'a>> {
+    let mut windows = Vec::with_capacity(section.text.len() / most + 1);
     let mut rest = section.text;
     let mut start = section.start;
     while !rest.is_empty() {
-        let end =
-            if rest.len() <= WINDOW { rest.len() } else { cut(&rest[..rest.floor_char_boundary(WINDOW)]) };
+        let end = if rest.len() <= most { rest.len() } else { cut(&rest[..rest.floor_char_boundary(most)]) };
         windows.push(Section { start, text: &rest[..end], ..*section });
         rest = &rest[end..];
         start += end;
@@ -114,14 +119,14 @@ fn is_only(text: &str, heading: &str) -> bool {
 }
 
 enum Splitter {
-    Markdown(MarkdownSplitter<Tokens>),
-    Plain(TextSplitter<Tokens>),
+    Markdown(MarkdownSplitter<Sizer>),
+    Plain(TextSplitter<Sizer>),
 }
 
 impl Splitter {
-    fn new(markup: Markup, config: ChunkConfig) -> Result<Self, Failure> {
+    fn new(markup: Markup, config: ChunkConfig, tokens: &Tokens) -> Result<Self, Failure> {
         let config = SplitterConfig::new(config.size_tokens)
-            .with_sizer(Tokens)
+            .with_sizer(Sizer(tokens.clone()))
             .with_overlap(config.overlap_tokens)
             .map_err(|error| {
                 Failure::new(Code::Unknown, format!("CHUNK_OVERLAP does not fit CHUNK_SIZE: {error}"))
@@ -170,6 +175,10 @@ mod tests {
     use super::*;
     use crate::stages::Place;
 
+    fn in_chunks(extracted: &Extracted, config: ChunkConfig) -> Result<Vec<Chunk>, Failure> {
+        chunk(extracted, config, &Tokens::built_in(), &CancellationToken::new(), || ())
+    }
+
     #[test]
     fn no_chunk_goes_across_a_heading_or_a_page() {
         let text = "Before.\n\nTides\n\nLow water.\n\nOn the next page.";
@@ -184,7 +193,7 @@ mod tests {
             places: vec![place("Tides", Some(1), Some("Tides")), place("On the", Some(2), None)],
         };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
-        let chunks = chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks");
+        let chunks = in_chunks(&extracted, config).expect("chunks");
         let seen: Vec<_> = chunks.iter().map(|c| (c.text.as_str(), c.page, c.heading.as_deref())).collect();
         assert_eq!(
             seen,
@@ -207,7 +216,7 @@ mod tests {
         let extracted =
             Extracted { text: text.to_owned(), markup: Markup::Markdown, places: places.to_vec() };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
-        let chunks = chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks");
+        let chunks = in_chunks(&extracted, config).expect("chunks");
         assert_eq!(chunks.len(), 1);
         assert_eq!((chunks[0].text.as_str(), chunks[0].heading.as_deref()), (text, Some("Hours")));
     }
@@ -218,7 +227,7 @@ mod tests {
         let extracted = Extracted { text: text.clone(), markup: Markup::Plain, places: Vec::new() };
         let config = ChunkConfig { size_tokens: 30, overlap_tokens: 10 };
         let characters: Vec<char> = text.chars().collect();
-        for chunk in chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks") {
+        for chunk in in_chunks(&extracted, config).expect("chunks") {
             assert_eq!(characters[chunk.char_start..chunk.char_end].iter().collect::<String>(), chunk.text);
             assert!(chunk.tokens <= 30);
         }
@@ -237,7 +246,7 @@ mod tests {
         ] {
             let extracted = Extracted { text, markup, places: Vec::new() };
             let config = ChunkConfig { size_tokens: 120, overlap_tokens: 20 };
-            let chunks = chunk(&extracted, config, &CancellationToken::new(), || ()).expect("chunks");
+            let chunks = in_chunks(&extracted, config).expect("chunks");
             assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= 120 * CHARACTERS_OF_A_TOKEN));
         }
     }

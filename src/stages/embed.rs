@@ -1,65 +1,243 @@
-//! Turns chunks into vectors.
+//! Turns chunks into vectors, with one of three models: the one in the program, one in a folder, or one behind a
+//! service.
+//!
+//! Vectors can be compared only with vectors of the same model, revision and dimensions. What these are stands in one
+//! text, the model's name in the index, and is kept with every vector.
 
-use std::sync::LazyLock;
+mod built_in;
+pub mod model_folder;
+mod service;
+mod tokens;
 
-use tokenizers::Tokenizer;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::{Code, Failure};
+pub use built_in::WINDOW as BUILT_IN_WINDOW;
+pub use service::MOST_DIMENSIONS;
+pub use tokens::Tokens;
 
-/// The model that comes with the program: MiniLM-L3, 384 dimensions, 128 tokens at a time.
+use super::Embedded;
+use super::cores::Cores;
+use crate::clock::Clock;
+use crate::config::{EmbedConfig, Model};
+use crate::error::Error;
+use crate::failure::{Code, Failure};
+use service::Service;
+
+/// Chunks that a model on this machine embeds between two signs of progress.
+const LOCAL_BATCH: usize = 32;
+/// How long a search waits for the vector of its question. After that it goes by the words alone.
+const LONGEST_WAIT_FOR_A_QUESTION: Duration = Duration::from_secs(5);
+
+/// A model that runs in this process.
+trait LocalModel: Send + Sync {
+    /// The vector of a text, of length one. Computes on the calling thread.
+    fn vector(&self, text: &str) -> Result<Vec<f32>, Failure>;
+}
+
+#[derive(Clone)]
+enum Provider {
+    Local(Arc<dyn LocalModel>),
+    Service(Arc<Service>),
+}
+
 #[derive(Clone)]
 pub struct Embedder {
-    encoder: pocket_encoder::Encoder,
-    model: String,
+    provider: Provider,
+    /// Which model, in which revision.
+    name: Arc<str>,
+    /// Known of a model here; of a service's, when it was set or with the first answer.
+    dimensions: Arc<OnceLock<usize>>,
+    /// The most tokens of a text that the model reads.
+    window: usize,
+    tokens: Tokens,
 }
 
 impl Embedder {
-    pub fn new() -> Result<Self, Failure> {
-        let info = pocket_encoder::model_info();
+    /// Loads the model, on a thread that may take its time.
+    pub async fn open(config: &EmbedConfig) -> Result<Self, Error> {
+        let config = config.clone();
+        tokio::task::spawn_blocking(move || Self::load(&config))
+            .await
+            .map_err(|error| Error::Internal(format!("the model could not be loaded: {error}")))?
+            .map_err(|failure| Error::Internal(failure.message))
+    }
+
+    fn load(config: &EmbedConfig) -> Result<Self, Failure> {
+        let (provider, name, dimensions, tokens): (_, String, _, _) = match &config.model {
+            Model::BuiltIn => {
+                let model = built_in::BuiltIn::new()?;
+                let (name, dimensions) = (model.name(), model.dimensions());
+                (Provider::Local(Arc::new(model)), name, Some(dimensions), Tokens::built_in())
+            }
+            Model::Folder(folder) => {
+                let model = folder.load().map_err(|what| Failure::new(Code::EmbedError, what))?;
+                let (name, dimensions, tokens) = (model.name(), model.dimensions(), model.tokens());
+                (Provider::Local(Arc::new(model)), name, Some(dimensions), tokens)
+            }
+            Model::Service(service) => {
+                let (name, dimensions) = (format!("service:{}", service.model), service.dimensions);
+                // What its own tokens are we cannot know; these are the estimate.
+                (Provider::Service(Arc::new(Service::new(service))), name, dimensions, Tokens::built_in())
+            }
+        };
         Ok(Self {
-            encoder: pocket_encoder::Encoder::new().map_err(embed_error)?,
-            // Vectors of another revision cannot be compared with these.
-            model: format!("{}@{}", info.id, info.revision),
+            provider,
+            name: name.into(),
+            dimensions: Arc::new(dimensions.map_or_else(OnceLock::new, OnceLock::from)),
+            window: config.window(),
+            tokens,
         })
     }
 
-    pub fn model(&self) -> &str {
-        &self.model
+    /// What counts the tokens of a text as the model does.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
-    /// The most tokens of a text that the model reads, without the two that frame it.
-    pub fn window() -> usize {
-        pocket_encoder::model_info().max_tokens - 2
+    pub fn window(&self) -> usize {
+        self.window
     }
 
-    /// A vector for each text. Computes on the calling thread; looks between texts whether anybody still waits.
-    pub fn embed(&self, texts: &[String], cancelled: &CancellationToken) -> Result<Vec<Vec<f32>>, Failure> {
-        let mut vectors = Vec::with_capacity(texts.len());
-        for text in texts {
-            if cancelled.is_cancelled() {
-                return Err(Failure::new(Code::EmbedError, "Embedding was stopped"));
-            }
-            vectors.extend(self.encoder.embed(&[text]).map_err(embed_error)?);
+    /// Which model it is, in which revision.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The model as it stands in the index. A service's is not known before its first answer.
+    pub fn model(&self) -> Option<String> {
+        self.dimensions.get().map(|dimensions| self.model_with(*dimensions))
+    }
+
+    fn model_with(&self, dimensions: usize) -> String {
+        format!("{}/{dimensions}", self.name)
+    }
+
+    /// Whether vectors of this model, as it stands in the index, can be compared with ours.
+    pub fn is_current(&self, model: &str) -> bool {
+        match self.model() {
+            Some(current) => current == model,
+            None => model.rsplit_once('/').is_some_and(|(name, _)| name == &*self.name),
         }
-        Ok(vectors)
+    }
+
+    /// A vector for each text of a document, a batch at a time. Dropping the answer's future drops a request that is
+    /// under way; a computation ends at the next text once `cancelled`.
+    pub async fn embed(
+        &self,
+        texts: &[String],
+        cores: &Cores,
+        cancelled: &CancellationToken,
+        made_progress: impl Fn(),
+    ) -> Result<Embedded, Failure> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let batch_size = match &self.provider {
+            Provider::Local(_) => LOCAL_BATCH,
+            Provider::Service(service) => service.batch(),
+        };
+        for batch in texts.chunks(batch_size) {
+            vectors.extend(match &self.provider {
+                Provider::Local(model) => {
+                    let (model, batch, cancelled) = (model.clone(), batch.to_vec(), cancelled.clone());
+                    cores.run(&made_progress, move || compute(&*model, &batch, &cancelled)).await?
+                }
+                Provider::Service(service) => service.embed(batch).await?,
+            });
+            // The limit is for a batch: a long document takes many of them, and is not stuck.
+            made_progress();
+        }
+        let model = self.model_of(&vectors)?;
+        Ok(Embedded { model, vectors })
+    }
+
+    /// The vector of a question, which somebody waits for: it does not queue for a core behind documents.
+    pub async fn embed_question(&self, text: String) -> Result<(String, Vec<f32>), Failure> {
+        let vectors = match &self.provider {
+            Provider::Local(model) => {
+                let model = model.clone();
+                tokio::task::spawn_blocking(move || compute(&*model, &[text], &CancellationToken::new()))
+                    .await
+                    .unwrap_or_else(|_| {
+                        Err(Failure::new(Code::Unknown, "The model met an unexpected error"))
+                    })?
+            }
+            Provider::Service(service) => {
+                let texts = [text];
+                tokio::select! {
+                    vectors = service.embed(&texts) => vectors?,
+                    () = Clock::System.sleep(LONGEST_WAIT_FOR_A_QUESTION) => {
+                        return Err(Failure::new(Code::EmbedError, "The embedding service is too slow for a search"));
+                    }
+                }
+            }
+        };
+        let model = self.model_of(&vectors)?;
+        vectors.into_iter().next().map(|vector| (model, vector)).ok_or_else(no_vectors)
+    }
+
+    /// The model that these vectors are of. Those of one document, and of one process, all have the same dimensions.
+    fn model_of(&self, vectors: &[Vec<f32>]) -> Result<String, Failure> {
+        let first = vectors.first().ok_or_else(no_vectors)?.len();
+        let other = |expected: usize| vectors.iter().map(Vec::len).find(|length| *length != expected);
+        // Learnt only from an answer that agrees with itself.
+        let expected = if other(first).is_none() { *self.dimensions.get_or_init(|| first) } else { first };
+        match other(expected) {
+            None => Ok(self.model_with(expected)),
+            Some(length) => Err(Failure::new(
+                Code::EmbedError,
+                format!(
+                    "The embedding model answered {length} dimensions in place of {expected}; if it was changed on \
+                     purpose, restart Landfall"
+                ),
+            )),
+        }
     }
 }
 
-fn embed_error(error: pocket_encoder::Error) -> Failure {
-    Failure::new(Code::EmbedError, format!("The embedding model failed: {error}"))
+fn compute(
+    model: &dyn LocalModel,
+    texts: &[String],
+    cancelled: &CancellationToken,
+) -> Result<Vec<Vec<f32>>, Failure> {
+    let mut vectors = Vec::with_capacity(texts.len());
+    for text in texts {
+        if cancelled.is_cancelled() {
+            return Err(Failure::new(Code::EmbedError, "Embedding was stopped"));
+        }
+        vectors.push(model.vector(text)?);
+    }
+    Ok(vectors)
 }
 
-/// How many tokens the model makes of a text.
-pub fn count_tokens(text: &str) -> usize {
-    static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| {
-        let mut tokenizer =
-            Tokenizer::from_bytes(include_bytes!(concat!(env!("OUT_DIR"), "/tokenizer.json")))
-                .expect("the tokenizer is part of the program");
-        tokenizer.with_padding(None);
-        tokenizer.with_truncation(None).expect("no truncation is always possible");
-        tokenizer
-    });
-    // A text that cannot be tokenized counts as one that fills any chunk.
-    TOKENIZER.encode_fast(text, false).map_or(usize::MAX, |encoding| encoding.len())
+fn no_vectors() -> Failure {
+    Failure::new(Code::EmbedError, "The embedding model answered no vectors")
+}
+
+/// The same direction at length one, which is how vectors are compared. `None` for one that has no direction.
+fn of_length_one(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+    let length = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+    if !length.is_finite() || length <= 0.0 {
+        return None;
+    }
+    for value in &mut vector {
+        #[expect(clippy::cast_possible_truncation, reason = "at length one it fits")]
+        let shortened = (f64::from(*value) / length) as f32;
+        *value = shortened;
+    }
+    Some(vector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_without_a_direction_is_none() {
+        assert_eq!(of_length_one(vec![3.0, 4.0]), Some(vec![0.6, 0.8]));
+        for hopeless in [vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], Vec::new()] {
+            assert_eq!(of_length_one(hopeless), None);
+        }
+    }
 }

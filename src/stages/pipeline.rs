@@ -1,30 +1,21 @@
 //! The real stages: bytes from the storage, text out of them, chunks out of the text, vectors out of the chunks.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::Semaphore;
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
+use super::cores::Cores;
 use super::embed::Embedder;
 use super::gateway::Gateway;
-use super::{Embedded, Extracted, Job, Output, Work, artifacts, chunk, extract, scan};
+use super::{Extracted, Job, Output, Work, artifacts, chunk, extract, scan};
 use crate::blobs::Blobs;
-use crate::clock::Clock;
 use crate::config::{ChunkConfig, Config};
 use crate::db::{Db, Tx, args};
 use crate::error::Error;
 use crate::failure::{Code, Failure};
 use crate::lifecycle::Stage;
-
-/// How often work that waits for a core says so.
-const SIGN_OF_WAITING: Duration = Duration::from_millis(500);
-/// Chunks that are embedded between two signs of progress.
-const EMBED_BATCH: usize = 32;
 
 /// The most that the operator's own service may answer for one document.
 const MOST_CONVERTED_BYTES: usize = 64 << 20;
@@ -36,13 +27,11 @@ pub struct Pipeline {
     embedder: Embedder,
     clamd: Option<scan::Address>,
     gateway: Option<Gateway>,
-    /// Computing on more threads than there are cores only makes everything else wait.
-    computing: Arc<Semaphore>,
+    cores: Cores,
 }
 
 impl Pipeline {
     pub fn new(db: Db, blobs: Blobs, config: &Config, embedder: Embedder) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let gateway = config
             .gateway
             .clone()
@@ -54,7 +43,7 @@ impl Pipeline {
             embedder,
             clamd: config.clamd.clone(),
             gateway,
-            computing: Arc::new(Semaphore::new(cores)),
+            cores: Cores::of_this_machine(),
         }
     }
 
@@ -120,9 +109,9 @@ impl Pipeline {
             }
         };
         let (extracted, config, cancelled) = (extracted.clone(), self.chunks, job.cancelled.clone());
-        let progress = job.progress_reporter();
+        let (tokens, progress) = (self.embedder.tokens().clone(), job.progress_reporter());
         let chunks = self
-            .compute(job, move || chunk::chunk(&extracted, config, &cancelled, || progress.made()))
+            .compute(job, move || chunk::chunk(&extracted, config, &tokens, &cancelled, || progress.made()))
             .await?;
         Ok(Output::Chunked(chunks))
     }
@@ -140,38 +129,18 @@ impl Pipeline {
         if texts.is_empty() {
             return Err(Failure::new(Code::NoText, "There is no text in this file"));
         }
-        let mut vectors = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(EMBED_BATCH) {
-            let (embedder, batch, cancelled) = (self.embedder.clone(), batch.to_vec(), job.cancelled.clone());
-            vectors.extend(self.compute(job, move || embedder.embed(&batch, &cancelled)).await?);
-            // The limit is for a batch: a long document takes many of them, and is not stuck.
-            job.made_progress();
-        }
-        Ok(Output::Embedded(Embedded { model: self.embedder.model().to_owned(), vectors }))
+        let embedded =
+            self.embedder.embed(&texts, &self.cores, &job.cancelled, || job.made_progress()).await?;
+        Ok(Output::Embedded(embedded))
     }
 
-    /// Runs what keeps a core busy on a thread of its own, as many at once as there are cores.
+    /// Runs what keeps a core busy on a thread of its own.
     async fn compute<T: Send + 'static>(
         &self,
         job: &Job,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let mut turn = Box::pin(self.computing.clone().acquire_owned());
-        let permit = loop {
-            tokio::select! {
-                permit = &mut turn => break permit.expect("never closed"),
-                // To wait for one's turn is not to take too long.
-                () = Clock::System.sleep(SIGN_OF_WAITING) => job.made_progress(),
-            }
-        };
-        job.made_progress();
-        tokio::task::spawn_blocking(move || {
-            // Held until the work really ends, also when nobody waits for it any more.
-            let _permit = permit;
-            work()
-        })
-        .await
-        .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The stage met an unexpected error")))
+        self.cores.run(|| job.made_progress(), work).await
     }
 }
 

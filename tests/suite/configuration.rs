@@ -29,11 +29,35 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("HEARTBEAT_EXPIRY_MS", "100", "twice HEARTBEAT_INTERVAL_MS"),
         ("CHUNK_OVERLAP", "100", "half of CHUNK_SIZE"),
         ("CHUNK_SIZE", "512", "at most 126"),
+        ("EMBED_MODEL_DIR", "no-such-folder", "there is no config.json"),
+        ("EMBEDDINGS_URL", "localhost:8080", "https://"),
+        ("EMBEDDINGS_URL", "https://me:hush@example.com/v1", "no password"),
+        ("EMBEDDINGS_DIMENSIONS", "many", "1 to 8192"),
+        ("EMBEDDINGS_BATCH", "0", "1 to 2048"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");
         assert!(complaints[0].starts_with(name) && complaints[0].contains(allowed), "{complaints:?}");
     }
+}
+
+#[test]
+fn a_service_needs_the_name_of_its_model_and_a_key_on_one_line() {
+    let with = |more: &[(&str, &str)]| {
+        let mut variables = vec![("EMBEDDINGS_URL", "https://example.com/v1")];
+        variables.extend(more);
+        read(&variables)
+    };
+    let good = with(&[("EMBEDDINGS_MODEL", "m")]).unwrap();
+    assert_eq!((good.chunks.size_tokens, good.chunks.overlap_tokens), (400, 66), "a service reads more");
+    assert!(with(&[]).unwrap_err()[0].starts_with("EMBEDDINGS_MODEL"));
+    let broken = with(&[("EMBEDDINGS_MODEL", "m"), ("EMBEDDINGS_API_KEY", "two\nlines")]).unwrap_err();
+    assert!(broken[0].starts_with("EMBEDDINGS_API_KEY") && !broken[0].contains("two"), "{broken:?}");
+    assert!(
+        with(&[("EMBEDDINGS_MODEL", "m"), ("CHUNK_SIZE", "9000")]).unwrap_err()[0].contains("at most 2000")
+    );
+    let password = read(&[("EMBEDDINGS_URL", "https://me:hush@example.com/v1")]).unwrap_err();
+    assert!(!password[0].contains("hush"), "{password:?}");
 }
 
 #[test]
@@ -56,8 +80,16 @@ fn sizes_are_bytes_or_have_a_unit() {
 #[test]
 fn what_is_shown_has_no_secrets_in_it() {
     let secret = "correct horse battery staple, and then some";
-    let config = read(&[("JWT_SECRET", secret), ("DATABASE_URL", "postgres://me:hush@db/x")]).unwrap();
-    let shown = format!("{:?}", config.settings);
+    let config = read(&[
+        ("JWT_SECRET", secret),
+        ("DATABASE_URL", "postgres://me:hush@db/x"),
+        ("EMBEDDINGS_URL", "https://example.com"),
+        ("EMBEDDINGS_MODEL", "m"),
+        ("EMBEDDINGS_API_KEY", "sk-4711"),
+    ])
+    .unwrap();
+    let shown = format!("{:?} {:?}", config.settings, config.embed);
+    assert!(!shown.contains("sk-4711"), "{shown}");
     assert!(!shown.contains(secret) && !shown.contains("hush"), "{shown}");
     assert!(shown.contains("postgres://me:***@db/x"), "{shown}");
 }

@@ -3,6 +3,8 @@
 pub mod clamd;
 pub mod client;
 pub mod database;
+pub mod embedding_server;
+pub mod model_folder;
 pub mod process;
 pub mod script;
 

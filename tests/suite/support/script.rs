@@ -46,7 +46,7 @@ impl Gate {
         self.inner.open.add_permits(1);
     }
 
-    async fn wait(&self) {
+    pub async fn wait(&self) {
         self.inner.reached.add_permits(1);
         self.inner.open.acquire().await.expect("never closed").forget();
     }

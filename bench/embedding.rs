@@ -1,0 +1,59 @@
+//! What a chunk's vector costs, with the built-in model and with the one that `make model` fetches.
+
+use std::path::Path;
+
+use landfall::config::{Config, Variables};
+use landfall::stages::chunk::chunk;
+use landfall::stages::cores::Cores;
+use landfall::stages::embed::Embedder;
+use landfall::stages::{Extracted, Markup};
+use tokio_util::sync::CancellationToken;
+
+use super::figures::Figures;
+use super::measure::Stopwatch;
+
+const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.tools/models/all-MiniLM-L6-v2");
+const CHUNKS: usize = 100;
+const SENTENCES: &[&str] = &[
+    "The harbour master writes down every ship that enters between the two lights, its draught and its cargo.",
+    "When the barometer falls quickly, small boats stay in and the ferry sails only with half of its passengers.",
+    "Invoices are due within thirty days; whoever pays within ten may keep two per cent of the amount.",
+    "In the second quarter the repair of the eastern pier cost more than the whole of the year before.",
+    "A model that was trained on newspapers knows little of tides, but it learns what stands beside them.",
+];
+
+pub async fn run() -> anyhow::Result<Figures> {
+    let mut figures = Figures::default();
+    measure(&mut figures, "built in", &[]).await?;
+    if Path::new(FETCHED).is_dir() {
+        measure(&mut figures, "MiniLM-L6", &[("EMBED_MODEL_DIR", FETCHED), ("CHUNK_SIZE", "120")]).await?;
+        measure(&mut figures, "MiniLM-L6", &[("EMBED_MODEL_DIR", FETCHED)]).await?;
+    } else {
+        eprintln!("embedding: only the built-in model; `make model` fetches another");
+    }
+    Ok(figures)
+}
+
+async fn measure(figures: &mut Figures, name: &str, variables: &[(&str, &str)]) -> anyhow::Result<()> {
+    let mut all = Variables::default();
+    for (variable, value) in variables {
+        all.set(variable, *value);
+    }
+    let config = Config::from_variables(all)?;
+    let embedder = Embedder::open(&config.embed).await?;
+    let text = SENTENCES.iter().cycle().take(2_000).copied().collect::<Vec<_>>().join(" ");
+    let extracted = Extracted { text, markup: Markup::Plain, places: Vec::new() };
+    let (going_on, cores) = (CancellationToken::new(), Cores::of_this_machine());
+    let chunks = chunk(&extracted, config.chunks, embedder.tokens(), &going_on, || ())?;
+    let texts: Vec<String> = chunks.into_iter().map(|chunk| chunk.text).take(CHUNKS).collect();
+    anyhow::ensure!(texts.len() == CHUNKS, "{} chunks", texts.len());
+    // The first ones warm the caches and start the threads.
+    embedder.embed(&texts[..8], &cores, &going_on, || ()).await?;
+    let watch = Stopwatch::start();
+    embedder.embed(&texts, &cores, &going_on, || ()).await?;
+    let (seconds, cpu_seconds) = (watch.elapsed().as_secs_f64(), watch.cpu().as_secs_f64());
+    let of = format!("embedding: {name}, chunks of {} tokens", config.chunks.size_tokens);
+    figures.add(format!("{of}, per CPU second"), CHUNKS as f64 / cpu_seconds);
+    figures.add(format!("{of}, per second"), CHUNKS as f64 / seconds);
+    Ok(())
+}

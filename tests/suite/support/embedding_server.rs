@@ -1,0 +1,197 @@
+//! A real embedding service on a port of its own, which does as a test tells it.
+//!
+//! A text's vector counts its words, so texts with the same words are near one another; of a few words it knows the
+//! meaning, so that something can be found by meaning alone.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing::post;
+use landfall::config::{Config, Variables};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::script::Gate;
+
+const SYNONYMS: &[(&str, &str)] = &[("feline", "cat"), ("vessel", "ship"), ("timepiece", "clock")];
+
+#[derive(Clone)]
+pub enum Reply {
+    Good,
+    /// The right vectors, the last one first.
+    Backwards,
+    /// This body in place of the vectors.
+    Body(String),
+    /// The right vectors, after this was done to the answer.
+    Changed(fn(&mut Value)),
+    Refusal(u16, Option<(&'static str, String)>),
+    /// Refuses, and repeats the caller's key.
+    Echo(u16),
+    Hang,
+    Wait(Gate),
+    Endless,
+}
+
+#[derive(Clone)]
+pub struct EmbeddingServer {
+    pub url: String,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    dimensions: usize,
+    next: Mutex<VecDeque<Reply>>,
+    otherwise: Mutex<Reply>,
+    asked: Mutex<Vec<Asked>>,
+    hanging: Semaphore,
+    dropped: Semaphore,
+}
+
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub texts: Vec<String>,
+    pub model: String,
+    pub dimensions: Option<u64>,
+    pub authorization: Option<String>,
+}
+
+impl EmbeddingServer {
+    pub async fn start(dimensions: usize) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("bound"));
+        let inner = Arc::new(Inner {
+            dimensions,
+            next: Mutex::default(),
+            otherwise: Mutex::new(Reply::Good),
+            asked: Mutex::default(),
+            hanging: Semaphore::new(0),
+            dropped: Semaphore::new(0),
+        });
+        let router = Router::new().route("/v1/embeddings", post(answer)).with_state(inner.clone());
+        let config = Config::from_variables(Variables::default()).expect("the defaults are good");
+        tokio::spawn(async move {
+            landfall::http::serve(listener, router, &config.http, CancellationToken::new()).await;
+        });
+        Self { url, inner }
+    }
+
+    /// What to do at the next request that nothing was said about yet.
+    pub fn then(&self, reply: Reply) -> &Self {
+        self.inner.next.lock().expect("not poisoned").push_back(reply);
+        self
+    }
+
+    /// What to do when nothing else was said.
+    pub fn otherwise(&self, reply: Reply) {
+        *self.inner.otherwise.lock().expect("not poisoned") = reply;
+    }
+
+    pub fn asked(&self) -> Vec<Asked> {
+        self.inner.asked.lock().expect("not poisoned").clone()
+    }
+
+    pub fn forget(&self) {
+        self.inner.asked.lock().expect("not poisoned").clear();
+    }
+
+    /// Resolves when a request hangs.
+    pub async fn hanging(&self) {
+        self.inner.hanging.acquire().await.expect("never closed").forget();
+    }
+
+    /// Resolves when a request that hung was given up by its caller.
+    pub async fn dropped(&self) {
+        self.inner.dropped.acquire().await.expect("never closed").forget();
+    }
+}
+
+struct ReportsItsEnd(Arc<Inner>);
+
+impl Drop for ReportsItsEnd {
+    fn drop(&mut self) {
+        self.0.dropped.add_permits(1);
+    }
+}
+
+async fn answer(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: String) -> Response {
+    let body: Value = serde_json::from_str(&body).expect("JSON");
+    let texts: Vec<String> = serde_json::from_value(body["input"].clone()).expect("a list of texts");
+    let authorization = headers.get("authorization").map(|value| value.to_str().expect("text").to_owned());
+    inner.asked.lock().expect("not poisoned").push(Asked {
+        texts: texts.clone(),
+        model: body["model"].as_str().expect("a name").to_owned(),
+        dimensions: body["dimensions"].as_u64(),
+        authorization: authorization.clone(),
+    });
+    let reply = inner.next.lock().expect("not poisoned").pop_front();
+    let reply = reply.unwrap_or_else(|| inner.otherwise.lock().expect("not poisoned").clone());
+    let mut good = vectors(&texts, inner.dimensions);
+    match reply {
+        Reply::Good => ok(good.to_string()),
+        Reply::Backwards => {
+            good["data"].as_array_mut().expect("a list").reverse();
+            ok(good.to_string())
+        }
+        Reply::Changed(change) => {
+            change(&mut good);
+            ok(good.to_string())
+        }
+        Reply::Body(body) => ok(body),
+        Reply::Refusal(status, header) => {
+            let body = json!({ "error": { "message": "scripted refusal" } }).to_string();
+            let mut response = Response::builder().status(status);
+            if let Some((name, value)) = header {
+                response = response.header(name, value);
+            }
+            response.body(Body::from(body)).expect("a response")
+        }
+        Reply::Echo(status) => {
+            let said = format!("bad key: {}", authorization.unwrap_or_default());
+            let body = json!({ "error": { "message": said } }).to_string();
+            Response::builder().status(status).body(Body::from(body)).expect("a response")
+        }
+        Reply::Hang => {
+            let _reports = ReportsItsEnd(inner.clone());
+            inner.hanging.add_permits(1);
+            std::future::pending().await
+        }
+        Reply::Wait(gate) => {
+            gate.wait().await;
+            ok(good.to_string())
+        }
+        Reply::Endless => {
+            let endless = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 1 << 20]));
+            Response::new(Body::from_stream(endless))
+        }
+    }
+}
+
+fn ok(body: String) -> Response {
+    Response::builder().status(StatusCode::OK).body(Body::from(body)).expect("a response")
+}
+
+fn vectors(texts: &[String], dimensions: usize) -> Value {
+    let data: Vec<Value> = texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| json!({ "object": "embedding", "index": index, "embedding": vector(text, dimensions) }))
+        .collect();
+    json!({ "object": "list", "data": data, "model": "tiny", "usage": { "total_tokens": 1 } })
+}
+
+fn vector(text: &str, dimensions: usize) -> Vec<f64> {
+    // Not of length one, and never zero: some models are like that.
+    let mut vector = vec![0.01; dimensions];
+    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let word = SYNONYMS.iter().find(|(synonym, _)| *synonym == word).map_or(word, |(_, word)| word);
+        let hash = word.bytes().fold(7_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+        vector[hash % dimensions] += 1.0;
+    }
+    vector
+}
