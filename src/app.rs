@@ -73,7 +73,13 @@ impl App {
         .await?;
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
-                Arc::new(Pipeline::new(db.clone(), blobs.clone(), config.chunks, embedder.clone()))
+                Arc::new(Pipeline::new(
+                    db.clone(),
+                    blobs.clone(),
+                    &config.extract,
+                    config.chunks,
+                    embedder.clone(),
+                ))
             });
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())

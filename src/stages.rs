@@ -4,6 +4,7 @@ pub mod artifacts;
 pub mod chunk;
 pub mod embed;
 pub mod extract;
+pub mod ocr;
 pub mod pipeline;
 
 use std::sync::Arc;

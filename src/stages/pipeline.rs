@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::embed::Embedder;
+use super::extract::{Document, Limits, Reading, Recognised};
+use super::ocr::Ocr;
 use super::{Embedded, Extracted, Job, Output, Work, artifacts, chunk, extract};
 use crate::blobs::Blobs;
 use crate::clock::Clock;
-use crate::config::ChunkConfig;
+use crate::config::{ChunkConfig, ExtractConfig};
 use crate::db::Db;
 use crate::error::Error;
 use crate::failure::{Code, Failure};
@@ -25,6 +27,8 @@ const EMBED_BATCH: usize = 32;
 pub struct Pipeline {
     db: Db,
     blobs: Blobs,
+    limits: Limits,
+    ocr: Option<Ocr>,
     chunks: ChunkConfig,
     embedder: Embedder,
     /// Computing on more threads than there are cores only makes everything else wait.
@@ -32,9 +36,16 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub fn new(db: Db, blobs: Blobs, chunks: ChunkConfig, embedder: Embedder) -> Self {
+    pub fn new(
+        db: Db,
+        blobs: Blobs,
+        extract: &ExtractConfig,
+        chunks: ChunkConfig,
+        embedder: Embedder,
+    ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { db, blobs, chunks, embedder, computing: Arc::new(Semaphore::new(cores)) }
+        let (limits, ocr) = (extract.limits, extract.ocr_languages.as_deref().and_then(Ocr::find));
+        Self { db, blobs, limits, ocr, chunks, embedder, computing: Arc::new(Semaphore::new(cores)) }
     }
 
     async fn extract(&self, job: &Job) -> Result<Output, Failure> {
@@ -46,10 +57,40 @@ impl Pipeline {
         let bytes = self.blobs.read(key).await.map_err(io_error)?;
         let (name, content_type) = (job.file.file_name.clone(), job.file.content_type.clone());
         let cancelled = job.cancelled.clone();
-        let extracted = self
-            .compute(job, move || extract::extract(&bytes, &name, content_type.as_deref(), &cancelled))
+        let limits = self.limits;
+        let reading = self
+            .compute(job, move || {
+                let content_type = content_type.as_deref();
+                extract::read(Document { bytes: &bytes, name: &name, content_type }, &limits, &cancelled)
+            })
             .await?;
-        Ok(Output::Extracted(extracted))
+        Ok(Output::Extracted(self.finish(job, reading).await?))
+    }
+
+    /// Adds what OCR finds in the pictures, where there are some and it is installed.
+    async fn finish(&self, job: &Job, reading: Reading) -> Result<Extracted, Failure> {
+        let Some(ocr) = self.ocr.as_ref().filter(|_| !reading.pictures.is_empty()) else {
+            return reading.finish(Recognised::NotInstalled);
+        };
+        let mut words = Vec::with_capacity(reading.pictures.len());
+        let mut failed = None;
+        for picture in &reading.pictures {
+            let _turn = self.turn(job).await;
+            words.push(ocr.recognise(&picture.bytes).await.unwrap_or_else(|error| {
+                failed = Some(error);
+                String::new()
+            }));
+            // The limit is for a picture: a long document has many of them, and is not stuck.
+            job.made_progress();
+        }
+        match (reading.finish(Recognised::Words(words)), failed) {
+            // One page of many that OCR fails at is a page without words. When nothing else was found, it is the cause.
+            (Err(Failure { code: Code::NoText, .. }), Some(error)) => Err(Failure::new(
+                Code::ParseError,
+                format!("There is no text in this file beside pictures: {error}"),
+            )),
+            (ending, _) => ending,
+        }
     }
 
     async fn chunk(&self, job: &Job) -> Result<Output, Failure> {
@@ -102,6 +143,18 @@ impl Pipeline {
         job: &Job,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
+        let permit = self.turn(job).await;
+        tokio::task::spawn_blocking(move || {
+            // Held until the work really ends, also when nobody waits for it any more.
+            let _permit = permit;
+            work()
+        })
+        .await
+        .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The stage met an unexpected error")))
+    }
+
+    /// Waits for a core.
+    async fn turn(&self, job: &Job) -> OwnedSemaphorePermit {
         let mut turn = Box::pin(self.computing.clone().acquire_owned());
         let permit = loop {
             tokio::select! {
@@ -111,13 +164,7 @@ impl Pipeline {
             }
         };
         job.made_progress();
-        tokio::task::spawn_blocking(move || {
-            // Held until the work really ends, also when nobody waits for it any more.
-            let _permit = permit;
-            work()
-        })
-        .await
-        .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The stage met an unexpected error")))
+        permit
     }
 }
 

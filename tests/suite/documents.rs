@@ -41,7 +41,9 @@ on_each_database! {
         let alice = server.client("alice");
         let documents: Vec<(&str, &[u8], &str)> = vec![
             ("fake.pdf", b"this is no PDF", "NOT_PDF"),
-            ("photo.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "UNSUPPORTED_TYPE"),
+            ("packed.txt", b"\x1F\x8B\x08\0\0\0\0\0", "UNSUPPORTED_TYPE"),
+            ("broken.docx", b"PK\x03\x04\x14\0\x06\0", "PARSE_ERROR"),
+            ("broken.pdf", b"%PDF-1.7\nand nothing more", "PARSE_ERROR"),
             ("noise.bin", &[0, 159, 146, 150, 0, 1, 2, 3], "UNSUPPORTED_TYPE"),
             ("broken.json", b"{\"a\": ", "PARSE_ERROR"),
             ("empty.txt", b"", "NO_TEXT"),

@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod database;
+pub mod made;
 pub mod process;
 pub mod script;
 
