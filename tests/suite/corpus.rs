@@ -45,12 +45,31 @@ fn read(path: &Path) -> Result<Extracted, Failure> {
     reading.finish(Recognised::NotInstalled)
 }
 
-fn words(text: &str) -> HashMap<&str, usize> {
+/// A word ends at white space, at the marks that some tools put around text of another direction, and where letters
+/// that run the other way begin.
+fn words(text: &str) -> HashMap<String, usize> {
     let mut words = HashMap::new();
-    for word in text.split_whitespace() {
-        *words.entry(word).or_default() += 1;
+    let is_mark =
+        |c: char| matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    for word in text.split(|c: char| c.is_whitespace() || is_mark(c)) {
+        let characters: Vec<char> = word.chars().collect();
+        for part in characters.chunk_by(|a, b| is_arabic(*a) == is_arabic(*b)) {
+            *words.entry(one_order_of_lam_and_alef(part)).or_default() += 1;
+        }
     }
     words
+}
+
+fn is_arabic(character: char) -> bool {
+    matches!(character, '\u{600}'..='\u{6FF}')
+}
+
+/// The reference has lam and alef the wrong way round where one glyph stands for both.
+fn one_order_of_lam_and_alef(word: &[char]) -> String {
+    let word: String = word.iter().collect();
+    ["ا", "أ", "إ", "آ"]
+        .iter()
+        .fold(word, |word, alef| word.replace(&format!("ل{alef}"), &format!("{alef}ل")))
 }
 
 fn distinct(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 mod outline;
 mod pictures;
+mod right_to_left;
 
 use pdf_oxide::PdfDocument;
 
@@ -28,7 +29,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
     let mut last_error = None;
     for page in 0..pages {
         bounds.go_on()?;
-        let text = match document.extract_text(page) {
+        let text = match page_text(&document, page) {
             Ok(text) => text,
             Err(error) => {
                 missing += 1;
@@ -59,6 +60,15 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
     let mut extracted = flow.finish()?;
     outline::add_headings(&document, &mut extracted);
     Ok(Reading { extracted, pictures: pictures.finish() })
+}
+
+fn page_text(document: &PdfDocument, page: usize) -> Result<String, pdf_oxide::Error> {
+    let text = document.extract_text(page)?;
+    if right_to_left::is_right_to_left(&text) {
+        Ok(right_to_left::assemble(&document.extract_chars(page)?))
+    } else {
+        Ok(text)
+    }
 }
 
 /// The number of pages, which the document may have made up.
