@@ -61,7 +61,8 @@ fn words(text: &str) -> HashMap<String, usize> {
 }
 
 fn is_arabic(character: char) -> bool {
-    matches!(character, '\u{600}'..='\u{6FF}')
+    // Its commas and question marks are no letters.
+    matches!(character, '\u{600}'..='\u{6FF}') && !matches!(character, '\u{60C}' | '\u{61B}' | '\u{61F}')
 }
 
 /// The reference has lam and alef the wrong way round where one glyph stands for both.

@@ -26,15 +26,52 @@ pub fn is_right_to_left(text: &str) -> bool {
 pub fn assemble(glyphs: &[TextChar]) -> String {
     let mut glyphs: Vec<Glyph> = glyphs.iter().map(Glyph::new).collect();
     glyphs.sort_by(|a, b| a.turn.total_cmp(&b.turn).then(b.across.total_cmp(&a.across)));
+    read_lines(&mut glyphs)
+}
+
+/// A bracket is drawn the way it is seen. Some writers say of it what is drawn, and others what is meant; what opens
+/// before it closes is right.
+fn read_lines(glyphs: &mut [Glyph]) -> String {
+    let as_said = write_lines(glyphs, Brackets::AsSaid);
+    if closed_too_early(&as_said) == 0 {
+        return as_said;
+    }
+    let turned = write_lines(glyphs, Brackets::Turned);
+    if closed_too_early(&turned) < closed_too_early(&as_said) { turned } else { as_said }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brackets {
+    AsSaid,
+    Turned,
+}
+
+/// Brackets that close what was never opened.
+fn closed_too_early(text: &str) -> usize {
+    let (mut open, mut early) = (0_usize, 0);
+    for character in text.chars() {
+        match character {
+            '(' | '[' | '{' | '«' => open += 1,
+            ')' | ']' | '}' | '»' if open > 0 => open -= 1,
+            ')' | ']' | '}' | '»' => early += 1,
+            _ => {}
+        }
+    }
+    early
+}
+
+/// The lines of glyphs that are sorted from the top.
+fn write_lines(glyphs: &mut [Glyph], brackets: Brackets) -> String {
     let mut text = String::new();
-    let mut rest = glyphs.as_mut_slice();
+    let mut rest = glyphs;
     while let Some(first) = rest.first() {
         let (turn, across, size) = (first.turn, first.across, first.size);
-        let on_line = |glyph: &Glyph| glyph.turn == turn && across - glyph.across < SAME_LINE * size;
+        let on_line =
+            |glyph: &Glyph| glyph.turn.total_cmp(&turn).is_eq() && across - glyph.across < SAME_LINE * size;
         let length = rest.iter().position(|glyph| !on_line(glyph)).unwrap_or(rest.len());
-        let (line, after) = rest.split_at_mut(length);
+        let (line, after) = rest.split_at_mut(length.max(1));
         line.sort_by(|a, b| a.along.total_cmp(&b.along));
-        let line = read_line(line);
+        let line = read_line(line, brackets);
         if !line.trim().is_empty() {
             text.push_str(line.trim());
             text.push('\n');
@@ -83,7 +120,7 @@ struct Cluster {
     from_right: Option<bool>,
 }
 
-fn read_line(glyphs: &[Glyph]) -> String {
+fn read_line(glyphs: &[Glyph], brackets: Brackets) -> String {
     let mut clusters = clusters(glyphs);
     let count = |wanted| clusters.iter().filter(|cluster| cluster.from_right == Some(wanted)).count();
     let line_from_right = count(true) >= count(false);
@@ -102,7 +139,11 @@ fn read_line(glyphs: &[Glyph]) -> String {
     for run in clusters.chunk_by(|a, b| a.from_right == b.from_right) {
         let from_right = run.first().and_then(|cluster| cluster.from_right).unwrap_or(false);
         let parts = run.iter().map(|cluster| cluster.text.as_str());
-        runs.push(if from_right { parts.rev().map(mirrored).collect() } else { parts.collect() });
+        runs.push(match (from_right, brackets) {
+            (true, Brackets::Turned) => parts.rev().map(turned).collect(),
+            (true, Brackets::AsSaid) => parts.rev().collect(),
+            (false, _) => parts.collect(),
+        });
     }
     if line_from_right {
         runs.reverse();
@@ -167,8 +208,7 @@ fn runs_from_right(character: char) -> bool {
         && !is_digit
 }
 
-/// A bracket is drawn the way it is seen, and written the way it is read.
-fn mirrored(text: &str) -> String {
+fn turned(text: &str) -> String {
     let mirror = |c| match c {
         '(' => ')',
         ')' => '(',
@@ -210,21 +250,26 @@ mod tests {
             .collect()
     }
 
+    fn read(seen: &str) -> String {
+        read_lines(&mut line(seen)).trim_end().to_owned()
+    }
+
     #[test]
     fn a_line_is_read_from_the_right_and_the_words_of_other_scripts_from_the_left() {
-        assert_eq!(read_line(&line("Python 3.9 (םולש) םלוע")), "עולם (שלום) Python 3.9");
-        assert_eq!(read_line(&line("The word םולש is here")), "The word שלום is here");
+        assert_eq!(read("Python 3.9 (םולש) םלוע"), "עולם (שלום) Python 3.9");
+        assert_eq!(read("Python 3.9 )םולש( םלוע"), "עולם (שלום) Python 3.9");
+        assert_eq!(read("The word םולש is here"), "The word שלום is here");
     }
 
     #[test]
     fn shapes_become_letters_and_ligatures_keep_their_order() {
-        assert_eq!(read_line(&line("ﻲﺒﻴﺒﺣ")), "حبيبي");
+        assert_eq!(read("ﻲﺒﻴﺒﺣ"), "حبيبي");
         let mut glyphs = line("لاس");
         glyphs[0].width = 5.0;
         glyphs[1].width = 5.0;
         glyphs[1].along = 5.0;
-        assert_eq!(read_line(&glyphs), "سلا");
-        assert_eq!(read_line(&line("باتكلا")), "الكتاب");
+        assert_eq!(read_line(&glyphs, Brackets::AsSaid), "سلا");
+        assert_eq!(read("باتكلا"), "الكتاب");
     }
 
     #[test]
@@ -232,7 +277,7 @@ mod tests {
         let mut glyphs = line("הבא");
         let mark = Glyph { character: '\u{5B8}', along: 12.0, width: 2.0, ..glyphs[1] };
         glyphs.insert(2, mark);
-        assert_eq!(read_line(&glyphs), "אב\u{5B8}ה");
+        assert_eq!(read_line(&glyphs, Brackets::AsSaid), "אב\u{5B8}ה");
     }
 
     #[test]
