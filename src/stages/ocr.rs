@@ -13,7 +13,7 @@ use tokio::process::Command;
 use crate::clock::Clock;
 
 /// The longest that one picture may take. A page takes some seconds.
-const LONGEST: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_mins(2);
 /// The most text of one picture.
 const MOST_TEXT: u64 = 1 << 20;
 /// The most of its complaints.

@@ -1,6 +1,5 @@
 //! The parts of a packed document (DOCX, PPTX, XLSX, ODT are ZIP archives), unpacked with an eye on their size.
 
-use std::borrow::Cow;
 use std::io::{Cursor, Read};
 
 use zip::ZipArchive;
@@ -34,10 +33,9 @@ impl<'a> Archive<'a> {
 
     /// A part as text, if it is there.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, Failure> {
+        let Some(index) = self.parts.index_for_name(name) else { return Ok(None) };
         let mut bytes = Vec::new();
-        if !self.unpack(name, |portion| bytes.extend_from_slice(portion))? {
-            return Ok(None);
-        }
+        self.unpack(index, |portion| bytes.extend_from_slice(portion))?;
         Ok(Some(xml_text(bytes)))
     }
 
@@ -48,19 +46,15 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// Unpacks every part of such a name and keeps nothing, for readers that unpack by themselves and do not count.
-    pub fn measure(&mut self, counts: impl Fn(&str) -> bool) -> Result<(), Failure> {
-        // A name that is no text is not one that a reader looks for.
-        let names: Vec<String> =
-            self.parts.file_names().flatten().filter(|name| counts(name)).map(Cow::into_owned).collect();
-        for name in names {
-            self.unpack(&name, |_| ())?;
+    /// Unpacks every part and keeps nothing, for readers that unpack by themselves and do not count.
+    pub fn measure(&mut self) -> Result<(), Failure> {
+        for index in 0..self.parts.len() {
+            self.unpack(index, |_| ())?;
         }
         Ok(())
     }
 
-    fn unpack(&mut self, name: &str, mut take: impl FnMut(&[u8])) -> Result<bool, Failure> {
-        let Some(index) = self.parts.index_for_name(name) else { return Ok(false) };
+    fn unpack(&mut self, index: usize, mut take: impl FnMut(&[u8])) -> Result<(), Failure> {
         let mut part = self.parts.by_index(index).map_err(damaged)?;
         let packed = part.compressed_size();
         let limits = self.bounds.limits;
@@ -68,11 +62,11 @@ impl<'a> Archive<'a> {
         let mut portion = vec![0; PORTION];
         loop {
             self.bounds.go_on()?;
-            let length = part.read(&mut portion).map_err(|error| {
-                Failure::new(Code::ParseError, format!("This file is damaged: {name}: {error}"))
-            })?;
+            let length = part
+                .read(&mut portion)
+                .map_err(|error| Failure::new(Code::ParseError, format!("This file is damaged: {error}")))?;
             if length == 0 {
-                return Ok(true);
+                return Ok(());
             }
             unpacked += length as u64;
             self.budget = self.budget.saturating_sub(length as u64);

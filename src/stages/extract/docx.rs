@@ -93,18 +93,16 @@ impl<'a> Body<'a> {
                 self.begin_heading();
             }
             "outlineLvl" if styles::is_heading_level(element.attribute("val").as_deref()) => {
-                self.begin_heading()
+                self.begin_heading();
             }
             "t" => self.in_text = true,
-            "tab" | "ptab" => self.flow.widen(Gap::Cell),
-            "br" | "cr" => self.flow.widen(Gap::Line),
+            "tab" | "ptab" | "tc" => self.flow.widen(Gap::Cell),
+            "br" | "cr" | "tr" => self.flow.widen(Gap::Line),
             "noBreakHyphen" => self.flow.words("-"),
             "tbl" => {
                 self.flow.widen(Gap::Paragraph);
                 self.tables += 1;
             }
-            "tr" => self.flow.widen(Gap::Line),
-            "tc" => self.flow.widen(Gap::Cell),
             "footnoteReference" => self.refer("footnotes", element),
             "endnoteReference" => self.refer("endnotes", element),
             // As equations are typed on one line: a fraction is not a number of many digits.

@@ -187,7 +187,7 @@ fn office_type(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -
 const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 
 /// It is what the names of its streams say, which stand in it as UTF-16.
-fn compound<'a>(bytes: &'a [u8]) -> Result<Kind<'a>, Failure> {
+fn compound(bytes: &[u8]) -> Result<Kind<'_>, Failure> {
     let has = |name: &str| {
         let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
         memchr::memmem::find(bytes, &name).is_some()

@@ -87,7 +87,7 @@ impl<'a> Body<'a> {
             "p" => self.begin_paragraph(),
             "s" => self.flow.widen(Gap::Space),
             "tab" => self.flow.widen(Gap::Cell),
-            "line-break" => self.flow.widen(Gap::Line),
+            "line-break" | "table-row" => self.flow.widen(Gap::Line),
             "note-body" => {
                 self.flow.widen(Gap::Space);
                 self.notes += 1;
@@ -100,7 +100,6 @@ impl<'a> Body<'a> {
                     self.flow.widen(Gap::Paragraph);
                 }
             }
-            "table-row" => self.flow.widen(Gap::Line),
             // A cell may say that it stands there a million times. Once is enough to be found.
             "table-cell" => {
                 self.cells += 1;

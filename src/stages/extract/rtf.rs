@@ -30,8 +30,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
                     return Err(bounds.limits.too_deep());
                 }
                 reader.groups.push(reader.group);
-                reader.group.just_opened = true;
-                reader.group.optional = false;
+                reader.group.opening = Opening::Nothing;
             }
             Token::Close => {
                 reader.flush();
@@ -41,9 +40,11 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
             Token::Word(name, number) => {
                 reader.flush();
                 reader.control(name, number, &mut tokens);
-                reader.group.just_opened = false;
+                reader.group.opening = Opening::More;
             }
-            Token::Symbol(b'*') => reader.group.optional = true,
+            Token::Symbol(b'*') if reader.group.opening == Opening::Nothing => {
+                reader.group.opening = Opening::OptionalMark;
+            }
             Token::Symbol(symbol) => {
                 reader.flush();
                 reader.symbol(symbol);
@@ -68,9 +69,16 @@ struct Group {
     encoding: &'static Encoding,
     /// Characters that repeat one in Unicode for old readers.
     fallback: usize,
-    just_opened: bool,
-    /// Readers that do not know the group are to leave it out.
-    optional: bool,
+    opening: Opening,
+}
+
+/// What has been seen of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    Nothing,
+    /// The mark that readers who do not know the group are to leave it out.
+    OptionalMark,
+    More,
 }
 
 impl Group {
@@ -105,8 +113,7 @@ impl Reader {
                 fonts: false,
                 encoding: WINDOWS_1252,
                 fallback: 1,
-                just_opened: false,
-                optional: false,
+                opening: Opening::More,
             },
             groups: Vec::new(),
             pending: Vec::new(),
@@ -120,7 +127,7 @@ impl Reader {
     }
 
     fn control(&mut self, name: &str, number: Option<i32>, tokens: &mut Tokens<'_>) {
-        if self.group.optional && self.group.just_opened && name != "shpinst" {
+        if self.group.opening == Opening::OptionalMark && name != "shpinst" {
             self.group.hidden = true;
         }
         match name {
@@ -180,7 +187,7 @@ impl Reader {
     }
 
     fn bytes(&mut self, mut bytes: &[u8]) {
-        self.group.just_opened = false;
+        self.group.opening = Opening::More;
         let skipped = self.skip.min(bytes.len());
         self.skip -= skipped;
         bytes = &bytes[skipped..];
