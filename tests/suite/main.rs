@@ -17,6 +17,7 @@ mod formats;
 mod journey;
 mod lifecycle;
 mod liveness;
+mod ocr;
 mod queue;
 mod quotas;
 mod races;

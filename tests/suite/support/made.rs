@@ -235,3 +235,44 @@ pub fn packed_zeros(megabytes: usize) -> Vec<u8> {
     }
     encoder.finish().unwrap()
 }
+
+/// A black and white bitmap with this word in it, in capital letters out of D, E, I, S and T.
+pub fn picture_of(word: &str) -> Vec<u8> {
+    const SCALE: usize = 12;
+    const MARGIN: usize = 60;
+    let rows = |letter: char| -> [u8; 7] {
+        match letter {
+            'D' => [0b11110, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b11110],
+            'E' => [0b11111, 0b10000, 0b10000, 0b11110, 0b10000, 0b10000, 0b11111],
+            'I' => [0b01110, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b01110],
+            'S' => [0b01111, 0b10000, 0b10000, 0b01110, 0b00001, 0b00001, 0b11110],
+            'T' => [0b11111, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100],
+            other => panic!("{other} is not drawn"),
+        }
+    };
+    let letters: Vec<[u8; 7]> = word.chars().map(rows).collect();
+    // Widths that are a multiple of four need no padding.
+    let width = (2 * MARGIN + letters.len() * 6 * SCALE).next_multiple_of(4);
+    let height = 2 * MARGIN + 7 * SCALE;
+    let is_black = |x: usize, y: usize| {
+        let (Some(x), Some(y)) = (x.checked_sub(MARGIN), y.checked_sub(MARGIN)) else { return false };
+        let (column, row) = (x / SCALE, y / SCALE);
+        row < 7
+            && column % 6 < 5
+            && letters.get(column / 6).is_some_and(|rows| rows[row] >> (4 - column % 6) & 1 == 1)
+    };
+    let number = |value: usize| u32::try_from(value).unwrap().to_le_bytes();
+    let mut file = b"BM".to_vec();
+    for field in [54 + width * height * 3, 0, 54, 40, width, height] {
+        file.extend(number(field));
+    }
+    // One plane of 24 bits, not packed; the rest may be zero.
+    file.extend([1, 0, 24, 0]);
+    file.extend([0; 24]);
+    for y in (0..height).rev() {
+        for x in 0..width {
+            file.extend([if is_black(x, y) { 0 } else { 255 }; 3]);
+        }
+    }
+    file
+}
