@@ -2,7 +2,7 @@
 //!
 //! The documents are other people's and not part of the repository. They are looked for in `LANDFALL_CORPUS`, by default
 //! `../shared/corpus` beside the checkout; without them these tests say so and check nothing.
-//! `documents_of_each_kind.rs` does not need them.
+//! `formats.rs` does not need them.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;

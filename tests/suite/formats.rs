@@ -266,12 +266,8 @@ fn an_archive_of_too_many_parts_is_refused_before_they_are_looked_at() {
 
 #[test]
 fn entities_in_an_office_document_are_never_expanded() {
-    let body = made::paragraph("before &lol; after");
-    let mut bytes = Vec::new();
-    for _ in 0..2 {
-        bytes = made::docx(&body);
-    }
-    assert_eq!(read(&bytes, "a.docx").unwrap().text, "before after");
+    let document = made::docx(&made::paragraph("before &lol; after"));
+    assert_eq!(read(&document, "a.docx").unwrap().text, "before after");
 }
 
 #[test]
@@ -344,13 +340,13 @@ fn a_document_with_too_much_text_is_refused_in_each_format() {
 
 #[test]
 fn a_stream_that_unpacks_without_end_does_not_fill_memory() {
-    // Three gigabytes in three megabytes.
-    let bomb = made::stream("/Filter /FlateDecode", &made::packed_zeros(3_000));
+    // A gigabyte in a megabyte.
+    let bomb = made::stream("/Filter /FlateDecode", &made::packed_blanks(1_000));
     let pdf = made::pdf_of_contents(&[made::lines(&["First page"]), bomb], "", &[]);
     let before = peak_memory();
     let ending = read(&pdf, "a.pdf");
     let grown = peak_memory().saturating_sub(before);
-    assert!(grown < 900 << 20, "{} MB", grown >> 20);
+    assert!(grown < 700 << 20, "{} MB", grown >> 20);
     if let Ok(extracted) = ending {
         assert_eq!(extracted.text.trim(), "First page");
     }

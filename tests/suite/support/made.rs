@@ -226,12 +226,12 @@ pub fn pdf(pages: &[&[&str]]) -> Vec<u8> {
     pdf_of_contents(&contents, "", &[])
 }
 
-/// So many zeros, packed as PDF packs its streams.
-pub fn packed_zeros(megabytes: usize) -> Vec<u8> {
+/// So many blanks, packed as PDF packs its streams.
+pub fn packed_blanks(megabytes: usize) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    let zeros = vec![b' '; 1 << 20];
+    let blanks = vec![b' '; 1 << 20];
     for _ in 0..megabytes {
-        encoder.write_all(&zeros).unwrap();
+        encoder.write_all(&blanks).unwrap();
     }
     encoder.finish().unwrap()
 }

@@ -265,9 +265,9 @@ mod tests {
     fn shapes_become_letters_and_ligatures_keep_their_order() {
         assert_eq!(read("ﻲﺒﻴﺒﺣ"), "حبيبي");
         let mut glyphs = line("لاس");
-        glyphs[0].width = 5.0;
-        glyphs[1].width = 5.0;
-        glyphs[1].along = 5.0;
+        glyphs[0].width = 9.5;
+        glyphs[1].width = 9.5;
+        glyphs[1].along = 9.5;
         assert_eq!(read_line(&glyphs, Brackets::AsSaid), "سلا");
         assert_eq!(read("باتكلا"), "الكتاب");
     }
