@@ -15,6 +15,7 @@ use reader::{Reader, bytes, milliseconds, one_of, stages};
 
 use crate::lifecycle::Stage;
 use crate::queue::retry::RetryPolicy;
+use crate::stages::extract::{DEFAULT_MAX_CELLS, DEFAULT_MAX_PAGES, DEFAULT_MAX_TEXT_MB, Limits};
 use crate::stages::scan::Address;
 
 #[derive(Debug, Clone)]
@@ -31,6 +32,7 @@ pub struct Config {
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
     pub embed: EmbedConfig,
+    pub extract: ExtractConfig,
     pub chunks: ChunkConfig,
     /// Where the virus scanner listens, if files are to be shown to it.
     pub clamd: Option<Address>,
@@ -126,6 +128,13 @@ impl std::fmt::Debug for GatewayConfig {
     }
 }
 
+#[derive(Debug, Clone)]
+pub struct ExtractConfig {
+    pub limits: Limits,
+    /// The languages that OCR looks for, unless it is off.
+    pub ocr_languages: Option<String>,
+}
+
 impl Config {
     /// Reads every setting; answers all that is wrong at once.
     pub fn from_variables(variables: Variables) -> Result<Self, ConfigError> {
@@ -198,6 +207,7 @@ impl Config {
                 poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
                 shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
             },
+            extract: read_extract(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),
             embed,
             clamd,
@@ -243,6 +253,30 @@ fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
     .into_iter()
     .filter(|stage| wanted.contains(&stage.stage))
     .collect()
+}
+
+fn read_extract(read: &mut Reader) -> ExtractConfig {
+    let limits = Limits {
+        pages: read.at_least("EXTRACT_MAX_PAGES", DEFAULT_MAX_PAGES, 1),
+        cells: read.at_least("EXTRACT_MAX_CELLS", DEFAULT_MAX_CELLS, 1),
+        text_bytes: read.at_least("EXTRACT_MAX_TEXT_MB", DEFAULT_MAX_TEXT_MB, 1).saturating_mul(1 << 20),
+        ..Limits::default()
+    };
+    let wanted = read.with("OCR", "auto", |text| one_of(text, &[("auto", true), ("off", false)]));
+    let languages = read.with("OCR_LANGUAGES", "eng", ocr_languages);
+    ExtractConfig { limits, ocr_languages: wanted.then_some(languages) }
+}
+
+/// They become an argument of a program, so they are nothing but names.
+fn ocr_languages(text: &str) -> Result<String, String> {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if text.split('+').all(is_name) {
+        Ok(text.to_owned())
+    } else {
+        Err("names of tesseract's languages joined by +, like eng+deu".to_owned())
+    }
 }
 
 fn signed(bytes: u64) -> i64 {

@@ -6,6 +6,7 @@ pub mod cores;
 pub mod embed;
 pub mod extract;
 pub mod gateway;
+pub mod ocr;
 pub mod pipeline;
 pub mod scan;
 

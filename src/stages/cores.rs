@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::Clock;
 use crate::failure::{Code, Failure};
@@ -22,13 +22,9 @@ impl Cores {
         Self { free: Arc::new(Semaphore::new(cores)) }
     }
 
-    /// Runs what keeps a core busy on a thread of its own, as many at once as there are cores. Calls `waiting` now and
-    /// then until it begins, and once when it does.
-    pub async fn run<T: Send + 'static>(
-        &self,
-        waiting: impl Fn(),
-        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
+    /// Waits for a core, and keeps it until the answer is dropped: for work that another process does on it. Calls
+    /// `waiting` now and then until there is one, and once when there is.
+    pub async fn turn(&self, waiting: impl Fn()) -> OwnedSemaphorePermit {
         let mut turn = Box::pin(self.free.clone().acquire_owned());
         let permit = loop {
             tokio::select! {
@@ -38,6 +34,17 @@ impl Cores {
             }
         };
         waiting();
+        permit
+    }
+
+    /// Runs what keeps a core busy on a thread of its own, as many at once as there are cores. Calls `waiting` now and
+    /// then until it begins, and once when it does.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        waiting: impl Fn(),
+        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let permit = self.turn(waiting).await;
         tokio::task::spawn_blocking(move || {
             // Held until the work really ends, also when nobody waits for it any more.
             let _permit = permit;

@@ -2,73 +2,89 @@
 //!
 //! What a document is, its bytes say; its name and declared type only choose among the kinds of text. One that claims
 //! to be something else than it is ends with a sentence about that.
+//!
+//! There are two steps, because the first one may run where no other program can be started: [`read`] computes and
+//! answers a [`Reading`], the text and the pictures that only OCR can read. Whoever may run programs has them read
+//! (`stages/ocr.rs`), and [`Reading::finish`] puts both together or says why there is no text.
 
+mod archive;
 mod csv;
+mod docx;
+mod elements;
+mod email;
+mod flow;
 mod html;
 mod json;
+mod kind;
+mod limits;
 mod markdown;
+mod odf;
+mod office;
+mod pdf;
+mod pptx;
+mod reading;
+mod rtf;
+mod sheets;
 mod text;
-
-use std::path::Path;
+mod xml;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Extracted;
 use crate::failure::{Code, Failure};
+use kind::{Kind, TextKind};
+use limits::Bounds;
+pub use limits::{DEFAULT_MAX_CELLS, DEFAULT_MAX_PAGES, DEFAULT_MAX_TEXT_MB, Limits};
+pub use reading::{Picture, Reading, Recognised};
 
-const SUPPORTED: &str = "plain text, Markdown, HTML, CSV, TSV, JSON";
-
-/// A kind of document that text can be got out of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Markdown,
-    Html,
-    Csv { delimiter: u8 },
-    Json,
+/// The bytes of a document and what was said about them.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    pub bytes: &'a [u8],
+    pub name: &'a str,
+    pub content_type: Option<&'a str>,
 }
 
-/// The longest heading that is worth keeping with each chunk below it.
-const LONGEST_HEADING: usize = 200;
-
 /// Computes on the calling thread; looks now and then whether anybody still waits.
-pub fn extract(
-    bytes: &[u8],
-    name: &str,
-    content_type: Option<&str>,
+pub fn read(
+    document: Document<'_>,
+    limits: &Limits,
     cancelled: &CancellationToken,
-) -> Result<Extracted, Failure> {
-    let claim = Claim::new(name, content_type);
-    refuse_binary(bytes, &claim)?;
+) -> Result<Reading, Failure> {
+    let bytes = document.bytes;
+    let bounds = Bounds { limits, cancelled };
+    bounds.go_on()?;
+    match kind::recognise(document, bounds)? {
+        Kind::Pdf => pdf::read(bytes, bounds),
+        Kind::Docx { mut archive, main_part } => docx::read(&mut archive, &main_part, bounds),
+        Kind::Pptx { mut archive, main_part } => pptx::read(&mut archive, &main_part, bounds),
+        Kind::Xlsx { mut archive } => sheets::read_xlsx(bytes, &mut archive, bounds),
+        Kind::Xls => sheets::read_xls(bytes, bounds),
+        Kind::OpenDocument { mut archive } => odf::read(&mut archive, bounds),
+        Kind::Rtf => rtf::read(bytes, bounds),
+        Kind::Email => email::read(bytes, bounds),
+        Kind::Picture => Ok(Reading::of_picture(bytes)),
+        Kind::Text(kind) => read_text(bytes, kind, bounds),
+    }
+}
+
+fn read_text(bytes: &[u8], kind: TextKind, bounds: Bounds<'_>) -> Result<Reading, Failure> {
     let decoded = text::decode(bytes)?;
-    let mut extracted = match claim.kind() {
-        Kind::Text if html::looks_like(&decoded) => html::extract(&decoded, cancelled)?,
-        Kind::Text => text::extract(decoded),
-        Kind::Markdown => markdown::extract(decoded),
-        Kind::Html => html::extract(&decoded, cancelled)?,
-        Kind::Csv { delimiter } => csv::extract(&decoded, delimiter)?,
-        Kind::Json => json::extract(&decoded)?,
+    let extracted = match kind {
+        TextKind::Plain | TextKind::Xml if html::looks_like(xml::after_declaration(&decoded)) => {
+            html::extract(&decoded, bounds)?
+        }
+        TextKind::Plain if xml::looks_like(&decoded) => xml::extract(&decoded, bounds)?,
+        TextKind::Xml => xml::extract(&decoded, bounds)?,
+        TextKind::Plain => text::extract(decoded),
+        TextKind::Markdown => markdown::extract(decoded),
+        TextKind::Html => html::extract(&decoded, bounds)?,
+        TextKind::Csv { delimiter } => csv::extract(&decoded, delimiter, bounds)?,
+        TextKind::Json => json::extract(&decoded)?,
     };
-    // PostgreSQL cannot store a NUL in a text, and no reader misses one. JSON can spell one out.
-    if extracted.text.contains('\0') {
-        extracted.text = extracted.text.replace('\0', " ");
+    if extracted.text.len() > bounds.limits.text_bytes {
+        return Err(bounds.limits.too_much_text());
     }
-    if extracted.text.len() > most_text(bytes.len()) {
-        return Err(too_much_text());
-    }
-    if !extracted.text.chars().any(char::is_alphanumeric) {
-        return Err(Failure::new(
-            Code::NoText,
-            "There is no text in this file: it has no letters and no digits",
-        ));
-    }
-    for place in &mut extracted.places {
-        place.heading = place
-            .heading
-            .take()
-            .map(|heading| heading.chars().filter(|c| *c != '\0').take(LONGEST_HEADING).collect());
-    }
-    Ok(extracted)
+    Ok(Reading::of(extracted))
 }
 
 /// The most text that so many bytes can honestly hold.
@@ -80,78 +96,24 @@ fn too_much_text() -> Failure {
     Failure::new(Code::ValidationError, "There is far more text in this file than its size can hold")
 }
 
-/// What a document says it is.
-struct Claim<'a> {
-    extension: String,
-    content_type: &'a str,
+fn protected() -> Failure {
+    Failure::new(Code::ValidationError, "This file is protected by a password. Upload a copy without one")
 }
 
-impl<'a> Claim<'a> {
-    fn new(name: &str, content_type: Option<&'a str>) -> Self {
-        let extension = Path::new(name).extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-        let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-        Self { extension: extension.unwrap_or_default(), content_type }
-    }
-
-    fn kind(&self) -> Kind {
-        match (self.extension.as_str(), self.content_type) {
-            ("md" | "markdown", _) | (_, "text/markdown") => Kind::Markdown,
-            ("html" | "htm" | "xhtml", _) | (_, "text/html" | "application/xhtml+xml") => Kind::Html,
-            ("csv", _) | (_, "text/csv") => Kind::Csv { delimiter: b',' },
-            ("tsv", _) | (_, "text/tab-separated-values") => Kind::Csv { delimiter: b'\t' },
-            ("json" | "jsonl" | "ndjson", _) | (_, "application/json" | "application/x-ndjson") => Kind::Json,
-            _ => Kind::Text,
-        }
-    }
-
-    fn is_pdf(&self) -> bool {
-        self.extension == "pdf" || self.content_type == "application/pdf"
-    }
-}
-
-/// Formats that begin with a mark of their own, and what people call them.
-const SIGNATURES: &[(&[u8], &str)] = &[
-    (b"%PDF-", "a PDF"),
-    (b"PK\x03\x04", "a ZIP archive or an Office document"),
-    (b"\xD0\xCF\x11\xE0", "an old Office document"),
-    (b"\x89PNG", "a PNG picture"),
-    (b"\xFF\xD8\xFF", "a JPEG picture"),
-    (b"GIF8", "a GIF picture"),
-    (b"RIFF", "a RIFF media file"),
-    (b"\x1F\x8B", "a gzip archive"),
-    (b"7z\xBC\xAF\x27\x1C", "a 7-Zip archive"),
-    (b"\x7FELF", "a program"),
-    (b"MZ", "a program"),
-    (b"{\\rtf", "an RTF document"),
-    (b"SQLite format 3\0", "a database"),
-];
-
-fn refuse_binary(bytes: &[u8], claim: &Claim<'_>) -> Result<(), Failure> {
-    let unsupported = |what: &str| {
-        Failure::new(
-            Code::UnsupportedType,
-            format!("This is {what}, which is not supported. Supported: {SUPPORTED}"),
-        )
-    };
-    let signature = SIGNATURES.iter().find(|(mark, _)| bytes.starts_with(mark));
-    if claim.is_pdf() && !bytes.starts_with(b"%PDF-") {
-        return Err(Failure::new(Code::NotPdf, "The name or type says PDF, but it is not a PDF"));
-    }
-    // Two letters are a weak mark: a text may begin with them.
-    if let Some((mark, what)) = signature
-        && (mark.len() > 2 || text::looks_binary(bytes))
-    {
-        return Err(unsupported(what));
-    }
-    if text::looks_binary(bytes) { Err(unsupported("binary data")) } else { Ok(()) }
+/// Whether there is anything to find.
+fn has_words(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    use crate::stages::Extracted;
+
     fn read(bytes: &[u8], name: &str, content_type: Option<&str>) -> Result<Extracted, Failure> {
-        extract(bytes, name, content_type, &CancellationToken::new())
+        let document = Document { bytes, name, content_type };
+        super::read(document, &Limits::default(), &CancellationToken::new())?.finish(Recognised::NotInstalled)
     }
 
     fn code(bytes: &[u8], name: &str) -> Code {
@@ -162,14 +124,15 @@ mod tests {
     fn a_document_that_lies_about_its_kind_is_found_out() {
         assert_eq!(code(b"just text", "report.pdf"), Code::NotPdf);
         assert_eq!(read(b"just text", "r", Some("application/pdf")).unwrap_err().code, Code::NotPdf);
-        assert_eq!(code(b"\x89PNG\r\n\x1a\n....", "notes.txt"), Code::UnsupportedType);
-        assert_eq!(code(b"PK\x03\x04\x14\0\x06\0", "notes.md"), Code::UnsupportedType);
+        assert_eq!(code(b"\x1F\x8B\x08\0....", "notes.txt"), Code::UnsupportedType);
+        assert_eq!(code(b"\x89PNG\r\n\x1a\n....", "notes.txt"), Code::NoText);
+        assert_eq!(code(b"PK\x03\x04\x14\0\x06\0", "notes.md"), Code::ParseError);
         assert_eq!(code(&[0, 1, 2, 3, 0, 0, 5], "notes.txt"), Code::UnsupportedType);
     }
 
     #[test]
     fn an_unsupported_type_names_what_is_supported() {
-        assert!(read(b"%PDF-1.7 ...", "a.pdf", None).unwrap_err().message.contains("Markdown"));
+        assert!(read(b"7z\xBC\xAF\x27\x1C", "a.7z", None).unwrap_err().message.contains("Markdown"));
     }
 
     #[test]

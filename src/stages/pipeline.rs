@@ -8,7 +8,9 @@ use uuid::Uuid;
 
 use super::cores::Cores;
 use super::embed::Embedder;
+use super::extract::{Document, Limits, Reading, Recognised};
 use super::gateway::Gateway;
+use super::ocr::Ocr;
 use super::{Extracted, Job, Output, Work, artifacts, chunk, extract, scan};
 use crate::blobs::Blobs;
 use crate::config::{ChunkConfig, Config};
@@ -23,6 +25,8 @@ const MOST_CONVERTED_BYTES: usize = 64 << 20;
 pub struct Pipeline {
     db: Db,
     blobs: Blobs,
+    limits: Limits,
+    ocr: Option<Ocr>,
     chunks: ChunkConfig,
     embedder: Embedder,
     clamd: Option<scan::Address>,
@@ -39,6 +43,8 @@ impl Pipeline {
         Self {
             db,
             blobs,
+            limits: config.extract.limits,
+            ocr: config.extract.ocr_languages.as_deref().and_then(Ocr::find),
             chunks: config.chunks,
             embedder,
             clamd: config.clamd.clone(),
@@ -92,7 +98,40 @@ impl Pipeline {
         content_type: Option<String>,
     ) -> Result<Extracted, Failure> {
         let cancelled = job.cancelled.clone();
-        self.compute(job, move || extract::extract(&bytes, &name, content_type.as_deref(), &cancelled)).await
+        let limits = self.limits;
+        let reading = self
+            .compute(job, move || {
+                let content_type = content_type.as_deref();
+                extract::read(Document { bytes: &bytes, name: &name, content_type }, &limits, &cancelled)
+            })
+            .await?;
+        self.finish(job, reading).await
+    }
+
+    /// Adds what OCR finds in the pictures, where there are some and it is installed.
+    async fn finish(&self, job: &Job, reading: Reading) -> Result<Extracted, Failure> {
+        let Some(ocr) = self.ocr.as_ref().filter(|_| !reading.pictures.is_empty()) else {
+            return reading.finish(Recognised::NotInstalled);
+        };
+        let mut words = Vec::with_capacity(reading.pictures.len());
+        let mut failed = None;
+        for picture in &reading.pictures {
+            let _turn = self.cores.turn(|| job.made_progress()).await;
+            words.push(ocr.recognise(&picture.bytes).await.unwrap_or_else(|error| {
+                failed = Some(error);
+                String::new()
+            }));
+            // The limit is for a picture: a long document has many of them, and is not stuck.
+            job.made_progress();
+        }
+        match (reading.finish(Recognised::Words(words)), failed) {
+            // One page of many that OCR fails at is a page without words. When nothing else was found, it is the cause.
+            (Err(Failure { code: Code::NoText, .. }), Some(error)) => Err(Failure::new(
+                Code::ParseError,
+                format!("There is no text in this file beside pictures: {error}"),
+            )),
+            (ending, _) => ending,
+        }
     }
 
     async fn chunk(&self, job: &Job) -> Result<Output, Failure> {

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::support::made;
 use crate::support::{TestDb, TestServer};
 
 on_each_database! {
@@ -19,6 +20,14 @@ on_each_database! {
             ("crew.csv", b"name,rank\nNemo,captain\nAronnax,professor\n".to_vec(), "Aronnax"),
             ("log.json", br#"{"entries": [{"what": "Kraken sighted"}]}"#.to_vec(), "kraken"),
             ("nul.json", br#"{"a": "before\u0000binnacle"}"#.to_vec(), "binnacle"),
+            ("pilot.pdf", made::pdf(&[&["The pilot boards", "at the fairway buoy"]]), "fairway"),
+            ("pilot.docx", made::docx(&made::paragraph("A capstan hauls the cable.")), "capstan"),
+            ("pilot.pptx", made::pptx(&[("Winds", "The mistral blows", "")]), "mistral"),
+            ("pilot.xlsx", made::xlsx(&[("Crew", "<sheetData><row><c t=\"s\"><v>0</v></c></row></sheetData>")], "<si><t>bosun</t></si>"), "bosun"),
+            ("pilot.odt", made::open_document("text", "<text:p>The sextant is brass.</text:p>"), "sextant"),
+            ("pilot.rtf", br"{\rtf1 The halyard is frayed.}".to_vec(), "halyard"),
+            ("pilot.eml", b"From: a@b.example\nTo: c@d.example\nSubject: Ballast\n\nTake on water.".to_vec(), "ballast"),
+            ("pilot.xml", b"<?xml version='1.0'?><log><entry>Scurvy aboard</entry></log>".to_vec(), "scurvy"),
             ("log.jsonl", b"{\"a\": \"maelstrom\"}\n{\"a\": \"calm\"}\n".to_vec(), "maelstrom"),
         ];
         let mut files = Vec::new();
@@ -41,7 +50,9 @@ on_each_database! {
         let alice = server.client("alice");
         let documents: Vec<(&str, &[u8], &str)> = vec![
             ("fake.pdf", b"this is no PDF", "NOT_PDF"),
-            ("photo.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "UNSUPPORTED_TYPE"),
+            ("packed.txt", b"\x1F\x8B\x08\0\0\0\0\0", "UNSUPPORTED_TYPE"),
+            ("broken.docx", b"PK\x03\x04\x14\0\x06\0", "PARSE_ERROR"),
+            ("broken.pdf", b"%PDF-1.7\nand nothing more", "PARSE_ERROR"),
             ("noise.bin", &[0, 159, 146, 150, 0, 1, 2, 3], "UNSUPPORTED_TYPE"),
             ("broken.json", b"{\"a\": ", "PARSE_ERROR"),
             ("empty.txt", b"", "NO_TEXT"),

@@ -2,10 +2,14 @@
 
 use ::csv::ReaderBuilder;
 
+use super::limits::Bounds;
 use crate::failure::{Code, Failure};
 use crate::stages::{Extracted, Markup};
 
-pub fn extract(source: &str, delimiter: u8) -> Result<Extracted, Failure> {
+/// Rows between two looks at whether anybody still waits.
+const PORTION: usize = 4_096;
+
+pub fn extract(source: &str, delimiter: u8, bounds: Bounds<'_>) -> Result<Extracted, Failure> {
     let mut rows = ReaderBuilder::new()
         .delimiter(if delimiter == b',' { usual_delimiter(source) } else { delimiter })
         .has_headers(false)
@@ -13,7 +17,10 @@ pub fn extract(source: &str, delimiter: u8) -> Result<Extracted, Failure> {
         .flexible(true)
         .from_reader(source.as_bytes());
     let mut text = String::with_capacity(source.len());
-    for row in rows.records() {
+    for (number, row) in rows.records().enumerate() {
+        if number.is_multiple_of(PORTION) {
+            bounds.go_on()?;
+        }
         let row = row
             .map_err(|error| Failure::new(Code::ParseError, format!("The table cannot be read: {error}")))?;
         let cells: Vec<&str> = row.iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -34,12 +41,20 @@ fn usual_delimiter(source: &str) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::limits::Limits;
     use super::*;
+
+    fn text(source: &str, delimiter: u8) -> String {
+        let bounds = Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new() };
+        extract(source, delimiter, bounds).unwrap().text
+    }
 
     #[test]
     fn rows_become_lines_whatever_separates_their_cells() {
-        assert_eq!(extract("a,b\n\"x, y\",2\n", b',').unwrap().text, "a\tb\nx, y\t2\n");
-        assert_eq!(extract("a;b\n1,5;2\n", b',').unwrap().text, "a\tb\n1,5\t2\n");
-        assert_eq!(extract("a\tb\n1\t\t2\n", b'\t').unwrap().text, "a\tb\n1\t2\n");
+        assert_eq!(text("a,b\n\"x, y\",2\n", b','), "a\tb\nx, y\t2\n");
+        assert_eq!(text("a;b\n1,5;2\n", b','), "a\tb\n1,5\t2\n");
+        assert_eq!(text("a\tb\n1\t\t2\n", b'\t'), "a\tb\n1\t2\n");
     }
 }

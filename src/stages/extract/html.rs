@@ -10,10 +10,11 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{
     BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
-use tokio_util::sync::CancellationToken;
 
-use crate::failure::{Code, Failure};
-use crate::stages::{Extracted, Markup, Place};
+use super::flow::{Flow, Gap};
+use super::limits::Bounds;
+use crate::failure::Failure;
+use crate::stages::Extracted;
 
 /// How much of a page is read between two looks at whether anybody still waits.
 const PORTION: usize = 64 * 1024;
@@ -24,14 +25,13 @@ pub fn looks_like(text: &str) -> bool {
     [&b"<!doctype html"[..], b"<html"].iter().any(|mark| start.starts_with(mark))
 }
 
-pub fn extract(source: &str, cancelled: &CancellationToken) -> Result<Extracted, Failure> {
-    let tokenizer = Tokenizer::new(Page(RefCell::default()), TokenizerOpts::default());
+pub fn extract(source: &str, bounds: Bounds<'_>) -> Result<Extracted, Failure> {
+    let tokenizer = Tokenizer::new(Page(RefCell::new(Text::new(bounds))), TokenizerOpts::default());
     let input = BufferQueue::default();
     let mut rest = source;
     while !rest.is_empty() {
-        if cancelled.is_cancelled() {
-            return Err(Failure::new(Code::StageTimeout, "Extraction was stopped"));
-        }
+        bounds.go_on()?;
+        tokenizer.sink.0.borrow().flow.check()?;
         let (portion, after) = rest.split_at(rest.floor_char_boundary(PORTION));
         input.push_back(StrTendril::from_slice(portion));
         // It pauses only for scripts, of which we run none.
@@ -39,7 +39,7 @@ pub fn extract(source: &str, cancelled: &CancellationToken) -> Result<Extracted,
         rest = after;
     }
     tokenizer.end();
-    Ok(tokenizer.sink.0.into_inner().finish())
+    tokenizer.sink.0.into_inner().flow.finish()
 }
 
 struct Page(RefCell<Text>);
@@ -71,28 +71,18 @@ impl TokenSink for Page {
     }
 }
 
-#[derive(Default)]
 struct Text {
-    text: String,
-    places: Vec<Place>,
+    flow: Flow,
     /// The element we are in that shows nothing, and how many of its kind.
     hidden: Option<(String, usize)>,
-    /// Whether a space, a line break or an empty line is due before the next word.
-    gap: Gap,
-    heading_start: Option<usize>,
     preformatted: usize,
 }
 
-#[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
-    #[default]
-    None,
-    Space,
-    Line,
-    Paragraph,
-}
-
 impl Text {
+    fn new(bounds: Bounds<'_>) -> Self {
+        Self { flow: Flow::new(bounds.limits), hidden: None, preformatted: 0 }
+    }
+
     fn open(&mut self, element: &str) {
         match &mut self.hidden {
             Some((hidden, depth)) if hidden == element => *depth += 1,
@@ -100,7 +90,7 @@ impl Text {
             None if is_hidden(element) => self.hidden = Some((element.to_owned(), 1)),
             None => {}
         }
-        self.widen(match element {
+        self.flow.widen(match element {
             "br" => Gap::Line,
             "td" | "th" => Gap::Space,
             _ => gap_around(element),
@@ -109,7 +99,7 @@ impl Text {
             self.preformatted += 1;
         }
         if is_heading(element) {
-            self.heading_start = Some(self.text.len());
+            self.flow.begin_heading();
         }
     }
 
@@ -126,60 +116,19 @@ impl Text {
         if element == "pre" {
             self.preformatted = self.preformatted.saturating_sub(1);
         }
-        if is_heading(element)
-            && let Some(start) = self.heading_start.take()
-        {
-            let heading = self.text[start..].trim();
-            if !heading.is_empty() {
-                let start = self.text.len() - self.text[start..].trim_start().len();
-                self.places.push(Place { start, page: None, heading: Some(heading.to_owned()) });
-            }
+        if is_heading(element) {
+            self.flow.end_heading();
         }
-        self.widen(gap_around(element));
+        self.flow.widen(gap_around(element));
     }
 
     fn words(&mut self, words: &str) {
         if self.hidden.is_some() {
-            return;
+        } else if self.preformatted > 0 {
+            self.flow.verbatim(words);
+        } else {
+            self.flow.words(words);
         }
-        if self.preformatted > 0 {
-            self.fill_gap();
-            self.text.push_str(words);
-            return;
-        }
-        if words.starts_with(char::is_whitespace) {
-            self.widen(Gap::Space);
-        }
-        for (number, word) in words.split_whitespace().enumerate() {
-            if number > 0 {
-                self.widen(Gap::Space);
-            }
-            self.fill_gap();
-            self.text.push_str(word);
-        }
-        if words.ends_with(char::is_whitespace) {
-            self.widen(Gap::Space);
-        }
-    }
-
-    fn widen(&mut self, gap: Gap) {
-        self.gap = self.gap.max(gap);
-    }
-
-    fn fill_gap(&mut self) {
-        if !self.text.is_empty() {
-            self.text.push_str(match self.gap {
-                Gap::None => "",
-                Gap::Space => " ",
-                Gap::Line => "\n",
-                Gap::Paragraph => "\n\n",
-            });
-        }
-        self.gap = Gap::None;
-    }
-
-    fn finish(self) -> Extracted {
-        Extracted { text: self.text, markup: Markup::Plain, places: self.places }
     }
 }
 
@@ -205,10 +154,16 @@ fn gap_around(element: &str) -> Gap {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::limits::Limits;
     use super::*;
+    use crate::failure::Code;
+    use crate::stages::Place;
 
     fn read(page: &str) -> Extracted {
-        extract(page, &CancellationToken::new()).expect("read")
+        let bounds = Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new() };
+        extract(page, bounds).expect("read")
     }
 
     #[test]
@@ -249,6 +204,7 @@ mod tests {
     fn a_reader_that_nobody_waits_for_stops() {
         let cancelled = CancellationToken::new();
         cancelled.cancel();
-        assert_eq!(extract("<p>a", &cancelled).unwrap_err().code, Code::StageTimeout);
+        let bounds = Bounds { limits: &Limits::default(), cancelled: &cancelled };
+        assert_eq!(extract("<p>a", bounds).unwrap_err().code, Code::StageTimeout);
     }
 }

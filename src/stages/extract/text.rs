@@ -3,6 +3,7 @@
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
+use super::xml;
 use crate::failure::{Code, Failure};
 use crate::stages::{Extracted, Markup};
 
@@ -37,6 +38,9 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     }
     if std::str::from_utf8(bytes).is_ok() {
         return UTF_8;
+    }
+    if let Some(encoding) = xml::declared_encoding(bytes) {
+        return encoding;
     }
     let mut detector = EncodingDetector::new();
     detector.feed(&bytes[..bytes.len().min(SAMPLE)], bytes.len() <= SAMPLE);

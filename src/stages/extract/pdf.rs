@@ -1,0 +1,86 @@
+//! PDF: the text of each page, and the pictures of pages that have none.
+
+mod outline;
+mod pictures;
+mod right_to_left;
+
+use pdf_oxide::PdfDocument;
+
+use super::flow::{Flow, Gap};
+use super::limits::Bounds;
+use super::{Reading, has_words};
+use crate::failure::{Code, Failure};
+
+/// So many pages one after the other that cannot be read are pages that are not there.
+const MOST_MISSING_PAGES: usize = 50;
+
+pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
+    let document = PdfDocument::from_bytes(bytes.to_vec()).map_err(damaged)?;
+    if document.is_encrypted() && !document.is_authenticated() {
+        return Err(Failure::new(
+            Code::ValidationError,
+            "This PDF is protected by a password. Upload a copy without one",
+        ));
+    }
+    let pages = count_pages(&document, bounds)?;
+    let mut flow = Flow::new(bounds.limits);
+    let mut pictures = pictures::Pictures::new(bounds.limits);
+    let mut missing = 0;
+    let mut last_error = None;
+    for page in 0..pages {
+        bounds.go_on()?;
+        let text = match page_text(&document, page) {
+            Ok(text) => text,
+            Err(error) => {
+                missing += 1;
+                last_error = Some(error);
+                if missing > MOST_MISSING_PAGES {
+                    break;
+                }
+                continue;
+            }
+        };
+        missing = 0;
+        let number = i64::try_from(page + 1).unwrap_or(i64::MAX);
+        if has_words(&text) {
+            flow.place(Some(number), None);
+            flow.verbatim(text.trim());
+            flow.check()?;
+        } else {
+            flow.widen(Gap::Paragraph);
+            pictures.take_from(&document, page, flow.len());
+        }
+    }
+    if flow.is_empty()
+        && pictures.is_empty()
+        && let Some(error) = last_error
+    {
+        return Err(damaged(error));
+    }
+    let mut extracted = flow.finish()?;
+    outline::add_headings(&document, &mut extracted);
+    Ok(Reading { extracted, pictures: pictures.finish() })
+}
+
+fn page_text(document: &PdfDocument, page: usize) -> Result<String, pdf_oxide::Error> {
+    let text = document.extract_text(page)?;
+    if right_to_left::is_right_to_left(&text) {
+        Ok(right_to_left::assemble(&document.extract_chars(page)?))
+    } else {
+        Ok(text)
+    }
+}
+
+/// The number of pages, which the document may have made up.
+fn count_pages(document: &PdfDocument, bounds: Bounds<'_>) -> Result<usize, Failure> {
+    let most = bounds.limits.pages;
+    let pages = document.page_count().map_err(damaged)?;
+    if pages > most && document.get_page(most).is_ok() {
+        return Err(bounds.limits.too_many_pages());
+    }
+    Ok(pages.min(most))
+}
+
+fn damaged(error: pdf_oxide::Error) -> Failure {
+    Failure::new(Code::ParseError, format!("This PDF is damaged and cannot be read: {error}"))
+}

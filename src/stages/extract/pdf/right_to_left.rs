@@ -1,0 +1,289 @@
+//! Pages in Arabic, Hebrew and other scripts that run from right to left.
+//!
+//! A PDF says where each glyph stands, not in which order they are read. For these scripts the glyphs of each line are
+//! put in the order of their places, as they are seen, and then into the order in which they are read: from the right,
+//! with words and numbers of other scripts left as they are.
+
+use pdf_oxide::layout::TextChar;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// A page is read this way when at least one letter in so many runs from right to left.
+const ONE_LETTER_IN: usize = 5;
+/// Glyphs farther apart than this share of their size have a space between them.
+const SPACE: f32 = 0.2;
+/// Glyphs whose heights differ by less than this share of their size stand on one line.
+const SAME_LINE: f32 = 0.5;
+
+pub fn is_right_to_left(text: &str) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic());
+    let (all, from_right) =
+        letters.fold((0, 0), |(all, from_right), c| (all + 1, from_right + usize::from(runs_from_right(c))));
+    from_right > 0 && from_right * ONE_LETTER_IN >= all
+}
+
+/// The glyphs of a page as lines of text.
+pub fn assemble(glyphs: &[TextChar]) -> String {
+    let mut glyphs: Vec<Glyph> = glyphs.iter().map(Glyph::new).collect();
+    glyphs.sort_by(|a, b| a.turn.total_cmp(&b.turn).then(b.across.total_cmp(&a.across)));
+    read_lines(&mut glyphs)
+}
+
+/// A bracket is drawn the way it is seen. Some writers say of it what is drawn, and others what is meant; what opens
+/// before it closes is right.
+fn read_lines(glyphs: &mut [Glyph]) -> String {
+    let as_said = write_lines(glyphs, Brackets::AsSaid);
+    if closed_too_early(&as_said) == 0 {
+        return as_said;
+    }
+    let turned = write_lines(glyphs, Brackets::Turned);
+    if closed_too_early(&turned) < closed_too_early(&as_said) { turned } else { as_said }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Brackets {
+    AsSaid,
+    Turned,
+}
+
+/// Brackets that close what was never opened.
+fn closed_too_early(text: &str) -> usize {
+    let (mut open, mut early) = (0_usize, 0);
+    for character in text.chars() {
+        match character {
+            '(' | '[' | '{' | '«' => open += 1,
+            ')' | ']' | '}' | '»' if open > 0 => open -= 1,
+            ')' | ']' | '}' | '»' => early += 1,
+            _ => {}
+        }
+    }
+    early
+}
+
+/// The lines of glyphs that are sorted from the top.
+fn write_lines(glyphs: &mut [Glyph], brackets: Brackets) -> String {
+    let mut text = String::new();
+    let mut rest = glyphs;
+    while let Some(first) = rest.first() {
+        let (turn, across, size) = (first.turn, first.across, first.size);
+        let on_line =
+            |glyph: &Glyph| glyph.turn.total_cmp(&turn).is_eq() && across - glyph.across < SAME_LINE * size;
+        let length = rest.iter().position(|glyph| !on_line(glyph)).unwrap_or(rest.len());
+        let (line, after) = rest.split_at_mut(length.max(1));
+        line.sort_by(|a, b| a.along.total_cmp(&b.along));
+        let line = read_line(line, brackets);
+        if !line.trim().is_empty() {
+            text.push_str(line.trim());
+            text.push('\n');
+        }
+        rest = after;
+    }
+    text
+}
+
+/// A character, seen along its line.
+#[derive(Clone, Copy)]
+struct Glyph {
+    character: char,
+    turn: f32,
+    along: f32,
+    across: f32,
+    width: f32,
+    size: f32,
+}
+
+impl Glyph {
+    fn new(glyph: &TextChar) -> Self {
+        let turn = glyph.rotation_degrees.round();
+        let (sin, cos) = turn.to_radians().sin_cos();
+        let (x, y) =
+            if turn == 0.0 { (glyph.bbox.x, glyph.bbox.y) } else { (glyph.origin_x, glyph.origin_y) };
+        let width = if turn == 0.0 { glyph.bbox.width } else { glyph.advance_width };
+        Self {
+            character: glyph.char,
+            turn,
+            along: x * cos + y * sin,
+            across: y * cos - x * sin,
+            width,
+            size: glyph.font_size.abs().max(1.0),
+        }
+    }
+
+    fn end(&self) -> f32 {
+        self.along + self.width
+    }
+}
+
+/// Characters that stay together when a line is turned round: a letter with its marks, a ligature.
+struct Cluster {
+    text: String,
+    from_right: Option<bool>,
+}
+
+fn read_line(glyphs: &[Glyph], brackets: Brackets) -> String {
+    let mut clusters = clusters(glyphs);
+    let count = |wanted| clusters.iter().filter(|cluster| cluster.from_right == Some(wanted)).count();
+    let line_from_right = count(true) >= count(false);
+    // What stands between two words of one direction belongs to them, and else to the line.
+    let mut before = None;
+    for at in 0..clusters.len() {
+        if clusters[at].from_right.is_some() {
+            before = clusters[at].from_right;
+            continue;
+        }
+        let after = clusters[at..].iter().find_map(|cluster| cluster.from_right);
+        let direction = if before == after { before } else { None };
+        clusters[at].from_right = Some(direction.unwrap_or(line_from_right));
+    }
+    let mut runs: Vec<String> = Vec::new();
+    for run in clusters.chunk_by(|a, b| a.from_right == b.from_right) {
+        let from_right = run.first().and_then(|cluster| cluster.from_right).unwrap_or(false);
+        let parts = run.iter().map(|cluster| cluster.text.as_str());
+        runs.push(match (from_right, brackets) {
+            (true, Brackets::Turned) => parts.rev().map(turned).collect(),
+            (true, Brackets::AsSaid) => parts.rev().collect(),
+            (false, _) => parts.collect(),
+        });
+    }
+    if line_from_right {
+        runs.reverse();
+    }
+    // Letters in the shapes that they have in a word become the letters.
+    runs.concat().chars().flat_map(plain).collect()
+}
+
+fn clusters(glyphs: &[Glyph]) -> Vec<Cluster> {
+    let mut clusters: Vec<Cluster> = Vec::with_capacity(glyphs.len());
+    let mut last: Option<Glyph> = None;
+    for glyph in glyphs {
+        let Glyph { character, .. } = *glyph;
+        if let (Some(base), Some(cluster)) = (last, clusters.last_mut()) {
+            // A mark above a letter belongs behind it; the same one twice is one that was drawn twice.
+            if is_combining_mark(character) {
+                if cluster.text.ends_with(character) {
+                    continue;
+                }
+                if glyph.along < base.end() - 0.1 * base.width {
+                    cluster.text.push(character);
+                    continue;
+                }
+            } else if is_ligature(&base, glyph) {
+                cluster.text.push(character);
+                last = Some(*glyph);
+                continue;
+            } else if glyph.along - base.end() > SPACE * glyph.size {
+                clusters.push(Cluster { text: " ".to_owned(), from_right: None });
+            }
+        }
+        clusters.push(Cluster { text: character.to_string(), from_right: direction(character) });
+        last = Some(*glyph);
+    }
+    clusters
+}
+
+/// Lam and alef are written as one glyph, which stands for both in the order in which they are read. Its halves are of
+/// exactly one width; those of two glyphs are not.
+fn is_ligature(first: &Glyph, second: &Glyph) -> bool {
+    first.character == 'ل'
+        && matches!(second.character, 'ا' | 'أ' | 'إ' | 'آ')
+        && (first.width - second.width).abs() < 0.01
+        && (second.along - first.end()).abs() < 0.01 * second.size
+}
+
+fn direction(character: char) -> Option<bool> {
+    if runs_from_right(character) {
+        Some(true)
+    } else if character.is_alphanumeric() {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// Hebrew, Arabic and what stands between them in Unicode, and the shapes that their letters have in a word. Their
+/// digits run from left to right like all others.
+fn runs_from_right(character: char) -> bool {
+    let is_digit = matches!(character, '\u{660}'..='\u{669}' | '\u{6F0}'..='\u{6F9}');
+    matches!(character, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}')
+        && !is_digit
+}
+
+fn turned(text: &str) -> String {
+    let mirror = |c| match c {
+        '(' => ')',
+        ')' => '(',
+        '[' => ']',
+        ']' => '[',
+        '{' => '}',
+        '}' => '{',
+        '«' => '»',
+        '»' => '«',
+        other => other,
+    };
+    text.chars().map(mirror).collect()
+}
+
+fn plain(character: char) -> Box<dyn Iterator<Item = char>> {
+    if matches!(character, '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}') {
+        Box::new(std::iter::once(character).nfkc())
+    } else {
+        Box::new(std::iter::once(character))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line of glyphs as they are seen from the left, each ten wide.
+    fn line(seen: &str) -> Vec<Glyph> {
+        let mut along = 0.0;
+        seen.chars()
+            .enumerate()
+            .map(|(number, character)| {
+                // No two neighbours are of one width, as those of two glyphs are not.
+                let width = if number % 2 == 0 { 10.0 } else { 9.0 };
+                let glyph = Glyph { character, turn: 0.0, along, across: 0.0, width, size: 12.0 };
+                along += width;
+                glyph
+            })
+            .collect()
+    }
+
+    fn read(seen: &str) -> String {
+        read_lines(&mut line(seen)).trim_end().to_owned()
+    }
+
+    #[test]
+    fn a_line_is_read_from_the_right_and_the_words_of_other_scripts_from_the_left() {
+        assert_eq!(read("Python 3.9 (םולש) םלוע"), "עולם (שלום) Python 3.9");
+        assert_eq!(read("Python 3.9 )םולש( םלוע"), "עולם (שלום) Python 3.9");
+        assert_eq!(read("The word םולש is here"), "The word שלום is here");
+    }
+
+    #[test]
+    fn shapes_become_letters_and_ligatures_keep_their_order() {
+        assert_eq!(read("ﻲﺒﻴﺒﺣ"), "حبيبي");
+        let mut glyphs = line("لاس");
+        glyphs[0].width = 9.5;
+        glyphs[1].width = 9.5;
+        glyphs[1].along = 9.5;
+        assert_eq!(read_line(&glyphs, Brackets::AsSaid), "سلا");
+        assert_eq!(read("باتكلا"), "الكتاب");
+    }
+
+    #[test]
+    fn a_mark_stands_behind_its_letter() {
+        let mut glyphs = line("הבא");
+        let mark = Glyph { character: '\u{5B8}', along: 12.0, width: 2.0, ..glyphs[1] };
+        glyphs.insert(2, mark);
+        assert_eq!(read_line(&glyphs, Brackets::AsSaid), "אב\u{5B8}ה");
+    }
+
+    #[test]
+    fn a_page_in_another_script_is_none_of_ours() {
+        assert!(!is_right_to_left("Largely in English with one word: שלום"));
+        assert!(is_right_to_left("שלום עולם, and some English"));
+        assert!(!is_right_to_left("123"));
+    }
+}

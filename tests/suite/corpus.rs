@@ -1,0 +1,202 @@
+//! Real documents beside what a reference tool found in them: how much of the text is got out, and nothing breaks.
+//!
+//! The documents are other people's and not part of the repository. They are looked for in `LANDFALL_CORPUS`, by default
+//! `../shared/corpus` beside the checkout; without them these tests say so and check nothing.
+//! `formats.rs` does not need them.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
+
+use landfall::failure::{Code, Failure};
+use landfall::stages::Extracted;
+use landfall::stages::extract::{self, Document, Limits, Recognised};
+use tokio_util::sync::CancellationToken;
+
+fn corpus() -> Option<PathBuf> {
+    let folder = std::env::var_os("LANDFALL_CORPUS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"), PathBuf::from);
+    // A worktree may stand one folder deeper than the checkout.
+    let deeper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
+    let found = [folder.clone(), deeper].into_iter().find(|folder| folder.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED: there is no corpus of documents in {}; set LANDFALL_CORPUS", folder.display());
+    }
+    found
+}
+
+/// The documents of a kind, in their order.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension != "txt"))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "{} is empty", folder.display());
+    paths
+}
+
+fn read(path: &Path) -> Result<Extracted, Failure> {
+    let bytes = std::fs::read(path).expect("readable");
+    let name = path.file_name().expect("a name").to_string_lossy();
+    let document = Document { bytes: &bytes, name: &name, content_type: None };
+    let reading = extract::read(document, &Limits::default(), &CancellationToken::new())?;
+    reading.finish(Recognised::NotInstalled)
+}
+
+/// A word ends at white space, at the marks that some tools put around text of another direction, and where letters
+/// that run the other way begin.
+fn words(text: &str) -> HashMap<String, usize> {
+    let mut words = HashMap::new();
+    let is_mark =
+        |c: char| matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    for word in text.split(|c: char| c.is_whitespace() || is_mark(c)) {
+        let characters: Vec<char> = word.chars().collect();
+        for part in characters.chunk_by(|a, b| is_arabic(*a) == is_arabic(*b)) {
+            *words.entry(one_order_of_lam_and_alef(part)).or_default() += 1;
+        }
+    }
+    words
+}
+
+fn is_arabic(character: char) -> bool {
+    // Its commas and question marks are no letters.
+    matches!(character, '\u{600}'..='\u{6FF}') && !matches!(character, '\u{60C}' | '\u{61B}' | '\u{61F}')
+}
+
+/// The reference has lam and alef the wrong way round where one glyph stands for both.
+fn one_order_of_lam_and_alef(word: &[char]) -> String {
+    let word: String = word.iter().collect();
+    ["ا", "أ", "إ", "آ"]
+        .iter()
+        .fold(word, |word, alef| word.replace(&format!("ل{alef}"), &format!("{alef}ل")))
+}
+
+fn distinct(text: &str) -> String {
+    words(text).into_keys().collect::<Vec<_>>().join(" ")
+}
+
+/// The harmonic mean of how much of the reference was found and how much of what was found is in the reference.
+fn f1(found: &str, reference: &str) -> f64 {
+    let (found, reference) = (words(found), words(reference));
+    let common: usize =
+        found.iter().map(|(word, count)| (*count).min(reference.get(word).copied().unwrap_or(0))).sum();
+    let total: usize = found.values().sum::<usize>() + reference.values().sum::<usize>();
+    #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+    let score = 2.0 * common as f64 / total.max(1) as f64;
+    score
+}
+
+/// The reference of these has what stands in a text box four times: for each form of the drawing, and for each paragraph
+/// around it. Nobody reads it four times, so which words there are is compared, and not how many.
+const REPEATED_IN_THE_REFERENCE: &[&str] = &["drawingml.docx"];
+
+/// The score of every document of a kind that has a reference.
+fn scores(corpus: &Path, kind: &str) -> Vec<(String, f64)> {
+    let mut scores = Vec::new();
+    for path in documents(&corpus.join(kind)) {
+        let Ok(reference) = std::fs::read_to_string(format!("{}.txt", path.display())) else { continue };
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let score = match read(&path) {
+            Ok(extracted) if REPEATED_IN_THE_REFERENCE.contains(&name.as_str()) => {
+                println!("{kind}: {:.3} {name}, with repetitions", f1(&extracted.text, &reference));
+                f1(&distinct(&extracted.text), &distinct(&reference))
+            }
+            Ok(extracted) => f1(&extracted.text, &reference),
+            Err(failure) => {
+                println!("{kind}: {name}: {failure}");
+                0.0
+            }
+        };
+        println!("{kind}: {score:.3} {name}");
+        scores.push((name, score));
+    }
+    scores
+}
+
+fn assert_mean(kind: &str, least: f64) {
+    let Some(corpus) = corpus() else { return };
+    let scores = scores(&corpus, kind);
+    #[expect(clippy::cast_precision_loss, reason = "some dozens")]
+    let mean = scores.iter().map(|(_, score)| score).sum::<f64>() / scores.len() as f64;
+    println!("{kind}: mean {mean:.4} of {}", scores.len());
+    assert!(mean >= least, "{kind}: {mean:.4} is below {least}: {scores:?}");
+}
+
+#[test]
+fn the_text_of_pdfs_is_found() {
+    assert_mean("pdf", 0.95);
+}
+
+#[test]
+fn the_text_of_word_documents_is_found() {
+    assert_mean("docx", 0.95);
+}
+
+#[test]
+fn the_text_of_presentations_is_found() {
+    assert_mean("pptx", 0.95);
+}
+
+#[test]
+fn the_text_of_spreadsheets_is_found() {
+    assert_mean("xlsx", 0.99);
+}
+
+#[test]
+fn the_text_of_web_pages_is_found() {
+    assert_mean("html", 0.98);
+}
+
+#[test]
+fn text_that_runs_from_right_to_left_is_found_in_the_order_in_which_it_is_read() {
+    let Some(corpus) = corpus() else { return };
+    let scores = scores(&corpus, "pdf");
+    let right_to_left: Vec<_> = scores
+        .iter()
+        .filter(|(name, _)| name.starts_with("right_to_left") || name.starts_with("habibi"))
+        .collect();
+    assert!(right_to_left.len() >= 5);
+    for (name, score) in right_to_left {
+        assert!(*score >= 0.8, "{name}: {score:.3}");
+    }
+}
+
+#[test]
+fn a_document_without_text_or_with_a_password_fails_with_its_own_code() {
+    let Some(corpus) = corpus() else { return };
+    for (document, code) in [
+        ("pdf/libreoffice-writer-password.pdf", Code::ValidationError),
+        ("pdf/imagemagick-ASCII85Decode.pdf", Code::NoText),
+        ("pdf/imagemagick-CCITTFaxDecode.pdf", Code::NoText),
+        ("pdf/imagemagick-images.pdf", Code::NoText),
+        ("pdf/imagemagick-lzw.pdf", Code::NoText),
+        ("pdf/grayscale-image.pdf", Code::NoText),
+        ("pdf/cmyk-image.pdf", Code::NoText),
+        ("pdf/ocr_test.pdf", Code::NoText),
+    ] {
+        let failure = read(&corpus.join(document)).expect_err(document);
+        assert_eq!(failure.code, code, "{document}: {failure}");
+    }
+}
+
+#[test]
+fn a_hostile_document_ends_in_text_or_in_a_sentence() {
+    let Some(corpus) = corpus() else { return };
+    for path in documents(&corpus.join("hostile")) {
+        let ending = std::panic::catch_unwind(AssertUnwindSafe(|| read(&path)));
+        let ending = ending.unwrap_or_else(|_| panic!("{} made the reader panic", path.display()));
+        match ending {
+            Ok(extracted) => println!("{}: {} bytes of text", path.display(), extracted.text.len()),
+            Err(failure) => {
+                println!("{}: {failure}", path.display());
+                assert!(
+                    matches!(failure.code, Code::ParseError | Code::ValidationError | Code::NoText),
+                    "{}: {failure}",
+                    path.display()
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Small documents of each kind, made by hand: what is in them is known to the letter.
+
+use std::io::{Cursor, Write};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+/// A ZIP archive of these parts.
+pub fn archive(parts: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    for (name, bytes) in parts {
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+const MAIN: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+
+fn relationships(relations: &[(&str, &str, &str)]) -> String {
+    let relations: String = relations
+        .iter()
+        .map(|(id, kind, target)| {
+            format!("<Relationship Id=\"{id}\" Type=\"{MAIN}/{kind}\" Target=\"{target}\"/>")
+        })
+        .collect();
+    format!("<?xml version=\"1.0\"?><Relationships>{relations}</Relationships>")
+}
+
+fn content_types(main_part: &str, kind: &str) -> String {
+    format!(
+        "<Types><Default Extension=\"xml\" ContentType=\"application/xml\"/><Override PartName=\"/{main_part}\" \
+         ContentType=\"application/vnd.openxmlformats-officedocument.{kind}.main+xml\"/></Types>"
+    )
+}
+
+/// A Word document with this inside its body, beside further parts.
+pub fn docx_with(body: &str, parts: &[(&str, &[u8])], relations: &[(&str, &str, &str)]) -> Vec<u8> {
+    let document = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><w:document xmlns:w=\"w\" xmlns:m=\"m\" xmlns:mc=\"mc\">\
+         <w:body>{body}<w:sectPr/></w:body></w:document>"
+    );
+    let types = content_types("word/document.xml", "wordprocessingml.document");
+    let top = relationships(&[("rId1", "officeDocument", "word/document.xml")]);
+    let relations = relationships(relations);
+    let mut all: Vec<(&str, &[u8])> = vec![
+        ("[Content_Types].xml", types.as_bytes()),
+        ("_rels/.rels", top.as_bytes()),
+        ("word/document.xml", document.as_bytes()),
+        ("word/_rels/document.xml.rels", relations.as_bytes()),
+    ];
+    all.extend(parts);
+    archive(&all)
+}
+
+pub fn docx(body: &str) -> Vec<u8> {
+    docx_with(body, &[], &[])
+}
+
+pub fn paragraph(text: &str) -> String {
+    format!("<w:p><w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r></w:p>")
+}
+
+/// A presentation of slides, each a title, a text and notes; listed from the last to the first part.
+pub fn pptx(slides: &[(&str, &str, &str)]) -> Vec<u8> {
+    let types = content_types("ppt/presentation.xml", "presentationml.presentation");
+    let top = relationships(&[("rId1", "officeDocument", "ppt/presentation.xml")]);
+    // Neither the names of the parts nor their order in the archive say which slide comes first; the list does.
+    let part = |number: usize| slides.len() - number;
+    let list: String =
+        (0..slides.len()).map(|n| format!("<p:sldId id=\"{}\" r:id=\"rId{n}\"/>", 256 + n)).collect();
+    let presentation = format!("<p:presentation><p:sldIdLst>{list}</p:sldIdLst></p:presentation>");
+    let targets: Vec<(String, String)> =
+        (0..slides.len()).map(|n| (format!("rId{n}"), format!("slides/slide{}.xml", part(n)))).collect();
+    let targets: Vec<(&str, &str, &str)> =
+        targets.iter().map(|(id, target)| (id.as_str(), "slide", target.as_str())).collect();
+    let mut parts: Vec<(String, String)> = vec![
+        ("[Content_Types].xml".to_owned(), types),
+        ("_rels/.rels".to_owned(), top),
+        ("ppt/presentation.xml".to_owned(), presentation),
+        ("ppt/_rels/presentation.xml.rels".to_owned(), relationships(&targets)),
+    ];
+    let shape = |placeholder: &str, text: &str| {
+        format!(
+            "<p:sp><p:nvSpPr><p:nvPr><p:ph type=\"{placeholder}\"/></p:nvPr></p:nvSpPr>\
+             <p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+        )
+    };
+    for (number, (title, text, notes)) in slides.iter().enumerate() {
+        let part = part(number);
+        let title = if title.is_empty() { String::new() } else { shape("title", title) };
+        let slide =
+            format!("<p:sld><p:cSld><p:spTree>{}{title}</p:spTree></p:cSld></p:sld>", shape("body", text));
+        let notes = format!("<p:notes>{}{}</p:notes>", shape("sldNum", "77"), shape("body", notes));
+        let target = format!("../notesSlides/notesSlide{part}.xml");
+        parts.push((format!("ppt/slides/slide{part}.xml"), slide));
+        parts.push((
+            format!("ppt/slides/_rels/slide{part}.xml.rels"),
+            relationships(&[("rId1", "notesSlide", &target)]),
+        ));
+        parts.push((format!("ppt/notesSlides/notesSlide{part}.xml"), notes));
+    }
+    let parts: Vec<(&str, &[u8])> =
+        parts.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+    archive(&parts)
+}
+
+/// A workbook of sheets by name, each with this inside its root.
+pub fn xlsx(sheets: &[(&str, &str)], shared_strings: &str) -> Vec<u8> {
+    let types = content_types("xl/workbook.xml", "spreadsheetml.sheet");
+    let top = relationships(&[("rId1", "officeDocument", "xl/workbook.xml")]);
+    let list: String = sheets
+        .iter()
+        .enumerate()
+        .map(|(n, (name, _))| format!("<sheet name=\"{name}\" sheetId=\"{}\" r:id=\"rId{n}\"/>", n + 1))
+        .collect();
+    let workbook = format!("<workbook xmlns:r=\"{MAIN}\"><sheets>{list}</sheets></workbook>");
+    let targets: Vec<(String, String)> =
+        (0..sheets.len()).map(|n| (format!("rId{n}"), format!("worksheets/sheet{n}.xml"))).collect();
+    let mut targets: Vec<(&str, &str, &str)> =
+        targets.iter().map(|(id, target)| (id.as_str(), "worksheet", target.as_str())).collect();
+    targets.push(("strings", "sharedStrings", "sharedStrings.xml"));
+    targets.push(("styles", "styles", "styles.xml"));
+    // The second format of the cells is a date.
+    let styles = "<styleSheet><cellXfs><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/></cellXfs></styleSheet>";
+    let mut parts: Vec<(String, String)> = vec![
+        ("[Content_Types].xml".to_owned(), types),
+        ("_rels/.rels".to_owned(), top),
+        ("xl/workbook.xml".to_owned(), workbook),
+        ("xl/_rels/workbook.xml.rels".to_owned(), relationships(&targets)),
+        ("xl/styles.xml".to_owned(), styles.to_owned()),
+        ("xl/sharedStrings.xml".to_owned(), format!("<sst>{shared_strings}</sst>")),
+    ];
+    for (number, (_, inside)) in sheets.iter().enumerate() {
+        parts.push((format!("xl/worksheets/sheet{number}.xml"), format!("<worksheet>{inside}</worksheet>")));
+    }
+    let parts: Vec<(&str, &[u8])> =
+        parts.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+    archive(&parts)
+}
+
+/// An OpenDocument file; `kind` is `text`, `spreadsheet` or `presentation`.
+pub fn open_document(kind: &str, inside: &str) -> Vec<u8> {
+    let mime_type = format!("application/vnd.oasis.opendocument.{kind}");
+    let content = format!(
+        "<?xml version=\"1.0\"?><office:document-content><office:body><office:{kind}>{inside}</office:{kind}>\
+         </office:body></office:document-content>"
+    );
+    archive(&[
+        ("mimetype", mime_type.as_bytes()),
+        ("META-INF/manifest.xml", b"<manifest:manifest/>"),
+        ("content.xml", content.as_bytes()),
+    ])
+}
+
+/// A PDF whose objects are these, numbered from 1; the first is the catalog.
+pub fn pdf_of_objects(objects: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = b"%PDF-1.7\n".to_vec();
+    let mut offsets = Vec::new();
+    for (number, object) in (1..).zip(objects) {
+        offsets.push(file.len());
+        file.extend_from_slice(format!("{number} 0 obj\n").as_bytes());
+        file.extend_from_slice(object);
+        file.extend_from_slice(b"\nendobj\n");
+    }
+    let table = file.len();
+    file.extend_from_slice(format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).as_bytes());
+    for offset in offsets {
+        file.extend_from_slice(format!("{offset:010} 00000 n \n").as_bytes());
+    }
+    file.extend_from_slice(
+        format!("trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n", objects.len() + 1)
+            .as_bytes(),
+    );
+    file
+}
+
+/// The object of a stream.
+pub fn stream(dictionary: &str, data: &[u8]) -> Vec<u8> {
+    let mut object = format!("<< {dictionary} /Length {} >>\nstream\n", data.len()).into_bytes();
+    object.extend_from_slice(data);
+    object.extend_from_slice(b"\nendstream");
+    object
+}
+
+/// A PDF of pages, each with these operators as its content.
+pub fn pdf_of_contents(contents: &[Vec<u8>], catalog: &str, further: &[Vec<u8>]) -> Vec<u8> {
+    // Catalog, tree, font, then a page and its content each, then whatever else there is.
+    let kids: String = (0..contents.len()).map(|n| format!("{} 0 R ", 4 + 2 * n)).collect();
+    let mut objects = vec![
+        format!("<< /Type /Catalog /Pages 2 0 R {catalog} >>").into_bytes(),
+        format!("<< /Type /Pages /Count {} /Kids [{kids}] >>", contents.len()).into_bytes(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_vec(),
+    ];
+    for (number, content) in contents.iter().enumerate() {
+        objects.push(
+            format!(
+                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {} 0 R \
+                 /Resources << /Font << /F1 3 0 R >> /XObject << /Im0 {} 0 R >> >> >>",
+                5 + 2 * number,
+                4 + 2 * contents.len()
+            )
+            .into_bytes(),
+        );
+        objects.push(content.clone());
+    }
+    objects.extend_from_slice(further);
+    pdf_of_objects(&objects)
+}
+
+/// Operators that write these lines from the top of the page.
+pub fn lines(lines: &[&str]) -> Vec<u8> {
+    let mut operators = "BT /F1 12 Tf 14 TL 72 770 Td".to_owned();
+    for line in lines {
+        operators.push_str(&format!(" ({line}) Tj T*"));
+    }
+    stream("", format!("{operators} ET").as_bytes())
+}
+
+/// A PDF of pages of lines.
+pub fn pdf(pages: &[&[&str]]) -> Vec<u8> {
+    let contents: Vec<Vec<u8>> = pages.iter().map(|page| lines(page)).collect();
+    pdf_of_contents(&contents, "", &[])
+}
+
+/// So many blanks, packed as PDF packs its streams.
+pub fn packed_blanks(megabytes: usize) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    let blanks = vec![b' '; 1 << 20];
+    for _ in 0..megabytes {
+        encoder.write_all(&blanks).unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+/// A black and white bitmap with this word in it, in capital letters out of D, E, I, S and T.
+pub fn picture_of(word: &str) -> Vec<u8> {
+    const SCALE: usize = 12;
+    const MARGIN: usize = 60;
+    let rows = |letter: char| -> [u8; 7] {
+        match letter {
+            'D' => [0b11110, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b11110],
+            'E' => [0b11111, 0b10000, 0b10000, 0b11110, 0b10000, 0b10000, 0b11111],
+            'I' => [0b01110, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b01110],
+            'S' => [0b01111, 0b10000, 0b10000, 0b01110, 0b00001, 0b00001, 0b11110],
+            'T' => [0b11111, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100],
+            other => panic!("{other} is not drawn"),
+        }
+    };
+    let letters: Vec<[u8; 7]> = word.chars().map(rows).collect();
+    // Widths that are a multiple of four need no padding.
+    let width = (2 * MARGIN + letters.len() * 6 * SCALE).next_multiple_of(4);
+    let height = 2 * MARGIN + 7 * SCALE;
+    let is_black = |x: usize, y: usize| {
+        let (Some(x), Some(y)) = (x.checked_sub(MARGIN), y.checked_sub(MARGIN)) else { return false };
+        let (column, row) = (x / SCALE, y / SCALE);
+        row < 7
+            && column % 6 < 5
+            && letters.get(column / 6).is_some_and(|rows| rows[row] >> (4 - column % 6) & 1 == 1)
+    };
+    let number = |value: usize| u32::try_from(value).unwrap().to_le_bytes();
+    let mut file = b"BM".to_vec();
+    for field in [54 + width * height * 3, 0, 54, 40, width, height] {
+        file.extend(number(field));
+    }
+    // One plane of 24 bits, not packed; the rest may be zero.
+    file.extend([1, 0, 24, 0]);
+    file.extend([0; 24]);
+    for y in (0..height).rev() {
+        for x in 0..width {
+            file.extend([if is_black(x, y) { 0 } else { 255 }; 3]);
+        }
+    }
+    file
+}
