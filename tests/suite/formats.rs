@@ -417,8 +417,16 @@ fn a_document_that_breaks_off_anywhere_ends_in_text_or_in_a_sentence() {
     }
 }
 
+#[test]
+fn a_pdf_that_the_library_panics_over_is_a_damaged_one() {
+    let mut pdf = plain_pdf();
+    let object = pdf.windows(7).position(|window| window == b"2 0 obj").unwrap();
+    pdf[object + 1] = 0xFF;
+    assert_ends_well(&pdf, "a.pdf");
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_document_with_flipped_bytes_ends_in_text_or_in_a_sentence(

@@ -4,6 +4,8 @@ mod outline;
 mod pictures;
 mod right_to_left;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use pdf_oxide::PdfDocument;
 
 use super::flow::{Flow, Gap};
@@ -15,6 +17,16 @@ use crate::failure::{Code, Failure};
 const MOST_MISSING_PAGES: usize = 50;
 
 pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
+    // The library panics over some damaged files. Nothing of what it held then is used again.
+    catch_unwind(AssertUnwindSafe(|| read_document(bytes, bounds))).unwrap_or_else(|_| {
+        Err(Failure::new(
+            Code::ParseError,
+            "This PDF is damaged: the reader came upon something impossible in it",
+        ))
+    })
+}
+
+fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
     let document = PdfDocument::from_bytes(bytes.to_vec()).map_err(damaged)?;
     if document.is_encrypted() && !document.is_authenticated() {
         return Err(Failure::new(
