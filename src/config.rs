@@ -14,6 +14,7 @@ use reader::{Reader, bytes, milliseconds, one_of, stages};
 use crate::lifecycle::Stage;
 use crate::queue::retry::RetryPolicy;
 use crate::stages::embed::Embedder;
+use crate::stages::sandbox::SandboxConfig;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -28,6 +29,7 @@ pub struct Config {
     pub log_filter: String,
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
+    pub sandbox: SandboxConfig,
     pub chunks: ChunkConfig,
     /// Every variable that was looked at, for `landfall config`.
     pub settings: Vec<Setting>,
@@ -119,7 +121,7 @@ impl Config {
         let data_dir = PathBuf::from(read.text("DATA_DIR", "data"));
         let default_database = format!("sqlite://{}/landfall.db", data_dir.display());
         let default_storage = format!("file://{}/blobs", data_dir.display());
-        let config = Self {
+        let mut config = Self {
             http: HttpConfig {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
                 port: read.parse("PORT", "3002", "a port from 0 to 65535"),
@@ -178,6 +180,7 @@ impl Config {
                 poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
                 shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
             },
+            sandbox: read_sandbox(&mut read),
             chunks: ChunkConfig {
                 size_tokens: read.at_least("CHUNK_SIZE", 120, 16),
                 overlap_tokens: read.at_least("CHUNK_OVERLAP", 20, 0),
@@ -185,6 +188,9 @@ impl Config {
             data_dir,
             settings: Vec::new(),
         };
+        if let Some(extract) = config.queue.stages.iter().find(|config| config.stage == Stage::Extract) {
+            config.sandbox.timeout = extract.timeout;
+        }
         config.check_together(&mut read);
         let settings = read.finish()?;
         Ok(Self { settings, ..config })
@@ -230,6 +236,21 @@ fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
     .into_iter()
     .filter(|stage| wanted.contains(&stage.stage))
     .collect()
+}
+
+fn read_sandbox(read: &mut Reader) -> SandboxConfig {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    SandboxConfig {
+        // Below that not even the program itself fits in.
+        memory_mb: read.between("EXTRACT_MEMORY_MB", 1_024, 256, 1_048_576),
+        cpu_seconds: read.between("EXTRACT_CPU_SECONDS", 120, 1, 1_000_000),
+        // The stage's own, which is known when all is read.
+        timeout: Duration::MAX,
+        stall: read.with("EXTRACT_STALL_MS", "60000", milliseconds),
+        max_text_mb: read.between("EXTRACT_MAX_TEXT_MB", 64, 1, 1_024),
+        documents: read.between("EXTRACT_CHILD_DOCUMENTS", 50, 1, 1_000_000),
+        idle: 2 * cores,
+    }
 }
 
 fn signed(bytes: u64) -> i64 {

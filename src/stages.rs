@@ -5,6 +5,7 @@ pub mod chunk;
 pub mod embed;
 pub mod extract;
 pub mod pipeline;
+pub mod sandbox;
 
 use std::sync::Arc;
 

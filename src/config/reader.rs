@@ -136,6 +136,15 @@ impl Reader {
         })
     }
 
+    pub fn between(&mut self, name: &'static str, default: u64, least: u64, most: u64) -> u64 {
+        self.with(name, &default.to_string(), |text| {
+            text.parse()
+                .ok()
+                .filter(|value| (least..=most).contains(value))
+                .ok_or_else(|| format!("a whole number from {least} to {most}"))
+        })
+    }
+
     /// The value as `convert` understands it. A bad one is noted, and the default goes on in its place so that the
     /// rest can be checked as well.
     pub fn with<T>(

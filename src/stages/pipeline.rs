@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::embed::Embedder;
-use super::{Embedded, Extracted, Job, Output, Work, artifacts, chunk, extract};
+use super::sandbox::pool::{Document, Pool};
+use super::{Embedded, Extracted, Job, Output, Work, artifacts, chunk};
 use crate::blobs::Blobs;
 use crate::clock::Clock;
 use crate::config::ChunkConfig;
@@ -25,6 +26,8 @@ const EMBED_BATCH: usize = 32;
 pub struct Pipeline {
     db: Db,
     blobs: Blobs,
+    /// What reads documents, each in a process that may die of it.
+    readers: Pool,
     chunks: ChunkConfig,
     embedder: Embedder,
     /// Computing on more threads than there are cores only makes everything else wait.
@@ -32,9 +35,9 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub fn new(db: Db, blobs: Blobs, chunks: ChunkConfig, embedder: Embedder) -> Self {
+    pub fn new(db: Db, blobs: Blobs, readers: Pool, chunks: ChunkConfig, embedder: Embedder) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { db, blobs, chunks, embedder, computing: Arc::new(Semaphore::new(cores)) }
+        Self { db, blobs, readers, chunks, embedder, computing: Arc::new(Semaphore::new(cores)) }
     }
 
     async fn extract(&self, job: &Job) -> Result<Output, Failure> {
@@ -43,13 +46,18 @@ impl Pipeline {
             .blob_key
             .as_deref()
             .ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage"))?;
-        let bytes = self.blobs.read(key).await.map_err(io_error)?;
-        let (name, content_type) = (job.file.file_name.clone(), job.file.content_type.clone());
-        let cancelled = job.cancelled.clone();
-        let extracted = self
-            .compute(job, move || extract::extract(&bytes, &name, content_type.as_deref(), &cancelled))
-            .await?;
-        Ok(Output::Extracted(extracted))
+        let blob = self.blobs.open_file(key).await.map_err(io_error)?;
+        let size = blob.metadata().await.map_err(|source| io_error(unreadable(key, source)))?.len();
+        let document = Document {
+            file: job.file.id,
+            tenant: &job.file.tenant_id,
+            name: &job.file.file_name,
+            content_type: job.file.content_type.as_deref(),
+            size,
+        };
+        // Held while the document is read, for that is done by another process on one of the same cores.
+        let _turn = self.turn(job).await;
+        self.readers.extract(&document, blob).await.map(Output::Extracted)
     }
 
     async fn chunk(&self, job: &Job) -> Result<Output, Failure> {
@@ -102,6 +110,18 @@ impl Pipeline {
         job: &Job,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
+        let turn = self.turn(job).await;
+        tokio::task::spawn_blocking(move || {
+            // Held until the work really ends, also when nobody waits for it any more.
+            let _turn = turn;
+            work()
+        })
+        .await
+        .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The stage met an unexpected error")))
+    }
+
+    /// A turn at keeping a core busy.
+    async fn turn(&self, job: &Job) -> OwnedSemaphorePermit {
         let mut turn = Box::pin(self.computing.clone().acquire_owned());
         let permit = loop {
             tokio::select! {
@@ -111,13 +131,7 @@ impl Pipeline {
             }
         };
         job.made_progress();
-        tokio::task::spawn_blocking(move || {
-            // Held until the work really ends, also when nobody waits for it any more.
-            let _permit = permit;
-            work()
-        })
-        .await
-        .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The stage met an unexpected error")))
+        permit
     }
 }
 
@@ -134,6 +148,10 @@ impl Work for Pipeline {
         }
         .boxed()
     }
+}
+
+fn unreadable(key: &str, source: std::io::Error) -> Error {
+    Error::Storage { what: format!("look at {key}"), source }
 }
 
 fn io_error(error: Error) -> Failure {

@@ -18,4 +18,5 @@ mod liveness;
 mod queue;
 mod quotas;
 mod races;
+mod sandbox;
 mod search;
