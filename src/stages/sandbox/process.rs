@@ -21,7 +21,9 @@ use super::{Program, SandboxConfig};
 pub const COMMAND: &str = "extract-child";
 
 /// How much of an answer is read at once.
-const READ_AT_ONCE: usize = 64 * 1024;
+const READ_AT_ONCE: usize = 256 * 1024;
+/// How much fits into a pipe, so that long documents do not go from hand to hand in crumbs.
+const PIPE: usize = 1 << 20;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,10 @@ impl Process {
             .name("extract-keeper".to_owned())
             .spawn(move || keep(command, &held, started, &tell))?;
         let pipes = starting.await.map_err(io::Error::other)??;
+        for pipe in [&pipes.requests, &pipes.answers] {
+            // A user has only so much of it; a small pipe does as well, and slower.
+            _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+        }
         Ok(Self {
             requests: pipe::Sender::from_owned_fd(pipes.requests)?,
             answers: BufReader::with_capacity(READ_AT_ONCE, pipe::Receiver::from_owned_fd(pipes.answers)?),

@@ -24,7 +24,7 @@ const START: Duration = Duration::from_secs(20);
 /// How long a process that has closed its mouth may take to end.
 const LAST_BREATH: Duration = Duration::from_secs(2);
 /// How much of a document is handed over at once.
-const PIECE: usize = 64 * 1024;
+const PIECE: usize = 256 * 1024;
 /// How much of what a process complains of is kept.
 const COMPLAINTS: usize = 8 * 1024;
 /// A process is replaced when it keeps this share of the memory it may have: one in so many.
@@ -288,7 +288,8 @@ async fn hand_over(
     let length = u32::try_from(header.len())
         .map_err(|_| NotHandedOver::Source(io::Error::other("the name of a document is too long")))?;
     // What is short goes in one piece.
-    let mut piece = Vec::with_capacity(PIECE);
+    let mut piece =
+        Vec::with_capacity(PIECE.min(usize::try_from(document.size).unwrap_or(PIECE)) + header.len() + 4);
     piece.extend(length.to_le_bytes());
     piece.extend(header);
     let mut left = document.size;
