@@ -15,6 +15,7 @@ use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
 use crate::events;
 use crate::index;
+use crate::lifecycle::Stage;
 use crate::queue::liveness::Liveness;
 use crate::queue::wake::Wake;
 use crate::queue::worker::Worker;
@@ -22,6 +23,8 @@ use crate::recovery;
 use crate::stages::Work;
 use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
+use crate::stages::sandbox::Program;
+use crate::stages::sandbox::pool::Pool;
 
 /// How long uploads under way may go on after the process was told to stop.
 const LAST_UPLOADS: Duration = Duration::from_secs(10);
@@ -48,6 +51,8 @@ pub struct App {
 pub struct Replacements {
     pub clock: Option<Clock>,
     pub work: Option<Arc<dyn Work>>,
+    /// The program that reads documents. A test's own program cannot.
+    pub extractor: Option<Program>,
 }
 
 impl App {
@@ -75,7 +80,12 @@ impl App {
         .await?;
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
-                Arc::new(Pipeline::new(db.clone(), blobs.clone(), &config, embedder.clone()))
+                let program = replacements.extractor.unwrap_or_default();
+                let readers = Pool::new(program, config.sandbox.clone());
+                if config.queue.stages.iter().any(|config| config.stage == Stage::Extract) {
+                    readers.start_ahead();
+                }
+                Arc::new(Pipeline::new(db.clone(), blobs.clone(), readers, &config, embedder.clone()))
             });
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())

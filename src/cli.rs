@@ -51,6 +51,9 @@ enum Command {
     Reindex,
     /// Check that the books balance: every file, batch, quota, blob and index entry.
     Audit,
+    /// Read documents from the standard input. The server starts this by itself.
+    #[command(name = crate::stages::sandbox::COMMAND, hide = true)]
+    ExtractChild(crate::stages::sandbox::child::Arguments),
 }
 
 /// How a command ended, when it did not fail.
@@ -61,6 +64,10 @@ pub enum Outcome {
 }
 
 pub fn run(cli: Cli) -> ExitCode {
+    // Before there is a runtime: it gives away its rights while it has one thread.
+    if let Command::ExtractChild(arguments) = &cli.command {
+        return crate::stages::sandbox::child::run(arguments);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
@@ -76,6 +83,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Config => config::run(&settings()?, cli.json),
             Command::Reindex => reindex::run(settings()?, cli.json).await,
             Command::Audit => audit::run(settings()?, cli.json).await,
+            Command::ExtractChild(_) => unreachable!("it ran before"),
         }
     });
     // Work on blocking threads may go on for a while; nobody waits for it.

@@ -16,6 +16,7 @@ use reader::{Reader, bytes, milliseconds, one_of, stages};
 use crate::lifecycle::Stage;
 use crate::queue::retry::RetryPolicy;
 use crate::stages::extract::{DEFAULT_MAX_CELLS, DEFAULT_MAX_PAGES, DEFAULT_MAX_TEXT_MB, Limits};
+use crate::stages::sandbox::SandboxConfig;
 use crate::stages::scan::Address;
 
 #[derive(Debug, Clone)]
@@ -32,7 +33,9 @@ pub struct Config {
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
     pub embed: EmbedConfig,
-    pub extract: ExtractConfig,
+    pub sandbox: SandboxConfig,
+    /// The languages that OCR looks for, unless it is off.
+    pub ocr_languages: Option<String>,
     pub chunks: ChunkConfig,
     /// Where the virus scanner listens, if files are to be shown to it.
     pub clamd: Option<Address>,
@@ -128,13 +131,6 @@ impl std::fmt::Debug for GatewayConfig {
     }
 }
 
-#[derive(Debug, Clone)]
-pub struct ExtractConfig {
-    pub limits: Limits,
-    /// The languages that OCR looks for, unless it is off.
-    pub ocr_languages: Option<String>,
-}
-
 impl Config {
     /// Reads every setting; answers all that is wrong at once.
     pub fn from_variables(variables: Variables) -> Result<Self, ConfigError> {
@@ -148,7 +144,7 @@ impl Config {
             .url("EXTRACT_GATEWAY_URL", &["http", "https"])
             .map(|url| GatewayConfig { url, timeout: gateway_timeout });
         let embed = EmbedConfig::read(&mut read);
-        let config = Self {
+        let mut config = Self {
             http: HttpConfig {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
                 port: read.parse("PORT", "3002", "a port from 0 to 65535"),
@@ -207,7 +203,8 @@ impl Config {
                 poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
                 shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
             },
-            extract: read_extract(&mut read),
+            sandbox: read_sandbox(&mut read),
+            ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),
             embed,
             clamd,
@@ -215,6 +212,9 @@ impl Config {
             data_dir,
             settings: Vec::new(),
         };
+        if let Some(extract) = config.queue.stages.iter().find(|config| config.stage == Stage::Extract) {
+            config.sandbox.timeout = extract.timeout;
+        }
         config.check_together(&mut read);
         let settings = read.finish()?;
         Ok(Self { settings, ..config })
@@ -255,16 +255,10 @@ fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
     .collect()
 }
 
-fn read_extract(read: &mut Reader) -> ExtractConfig {
-    let limits = Limits {
-        pages: read.at_least("EXTRACT_MAX_PAGES", DEFAULT_MAX_PAGES, 1),
-        cells: read.at_least("EXTRACT_MAX_CELLS", DEFAULT_MAX_CELLS, 1),
-        text_bytes: read.at_least("EXTRACT_MAX_TEXT_MB", DEFAULT_MAX_TEXT_MB, 1).saturating_mul(1 << 20),
-        ..Limits::default()
-    };
+fn read_ocr_languages(read: &mut Reader) -> Option<String> {
     let wanted = read.with("OCR", "auto", |text| one_of(text, &[("auto", true), ("off", false)]));
     let languages = read.with("OCR_LANGUAGES", "eng", ocr_languages);
-    ExtractConfig { limits, ocr_languages: wanted.then_some(languages) }
+    wanted.then_some(languages)
 }
 
 /// They become an argument of a program, so they are nothing but names.
@@ -276,6 +270,26 @@ fn ocr_languages(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("names of tesseract's languages joined by +, like eng+deu".to_owned())
+    }
+}
+
+fn read_sandbox(read: &mut Reader) -> SandboxConfig {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    SandboxConfig {
+        // Below that not even the program itself fits in.
+        memory_mb: read.between("EXTRACT_MEMORY_MB", 1_024, 256, 1_048_576),
+        cpu_seconds: read.between("EXTRACT_CPU_SECONDS", 120, 1, 1_000_000),
+        // The stage's own, which is known when all is read.
+        timeout: Duration::MAX,
+        stall: read.with("EXTRACT_STALL_MS", "60000", milliseconds),
+        limits: Limits {
+            pages: read.at_least("EXTRACT_MAX_PAGES", DEFAULT_MAX_PAGES, 1),
+            cells: read.at_least("EXTRACT_MAX_CELLS", DEFAULT_MAX_CELLS, 1),
+            text_bytes: read.between("EXTRACT_MAX_TEXT_MB", DEFAULT_MAX_TEXT_MB, 1, 1_024) << 20,
+            ..Limits::default()
+        },
+        documents: read.between("EXTRACT_CHILD_DOCUMENTS", 50, 1, 1_000_000),
+        idle: 2 * cores,
     }
 }
 

@@ -8,6 +8,7 @@ pub mod extract;
 pub mod gateway;
 pub mod ocr;
 pub mod pipeline;
+pub mod sandbox;
 pub mod scan;
 
 use std::sync::Arc;

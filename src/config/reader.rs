@@ -136,6 +136,18 @@ impl Reader {
         })
     }
 
+    pub fn between<T>(&mut self, name: &'static str, default: T, least: T, most: T) -> T
+    where
+        T: FromStr + Display + PartialOrd + Copy,
+    {
+        self.with(name, &default.to_string(), |text| {
+            text.parse()
+                .ok()
+                .filter(|value| (least..=most).contains(value))
+                .ok_or_else(|| format!("a whole number from {least} to {most}"))
+        })
+    }
+
     /// The value as `convert` understands it. A bad one is noted, and the default goes on in its place so that the
     /// rest can be checked as well.
     pub fn with<T>(

@@ -44,14 +44,15 @@ pub struct Document<'a> {
     pub content_type: Option<&'a str>,
 }
 
-/// Computes on the calling thread; looks now and then whether anybody still waits.
+/// Computes on the calling thread; looks now and then whether anybody still waits, and tells `progress`.
 pub fn read(
     document: Document<'_>,
     limits: &Limits,
     cancelled: &CancellationToken,
+    progress: &dyn Fn(),
 ) -> Result<Reading, Failure> {
     let bytes = document.bytes;
-    let bounds = Bounds { limits, cancelled };
+    let bounds = Bounds { limits, cancelled, progress };
     bounds.go_on()?;
     match kind::recognise(document, bounds)? {
         Kind::Pdf => pdf::read(bytes, bounds),
@@ -113,7 +114,8 @@ mod tests {
 
     fn read(bytes: &[u8], name: &str, content_type: Option<&str>) -> Result<Extracted, Failure> {
         let document = Document { bytes, name, content_type };
-        super::read(document, &Limits::default(), &CancellationToken::new())?.finish(Recognised::NotInstalled)
+        super::read(document, &Limits::default(), &CancellationToken::new(), &|| ())?
+            .finish(Recognised::NotInstalled)
     }
 
     fn code(bytes: &[u8], name: &str) -> Code {

@@ -1,17 +1,18 @@
 //! The real stages: bytes from the storage, text out of them, chunks out of the text, vectors out of the chunks.
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::io::AsyncRead;
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
 use super::cores::Cores;
 use super::embed::Embedder;
-use super::extract::{Document, Limits, Reading, Recognised};
+use super::extract::{Reading, Recognised};
 use super::gateway::Gateway;
 use super::ocr::Ocr;
-use super::{Extracted, Job, Output, Work, artifacts, chunk, extract, scan};
+use super::sandbox::pool::{Document, Pool};
+use super::{Extracted, Job, Output, Work, artifacts, chunk, scan};
 use crate::blobs::Blobs;
 use crate::config::{ChunkConfig, Config};
 use crate::db::{Db, Tx, args};
@@ -25,7 +26,8 @@ const MOST_CONVERTED_BYTES: usize = 64 << 20;
 pub struct Pipeline {
     db: Db,
     blobs: Blobs,
-    limits: Limits,
+    /// What reads documents, each in a process that may die of it.
+    readers: Pool,
     ocr: Option<Ocr>,
     chunks: ChunkConfig,
     embedder: Embedder,
@@ -35,7 +37,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub fn new(db: Db, blobs: Blobs, config: &Config, embedder: Embedder) -> Self {
+    pub fn new(db: Db, blobs: Blobs, readers: Pool, config: &Config, embedder: Embedder) -> Self {
         let gateway = config
             .gateway
             .clone()
@@ -43,8 +45,8 @@ impl Pipeline {
         Self {
             db,
             blobs,
-            limits: config.extract.limits,
-            ocr: config.extract.ocr_languages.as_deref().and_then(Ocr::find),
+            readers,
+            ocr: config.ocr_languages.as_deref().and_then(Ocr::find),
             chunks: config.chunks,
             embedder,
             clamd: config.clamd.clone(),
@@ -69,9 +71,10 @@ impl Pipeline {
         if let Some(gateway) = &self.gateway {
             return self.convert(gateway, job, key).await;
         }
-        let bytes = self.blobs.read(key).await.map_err(io_error)?;
-        let (name, content_type) = (job.file.file_name.clone(), job.file.content_type.clone());
-        self.read(job, bytes.into(), name, content_type).await.map(Output::Extracted)
+        let blob = self.blobs.open_file(key).await.map_err(io_error)?;
+        let size = blob.metadata().await.map_err(|source| io_error(unreadable(key, source)))?.len();
+        let (name, content_type) = (&job.file.file_name, job.file.content_type.as_deref());
+        self.read(job, blob, size, name, content_type).await.map(Output::Extracted)
     }
 
     /// Has the operator's own service get the text out of a document.
@@ -84,8 +87,8 @@ impl Pipeline {
         let converted = gateway.convert(&job.file, mapping.as_ref(), document).await?;
         job.made_progress();
         // What somebody else answers is read with the same care as what somebody uploads.
-        let (name, kind) = (converted.name.to_owned(), converted.content_type.clone());
-        let extracted = self.read(job, converted.body.clone(), name, Some(kind)).await?;
+        let (body, kind) = (&converted.body[..], Some(converted.content_type.as_str()));
+        let extracted = self.read(job, body, body.len() as u64, converted.name, kind).await?;
         Ok(Output::Converted(converted, extracted))
     }
 
@@ -93,18 +96,17 @@ impl Pipeline {
     async fn read(
         &self,
         job: &Job,
-        bytes: Bytes,
-        name: String,
-        content_type: Option<String>,
+        bytes: impl AsyncRead + Unpin,
+        size: u64,
+        name: &str,
+        content_type: Option<&str>,
     ) -> Result<Extracted, Failure> {
-        let cancelled = job.cancelled.clone();
-        let limits = self.limits;
-        let reading = self
-            .compute(job, move || {
-                let content_type = content_type.as_deref();
-                extract::read(Document { bytes: &bytes, name: &name, content_type }, &limits, &cancelled)
-            })
-            .await?;
+        let document = Document { file: job.file.id, tenant: &job.file.tenant_id, name, content_type, size };
+        let reading = {
+            // Held while the document is read, for that is done by another process on one of the same cores.
+            let _turn = self.cores.turn(|| job.made_progress()).await;
+            self.readers.read(&document, bytes).await?
+        };
         self.finish(job, reading).await
     }
 
@@ -212,6 +214,10 @@ async fn mapping_of(tx: &mut Tx, file: Uuid) -> Result<Option<serde_json::Value>
         )
         .await?;
     Ok(row.and_then(|(mapping,)| mapping))
+}
+
+fn unreadable(key: &str, source: std::io::Error) -> Error {
+    Error::Storage { what: format!("look at {key}"), source }
 }
 
 fn io_error(error: Error) -> Failure {

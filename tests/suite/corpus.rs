@@ -41,7 +41,7 @@ fn read(path: &Path) -> Result<Extracted, Failure> {
     let bytes = std::fs::read(path).expect("readable");
     let name = path.file_name().expect("a name").to_string_lossy();
     let document = Document { bytes: &bytes, name: &name, content_type: None };
-    let reading = extract::read(document, &Limits::default(), &CancellationToken::new())?;
+    let reading = extract::read(document, &Limits::default(), &CancellationToken::new(), &|| ())?;
     reading.finish(Recognised::NotInstalled)
 }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::support::made;
 
 fn read_within(bytes: &[u8], name: &str, limits: &Limits) -> Result<Reading, Failure> {
-    extract::read(Document { bytes, name, content_type: None }, limits, &CancellationToken::new())
+    extract::read(Document { bytes, name, content_type: None }, limits, &CancellationToken::new(), &|| ())
 }
 
 fn read(bytes: &[u8], name: &str) -> Result<Extracted, Failure> {
@@ -365,7 +365,7 @@ fn a_reader_that_nobody_waits_for_stops() {
     cancelled.cancel();
     for (bytes, name) in [(plain_docx(), "a.docx"), (plain_pdf(), "a.pdf"), (plain_xlsx(), "a.xlsx")] {
         let document = Document { bytes: &bytes, name, content_type: None };
-        let failure = extract::read(document, &Limits::default(), &cancelled).unwrap_err();
+        let failure = extract::read(document, &Limits::default(), &cancelled, &|| ()).unwrap_err();
         assert_eq!(failure.code, Code::StageTimeout, "{name}");
     }
 }

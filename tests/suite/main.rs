@@ -25,5 +25,6 @@ mod queue;
 mod quotas;
 mod races;
 mod reindex;
+mod sandbox;
 mod scan;
 mod search;

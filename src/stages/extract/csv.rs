@@ -47,7 +47,8 @@ mod tests {
     use super::*;
 
     fn text(source: &str, delimiter: u8) -> String {
-        let bounds = Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new() };
+        let bounds =
+            Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
         extract(source, delimiter, bounds).unwrap().text
     }
 

@@ -114,7 +114,8 @@ mod tests {
     use super::*;
 
     fn read(message: &str) -> crate::stages::Extracted {
-        let bounds = Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new() };
+        let bounds =
+            Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
         super::read(message.as_bytes(), bounds).unwrap().extracted
     }
 

@@ -162,7 +162,8 @@ mod tests {
     use crate::stages::Place;
 
     fn read(page: &str) -> Extracted {
-        let bounds = Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new() };
+        let bounds =
+            Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
         extract(page, bounds).expect("read")
     }
 
@@ -204,7 +205,7 @@ mod tests {
     fn a_reader_that_nobody_waits_for_stops() {
         let cancelled = CancellationToken::new();
         cancelled.cancel();
-        let bounds = Bounds { limits: &Limits::default(), cancelled: &cancelled };
+        let bounds = Bounds { limits: &Limits::default(), cancelled: &cancelled, progress: &|| () };
         assert_eq!(extract("<p>a", bounds).unwrap_err().code, Code::StageTimeout);
     }
 }

@@ -88,11 +88,14 @@ impl Limits {
 pub struct Bounds<'a> {
     pub limits: &'a Limits,
     pub cancelled: &'a CancellationToken,
+    /// Hears now and then that the work gets on.
+    pub progress: &'a dyn Fn(),
 }
 
 impl Bounds<'_> {
-    /// Whether anybody still waits.
+    /// Says that the work gets on, and asks whether anybody still waits for it.
     pub fn go_on(&self) -> Result<(), Failure> {
+        (self.progress)();
         if self.cancelled.is_cancelled() {
             Err(Failure::new(Code::StageTimeout, "Extraction was stopped"))
         } else {

@@ -44,6 +44,13 @@ impl Reading {
         Self { extracted, pictures: vec![Picture { text_offset: 0, page: None, bytes: bytes.to_vec() }] }
     }
 
+    /// Takes out what nobody can store or wants to see.
+    #[must_use]
+    pub fn tidied(mut self) -> Self {
+        tidy(&mut self.extracted);
+        self
+    }
+
     /// The whole text, if there is any.
     pub fn finish(self, recognised: Recognised) -> Result<Extracted, Failure> {
         let why_empty = match (&recognised, self.pictures.is_empty()) {
@@ -61,20 +68,24 @@ impl Reading {
             Recognised::Words(words) => merge(self.extracted, &self.pictures, &words),
             Recognised::NotInstalled => self.extracted,
         };
-        // PostgreSQL cannot store a NUL in a text, and no reader misses one. JSON can spell one out.
-        if extracted.text.contains('\0') {
-            extracted.text = extracted.text.replace('\0', " ");
-        }
+        tidy(&mut extracted);
         if !has_words(&extracted.text) {
             return Err(Failure::new(Code::NoText, why_empty));
         }
-        for place in &mut extracted.places {
-            place.heading = place
-                .heading
-                .take()
-                .map(|heading| heading.chars().filter(|c| *c != '\0').take(LONGEST_HEADING).collect());
-        }
         Ok(extracted)
+    }
+}
+
+fn tidy(extracted: &mut Extracted) {
+    // PostgreSQL cannot store a NUL in a text, and no reader misses one. JSON can spell one out.
+    if extracted.text.contains('\0') {
+        extracted.text = extracted.text.replace('\0', " ");
+    }
+    for place in &mut extracted.places {
+        place.heading = place
+            .heading
+            .take()
+            .map(|heading| heading.chars().filter(|c| *c != '\0').take(LONGEST_HEADING).collect());
     }
 }
 

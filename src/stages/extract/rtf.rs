@@ -390,7 +390,8 @@ mod tests {
     use crate::stages::Extracted;
 
     fn read(source: &[u8]) -> Result<Extracted, Failure> {
-        let bounds = Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new() };
+        let bounds =
+            Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
         super::read(source, bounds).map(|reading| reading.extracted)
     }
 

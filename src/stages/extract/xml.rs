@@ -70,7 +70,10 @@ mod tests {
     use crate::failure::Code;
 
     fn read(source: &str) -> Result<Extracted, Failure> {
-        extract(source, Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new() })
+        extract(
+            source,
+            Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () },
+        )
     }
 
     #[test]

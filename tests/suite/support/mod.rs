@@ -19,6 +19,7 @@ use landfall::clock::{Clock, ManualClock};
 use landfall::config::{Config, Variables};
 use landfall::http;
 use landfall::stages::Work;
+use landfall::stages::sandbox::Program;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +57,12 @@ pub struct Setup {
     pub clock: Option<ManualClock>,
     pub work: Option<Arc<dyn Work>>,
     pub variables: Vec<(&'static str, String)>,
+    pub extractor: Option<Program>,
+}
+
+/// The program that reads documents, which the test's own is not.
+pub fn landfall_itself() -> Program {
+    Program { path: env!("CARGO_BIN_EXE_landfall").into(), arguments: Vec::new() }
 }
 
 impl Setup {
@@ -66,6 +73,15 @@ impl Setup {
 
     pub fn work(mut self, work: Arc<dyn Work>) -> Self {
         self.work = Some(work);
+        self
+    }
+
+    #[cfg_attr(
+        not(debug_assertions),
+        expect(dead_code, reason = "for misbehaviour, which a release has none of")
+    )]
+    pub fn extractor(mut self, extractor: Program) -> Self {
+        self.extractor = Some(extractor);
         self
     }
 
@@ -110,7 +126,11 @@ impl TestServer {
 
     async fn start(db: &TestDb, setup: Setup) -> Self {
         let config = config(db, &setup.variables);
-        let replacements = Replacements { clock: setup.clock.map(Clock::Manual), work: setup.work };
+        let replacements = Replacements {
+            clock: setup.clock.map(Clock::Manual),
+            work: setup.work,
+            extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
+        };
         let app = App::start(config, replacements).await.expect("the server starts");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("bound"));

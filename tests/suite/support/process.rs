@@ -40,6 +40,14 @@ impl Process {
         Client::new(self.base.clone(), self.token.clone())
     }
 
+    #[cfg_attr(
+        not(debug_assertions),
+        expect(dead_code, reason = "for misbehaviour, which a release has none of")
+    )]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL: nothing is said, nothing is finished.
     pub fn kill(&mut self) {
         self.child.kill().expect("it was running");

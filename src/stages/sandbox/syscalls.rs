@@ -1,0 +1,124 @@
+//! The system calls of a process that reads documents: those that computing needs. What only an intruder would try
+//! ends it at once; everything else is refused.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, Error, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+
+/// Computing: memory, time, chance, threads, signals of its own, and the three descriptors that are open.
+const COMPUTING: &[libc::c_long] = &[
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_brk,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_futex,
+    libc::SYS_set_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_getrandom,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// Programs, connections, other processes: no document needs them, and no honest reader asks for them.
+const INTRUDING: &[libc::c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_fork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_kill,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_io_uring_setup,
+    libc::SYS_bpf,
+    libc::SYS_mount,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// To be called while the process has one thread; those that it starts later are held to the same.
+pub fn restrict() -> Result<(), Error> {
+    // Of several filters the strictest answer counts, so each says one thing and lets the rest pass.
+    let filters = [
+        filter(intruding()?, SeccompAction::KillProcess, SeccompAction::Allow)?,
+        // Its flags are out of a filter's sight. Whoever is told that there is no such call takes `clone`.
+        filter(
+            [(libc::SYS_clone3, vec![])].into(),
+            SeccompAction::Errno(errno(libc::ENOSYS)),
+            SeccompAction::Allow,
+        )?,
+        // Last, because after it there is no putting up filters any more.
+        filter(computing()?, SeccompAction::Allow, SeccompAction::Errno(errno(libc::EPERM)))?,
+    ];
+    filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))
+}
+
+fn computing() -> Result<Rules, Error> {
+    let mut rules: Rules = COMPUTING.iter().map(|call| (*call, vec![])).collect();
+    rules.insert(libc::SYS_clone3, vec![]);
+    rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_THREAD, libc::CLONE_THREAD)?]);
+    // Memory, but none that new code could be put into.
+    rules.insert(libc::SYS_mmap, vec![flags(2, libc::PROT_EXEC, 0)?]);
+    rules.insert(libc::SYS_mprotect, vec![flags(2, libc::PROT_EXEC, 0)?]);
+    // This is how a process aborts. To signal anybody else is not computing.
+    let own = u64::from(std::process::id());
+    rules.insert(
+        libc::SYS_tgkill,
+        vec![SeccompRule::new(vec![SeccompCondition::new(0, Length::Dword, Compare::Eq, own)?])?],
+    );
+    Ok(rules)
+}
+
+fn intruding() -> Result<Rules, Error> {
+    let mut rules: Rules = INTRUDING.iter().map(|call| (*call, vec![])).collect();
+    rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_THREAD, 0)?]);
+    Ok(rules)
+}
+
+/// Holds when, of the flags in `mask`, exactly `set` are set.
+fn flags(argument: u8, mask: libc::c_int, set: libc::c_int) -> Result<SeccompRule, Error> {
+    let (mask, set) = (u64::from(mask.cast_unsigned()), u64::from(set.cast_unsigned()));
+    let condition = SeccompCondition::new(argument, Length::Qword, Compare::MaskedEq(mask), set)?;
+    Ok(SeccompRule::new(vec![condition])?)
+}
+
+fn filter(rules: Rules, listed: SeccompAction, others: SeccompAction) -> Result<BpfProgram, Error> {
+    let machine = TargetArch::try_from(std::env::consts::ARCH)?;
+    Ok(BpfProgram::try_from(SeccompFilter::new(rules, others, listed, machine)?)?)
+}
+
+fn errno(error: libc::c_int) -> u32 {
+    error.cast_unsigned()
+}

@@ -1,0 +1,559 @@
+//! Documents that take over the process that reads them. Each drives the real program to do its worst, and each sees
+//! the right code, the next document read, and no process left.
+//!
+//! The program misbehaves only where it is compiled to be worked on, so a release build has none of these tests.
+#![cfg(debug_assertions)]
+
+use std::time::Duration;
+
+use landfall::config::{Config, Variables};
+use landfall::failure::{Code, Failure};
+use landfall::stages::Extracted;
+use landfall::stages::extract::{self, Limits, Reading, Recognised};
+use landfall::stages::sandbox::Program;
+use landfall::stages::sandbox::pool::{Document, Pool};
+use rustix::process::{Pid, Signal};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::support::process::Process;
+use crate::support::{Setup, TestDb, landfall_itself, until};
+
+/// A pool whose processes can be told from all others.
+struct Readers {
+    pool: Pool,
+    mark: String,
+}
+
+impl Readers {
+    fn new(variables: &[(&str, &str)]) -> Self {
+        Self::without(&[], variables)
+    }
+
+    fn without(protections: &[&str], variables: &[(&str, &str)]) -> Self {
+        let (mut program, mark) = misbehaving();
+        for protection in protections {
+            program.arguments.extend(["--without".to_owned(), (*protection).to_owned()]);
+        }
+        let mut all = Variables::default();
+        for (name, value) in variables {
+            all.set(name, *value);
+        }
+        let config = Config::from_variables(all).expect("the settings are good").sandbox;
+        Self { pool: Pool::new(program, config), mark }
+    }
+
+    async fn read(&self, text: &str) -> Result<Extracted, Failure> {
+        self.read_for("acme", text).await
+    }
+
+    async fn read_for(&self, tenant: &str, text: &str) -> Result<Extracted, Failure> {
+        let document = Document {
+            file: Uuid::nil(),
+            tenant,
+            name: "a.txt",
+            content_type: None,
+            size: text.len() as u64,
+        };
+        self.pool.read(&document, text.as_bytes()).await?.finish(Recognised::NotInstalled)
+    }
+
+    /// What becomes of a document that misbehaves so. Whatever it is, the next one is read.
+    async fn suffer(&self, misbehaviour: &str) -> Result<Extracted, Failure> {
+        let outcome = self.read(&format!("misbehave: {misbehaviour}")).await;
+        let next = self.read("The next document.").await.expect("the next document is read");
+        assert_eq!(next.text, "The next document.");
+        outcome
+    }
+
+    async fn fails_with(&self, misbehaviour: &str) -> (Code, String) {
+        let failure = self.suffer(misbehaviour).await.expect_err(misbehaviour);
+        assert!(failure.message.len() > 20 && failure.message.is_ascii(), "{}", failure.message);
+        (failure.code, failure.message)
+    }
+
+    /// What came of something that a process must not do: the error that it met.
+    async fn refused(&self, misbehaviour: &str) -> String {
+        self.suffer(misbehaviour).await.expect(misbehaviour).text
+    }
+
+    /// The one process that is at work.
+    async fn at_work(&self, pool: &tokio::task::JoinHandle<Result<Reading, Failure>>) -> Pid {
+        let mut found = None;
+        until("a process hangs", async || {
+            assert!(!pool.is_finished());
+            let hanging = processes(&self.mark).into_iter().find(|pid| has_read_its_document(*pid));
+            found = hanging;
+            found.is_some()
+        })
+        .await;
+        found.expect("found")
+    }
+
+    /// Drops the pool and sees all its processes gone.
+    async fn leave_nothing(self) {
+        drop(self.pool);
+        until("no process is left", async || processes(&self.mark).is_empty()).await;
+    }
+}
+
+fn misbehaving() -> (Program, String) {
+    let mark = format!("mark-{}", Uuid::new_v4());
+    let mut program = landfall_itself();
+    program.arguments = vec!["--misbehaving".to_owned(), mark.clone()];
+    (program, mark)
+}
+
+/// Every process on this machine, wherever it hangs, that carries the mark.
+fn processes(mark: &str) -> Vec<Pid> {
+    let all = std::fs::read_dir("/proc").expect("Linux lists processes");
+    all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid: &i32| {
+            let command_line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&command_line).contains(mark)
+        })
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+/// A process that parks waits for a futex; one without a document waits for a pipe.
+fn has_read_its_document(pid: Pid) -> bool {
+    let futex = libc::SYS_futex.to_string();
+    std::fs::read_to_string(format!("/proc/{pid}/syscall"))
+        .is_ok_and(|call| call.split(' ').next() == Some(&futex))
+}
+
+fn text_of(outcome: Result<Extracted, Failure>) -> String {
+    outcome.expect("it is read").text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_is_read_in_another_process_as_it_would_be_in_this_one() {
+    let readers = Readers::new(&[]);
+    let markdown = "# Äpfel\n\nRote.\n\n## Birnen\n\nGelbe.\n".repeat(30_000);
+    let document = Document {
+        file: Uuid::nil(),
+        tenant: "acme",
+        name: "obst.md",
+        content_type: None,
+        size: markdown.len() as u64,
+    };
+    let there = readers.pool.read(&document, markdown.as_bytes()).await.unwrap();
+    let here = extract::read(
+        extract::Document { bytes: markdown.as_bytes(), name: "obst.md", content_type: None },
+        &Limits::default(),
+        &tokio_util::sync::CancellationToken::new(),
+        &|| (),
+    );
+    assert_eq!(there, here.unwrap());
+    assert_eq!(there.extracted.places.len(), 60_000);
+
+    let refused = readers.read("   ").await.unwrap_err();
+    assert_eq!(refused.code, Code::NoText);
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crashes_are_the_documents_fault_and_nobody_elses() {
+    let readers = Readers::new(&[]);
+    for misbehaviour in ["panic", "abort", "overflow", "exit"] {
+        let (code, message) = readers.fails_with(misbehaviour).await;
+        assert_eq!(code, Code::ParseError, "{misbehaviour}: {message}");
+        assert!(message.contains("cannot be read"), "{misbehaviour}: {message}");
+    }
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
+    let readers = Readers::new(&[("EXTRACT_MEMORY_MB", "256")]);
+    let (code, message) = readers.fails_with("eat-memory").await;
+    assert_eq!(code, Code::MemoryError);
+    assert!(message.contains("256 MB"), "{message}");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_that_computes_for_ever_is_ended_by_the_kernel() {
+    let readers = Readers::new(&[("EXTRACT_CPU_SECONDS", "1")]);
+    let (code, message) = readers.fails_with("compute").await;
+    assert_eq!(code, Code::StageTimeout);
+    assert!(message.contains("1 s of computing"), "{message}");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_computing_of_earlier_documents_does_not_count_for_later_ones() {
+    let readers = Readers::new(&[("EXTRACT_CPU_SECONDS", "2")]);
+    // Together these take longer than one may, in one process.
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..3 {
+        assert_eq!(text_of(readers.read("misbehave: compute-a-while").await), "it worked");
+        seen.extend(processes(&readers.mark).into_iter().filter(|pid| has_computed(*pid)));
+    }
+    assert_eq!(seen.len(), 1, "all three were read by the same process");
+    readers.leave_nothing().await;
+}
+
+/// Whether a process has used a second or more.
+fn has_computed(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let ticks = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(11)?.parse::<u64>().ok());
+    ticks.is_some_and(|ticks| ticks >= 100)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_that_hangs_is_ended_for_want_of_progress() {
+    let readers = Readers::new(&[("EXTRACT_STALL_MS", "500")]);
+    let (code, message) = readers.fails_with("hang").await;
+    assert_eq!(code, Code::StageTimeout);
+    assert!(message.contains("no progress for 0.5 s"), "{message}");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn progress_does_not_lengthen_the_whole_time() {
+    let readers = Readers::new(&[("EXTRACT_TIMEOUT_MS", "1500"), ("EXTRACT_STALL_MS", "600")]);
+    let (code, message) = readers.fails_with("hang-with-progress").await;
+    assert_eq!(code, Code::StageTimeout);
+    assert!(message.contains("limit of 1.5 s"), "{message}");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_breaks_the_rules_is_not_believed() {
+    let readers = Readers::new(&[]);
+    for lie in [
+        "spew",
+        "spew-progress",
+        "spew-text",
+        "announce-more",
+        "stop-answering",
+        "not-utf8",
+        "nul",
+        "place-beyond",
+        "place-far-beyond",
+        "place-in-character",
+        "places-backwards",
+        "foreign-code",
+        "unknown-kind",
+    ] {
+        let (code, message) = readers.fails_with(lie).await;
+        assert_eq!(code, Code::ParseError, "{lie}: {message}");
+    }
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_text_than_the_limit_is_too_large() {
+    let readers = Readers::new(&[("EXTRACT_MAX_TEXT_MB", "1")]);
+    let fits = "word ".repeat(200_000);
+    assert_eq!(text_of(readers.read(&fits).await).len(), fits.len());
+    let failure = readers.read(&"word ".repeat(210_000)).await.unwrap_err();
+    assert_eq!(failure.code, Code::TooLarge);
+    assert!(failure.message.contains("1 MB"), "{}", failure.message);
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn complaints_are_heard_to_their_end_and_hold_nothing_up() {
+    let readers = Readers::new(&[]);
+    assert!(text_of(readers.suffer("complain").await).starts_with("misbehave"));
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_only_an_intruder_does_ends_the_process_at_once() {
+    let readers = Readers::new(&[]);
+    let signal = format!("signal {}", std::process::id());
+    for intrusion in ["fork", "execute", "connect 127.0.0.1:9", &signal] {
+        let (code, message) = readers.fails_with(intrusion).await;
+        assert_eq!(code, Code::ParseError, "{intrusion}: {message}");
+        assert!(message.contains("tried what no document needs"), "{intrusion}: {message}");
+    }
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_world_is_out_of_reach_by_each_protection_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "hush").unwrap();
+    let open = format!("open {}", secret.display());
+    let create = format!("create {}", folder.path().join("new").display());
+
+    let connect = "connect 127.0.0.1:9".to_owned();
+    let signal = format!("signal {}", std::process::id());
+    let (seccomp, landlock, descriptors) = (libc::EPERM, libc::EACCES, libc::EMFILE);
+    for (without, attempts, error) in [
+        (&[][..], &[&open, &create][..], seccomp),
+        (&["landlock", "descriptors"], &[&open, &create], seccomp),
+        (&["seccomp", "descriptors"], &[&open, &create, &connect], landlock),
+        (&["seccomp", "descriptors"], &[&signal], libc::EPERM),
+        (&["seccomp", "landlock"], &[&open, &create, &connect], descriptors),
+    ] {
+        let readers = Readers::without(without, &[]);
+        for attempt in attempts {
+            let refused = readers.refused(attempt).await;
+            assert_eq!(refused, format!("refused: {error}"), "{attempt} without {without:?}");
+        }
+        readers.leave_nothing().await;
+    }
+    assert!(!folder.path().join("new").exists());
+    // And with none of them it would work, so it is they that prevent it.
+    let readers = Readers::without(&["seccomp", "landlock", "descriptors"], &[]);
+    assert_eq!(readers.refused(&open).await, "it worked");
+    assert_eq!(readers.refused(&signal).await, "it worked");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_process_starts_where_nothing_prevents_it_dies_with_it() {
+    let readers = Readers::without(&["seccomp"], &[("EXTRACT_STALL_MS", "1000")]);
+    match readers.suffer("fork").await {
+        // An ordinary user is not given another process.
+        Ok(refused) => assert!(refused.text.starts_with("refused"), "{}", refused.text),
+        Err(failure) => assert_eq!(failure.code, Code::StageTimeout, "{}", failure.message),
+    }
+    until("only those that wait are left", async || {
+        processes(&readers.mark).into_iter().all(|pid| !has_read_its_document(pid))
+    })
+    .await;
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whether_a_process_crashed_or_was_killed_from_outside_is_told_apart() {
+    for (signal, code) in [
+        (Signal::KILL, Code::WorkerLost),
+        (Signal::TERM, Code::WorkerLost),
+        (Signal::ILL, Code::ParseError),
+        (Signal::FPE, Code::ParseError),
+    ] {
+        let readers = Readers::new(&[]);
+        let pool = readers.pool.clone();
+        let reading = tokio::spawn(async move {
+            let text = "misbehave: hang";
+            let document = Document {
+                file: Uuid::nil(),
+                tenant: "a",
+                name: "a.txt",
+                content_type: None,
+                size: text.len() as u64,
+            };
+            pool.read(&document, text.as_bytes()).await
+        });
+        let victim = readers.at_work(&reading).await;
+        rustix::process::kill_process(victim, signal).unwrap();
+        let failure = reading.await.unwrap().unwrap_err();
+        assert_eq!(failure.code, code, "{signal:?}: {}", failure.message);
+        assert_eq!(text_of(readers.read("And now?").await), "And now?");
+        readers.leave_nothing().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_was_killed_while_it_waited_is_not_given_a_document() {
+    let readers = Readers::new(&[]);
+    readers.read("One.").await.unwrap();
+    until("one stands ready beside the one that was used", async || processes(&readers.mark).len() == 2)
+        .await;
+    let all = processes(&readers.mark);
+    for pid in &all {
+        rustix::process::kill_process(*pid, Signal::KILL).unwrap();
+    }
+    until("they are gone", async || all.iter().all(|pid| !processes(&readers.mark).contains(pid))).await;
+    assert_eq!(text_of(readers.read("Two.").await), "Two.");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_stops_waiting_has_the_process_killed() {
+    let readers = Readers::new(&[]);
+    let pool = readers.pool.clone();
+    let reading = tokio::spawn(async move {
+        let text = "misbehave: hang";
+        let document = Document {
+            file: Uuid::nil(),
+            tenant: "a",
+            name: "a.txt",
+            content_type: None,
+            size: text.len() as u64,
+        };
+        pool.read(&document, text.as_bytes()).await
+    });
+    let process = readers.at_work(&reading).await;
+    reading.abort();
+    until("it is killed", async || !processes(&readers.mark).contains(&process)).await;
+    assert_eq!(text_of(readers.read("Next.").await), "Next.");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_is_used_again_and_replaced_after_its_share() {
+    let readers = Readers::new(&[("EXTRACT_CHILD_DOCUMENTS", "3")]);
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        readers.read("misbehave: name-yourself").await.map(|read| seen.push(read.text)).unwrap();
+    }
+    assert!(seen[0] == seen[1] && seen[1] == seen[2], "{seen:?}");
+    assert!(seen[2] != seen[3], "{seen:?}");
+    assert!(seen[3] == seen[4] && seen[4] == seen[5], "{seen:?}");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_keeps_much_memory_is_replaced() {
+    let readers = Readers::new(&[("EXTRACT_MEMORY_MB", "512")]);
+    let first = text_of(readers.read("misbehave: name-yourself").await);
+    assert_eq!(text_of(readers.read("misbehave: name-yourself").await), first);
+    assert_eq!(text_of(readers.read("misbehave: keep-memory").await), "it worked");
+    assert_ne!(text_of(readers.read("misbehave: name-yourself").await), first);
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_of_two_tenants_never_meet_in_one_process() {
+    let readers = Readers::new(&[]);
+    let mut seen = std::collections::HashMap::new();
+    for round in 0..30 {
+        let tenant = format!("tenant {}", (round * 7) % 5);
+        let process = text_of(readers.read_for(&tenant, "misbehave: name-yourself").await);
+        let owner = seen.entry(process).or_insert_with(|| tenant.clone());
+        assert_eq!(*owner, tenant);
+    }
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_cannot_be_started_is_our_fault() {
+    let config = Config::from_variables(Variables::default()).unwrap().sandbox;
+    for path in ["/does/not/exist", "/bin/true"] {
+        let pool = Pool::new(Program { path: path.into(), arguments: vec![] }, config.clone());
+        let document =
+            Document { file: Uuid::nil(), tenant: "a", name: "a.txt", content_type: None, size: 1 };
+        let failure = pool.read(&document, &b"x"[..]).await.unwrap_err();
+        assert_eq!(failure.code, Code::IoError, "{path}: {}", failure.message);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_that_end_too_soon_are_the_storages_fault() {
+    let readers = Readers::new(&[]);
+    let document =
+        Document { file: Uuid::nil(), tenant: "acme", name: "a.txt", content_type: None, size: 100 };
+    let failure = readers.pool.read(&document, &b"not a hundred"[..]).await.unwrap_err();
+    assert_eq!(failure.code, Code::IoError);
+    assert_eq!(text_of(readers.read("And now?").await), "And now?");
+    readers.leave_nothing().await;
+}
+
+on_each_database! {
+    async fn a_batch_with_hostile_documents_in_it_ends_with_the_others_ready(db: TestDb) {
+        let (program, mark) = misbehaving();
+        let server = Setup::default()
+            .extractor(program)
+            .with("EXTRACT_MEMORY_MB", 256)
+            .with("EXTRACT_CPU_SECONDS", 1)
+            .with("EXTRACT_STALL_MS", 1_500)
+            .with("RETRY_BASE_DELAY", 50)
+            .start(&db)
+            .await;
+        let alice = server.client("alice");
+        let hostile = [
+            ("panic", "PARSE_ERROR"),
+            ("overflow", "PARSE_ERROR"),
+            ("eat-memory", "MEMORY_ERROR"),
+            ("compute", "STAGE_TIMEOUT"),
+            ("hang", "STAGE_TIMEOUT"),
+            ("spew", "PARSE_ERROR"),
+            ("fork", "PARSE_ERROR"),
+            ("not-utf8", "PARSE_ERROR"),
+            ("foreign-code", "PARSE_ERROR"),
+            ("connect 127.0.0.1:9", "PARSE_ERROR"),
+        ];
+        let batch = alice.open_batch(2 * hostile.len()).await;
+        let mut files = Vec::new();
+        for (number, (misbehaviour, _)) in hostile.iter().enumerate() {
+            let good = format!("Log {number}: the lighthouse was lit at dusk.");
+            let bad = format!("misbehave: {misbehaviour}");
+            let good = alice.upload_in(&batch, "good.txt", good.as_bytes()).await;
+            files.push((good, alice.upload_in(&batch, "bad.txt", bad.as_bytes()).await));
+        }
+        until("the batch is complete", async || alice.batch(&batch).await["status"] == "completed").await;
+        for ((misbehaviour, code), (good, bad)) in hostile.iter().zip(&files) {
+            assert_eq!(alice.status(good).await, "ready");
+            let seen = alice.file(bad).await;
+            assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!(code)), "{misbehaviour}");
+            assert!(alice.search("lighthouse").await.iter().all(|hit| hit["fileId"] != json!(bad)));
+        }
+        server.assert_books_balance().await;
+        server.stop().await;
+        until("no process is left", async || processes(&mark).is_empty()).await;
+    }
+
+    async fn a_file_that_is_cancelled_or_deleted_has_its_process_killed(db: TestDb) {
+        let (program, mark) = misbehaving();
+        let server = Setup::default().extractor(program).start(&db).await;
+        let alice = server.client("alice");
+        for delete in [false, true] {
+            let file = alice.upload("bad.txt", b"misbehave: hang").await;
+            let mut hanging = Vec::new();
+            until("it hangs", async || {
+                hanging = processes(&mark).into_iter().filter(|pid| has_read_its_document(*pid)).collect();
+                !hanging.is_empty()
+            })
+            .await;
+            if delete {
+                alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
+            } else {
+                alice.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
+            }
+            until("it is killed", async || !processes(&mark).contains(&hanging[0])).await;
+        }
+        let next = alice.upload("good.txt", b"The lamp is lit.").await;
+        until("the next is ready", async || alice.status(&next).await == "ready").await;
+        server.assert_books_balance().await;
+    }
+}
+
+/// The children of a process, by what they were started as.
+fn children_of(parent: u32) -> Vec<Pid> {
+    processes(&format!("--parent\0{parent}\0"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neither_a_stopped_nor_a_killed_server_leaves_a_process_behind() {
+    for signal in ["TERM", "KILL"] {
+        let db = TestDb::sqlite();
+        let mut server = Process::start(&db, &[]);
+        let client = server.client();
+        let file = client.upload("a.txt", b"Words to be read.").await;
+        until("it is ready", async || client.status(&file).await == "ready").await;
+        let parent = server.id();
+        assert!(!children_of(parent).is_empty(), "it reads documents in processes of its own");
+        if signal == "KILL" {
+            server.kill();
+        } else {
+            server.signal(signal);
+            assert!(server.wait());
+        }
+        until("its processes are gone", async || children_of(parent).is_empty()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_stages_time_counts_while_a_document_is_read() {
+    // The stage's own clock, which a test can move, kills as well.
+    let db = TestDb::sqlite();
+    let (program, mark) = misbehaving();
+    let clock = crate::support::manual_clock();
+    let server = Setup::default().extractor(program).clock(&clock).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("bad.txt", b"misbehave: hang").await;
+    until("it hangs", async || processes(&mark).into_iter().any(has_read_its_document)).await;
+    clock.advance(Duration::from_secs(301));
+    until("it waits for another attempt", async || alice.status(&file).await == "queued").await;
+    assert_eq!(alice.file(&file).await["error"]["code"], "STAGE_TIMEOUT");
+    until("nothing hangs", async || !processes(&mark).into_iter().any(has_read_its_document)).await;
+}
