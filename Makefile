@@ -21,10 +21,10 @@ CLAMD := /usr/sbin/clamd
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-quick bench fmt lint deny clean
+.PHONY: help run test test-quick bench bench-documents fmt lint deny clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Build Landfall and start it on SQLite and a folder
 	cargo build --release --locked
@@ -40,6 +40,9 @@ test-quick: ## Run the tests on SQLite only
 
 bench: ## Measure flows per second, CPU and latency on SQLite and PostgreSQL
 	scripts/with-postgres cargo bench --locked --bench flows
+
+bench-documents: ## Measure how well real documents are found, and what taking them in costs
+	cargo bench --locked --bench documents
 
 fmt: ## Format the code
 	cargo fmt
