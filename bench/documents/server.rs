@@ -13,7 +13,6 @@ use super::process;
 
 /// The user that a server without settings makes a token for.
 pub const USER: &str = "admin";
-/// Settings that a comparison may change.
 const OF_THE_STAGES: [&str; 3] = ["EXTRACT_", "CHUNK_", "EMBED_"];
 
 pub struct Server {
@@ -23,19 +22,25 @@ pub struct Server {
     http: reqwest::Client,
 }
 
+/// Settings that a comparison may change.
+pub fn settings_of_the_stages() -> impl Iterator<Item = (String, String)> {
+    // One that is not text is none of ours.
+    let texts = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    texts.filter(|(name, _)| OF_THE_STAGES.iter().any(|stage| name.starts_with(stage)))
+}
+
 pub fn database_url(folder: &Path) -> String {
     format!("sqlite://{}/landfall.db", folder.display())
 }
 
 impl Server {
     pub fn start(folder: &Path) -> anyhow::Result<Self> {
-        let settings =
-            std::env::vars().filter(|(name, _)| OF_THE_STAGES.iter().any(|stage| name.starts_with(stage)));
         let mut child = Command::new(env!("CARGO_BIN_EXE_landfall"))
             .arg("serve")
             .current_dir(folder)
             .env_clear()
-            .envs(settings)
+            .envs(settings_of_the_stages())
             // A program that reads pictures is looked for there.
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("DATA_DIR", folder)
