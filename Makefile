@@ -24,7 +24,7 @@ CLAMD := /usr/sbin/clamd
 .PHONY: help run model test test-quick bench fmt lint deny clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Build Landfall and start it on SQLite and a folder
 	cargo build --release --locked
@@ -41,8 +41,10 @@ test: lint deny $(CLAMD) ## Check everything: lint, deny, the tests on SQLite an
 test-quick: ## Run the tests on SQLite only
 	cargo test
 
-bench: ## Measure flows per second, CPU and latency on SQLite and PostgreSQL
+bench: ## Measure the queue on both databases, the reading of documents, and how well they are found
 	scripts/with-postgres cargo bench --locked --bench flows
+	cargo bench --locked --bench sandbox
+	cargo bench --locked --bench documents
 
 fmt: ## Format the code
 	cargo fmt
