@@ -11,7 +11,7 @@ use landfall::file::File;
 use landfall::lifecycle::Stage;
 use landfall::queue::claim::{ClaimDue, Claims};
 use landfall::queue::liveness::Liveness;
-use landfall::queue::settle::{SettleGroup, Settlement, Verdict};
+use landfall::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
 use landfall::queue::wake::Wake;
 use landfall::stages::Output;
 
@@ -133,6 +133,7 @@ impl Place {
             .iter()
             .map(|file| Settlement {
                 file: file.id,
+                owner: Owner::of(file),
                 claim: file.claim.expect("a claimed file has a claim"),
                 stage,
                 attempt: 1,

@@ -86,6 +86,8 @@ impl Db {
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(PREPARED_STATEMENTS)
+            // As many rows as a bulk statement has: it then runs to its end without waiting for whoever reads them.
+            .row_buffer_size(Rows::MOST)
             .pragma("cache_size", "-16000")
             // In pages. The same few change again and again, and are copied to their place once for all of it.
             .pragma("wal_autocheckpoint", "4000")

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::liveness::Identity;
 use super::room::Place;
-use super::settle::{Settlement, Verdict};
+use super::settle::{Owner, Settlement, Verdict};
 use super::worker::{Inner, WRITE_AGAIN};
 use crate::clock::{Stopwatch, to_delta};
 use crate::failure::{Code, Failure};
@@ -172,7 +172,14 @@ impl Carrier {
     /// `None` where the file was not ours any more.
     async fn settle(&self, file: &File, stage: Stage, verdict: Verdict) -> Option<Verdict> {
         let claim = file.claim.expect("a claimed file has a claim");
-        let mut settlement = Settlement { file: file.id, claim, stage, attempt: file.attempt, verdict };
+        let mut settlement = Settlement {
+            file: file.id,
+            owner: Owner::of(file),
+            claim,
+            stage,
+            attempt: file.attempt,
+            verdict,
+        };
         let mut uncertain = false;
         loop {
             match self.inner.settler.settle(settlement.clone()).await {

@@ -3,7 +3,7 @@
 //! Many endings are written in one transaction with all that belongs to them: the rows, what the stage produced, the
 //! batches' counts, the hourly counters, the history. A claim that is not the file's any more changes nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DurationRound, TimeDelta};
@@ -15,6 +15,7 @@ use crate::db::{Durability, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::events::{self, Event, FILE_STATUS_CHANGED};
 use crate::failure::{Class, Failure, Retry};
+use crate::file::File;
 use crate::index;
 use crate::lifecycle::{Stage, Status, Transition};
 use crate::stages::{Output, artifacts};
@@ -23,10 +24,32 @@ use crate::stages::{Output, artifacts};
 #[derive(Debug, Clone)]
 pub struct Settlement {
     pub file: Uuid,
+    /// What does not change while the file is held.
+    pub owner: Arc<Owner>,
     pub claim: Uuid,
     pub stage: Stage,
     pub attempt: i64,
     pub verdict: Verdict,
+}
+
+/// Whose a file is, as its claim found it.
+#[derive(Debug)]
+pub struct Owner {
+    pub tenant: String,
+    pub user: String,
+    pub batch: Option<Uuid>,
+    pub confirmed_at: Option<Time>,
+}
+
+impl Owner {
+    pub fn of(file: &File) -> Arc<Self> {
+        Arc::new(Self {
+            tenant: file.tenant_id.clone(),
+            user: file.user_id.clone(),
+            batch: file.batch_id,
+            confirmed_at: file.confirmed_at,
+        })
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -86,15 +109,6 @@ pub struct SettleGroup {
     pub now: Time,
 }
 
-#[derive(sqlx::FromRow)]
-struct Moved {
-    id: Uuid,
-    tenant_id: String,
-    user_id: String,
-    batch_id: Option<Uuid>,
-    confirmed_at: Option<Time>,
-}
-
 impl Write for SettleGroup {
     type Answer = Vec<bool>;
 
@@ -105,24 +119,24 @@ impl Write for SettleGroup {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<Vec<bool>, Error> {
-        let moved: HashMap<Uuid, Moved> =
-            self.move_rows(tx).await?.into_iter().map(|row| (row.id, row)).collect();
+        let moved: HashSet<Uuid> = self.move_rows(tx).await?.into_iter().map(|(id,)| id).collect();
         let mut events = Vec::with_capacity(moved.len());
         let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
         let mut counters = Counters::default();
         for settlement in &self.settlements {
-            let Some(row) = moved.get(&settlement.file) else {
+            if !moved.contains(&settlement.file) {
                 continue;
-            };
+            }
+            let owner = &settlement.owner;
             let (from, to) = (settlement.stage.running(), settlement.transition().to());
             if let Verdict::Advance { output, .. } = &settlement.verdict {
-                keep(tx, settlement.file, &row.user_id, output, self.now).await?;
+                keep(tx, settlement.file, &owner.user, output, self.now).await?;
             }
-            events.push(self.event(settlement, row));
-            if let Some(batch) = row.batch_id {
+            events.push(self.event(settlement));
+            if let Some(batch) = owner.batch {
                 *tallies.entry(batch).or_default() += Tally::of(from, to);
             }
-            counters.count(to, settlement.failure(), row.confirmed_at, self.now);
+            counters.count(to, settlement.failure(), owner.confirmed_at, self.now);
         }
         events::record(tx, events).await?;
         // In the order of their ids, so that two processes never wait for one another.
@@ -130,12 +144,12 @@ impl Write for SettleGroup {
             tally.apply(tx, batch, self.now).await?;
         }
         counters.write(tx, self.now).await?;
-        Ok(self.settlements.iter().map(|settlement| moved.contains_key(&settlement.file)).collect())
+        Ok(self.settlements.iter().map(|settlement| moved.contains(&settlement.file)).collect())
     }
 }
 
 impl SettleGroup {
-    async fn move_rows(&self, tx: &mut Tx) -> Result<Vec<Moved>, Error> {
+    async fn move_rows(&self, tx: &mut Tx) -> Result<Vec<(Uuid,)>, Error> {
         let mut rows = Rows::default();
         for settlement in &self.settlements {
             let to = settlement.transition().to();
@@ -193,12 +207,12 @@ impl SettleGroup {
              FROM ({values}) AS v
              -- The fence.
              WHERE files.id = v.column1 AND files.claim = v.column2 AND files.status = v.column3
-             RETURNING id, tenant_id, user_id, batch_id, confirmed_at"
+             RETURNING id"
         );
         tx.rows(sql, arguments).await
     }
 
-    fn event(&self, settlement: &Settlement, row: &Moved) -> Event {
+    fn event(&self, settlement: &Settlement) -> Event {
         let chunks = match &settlement.verdict {
             Verdict::Advance { output, .. } => output.chunk_count(),
             _ => None,
@@ -206,10 +220,10 @@ impl SettleGroup {
         Event {
             at: self.now,
             kind: FILE_STATUS_CHANGED,
-            tenant: row.tenant_id.clone(),
-            user: row.user_id.clone(),
-            file: Some(row.id),
-            batch: row.batch_id,
+            tenant: settlement.owner.tenant.clone(),
+            user: settlement.owner.user.clone(),
+            file: Some(settlement.file),
+            batch: settlement.owner.batch,
             from: Some(settlement.stage.running()),
             to: Some(settlement.transition().to()),
             stage: Some(settlement.stage),

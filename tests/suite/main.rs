@@ -7,6 +7,7 @@ mod support;
 mod api;
 mod auth;
 mod batches;
+mod bombs;
 mod command_line;
 mod configuration;
 mod corpus;

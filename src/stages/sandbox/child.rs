@@ -95,6 +95,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
+#[cfg_attr(
+    not(debug_assertions),
+    expect(unused_variables, reason = "only a program that is being worked on misbehaves")
+)]
 fn serve(arguments: &Arguments, mut requests: impl BufRead, mut answers: Answers) -> io::Result<()> {
     while let Some((header, bytes)) = next_document(&mut requests)? {
         answers.progress()?;

@@ -1,0 +1,74 @@
+//! Documents made to hurt, among others that are not, through the whole server: they end with a sentence about what is
+//! wrong with them, and nobody else notices.
+
+use serde_json::json;
+
+use crate::support::{Setup, TestDb, landfall_itself, made, until};
+
+const BATCH: usize = 100;
+
+/// Ten that cannot be read, with the code that each must end with.
+fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    let blanks = " ".repeat(64 << 20);
+    let entities = "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY b \"ha\"><!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\">\
+        <!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;\">]><a>&d;</a>";
+    let cells = "<c><v>7</v></c>".repeat(5_100_000);
+    let many_cells = format!("<sheetData><row>{cells}</row></sheetData>");
+    let unpacking = made::stream("/Filter /FlateDecode", &made::packed_blanks(2_000));
+    let whole = made::docx(&made::paragraph("Whole."));
+    vec![
+        (
+            "styles.docx",
+            made::docx_with("", &[("word/styles.xml", blanks.as_bytes())], &[("s", "styles", "styles.xml")]),
+            "VALIDATION_ERROR",
+        ),
+        ("strings.xlsx", made::xlsx(&[("A", "<sheetData/>")], &blanks), "VALIDATION_ERROR"),
+        ("content.odt", made::open_document("text", &blanks), "VALIDATION_ERROR"),
+        ("deep.docx", made::docx(&"<w:p>".repeat(100_000)), "VALIDATION_ERROR"),
+        ("cells.xlsx", made::xlsx(&[("A", &many_cells)], ""), "TOO_LARGE"),
+        ("stream.pdf", made::pdf_of_contents(&[unpacking], "", &[]), "NO_TEXT"),
+        ("entities.xml", entities.as_bytes().to_vec(), "NO_TEXT"),
+        ("divs.html", format!("<html>{}", "<div>".repeat(300_000)).into_bytes(), "NO_TEXT"),
+        ("half.docx", whole[..whole.len() / 2].to_vec(), "PARSE_ERROR"),
+        ("notes.pdf", b"These are only notes.".to_vec(), "NOT_PDF"),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_bombs_in_a_batch_of_a_hundred_end_explained_and_the_other_ninety_ready() {
+    let db = TestDb::sqlite();
+    let server = Setup::default().extractor(landfall_itself()).start(&db).await;
+    let client = server.client("ada");
+    let batch = client.open_batch(BATCH).await;
+    let bombs = bombs();
+    let mut hostile = Vec::new();
+    for (name, bytes, code) in &bombs {
+        hostile.push((name, client.upload_in(&batch, name, bytes).await, *code));
+        for number in 0..(BATCH - bombs.len()) / bombs.len() {
+            let sentence = format!("Beside {name}, page {number}: the tide comes in.");
+            let (name, bytes) = match number % 4 {
+                0 => ("a.txt", sentence.into_bytes()),
+                1 => ("a.docx", made::docx(&made::paragraph(&sentence))),
+                2 => ("a.pdf", made::pdf(&[&[&sentence]])),
+                _ => ("a.html", format!("<html><p>{sentence}").into_bytes()),
+            };
+            client.upload_in(&batch, name, &bytes).await;
+        }
+    }
+    until("the batch is complete", async || client.batch(&batch).await["status"] == "completed").await;
+    for (name, file, code) in hostile {
+        let file = client.file(&file).await;
+        assert_eq!(
+            (&file["status"], &file["error"]["code"]),
+            (&json!("failed"), &json!(code)),
+            "{name}: {file}"
+        );
+        assert!(
+            file["error"]["message"].as_str().is_some_and(|message| message.len() > 20),
+            "{name}: {file}"
+        );
+    }
+    assert_eq!(client.batch(&batch).await["summary"], json!({ "total": BATCH, "ready": 90, "failed": 10 }));
+    server.assert_books_balance().await;
+    server.stop().await;
+}
