@@ -68,6 +68,9 @@ pub fn run(cli: Cli) -> ExitCode {
     if let Command::ExtractChild(arguments) = &cli.command {
         return crate::stages::sandbox::child::run(arguments);
     }
+    if !matches!(cli.command, Command::Serve | Command::Reindex) {
+        end_when_nobody_reads();
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
@@ -93,6 +96,13 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(Outcome::Bad) => ExitCode::from(1),
         Err(error) => fail(&error),
     }
+}
+
+/// `landfall files | head` ends like any other command, and not with a complaint about a broken pipe. A server or a
+/// worker must go on, whoever reads its output.
+fn end_when_nobody_reads() {
+    // SAFETY: no other thread runs yet, and the default action is not a function of ours that a signal could interrupt.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 fn settings() -> anyhow::Result<Config> {

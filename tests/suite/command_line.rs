@@ -168,3 +168,18 @@ fn the_settings_are_shown_with_where_they_come_from() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("PORT is \"x\""));
 }
+
+#[test]
+fn a_command_that_nobody_reads_to_the_end_ends_without_a_complaint() {
+    use std::process::{Command, Stdio};
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landfall"))
+        .arg("config")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // Gone before it has said anything.
+    drop(command.stdout.take());
+    let said = command.wait_with_output().expect("it ends").stderr;
+    assert_eq!(String::from_utf8_lossy(&said), "");
+}
