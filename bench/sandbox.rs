@@ -26,6 +26,12 @@ struct Sample {
     bytes: Vec<u8>,
 }
 
+impl Sample {
+    fn is(&self, extension: &str) -> bool {
+        Path::new(&self.name).extension().is_some_and(|own| own == extension)
+    }
+}
+
 /// The medians for one sample.
 struct Times {
     here: Duration,
@@ -71,7 +77,7 @@ async fn run() -> anyhow::Result<()> {
         all.alone += times.alone;
         documents += 1;
         bytes += sample.bytes.len();
-        if poppler && sample.name.ends_with(".pdf") {
+        if poppler && sample.is("pdf") {
             pdfs += 1;
             by_poppler += pdftotext(&sample)?;
             by_us += times.pool;
@@ -172,8 +178,7 @@ fn corpus(folder: &Path) -> anyhow::Result<Vec<Sample>> {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let bytes = std::fs::read(&path)?;
             let sample = Sample { name, bytes };
-            if !sample.name.ends_with(".txt")
-                && read_here(&sample).is_ok_and(|reading| !reading.extracted.text.is_empty())
+            if !sample.is("txt") && read_here(&sample).is_ok_and(|reading| !reading.extracted.text.is_empty())
             {
                 samples.push(sample);
             }
