@@ -1,9 +1,9 @@
 //! The process in which a document is read: one that a hostile document can kill without hurting anybody else.
 //!
 //! Landfall starts its own program again (`landfall extract-child`). That process first takes away from itself all
-//! that reading a document does not need ([`confine`]), and then reads one document after another from its standard
+//! that reading a document does not need (`confine`), and then reads one document after another from its standard
 //! input ([`child`]). The server hands the documents out and keeps the processes ([`pool`]), holds each to its time and
-//! finds out how it ended ([`reader`]), and believes nothing that it says ([`answer`]).
+//! finds out how it ended (`reader`), and believes nothing that it says (`answer`).
 
 pub mod child;
 pub mod memory;

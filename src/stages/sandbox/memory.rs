@@ -53,7 +53,7 @@ unsafe impl GlobalAlloc for Remembering {
     }
 }
 
-/// From here on this process ends with [`EXIT_OUT_OF_MEMORY`] where it would abort after having been refused memory.
+/// From here on this process ends with `EXIT_OUT_OF_MEMORY` where it would abort after having been refused memory.
 pub fn end_by_exit_code() -> std::io::Result<()> {
     let handler: extern "C" fn(libc::c_int) = on_abort;
     // SAFETY: all zeros is a valid `sigaction`: no flags, an empty mask.
