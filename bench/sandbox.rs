@@ -18,8 +18,8 @@ use landfall::stages::sandbox::{Program, SandboxConfig};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-const ROUNDS: usize = 41;
-const ROUNDS_ALONE: usize = 11;
+const ROUNDS: usize = 21;
+const ROUNDS_ALONE: usize = 5;
 
 struct Sample {
     name: String,
@@ -78,9 +78,12 @@ async fn run() -> anyhow::Result<()> {
         documents += 1;
         bytes += sample.bytes.len();
         if poppler && sample.is("pdf") {
-            pdfs += 1;
-            by_poppler += pdftotext(&sample)?;
-            by_us += times.pool;
+            // One that it cannot read is not compared.
+            if let Some(theirs) = pdftotext(&sample)? {
+                pdfs += 1;
+                by_poppler += theirs;
+                by_us += times.pool;
+            }
         }
     }
     show(&format!("corpus: all {documents} together"), bytes, &all);
@@ -113,7 +116,7 @@ fn read_here(sample: &Sample) -> Result<Reading, Failure> {
     extract::read(document, &Limits::default(), &CancellationToken::new(), &|| ())
 }
 
-fn pdftotext(sample: &Sample) -> anyhow::Result<Duration> {
+fn pdftotext(sample: &Sample) -> anyhow::Result<Option<Duration>> {
     let mut file = tempfile::NamedTempFile::new()?;
     file.write_all(&sample.bytes)?;
     let mut times = Vec::new();
@@ -121,9 +124,11 @@ fn pdftotext(sample: &Sample) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let output = Command::new("pdftotext").arg(file.path()).arg("-").output()?;
         times.push(began.elapsed());
-        anyhow::ensure!(output.status.success(), "pdftotext failed at {}", sample.name);
+        if !output.status.success() {
+            return Ok(None);
+        }
     }
-    Ok(median(times))
+    Ok(Some(median(times)))
 }
 
 async fn read_by(pool: &Pool, sample: &Sample) -> anyhow::Result<Duration> {
