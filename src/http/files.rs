@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -178,14 +178,7 @@ pub async fn result(
     let file = find(&mut tx, &caller, &id).await?;
     let (content_type, body) =
         artifacts::load_result(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
-    let content_type =
-        HeaderValue::from_str(&content_type).unwrap_or(HeaderValue::from_static("application/octet-stream"));
-    let headers = [
-        (header::CONTENT_TYPE, content_type),
-        (header::CONTENT_DISPOSITION, attachment(&file.file_name)),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
-    ];
-    Ok((headers, body).into_response())
+    Ok((attachment(&file, Some(&content_type)), body).into_response())
 }
 
 pub async fn chunks(
@@ -219,18 +212,23 @@ pub async fn download(
         }
         other => other,
     })?;
-    let content_type = file.content_type.as_deref().and_then(|kind| HeaderValue::from_str(kind).ok());
-    let headers = [
+    let length = [(header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes))];
+    let body = Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024));
+    Ok((attachment(&file, file.content_type.as_deref()), length, body).into_response())
+}
+
+/// The headers of something that somebody else wrote: to be saved, and never to be run as a page of ours.
+fn attachment(file: &File, content_type: Option<&str>) -> [(HeaderName, HeaderValue); 3] {
+    let content_type = content_type.and_then(|kind| HeaderValue::from_str(kind).ok());
+    [
         (header::CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/octet-stream"))),
-        (header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes)),
-        (header::CONTENT_DISPOSITION, attachment(&file.file_name)),
+        (header::CONTENT_DISPOSITION, disposition(&file.file_name)),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
-    ];
-    Ok((headers, Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024))).into_response())
+    ]
 }
 
 /// The name twice: plain for old clients, and as it is for all others (RFC 6266).
-fn attachment(name: &str) -> HeaderValue {
+fn disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()
         .map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') { c } else { '_' })

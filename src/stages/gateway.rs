@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt};
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use bytes::Bytes;
+use futures_util::Stream;
+use reqwest::header::CONTENT_TYPE;
 use reqwest::multipart::{Form, Part};
 use reqwest::{Body, Response, StatusCode};
 
-use super::Converted;
+use super::{Converted, answers};
 use crate::failure::{Code, Failure};
 use crate::file::File;
 
@@ -36,7 +36,7 @@ pub struct Gateway {
 impl Gateway {
     /// `most_bytes` bounds what it may answer.
     pub fn new(url: String, timeout: Duration, most_bytes: usize) -> Self {
-        Self { client: crate::tls::client(), url, timeout, most_bytes }
+        Self { client: crate::tls::client_without_redirects(), url, timeout, most_bytes }
     }
 
     /// Sends a document. Dropping the future drops the request.
@@ -87,46 +87,36 @@ impl Gateway {
                 format!("The extraction service answered with {kind} instead of text, Markdown, HTML or XML"),
             ));
         };
-        let body = read_at_most(answer, self.most_bytes).await.map_err(unreachable)?.ok_or_else(|| {
-            Failure::new(Code::ValidationError, "The extraction service answered with far too much text")
-        })?;
-        Ok(Converted { name, content_type, body })
-    }
-}
-
-/// The body, or `None` where it is longer than that.
-async fn read_at_most(answer: Response, most: usize) -> Result<Option<Bytes>, reqwest::Error> {
-    let mut body = BytesMut::new();
-    let mut portions = answer.bytes_stream();
-    while let Some(portion) = portions.next().await {
-        let portion = portion?;
-        if body.len() + portion.len() > most {
-            return Ok(None);
+        let (body, all) = answers::read(answer, self.most_bytes).await.map_err(unreachable)?;
+        if !all {
+            let message = "The extraction service answered with far too much text";
+            return Err(Failure::new(Code::ValidationError, message));
         }
-        body.extend_from_slice(&portion);
+        Ok(Converted { name, content_type, body: body.into() })
     }
-    Ok(Some(body.freeze()))
 }
 
 async fn refused(answer: Response) -> Failure {
     let status = answer.status();
-    let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let retry_after = answers::retry_after(&answer);
     let (code, what) = match status {
         StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => (Code::GatewayTimeout, "took too long"),
         StatusCode::TOO_MANY_REQUESTS => (Code::GatewayUnavailable, "is busy"),
         StatusCode::SERVICE_UNAVAILABLE => (Code::GatewayUnavailable, "is not available"),
         status if status.is_client_error() => (Code::Gateway4xx, "refused this file"),
+        // A document goes nowhere but where it was sent.
+        status if status.is_redirection() => (Code::Gateway4xx, "is not where EXTRACT_GATEWAY_URL says"),
         _ => (Code::Gateway5xx, "failed"),
     };
     let reason = if code == Code::Gateway4xx { reason(answer).await } else { String::new() };
-    let retry_after = retry_after.map(Duration::from_secs);
     Failure { retry_after, ..Failure::new(code, format!("The extraction service {what} ({status}){reason}")) }
 }
 
 /// What the gateway says about it, cut short: its owner may know what it means.
 async fn reason(answer: Response) -> String {
     const MOST: usize = 64 * 1024;
-    let Ok(Some(body)) = read_at_most(answer, MOST).await else { return String::new() };
+    // A body that breaks off says nothing; the status says enough.
+    let (body, _) = answers::read(answer, MOST).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
     let words: Vec<&str> = text.split_whitespace().collect();
     let text: String = words.join(" ").chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect();

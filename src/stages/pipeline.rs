@@ -57,8 +57,7 @@ impl Pipeline {
 
     async fn scan(&self, job: &Job) -> Result<Output, Failure> {
         let Some(clamd) = &self.clamd else {
-            // Another process is set up to scan, and asked for this one to be scanned. It fails closed: a file is not
-            // let past for want of a scanner.
+            // It works at no such stage; and were it to, it would let nothing past.
             return Err(Failure::new(Code::ScannerUnavailable, "This process has no virus scanner"));
         };
         let document = self.blobs.open_file(blob_key(job)?).await.map_err(io_error)?;

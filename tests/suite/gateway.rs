@@ -28,6 +28,7 @@ struct Call {
 enum Reply {
     Answer(u16, &'static str, &'static str),
     RetryAfter(&'static str),
+    Redirect(String),
     Never,
 }
 
@@ -61,6 +62,7 @@ async fn convert(State(script): State<Script>, headers: HeaderMap, body: Bytes) 
         Reply::RetryAfter(seconds) => {
             (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds)]).into_response()
         }
+        Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
         Reply::Never => std::future::pending().await,
     }
 }
@@ -148,6 +150,33 @@ on_each_database! {
             assert_eq!((file["status"].as_str(), file["error"]["code"].as_str()), (Some("failed"), Some("GW_4XX")));
             assert!(file["error"]["message"].as_str().unwrap().contains(reason), "{file}");
         }
+        server.stop().await;
+    }
+
+    async fn a_gateway_that_asks_to_be_left_alone_for_ever_is_asked_again_after_an_hour(db: TestDb) {
+        let text = Reply::Answer(200, "text/plain", "Here again.");
+        let (script, url) = Script::serve([Reply::RetryAfter("99999999999"), text]).await;
+        let clock = manual_clock();
+        let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+        let client = server.client("ada");
+        let file = client.upload("a.bin", b"bytes").await;
+        server.idle().await;
+        assert_eq!(client.status(&file).await, "queued");
+        clock.advance(Duration::from_mins(61));
+        server.idle().await;
+        assert_eq!((client.status(&file).await.as_str(), script.calls().len()), ("ready", 2));
+        server.stop().await;
+    }
+
+    async fn a_document_goes_nowhere_but_where_it_was_sent(db: TestDb) {
+        let (elsewhere, there) = Script::serve([Reply::Answer(200, "text/plain", "Caught.")]).await;
+        let (_, url) = Script::serve([Reply::Redirect(there)]).await;
+        let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+        let client = server.client("ada");
+        let file = client.upload("a.bin", b"bytes").await;
+        server.idle().await;
+        assert_eq!(client.file(&file).await["error"]["code"], "GW_4XX");
+        assert!(elsewhere.calls().is_empty());
         server.stop().await;
     }
 

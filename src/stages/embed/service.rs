@@ -3,18 +3,15 @@
 //! What comes back is believed only as far as it can be checked: a vector for each text, in the order of their
 //! indexes, all finite, in a body that is not longer than they need.
 
-use std::time::Duration;
-
-use chrono::TimeDelta;
-use reqwest::header::{HeaderValue, RETRY_AFTER};
+use reqwest::header::HeaderValue;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::of_length_one;
-use crate::clock::Clock;
 use crate::config::ServiceConfig;
 use crate::failure::{Code, Failure};
+use crate::stages::answers;
 
 /// More dimensions than any model has that people embed documents with.
 pub const MOST_DIMENSIONS: usize = 8_192;
@@ -25,8 +22,6 @@ const BYTES_BESIDE: usize = 64 * 1024;
 /// What is read of an answer that says no, and what is quoted of it.
 const BYTES_OF_A_REFUSAL: usize = 16 * 1024;
 const LONGEST_QUOTE: usize = 300;
-/// A service that asks to be left alone for longer is asked again all the same.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 pub struct Service {
     config: ServiceConfig,
@@ -78,25 +73,11 @@ impl Service {
         }
         let most = texts.len() * self.config.dimensions.unwrap_or(MOST_DIMENSIONS) * BYTES_OF_A_NUMBER
             + BYTES_BESIDE;
-        let (bytes, all) = self.read(response, most).await?;
+        let (bytes, all) = answers::read(response, most).await.map_err(|error| self.unreachable(error))?;
         if !all {
             return Err(wrong("its answer is far longer than the vectors that it was asked for"));
         }
         self.check(texts.len(), &bytes)
-    }
-
-    /// Up to `most` bytes of a body, and whether that was all of it.
-    async fn read(&self, mut response: Response, most: usize) -> Result<(Vec<u8>, bool), Failure> {
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(error))? {
-            let room = most - bytes.len();
-            if chunk.len() > room {
-                bytes.extend_from_slice(&chunk[..room]);
-                return Ok((bytes, false));
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        Ok((bytes, true))
     }
 
     fn check(&self, expected: usize, bytes: &[u8]) -> Result<Vec<Vec<f32>>, Failure> {
@@ -134,9 +115,9 @@ impl Service {
     /// What an answer that is not a good one means for the file.
     async fn refused(&self, response: Response) -> Failure {
         let status = response.status();
-        let retry_after = retry_after(&response);
+        let retry_after = answers::retry_after(&response);
         // A body that breaks off says nothing; the status says enough.
-        let (body, _) = self.read(response, BYTES_OF_A_REFUSAL).await.unwrap_or_default();
+        let (body, _) = answers::read(response, BYTES_OF_A_REFUSAL).await.unwrap_or_default();
         let said = self.quote(&body);
         let separator = if said.is_empty() { "" } else { ": " };
         let failure = Failure::new(
@@ -187,17 +168,4 @@ impl Service {
 
 fn wrong(what: &str) -> Failure {
     Failure::new(Code::EmbedError, format!("The embedding service failed: {what}"))
-}
-
-/// When the service wants to hear from us again: a number of seconds, or a date.
-fn retry_after(response: &Response) -> Option<Duration> {
-    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let at = chrono::DateTime::<chrono::Utc>::from(httpdate::parse_http_date(text).ok()?);
-            (at - Clock::System.now()).max(TimeDelta::zero()).to_std().ok()?
-        }
-    };
-    Some(wait.min(LONGEST_RETRY_AFTER))
 }
