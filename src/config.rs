@@ -190,7 +190,7 @@ impl Config {
                 first_stage: if clamd.is_some() { Stage::Scan } else { Stage::Extract },
             },
             queue: QueueConfig {
-                stages: read_stages(&mut read),
+                stages: read_stages(&mut read, clamd.is_some()),
                 retry: RetryPolicy {
                     max_attempts: read.at_least("RETRY_MAX_ATTEMPTS", 3, 1),
                     base_delay: read.with("RETRY_BASE_DELAY", "5000", milliseconds),
@@ -225,6 +225,9 @@ impl Config {
         if self.queue.heartbeat_expiry < self.queue.heartbeat_interval * 2 {
             read.complain("HEARTBEAT_EXPIRY_MS", "at least twice HEARTBEAT_INTERVAL_MS");
         }
+        if self.queue.stages.is_empty() {
+            read.complain("WORKER_STAGES", "more than scan where CLAMD_ADDRESS is not set");
+        }
         if self.auth.jwt_secret.as_ref().is_some_and(|secret| secret.len() < 32) {
             read.complain("JWT_SECRET", "at least 32 characters long");
         }
@@ -234,7 +237,8 @@ impl Config {
     }
 }
 
-fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
+/// Without a scanner there is no scanning: a file that waits for it says so, and is not let past.
+fn read_stages(read: &mut Reader, has_scanner: bool) -> Vec<StageConfig> {
     let wanted = read.with("WORKER_STAGES", "scan,extract,chunk,embed", stages);
     [
         (Stage::Scan, "SCAN_CONCURRENCY", 4, "SCAN_TIMEOUT_MS", "300000"),
@@ -251,7 +255,7 @@ fn read_stages(read: &mut Reader) -> Vec<StageConfig> {
     // Read them all before choosing, so that a bad value is found whatever this process works at.
     .collect::<Vec<_>>()
     .into_iter()
-    .filter(|stage| wanted.contains(&stage.stage))
+    .filter(|stage| wanted.contains(&stage.stage) && (has_scanner || stage.stage != Stage::Scan))
     .collect()
 }
 

@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::support::clamd::{Clamd, eicar};
 use crate::support::{Setup, TestDb, TestServer, manual_clock, until};
 
@@ -29,7 +31,7 @@ on_each_database! {
         let id = infected.parse().unwrap();
         until("its bytes are gone", async || server.app.blobs.keys_of(id).await.unwrap().is_empty()).await;
         let path = format!("/api/v2/uploads/files/{infected}");
-        client.post(&format!("{path}/retry"), serde_json::json!({})).await.refused(404, "FILE_NOT_FOUND");
+        client.post(&format!("{path}/retry"), json!({})).await.refused(404, "FILE_NOT_FOUND");
         server.assert_books_balance().await;
         client.delete(&path).await.ok();
         assert_eq!(client.quota().await, (0, 20));
@@ -72,6 +74,27 @@ on_each_database! {
         clock.advance(Duration::from_secs(10));
         server.idle().await;
         assert_eq!(client.status(&file).await, "ready");
+        server.stop().await;
+    }
+}
+
+on_each_database! {
+    async fn a_file_that_was_to_be_scanned_is_not_let_past_for_want_of_a_scanner(db: TestDb) {
+        let nowhere = db.folder.path().join("nobody.sock").display().to_string();
+        let server = Setup::default().with("CLAMD_ADDRESS", nowhere).start(&db).await;
+        let file = server.client("ada").upload("a.txt", b"Still waiting.").await;
+        server.idle().await;
+        server.stop().await;
+
+        let server = TestServer::new(&db).await;
+        let client = server.client("ada");
+        server.idle().await;
+        let waiting = client.file(&file).await;
+        assert_eq!((&waiting["status"], &waiting["nextStage"]), (&json!("queued"), &json!("scan")));
+        assert!(["no_workers", "retry"].contains(&waiting["waitingFor"].as_str().unwrap()), "{waiting}");
+        let next = client.upload("b.txt", b"Not to be scanned.").await;
+        server.idle().await;
+        assert_eq!((client.status(&next).await.as_str(), client.status(&file).await.as_str()), ("ready", "queued"));
         server.stop().await;
     }
 }
