@@ -1,4 +1,5 @@
-# Everything a fresh machine needs beyond the Rust toolchain and python3 is fetched by these steps into .tools/.
+# Everything a fresh machine needs beyond the Rust toolchain and python3 is fetched by these steps into .tools/; only
+# clamd, for the tests, comes as one of Debian's packages.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)

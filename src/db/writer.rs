@@ -160,8 +160,8 @@ async fn replace_connection(pool: &SqlitePool) {
 
 type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
-/// Applies all that wait and can rely on a commit that syncs so much. On an error nothing of the group stands, and those who were not told
-/// are handed back with it. (A job that never ran drops its reply, which its caller sees as [`Error::Closed`].)
+/// Applies all that wait and can rely on a commit that syncs so much. On an error nothing of the group stands, and
+/// those who were not told are handed back with it. (A job that never ran drops its reply, which its caller sees as [`Error::Closed`].)
 async fn commit_group(
     pool: &SqlitePool,
     syncs: Durability,
@@ -218,6 +218,48 @@ async fn apply_one(tx: &mut Tx, job: Job) -> Result<Option<Acknowledge>, (Error,
         Ok(()) => {
             (applied.acknowledge)(Ok(()));
             Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::db::{Db, Durability, Tx, Write, args};
+    use crate::error::Error;
+
+    /// Answers how much the commit that it is part of will sync: 1 is NORMAL, 2 is FULL.
+    struct HowMuch(Durability);
+
+    impl Write for HowMuch {
+        type Answer = i64;
+
+        fn durability(&self) -> Durability {
+            self.0
+        }
+
+        async fn apply(&self, tx: &mut Tx) -> Result<i64, Error> {
+            tx.number("PRAGMA synchronous", args![]).await
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_promised_is_synced_and_only_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::open(&format!("sqlite://{}/a.db", folder.path().display()), 4).await.unwrap();
+        for (durability, level) in [
+            (Durability::Synced, 2),
+            (Durability::Unsynced, 1),
+            (Durability::Unsynced, 1),
+            (Durability::Synced, 2),
+        ] {
+            assert_eq!(db.write(HowMuch(durability)).await.unwrap(), level);
+        }
+        // Whatever shares its commit with others: nothing that is promised is synced less.
+        let both = (0..50).map(|_| async {
+            tokio::join!(db.write(HowMuch(Durability::Unsynced)), db.write(HowMuch(Durability::Synced)))
+        });
+        for (_, promised) in futures_util::future::join_all(both).await {
+            assert_eq!(promised.unwrap(), 2);
         }
     }
 }
