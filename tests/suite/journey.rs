@@ -78,3 +78,19 @@ on_each_database! {
         server.assert_books_balance().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_was_lost_with_the_power_leaves_its_id_to_no_other() {
+    let db = TestDb::sqlite();
+    let mut first_ids = Vec::new();
+    for _ in 0..2 {
+        let server = TestServer::new(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("tides.md", TIDES.as_bytes()).await;
+        server.idle().await;
+        let history = alice.get(&format!("/api/v2/uploads/files/{file}/history")).await.ok();
+        first_ids.push(history["history"][0]["id"].as_i64().unwrap());
+        server.stop().await;
+    }
+    assert!(first_ids[1] - first_ids[0] > 1_000_000, "{first_ids:?}");
+}
