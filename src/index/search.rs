@@ -108,6 +108,13 @@ fn terms(text: &str) -> Vec<String> {
     terms
 }
 
+/// CROSS JOIN is SQLite's word for "in this order". It would else begin with the user's chunks, and look for the words
+/// once for each of them.
+const WORDS_ON_SQLITE: &str = "SELECT i.chunk_id FROM chunk_words
+    CROSS JOIN chunk_index i ON i.chunk_id = chunk_words.rowid CROSS JOIN files f ON f.id = i.file_id
+    WHERE chunk_words MATCH $1 AND i.user_id = $2 {narrowed}
+    ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $3";
+
 /// Chunks with any of the words, those with more and rarer ones first.
 async fn by_words(tx: &mut Tx, question: &Question, terms: &[String]) -> Result<Vec<i64>, Error> {
     let (sql, query) = if tx.is_postgres() {
@@ -120,10 +127,7 @@ async fn by_words(tx: &mut Tx, question: &Question, terms: &[String]) -> Result<
     } else {
         let words: Vec<String> = terms.iter().map(|term| format!("\"{term}\"")).collect();
         (
-            "SELECT i.chunk_id FROM chunk_words
-             JOIN chunk_index i ON i.chunk_id = chunk_words.rowid JOIN files f ON f.id = i.file_id
-             WHERE chunk_words MATCH $1 AND i.user_id = $2 {narrowed}
-             ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $3",
+            WORDS_ON_SQLITE,
             format!("owner : \"{}\" AND text : ({})", owner_word(&question.user), words.join(" OR ")),
         )
     };
@@ -230,6 +234,24 @@ mod tests {
         let ranked = fuse(&[words, vec![last_of_both]].concat(), &[meaning, vec![last_of_both]].concat(), 10);
         let order: Vec<i64> = ranked.iter().take(2).map(|one| one.chunk).collect();
         assert_eq!(order, [1, 101]);
+    }
+
+    #[tokio::test]
+    async fn the_words_are_looked_for_once_and_not_for_every_chunk() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/landfall.db", folder.path().display());
+        let db = crate::db::Db::open(&url, 4).await.unwrap();
+        crate::index::install(&db).await.unwrap();
+        let (file, batch) = (Some(Uuid::nil()), Some(Uuid::nil()));
+        for (file, batch) in [(None, None), (file, None), (None, batch)] {
+            let user = "alice".to_owned();
+            let question = Question { user, text: String::new(), meaning: None, batch, file, limit: 10 };
+            let (sql, arguments) = narrow(WORDS_ON_SQLITE, &question, args!["text : tide", "alice", 10]);
+            let sql = format!("EXPLAIN QUERY PLAN {sql}");
+            let plan: Vec<(i64, i64, i64, String)> =
+                db.read().await.unwrap().rows(sql, arguments).await.unwrap();
+            assert!(plan[0].3.starts_with("SCAN chunk_words VIRTUAL TABLE"), "{plan:?}");
+        }
     }
 
     #[test]
