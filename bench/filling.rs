@@ -56,6 +56,7 @@ impl Write for QueuedBatch {
                 Status::Queued,
                 "extract",
                 self.now,
+                true,
                 self.now,
                 self.now,
                 self.now,
@@ -63,7 +64,7 @@ impl Write for QueuedBatch {
         }
         tx.insert(
             "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, blob_key, md5, status,
-                    next_stage, run_after, created_at, updated_at, confirmed_at)",
+                    next_stage, run_after, is_due, created_at, updated_at, confirmed_at)",
             rows,
             "",
         )
@@ -84,6 +85,72 @@ impl Write for QueuedBatch {
             data: None,
         });
         events::record(tx, arrived.collect()).await
+    }
+}
+
+/// Fills in so many users, each a tenant of its own, with so many files each that wait for their first stage.
+pub async fn add_waiting(db: &Db, users: i64, files_each: i64) -> Result<(), Error> {
+    let mut first = 0;
+    while first < users * files_each {
+        let count = PORTION.min(users * files_each - first);
+        db.write(Waiting { first, count, users, now: Clock::System.now() }).await?;
+        first += count;
+    }
+    if let Some(pool) = db.postgres() {
+        sqlx::raw_sql("VACUUM (ANALYZE) files").execute(pool).await?;
+    }
+    Ok(())
+}
+
+struct Waiting {
+    first: i64,
+    count: i64,
+    users: i64,
+    now: Time,
+}
+
+impl Write for Waiting {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let id = ascending_id(tx.is_postgres());
+        let numbers = numbers();
+        tx.execute(
+            format!(
+                "{numbers} INSERT INTO files (id, tenant_id, user_id, file_name, content_type, size_bytes, blob_key,
+                     md5, status, next_stage, run_after, is_due, created_at, updated_at, confirmed_at)
+                 SELECT {id}, 'user-' || (n % $4), 'user-' || (n % $4), 'report-' || n || '.txt', 'text/plain', $5,
+                        'ab/' || n || '/' || n, 'd41d8cd98f00b204e9800998ecf8427e', 'queued', 'extract', $6, TRUE,
+                        $6, $6, $6
+                 FROM numbers"
+            ),
+            args![
+                self.first,
+                self.first + self.count - 1,
+                self.now.timestamp_millis() - 2_000_000,
+                self.users,
+                SIZE_BYTES,
+                self.now
+            ],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+/// The numbers from `$1` to `$2`.
+fn numbers() -> &'static str {
+    "WITH RECURSIVE numbers (n) AS (
+         SELECT CAST($1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < $2)"
+}
+
+/// An id for the file of number `n`. They ascend from `$3`, as those of real files do: they begin with the millisecond.
+fn ascending_id(postgres: bool) -> &'static str {
+    if postgres {
+        "(lpad(to_hex($3 + n), 12, '0') || '7' || substr(md5(n::text), 1, 3)
+          || '8' || substr(md5(n::text), 4, 15))::uuid"
+    } else {
+        "unhex(printf('%012x7%03x8%015x', $3 + n, abs(random()) % 4096, abs(random()) >> 4))"
     }
 }
 
@@ -128,25 +195,16 @@ impl Write for Finished {
     type Answer = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        // Ids ascend, as those of real files do: they begin with the millisecond.
-        let id = if tx.is_postgres() {
-            "(lpad(to_hex($3 + n), 12, '0') || '7' || substr(md5(n::text), 1, 3)
-              || '8' || substr(md5(n::text), 4, 15))::uuid"
-        } else {
-            "unhex(printf('%012x7%03x8%015x', $3 + n, abs(random()) % 4096, abs(random()) >> 4))"
-        };
+        let (id, numbers) = (ascending_id(tx.is_postgres()), numbers());
         let last = self.first + self.count - 1;
-        let numbers =
-            "WITH RECURSIVE numbers (n) AS (SELECT $1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $2)";
-        let cast = |sql: &str| sql.replace("SELECT $1 ", "SELECT CAST($1 AS BIGINT) ");
         tx.execute(
-            cast(&format!(
+            format!(
                 "{numbers} INSERT INTO files (id, tenant_id, user_id, file_name, content_type, size_bytes, blob_key,
                      md5, status, next_stage, created_at, updated_at, confirmed_at, ready_at)
                  SELECT {id}, $4, $4, 'report-' || n || '.txt', 'text/plain', $5, 'ab/' || n || '/' || n,
                         'd41d8cd98f00b204e9800998ecf8427e', 'ready', 'embed', $6, $6, $6, $6
                  FROM numbers"
-            )),
+            ),
             args![self.first, last, self.now.timestamp_millis() - 2_000_000, USER, SIZE_BYTES, self.now],
         )
         .await?;

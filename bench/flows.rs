@@ -14,7 +14,9 @@
     reason = "counts and ranks of samples are small"
 )]
 
+mod claims;
 mod databases;
+mod desk;
 mod embedding;
 mod figures;
 mod filling;
@@ -42,6 +44,7 @@ enum Scenario {
     Throughput(Kind, usize),
     Latency(Kind),
     Flatness(Kind),
+    Claims(Kind),
     Vectors(usize),
     Embedding,
 }
@@ -54,6 +57,7 @@ impl Scenario {
         all.extend(each(|kind| Self::Throughput(kind, 10_000)));
         all.extend(each(Self::Latency));
         all.extend(each(Self::Flatness));
+        all.extend(each(Self::Claims));
         all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
         all.extend(each(Self::Limits));
         all
@@ -65,6 +69,7 @@ impl Scenario {
             Self::Throughput(kind, files) => format!("{}-flows-{files}", kind.name()),
             Self::Latency(kind) => format!("{}-latency", kind.name()),
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
+            Self::Claims(kind) => format!("{}-claims", kind.name()),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
             // It needs no database; the figures stand in the first column.
             Self::Embedding => "embedding".to_owned(),
@@ -73,9 +78,11 @@ impl Scenario {
 
     fn kind(self) -> Kind {
         match self {
-            Self::Limits(kind) | Self::Throughput(kind, _) | Self::Latency(kind) | Self::Flatness(kind) => {
-                kind
-            }
+            Self::Limits(kind)
+            | Self::Throughput(kind, _)
+            | Self::Latency(kind)
+            | Self::Flatness(kind)
+            | Self::Claims(kind) => kind,
             Self::Vectors(_) | Self::Embedding => Kind::Sqlite,
         }
     }
@@ -93,6 +100,7 @@ impl Scenario {
             Self::Throughput(kind, files) => throughput::run(kind, files).await,
             Self::Latency(kind) => latency::run(kind).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
+            Self::Claims(kind) => claims::run(kind).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
             Self::Embedding => embedding::run().await,
         }

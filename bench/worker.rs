@@ -86,7 +86,7 @@ impl Running {
             Clock::System,
             config.queue.clone(),
             "bench:1".to_owned(),
-            "extract,chunk,embed".to_owned(),
+            &config.queue.stages,
             wake.clone(),
         )
         .await?;

@@ -64,6 +64,8 @@ CREATE TABLE files (
     next_stage    TEXT NOT NULL CHECK (next_stage IN ('scan', 'extract', 'chunk', 'embed')),
     priority      BIGINT NOT NULL DEFAULT 1 CHECK (priority IN (0, 1, 2)),
     run_after     TIMESTAMPTZ,
+    -- Whether that has come. Files that wait for their next attempt are not in the way of those that can be claimed.
+    is_due        BOOLEAN NOT NULL DEFAULT FALSE,
 
     -- The hold of a worker: a fresh token for each attempt. Only who knows the token moves the file.
     claim         UUID,
@@ -92,6 +94,7 @@ CREATE TABLE files (
         (status IN ('scanning', 'extracting', 'chunking', 'embedding'))
         = (claim IS NOT NULL AND claimed_by IS NOT NULL AND claimed_at IS NOT NULL)),
     CONSTRAINT queued_exactly_when_due CHECK ((status = 'queued') = (run_after IS NOT NULL)),
+    CONSTRAINT due_only_when_queued CHECK (status = 'queued' OR NOT is_due),
     CONSTRAINT failed_has_a_reason CHECK (
         status <> 'failed' OR (error_code IS NOT NULL AND error_message IS NOT NULL AND failed_at IS NOT NULL)),
     CONSTRAINT ready_has_a_time CHECK (status <> 'ready' OR ready_at IS NOT NULL),
@@ -102,8 +105,12 @@ CREATE TABLE files (
     CONSTRAINT deleted_has_a_time CHECK ((status = 'deleted') = (deleted_at IS NOT NULL))
 );
 
--- The queue. Finished files are not in it, so a claim costs the same beside a million of them.
-CREATE INDEX files_claimable ON files (next_stage, priority, run_after) WHERE status = 'queued';
+-- The queue: a line for each user at each stage. Finished files are not in it, so a claim costs the same beside a
+-- million of them.
+CREATE INDEX files_claimable ON files (next_stage, tenant_id, user_id, priority, run_after)
+    WHERE status = 'queued' AND is_due;
+-- Those whose next attempt is still to come.
+CREATE INDEX files_not_due ON files (run_after) WHERE status = 'queued' AND NOT is_due;
 -- What a dead worker held.
 CREATE INDEX files_claimed ON files (claimed_by) WHERE claimed_by IS NOT NULL;
 -- Deleted and infected files whose blob is not gone yet.
@@ -162,6 +169,8 @@ CREATE TABLE workers (
     id           UUID PRIMARY KEY,
     name         TEXT NOT NULL,
     stages       TEXT NOT NULL,
+    -- What its stages need, as stage:service.
+    services     TEXT NOT NULL,
     -- What its operating-system or advisory lock is called; a lock nobody holds is a dead process.
     lock_key     BIGINT NOT NULL,
     started_at   TIMESTAMPTZ NOT NULL,
@@ -176,6 +185,32 @@ CREATE TABLE idempotency_keys (
     answer     JSONB,
     created_at TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (user_id, key)
+);
+
+-- How it stands with each service that was ever down.
+CREATE TABLE circuits (
+    service       TEXT PRIMARY KEY,
+    state         TEXT NOT NULL CHECK (state IN ('closed', 'open', 'half-open')),
+    failures      BIGINT NOT NULL DEFAULT 0,
+    failing_since TIMESTAMPTZ,
+    until         TIMESTAMPTZ,
+    probes        BIGINT NOT NULL DEFAULT 0,
+    successes     BIGINT NOT NULL DEFAULT 0,
+    changed_at    TIMESTAMPTZ,
+    CONSTRAINT trouble_has_an_end CHECK (state = 'closed' OR until IS NOT NULL)
+);
+
+-- When the next file may begin, for each stage and user with a limit.
+CREATE TABLE rate_buckets (
+    name        TEXT PRIMARY KEY,
+    next_at     TIMESTAMPTZ NOT NULL,
+    reported_at TIMESTAMPTZ
+);
+
+CREATE TABLE paused_stages (
+    stage     TEXT PRIMARY KEY CHECK (stage IN ('scan', 'extract', 'chunk', 'embed')),
+    paused_at TIMESTAMPTZ NOT NULL,
+    paused_by TEXT NOT NULL
 );
 
 -- Counters by hour, written with the transitions that they count.

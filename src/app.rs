@@ -67,14 +67,13 @@ impl App {
         let embedder = Embedder::open(&config.embed).await?;
         let wake = Wake::start(&db, Clock::System);
         let works = matches!(config.role, Role::All | Role::Worker);
-        let stages = if works { stage_names(&config) } else { String::new() };
         let liveness = Liveness::start(
             db.clone(),
             blobs.clone(),
             Clock::System,
             config.queue.clone(),
             process_name(),
-            stages,
+            if works { &config.queue.stages } else { &[] },
             wake.clone(),
         )
         .await?;
@@ -139,11 +138,6 @@ impl App {
             tracing::warn!(%error, "could not say goodbye; the other processes will notice");
         }
     }
-}
-
-fn stage_names(config: &Config) -> String {
-    let names: Vec<&str> = config.queue.stages.iter().map(|stage| stage.stage.name()).collect();
-    names.join(",")
 }
 
 /// Host and process, as it stands in the history of every file.

@@ -14,6 +14,8 @@ pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
 
 use crate::lifecycle::Stage;
+use crate::queue::breaker::{BreakerConfig, Service};
+use crate::queue::limits::{RateLimit, RateLimits};
 use crate::queue::retry::RetryPolicy;
 use crate::stages::extract::{DEFAULT_MAX_CELLS, DEFAULT_MAX_PAGES, DEFAULT_MAX_TEXT_MB, Limits};
 use crate::stages::sandbox::SandboxConfig;
@@ -103,6 +105,10 @@ pub struct QueueConfig {
     /// The stages that this process works at, each with how many files at once and how long one may take.
     pub stages: Vec<StageConfig>,
     pub retry: RetryPolicy,
+    pub limits: RateLimits,
+    pub breaker: BreakerConfig,
+    /// How long a file may stand still before it is called stale.
+    pub staleness: Duration,
     pub heartbeat_interval: Duration,
     pub heartbeat_expiry: Duration,
     /// How often the locks of other processes are looked at, which is how soon a killed one is noticed.
@@ -116,6 +122,23 @@ pub struct StageConfig {
     pub stage: Stage,
     pub concurrency: usize,
     pub timeout: Duration,
+    /// What it needs that may be down.
+    pub services: &'static [Service],
+    /// Whether it may begin only so many files in some time.
+    pub is_limited: bool,
+}
+
+impl StageConfig {
+    /// Whether a file may come straight from the stage before. Where something may hold it up, it comes by the queue,
+    /// which knows of that.
+    pub fn takes_carried_files(&self) -> bool {
+        !self.calls_out() && !self.is_limited
+    }
+
+    /// Whether it works by asking a service of somebody else's.
+    pub fn calls_out(&self) -> bool {
+        self.services.iter().any(|service| *service != Service::Storage)
+    }
 }
 
 #[derive(Clone)]
@@ -144,6 +167,8 @@ impl Config {
             .url("EXTRACT_GATEWAY_URL", &["http", "https"])
             .map(|url| GatewayConfig { url, timeout: gateway_timeout });
         let embed = EmbedConfig::read(&mut read);
+        let first_stage = if clamd.is_some() { Stage::Scan } else { Stage::Extract };
+        let limits = read_limits(&mut read, first_stage);
         let mut config = Self {
             http: HttpConfig {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
@@ -187,16 +212,19 @@ impl Config {
                 batch_timeout: read.with("BATCH_TIMEOUT_MS", "86400000", milliseconds),
                 tenant_quota_bytes: signed(read.with("DEFAULT_TENANT_QUOTA_BYTES", "10GB", bytes)),
                 tenant_quota_files: read.at_least("DEFAULT_TENANT_QUOTA_FILES", 1_000_000, 1),
-                first_stage: if clamd.is_some() { Stage::Scan } else { Stage::Extract },
+                first_stage,
             },
             queue: QueueConfig {
-                stages: read_stages(&mut read, clamd.is_some()),
+                stages: read_stages(&mut read, &limits, clamd.is_some(), gateway.is_some(), &embed.model),
                 retry: RetryPolicy {
                     max_attempts: read.at_least("RETRY_MAX_ATTEMPTS", 3, 1),
                     base_delay: read.with("RETRY_BASE_DELAY", "5000", milliseconds),
                     late_base_delay: read.with("RETRY_LATE_BASE_DELAY", "3000", milliseconds),
                     max_delay: read.with("RETRY_MAX_DELAY", "60000", milliseconds),
                 },
+                limits,
+                breaker: read_breaker(&mut read, gateway_timeout),
+                staleness: read.with("STALENESS_THRESHOLD_MS", "180000", milliseconds),
                 heartbeat_interval: read.with("HEARTBEAT_INTERVAL_MS", "5000", milliseconds),
                 heartbeat_expiry: read.with("HEARTBEAT_EXPIRY_MS", "20000", milliseconds),
                 lock_check_interval: read.with("LOCK_CHECK_INTERVAL_MS", "300", milliseconds),
@@ -238,7 +266,22 @@ impl Config {
 }
 
 /// Without a scanner there is no scanning: a file that waits for it says so, and is not let past.
-fn read_stages(read: &mut Reader, has_scanner: bool) -> Vec<StageConfig> {
+fn read_stages(
+    read: &mut Reader,
+    limits: &RateLimits,
+    has_scanner: bool,
+    has_gateway: bool,
+    model: &Model,
+) -> Vec<StageConfig> {
+    let services = |stage: Stage| -> &'static [Service] {
+        match stage {
+            Stage::Scan => &[Service::Scanner, Service::Storage],
+            Stage::Extract if has_gateway => &[Service::Gateway, Service::Storage],
+            Stage::Extract => &[Service::Storage],
+            Stage::Embed if matches!(model, Model::Service(_)) => &[Service::Embeddings],
+            Stage::Chunk | Stage::Embed => &[],
+        }
+    };
     let wanted = read.with("WORKER_STAGES", "scan,extract,chunk,embed", stages);
     [
         (Stage::Scan, "SCAN_CONCURRENCY", 4, "SCAN_TIMEOUT_MS", "300000"),
@@ -251,12 +294,41 @@ fn read_stages(read: &mut Reader, has_scanner: bool) -> Vec<StageConfig> {
         stage,
         concurrency: read.at_least(concurrency, at_once, 1),
         timeout: read.with(timeout, limit, milliseconds),
+        services: services(stage),
+        is_limited: limits.of_stage(stage).is_some(),
     })
     // Read them all before choosing, so that a bad value is found whatever this process works at.
     .collect::<Vec<_>>()
     .into_iter()
     .filter(|stage| wanted.contains(&stage.stage) && (has_scanner || stage.stage != Stage::Scan))
     .collect()
+}
+
+fn read_limits(read: &mut Reader, first_stage: Stage) -> RateLimits {
+    let stages = [
+        (Stage::Scan, "SCAN_RATE_LIMIT"),
+        (Stage::Extract, "EXTRACT_RATE_LIMIT"),
+        (Stage::Chunk, "CHUNK_RATE_LIMIT"),
+        (Stage::Embed, "EMBED_RATE_LIMIT"),
+    ];
+    RateLimits {
+        stages: stages
+            .into_iter()
+            .filter_map(|(stage, name)| Some((stage, read.optional(name, str::parse::<RateLimit>)?)))
+            .collect(),
+        user: read.optional("USER_RATE_LIMIT", str::parse::<RateLimit>),
+        first_stage: Some(first_stage),
+    }
+}
+
+fn read_breaker(read: &mut Reader, longest_call: Duration) -> BreakerConfig {
+    let timeout = read.with("CIRCUIT_TIMEOUT", "60000", milliseconds);
+    BreakerConfig {
+        threshold: read.at_least("CIRCUIT_THRESHOLD", 5, 1),
+        timeout,
+        probes: read.at_least("CIRCUIT_HALF_OPEN_REQUESTS", 3, 1),
+        patience: timeout.max(longest_call),
+    }
 }
 
 fn read_ocr_languages(read: &mut Reader) -> Option<String> {

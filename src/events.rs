@@ -15,6 +15,8 @@ use crate::lifecycle::{Stage, Status};
 pub const FILE_STATUS_CHANGED: &str = "file:status-changed";
 pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
 pub const BATCH_COMPLETED: &str = "batch:completed";
+pub const CIRCUIT_CHANGED: &str = "circuit:changed";
+pub const QUEUE_RATE_LIMIT_EXCEEDED: &str = "queue:rate-limit-exceeded";
 
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -50,6 +52,25 @@ impl Event {
             worker: None,
             failure: None,
             data: None,
+        }
+    }
+
+    /// An event that belongs to nobody's files, for administrators.
+    pub fn of_system(kind: &'static str, at: Time, data: serde_json::Value) -> Self {
+        Self {
+            at,
+            kind,
+            tenant: String::new(),
+            user: String::new(),
+            file: None,
+            batch: None,
+            from: None,
+            to: None,
+            stage: None,
+            attempt: None,
+            worker: None,
+            failure: None,
+            data: Some(data),
         }
     }
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::queue::breaker::{Report, Service};
+
 /// Whether trying again can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
@@ -45,7 +47,7 @@ impl Class {
 }
 
 macro_rules! codes {
-    ($($variant:ident $name:literal $retry:ident $class:ident;)*) => {
+    ($($variant:ident $name:literal $retry:ident $class:ident $meaning:literal;)*) => {
         /// The code of a failure, as it stands in the database and on the wire.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant),* }
@@ -64,41 +66,69 @@ macro_rules! codes {
             pub const fn class(self) -> Class {
                 match self { $(Self::$variant => Class::$class),* }
             }
+
+            /// What it means, for a person. A failure's own message says more.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning),* }
+            }
         }
     };
 }
 
 codes! {
-    UnsupportedType "UNSUPPORTED_TYPE" Never DocumentError;
-    NotPdf "NOT_PDF" Never DocumentError;
-    TooLarge "TOO_LARGE" Never DocumentError;
-    InvalidMapping "INVALID_MAPPING" Never DocumentError;
-    Infected "INFECTED" Never DocumentError;
-    Gateway4xx "GW_4XX" Never NetworkError;
-    Gateway5xx "GW_5XX" Always NetworkError;
-    GatewayTimeout "GW_TIMEOUT" Always Timeout;
-    GatewayUnavailable "GW_UNAVAILABLE" Always NetworkError;
-    EmbedError "EMBED_ERROR" Always LlmError;
-    IoError "IO_ERROR" Once StorageError;
-    DbError "DB_ERROR" Always DbError;
-    StageTimeout "STAGE_TIMEOUT" Always Timeout;
-    MemoryError "MEMORY_ERROR" Never DocumentError;
-    ParseError "PARSE_ERROR" Never DocumentError;
-    ValidationError "VALIDATION_ERROR" Never DocumentError;
-    NoText "NO_TEXT" Never DocumentError;
-    Unscannable "UNSCANNABLE" Never DocumentError;
-    ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError;
-    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError;
-    SizeMismatch "SIZE_MISMATCH" Never StorageError;
-    WorkerLost "WORKER_LOST" Always Unknown;
-    StuckExhausted "STUCK_EXHAUSTED" Never Timeout;
-    Cancelled "CANCELLED" Never Unknown;
-    Unknown "UNKNOWN" Once Unknown;
+    UnsupportedType "UNSUPPORTED_TYPE" Never DocumentError "This kind of file is not supported";
+    NotPdf "NOT_PDF" Never DocumentError "The file says that it is a PDF, and is not";
+    TooLarge "TOO_LARGE" Never DocumentError "The file, or what is packed in it, exceeds a limit";
+    InvalidMapping "INVALID_MAPPING" Never DocumentError "The mapping is not valid";
+    Infected "INFECTED" Never DocumentError "The virus scanner found something; the bytes were removed";
+    Gateway4xx "GW_4XX" Never NetworkError "The extraction service refused the file or its configuration";
+    Gateway5xx "GW_5XX" Always NetworkError "The extraction service failed";
+    GatewayTimeout "GW_TIMEOUT" Always Timeout "The extraction service took too long";
+    GatewayUnavailable "GW_UNAVAILABLE" Always NetworkError "The extraction service cannot be reached, or is busy";
+    EmbedError "EMBED_ERROR" Always LlmError "The embedding service failed";
+    IoError "IO_ERROR" Once StorageError "The storage failed";
+    DbError "DB_ERROR" Always DbError "The database failed";
+    StageTimeout "STAGE_TIMEOUT" Always Timeout "The stage took longer than its limit";
+    MemoryError "MEMORY_ERROR" Never DocumentError "The document needs more memory than one may use";
+    ParseError "PARSE_ERROR" Never DocumentError "The document cannot be read: it is damaged";
+    ValidationError "VALIDATION_ERROR" Never DocumentError "The document cannot be read: it is encrypted, or beyond what a document may be";
+    NoText "NO_TEXT" Never DocumentError "There is no text in the document";
+    Unscannable "UNSCANNABLE" Never DocumentError "The virus scanner could not judge the file, so it was not let through";
+    ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; nothing is let past it";
+    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes are not the declared ones; confirming may be repeated";
+    SizeMismatch "SIZE_MISMATCH" Never StorageError "The stored bytes are not as many as declared; confirming may be repeated";
+    WorkerLost "WORKER_LOST" Always Unknown "The worker died; after its third death with the file, the file is suspected and fails";
+    StuckExhausted "STUCK_EXHAUSTED" Never Timeout "Recovered the full number of times without finishing";
+    Cancelled "CANCELLED" Never Unknown "A person cancelled it";
+    Unknown "UNKNOWN" Once Unknown "Something unexpected went wrong";
 }
 
 impl Code {
+    /// The service that is down when this is retried.
+    pub const fn service(self) -> Option<Service> {
+        match self {
+            Self::Gateway5xx | Self::GatewayTimeout | Self::GatewayUnavailable => Some(Service::Gateway),
+            Self::EmbedError => Some(Service::Embeddings),
+            Self::ScannerUnavailable => Some(Service::Scanner),
+            Self::IoError => Some(Service::Storage),
+            _ => None,
+        }
+    }
+
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.name() == name)
+    }
+}
+
+impl Retry {
+    /// In words, as `docs/errors.md` has it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Never => "no",
+            Self::Once => "once",
+            Self::Always => "yes",
+            Self::Wait => "waits, at no cost",
+        }
     }
 }
 
@@ -131,6 +161,19 @@ impl Failure {
             message.push('…');
         }
         Self { code, message, retry: code.retry(), retry_after: None }
+    }
+
+    /// What it says about one of the services that its stage needs.
+    pub fn report(&self, service: Service) -> Option<Report> {
+        match (self.code.service(), self.retry) {
+            (Some(failed), Retry::Once | Retry::Always | Retry::Wait) => {
+                (failed == service).then_some(Report::Down)
+            }
+            // It answered, and it was the document that it did not like.
+            (Some(_), Retry::Never) => Some(Report::Up),
+            (None, _) => (self.code.class() == Class::DocumentError || self.code == Code::Gateway4xx)
+                .then_some(Report::Up),
+        }
     }
 
     /// One that the same attempt would meet again, whatever its code says of others.

@@ -1,16 +1,20 @@
 //! A file: its row, and the one way in which a single row changes state.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::batch::Tally;
-use crate::clock::Time;
+use crate::clock::{Time, to_delta};
+use crate::config::QueueConfig;
 use crate::db::{Arg, Tx, args};
 use crate::error::{Error, Refusal};
 use crate::events::{self, Event};
 use crate::failure::{Class, Code, Failure};
 use crate::lifecycle::{Stage, Status, Transition};
+use crate::queue::waiting::{self, Obstacles, Waiting};
 
 /// Who asks: the owner of files, the tenant that pays for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +70,7 @@ pub struct File {
     pub next_stage: Stage,
     pub priority: i64,
     pub run_after: Option<Time>,
+    pub is_due: bool,
     pub claim: Option<Uuid>,
     pub claimed_by: Option<Uuid>,
     pub claimed_at: Option<Time>,
@@ -194,6 +199,9 @@ pub struct FileView {
     /// Why it is not moving, in one word and in one sentence.
     pub waiting_for: Option<&'static str>,
     pub waiting_message: Option<String>,
+    /// Its place among its owner's files at its stage, as far as that is counted.
+    pub queue_position: Option<i64>,
+    pub staleness: Staleness,
     pub inflight: Option<InflightView>,
     pub created_at: Time,
     pub updated_at: Time,
@@ -220,29 +228,36 @@ pub struct InflightView {
     pub worker: Option<String>,
 }
 
-/// What a view needs to know beside the row.
-pub struct Surroundings {
-    pub now: Time,
-    pub max_attempts: u32,
-    pub workers: Vec<WorkerName>,
+/// Whether a file that should be moving stands still.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Staleness {
+    pub stale: bool,
+    pub since_ms: i64,
+    pub message: Option<String>,
 }
 
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct WorkerName {
-    pub id: Uuid,
-    pub name: String,
-    pub stages: String,
+/// What a view needs to know beside the row.
+pub struct Surroundings {
+    now: Time,
+    max_attempts: u32,
+    staleness: Duration,
+    obstacles: Obstacles,
 }
 
 impl Surroundings {
-    pub async fn look(tx: &mut Tx, now: Time, max_attempts: u32) -> Result<Self, Error> {
-        let workers = tx.rows("SELECT id, name, stages FROM workers", args![]).await?;
-        Ok(Self { now, max_attempts, workers })
+    pub async fn look(tx: &mut Tx, user: &str, config: &QueueConfig, now: Time) -> Result<Self, Error> {
+        let obstacles = Obstacles::look(tx, user, now).await?;
+        Ok(Self { now, max_attempts: config.retry.max_attempts, staleness: config.staleness, obstacles })
     }
 
-    pub fn view(&self, file: File) -> FileView {
-        let (waiting_for, waiting_message) = self.waiting(&file).unzip();
-        FileView {
+    pub async fn view(&self, tx: &mut Tx, file: File) -> Result<FileView, Error> {
+        let position = waiting::position(tx, &file).await?;
+        let waiting = self.obstacles.before(&file);
+        let staleness = self.staleness(&file, waiting.as_ref());
+        let workers = &self.obstacles.workers;
+        let (waiting_for, waiting_message) = waiting.map(|waiting| (waiting.word, waiting.sentence)).unzip();
+        Ok(FileView {
             next_stage: (!file.status.is_terminal() || file.status == Status::Failed)
                 .then_some(file.next_stage),
             priority: Priority::from_rank(file.priority),
@@ -259,8 +274,10 @@ impl Surroundings {
                 stage,
                 started_at: file.claimed_at,
                 attempt: file.attempt,
-                worker: self.workers.iter().find(|w| Some(w.id) == file.claimed_by).map(|w| w.name.clone()),
+                worker: workers.iter().find(|w| Some(w.id) == file.claimed_by).map(|w| w.name.clone()),
             }),
+            queue_position: position,
+            staleness,
             waiting_for,
             waiting_message,
             file_id: file.id,
@@ -277,29 +294,24 @@ impl Surroundings {
             confirmed_at: file.confirmed_at,
             ready_at: file.ready_at,
             failed_at: file.failed_at,
-        }
+        })
     }
 
-    fn waiting(&self, file: &File) -> Option<(&'static str, String)> {
-        match file.status {
-            Status::Registered => Some(("upload", "The bytes have not arrived yet".to_owned())),
-            Status::Uploaded => {
-                Some(("upload", "The bytes are here; the upload is not confirmed yet".to_owned()))
+    /// A file that nobody has moved for a while, though it is on its way. One that waits says what for.
+    fn staleness(&self, file: &File, waiting: Option<&Waiting>) -> Staleness {
+        let on_its_way = file.status == Status::Queued || file.status.is_running();
+        let still = if on_its_way { self.now - file.updated_at } else { TimeDelta::zero() };
+        let stale = on_its_way && still >= to_delta(self.staleness);
+        let message = stale.then(|| {
+            let minutes = still.num_minutes();
+            match (waiting, file.status.stage()) {
+                (Some(waiting), _) => format!("No progress for {minutes} minutes. {}", waiting.sentence),
+                (None, Some(stage)) => {
+                    format!("No progress for {minutes} minutes. A worker has it at the {stage} stage")
+                }
+                (None, None) => format!("No progress for {minutes} minutes"),
             }
-            Status::Queued => Some(match file.run_after {
-                Some(at) if at - self.now > TimeDelta::zero() => {
-                    ("retry", format!("Will be tried again at {}", at.to_rfc3339()))
-                }
-                _ if !self.someone_works_at(file.next_stage) => {
-                    ("no_workers", format!("No process is running that does the {} stage", file.next_stage))
-                }
-                _ => ("worker", format!("Waits for a free worker at the {} stage", file.next_stage)),
-            }),
-            _ => None,
-        }
-    }
-
-    fn someone_works_at(&self, stage: Stage) -> bool {
-        self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
+        });
+        Staleness { stale, since_ms: still.num_milliseconds().max(0), message }
     }
 }

@@ -6,6 +6,7 @@ mod error;
 mod files;
 mod health;
 mod page;
+mod queues;
 mod request;
 mod search;
 mod tenants;
@@ -52,6 +53,9 @@ pub fn router(app: App) -> Router {
         .nest("/api/v2/uploads", uploads)
         .route("/api/v2/search", post(search::search))
         .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
+        .route("/api/v2/admin/queue-status", get(queues::status))
+        .route("/api/v2/admin/queues/{stage}/pause", post(queues::pause))
+        .route("/api/v2/admin/queues/{stage}/resume", post(queues::resume))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/", get(page::page))

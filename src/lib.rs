@@ -27,6 +27,8 @@ pub mod index;
 pub mod events;
 // What went wrong on the way is put right.
 pub mod recovery;
+// How the whole of it is doing.
+pub mod observe;
 // Whether all of that is true can be checked.
 pub mod audit;
 

@@ -4,15 +4,22 @@
 //! each ending through one fenced door. Its process proves that it lives by holding a lock that dies with it; what a
 //! dead one held is given back to the queue.
 
+pub mod breaker;
 mod carrier;
 pub mod claim;
+pub mod fairness;
+mod gates;
 pub mod give_back;
+pub mod limits;
 pub mod liveness;
 pub mod locks;
+pub mod pause;
 pub mod rescue;
 pub mod retry;
 mod room;
 pub mod settle;
 pub mod settler;
+mod taken_away;
 pub mod wake;
+pub mod waiting;
 pub mod worker;

@@ -17,6 +17,7 @@ use crate::error::Error;
 #[derive(Debug, Clone)]
 pub enum Arg {
     Int(Option<i64>),
+    Bool(Option<bool>),
     Text(Option<Cow<'static, str>>),
     Uuid(Option<Uuid>),
     Time(Option<Time>),
@@ -42,6 +43,7 @@ macro_rules! arg_from {
 
 arg_from! {
     i64 => Int(value) value;
+    bool => Bool(value) value;
     i32 => Int(value) i64::from(value);
     u32 => Int(value) i64::from(value);
     usize => Int(value) i64::try_from(value).expect("a count fits 63 bits");
@@ -62,6 +64,7 @@ impl Arg {
     fn missing(&self) -> Self {
         match self {
             Self::Int(_) => Self::Int(None),
+            Self::Bool(_) => Self::Bool(None),
             Self::Text(_) => Self::Text(None),
             Self::Uuid(_) => Self::Uuid(None),
             Self::Time(_) => Self::Time(None),
@@ -114,6 +117,7 @@ pub(super) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, Error> {
 fn add<'q, A: Arguments>(bound: &mut A, arg: Arg) -> Result<(), Error>
 where
     Option<i64>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<bool>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
     Option<String>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
     Option<Uuid>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
     Option<Time>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
@@ -122,6 +126,7 @@ where
 {
     match arg {
         Arg::Int(value) => bound.add(value),
+        Arg::Bool(value) => bound.add(value),
         Arg::Text(value) => bound.add(value.map(Cow::into_owned)),
         Arg::Uuid(value) => bound.add(value),
         Arg::Time(value) => bound.add(value),

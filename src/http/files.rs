@@ -32,8 +32,8 @@ pub async fn show(
 }
 
 async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, Error> {
-    let surroundings = Surroundings::look(tx, app.clock.now(), app.config.queue.retry.max_attempts).await?;
-    Ok(surroundings.view(file))
+    let surroundings = Surroundings::look(tx, &file.user_id, &app.config.queue, app.clock.now()).await?;
+    surroundings.view(tx, file).await
 }
 
 /// The caller's file, as long as it was not deleted.
@@ -91,10 +91,12 @@ pub async fn list(
         .rows(format!("SELECT * FROM files WHERE {conditions} ORDER BY id DESC LIMIT $2"), arguments)
         .await?;
     let next = page.next(&files, |file| file.id.to_string());
-    let surroundings =
-        Surroundings::look(&mut tx, app.clock.now(), app.config.queue.retry.max_attempts).await?;
-    let files: Vec<FileView> = files.into_iter().map(|file| surroundings.view(file)).collect();
-    Ok(Json(json!({ "files": files, "nextCursor": next })))
+    let surroundings = Surroundings::look(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
+    let mut views = Vec::with_capacity(files.len());
+    for file in files {
+        views.push(surroundings.view(&mut tx, file).await?);
+    }
+    Ok(Json(json!({ "files": views, "nextCursor": next })))
 }
 
 /// A pattern for `LIKE` that means exactly these characters.

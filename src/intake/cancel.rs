@@ -36,7 +36,7 @@ pub fn cancelled_by(caller: &Caller, file: &File, now: Time) -> Shift<'static> {
     Shift {
         transition: Transition::Cancel,
         now,
-        set: "claim = NULL, claimed_by = NULL, claimed_at = NULL, run_after = NULL,
+        set: "claim = NULL, claimed_by = NULL, claimed_at = NULL, run_after = NULL, is_due = FALSE,
               error_code = $5, error_message = $6, error_stage = $7, error_at = $4",
         args: args![failure.code, &failure.message, file.next_stage],
         failure: Some(failure),
@@ -68,7 +68,7 @@ impl Write for Revive {
             Shift {
                 transition: Transition::Revive,
                 now: self.now,
-                set: "run_after = $4, attempt = 0, lost_workers = 0, failed_at = NULL,
+                set: "run_after = $4, is_due = TRUE, attempt = 0, lost_workers = 0, failed_at = NULL,
                       error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL",
                 args: args![],
                 failure: None,

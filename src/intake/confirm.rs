@@ -125,7 +125,7 @@ impl Write for Confirm {
             Shift {
                 transition: Transition::Confirm,
                 now: self.now,
-                set: "run_after = $4, confirmed_at = $4, upload_until = NULL",
+                set: "run_after = $4, is_due = TRUE, confirmed_at = $4, upload_until = NULL",
                 args: args![],
                 failure: None,
             },

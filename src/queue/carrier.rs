@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::breaker::{Report, Service};
 use super::liveness::Identity;
 use super::room::Place;
 use super::settle::{Owner, Settlement, Verdict};
@@ -16,7 +17,7 @@ use super::worker::{Inner, WRITE_AGAIN};
 use crate::clock::{Stopwatch, to_delta};
 use crate::failure::{Code, Failure};
 use crate::file::File;
-use crate::lifecycle::Stage;
+use crate::lifecycle::{Stage, Status};
 use crate::stages::{Job, Output};
 
 /// One file in hand, from its claim until it is out of this worker's hands.
@@ -46,7 +47,9 @@ impl Carrier {
         loop {
             let stage = file.next_stage;
             let mut next_place = None;
-            let verdict = match self.attempt(&file, stage, carried.take()).await {
+            let ended = self.attempt(&file, stage, carried.take()).await;
+            let reports = self.reports(&ended);
+            let verdict = match ended {
                 Ok(Ok(output)) => {
                     next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter());
                     Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
@@ -55,7 +58,7 @@ impl Carrier {
                 Err(Interrupted::Release) => Verdict::Release,
                 Err(Interrupted::Abandon) => break,
             };
-            let Some(written) = self.settle(&file, stage, verdict).await else {
+            let Some((written, status)) = self.settle(&file, stage, verdict, reports).await else {
                 break;
             };
             match (written, next_place, stage.next()) {
@@ -65,22 +68,8 @@ impl Carrier {
                     file.next_stage = next;
                     file.attempt = 1;
                 }
-                (written, _, next) => {
-                    // There was no room for the next stage here, or the file is given back: others may take it.
-                    let infected = matches!(
-                        &written,
-                        Verdict::DeadLetter { failure } if failure.code == Code::Infected
-                    );
-                    let due = match written {
-                        Verdict::Advance { .. } => next.is_some(),
-                        written => matches!(written, Verdict::Release),
-                    };
-                    if due {
-                        self.inner.wake.new_work();
-                    }
-                    if infected {
-                        self.inner.wake.blob_to_remove();
-                    }
+                (written, _, _) => {
+                    self.announce(&written, status);
                     break;
                 }
             }
@@ -93,6 +82,32 @@ impl Carrier {
         self.inner.leave(self.place);
         if nothing_left {
             self.inner.wake.look_again();
+        }
+    }
+
+    /// What the attempt says about the services that its stage needs.
+    fn reports(&self, ended: &Result<Result<Output, Failure>, Interrupted>) -> Vec<(Service, Report)> {
+        let services = self.place.room().config.services.iter().copied();
+        match ended {
+            Ok(Ok(_)) => services.map(|service| (service, Report::Up)).collect(),
+            Ok(Err(failure)) => {
+                services.filter_map(|service| Some((service, failure.report(service)?))).collect()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Tells those who have to do something about a file that is not in our hands any more.
+    fn announce(&self, written: &Verdict, status: Status) {
+        match written {
+            // There was no room for the next stage here, or the file is given back: others may take it.
+            Verdict::Advance { .. } | Verdict::Release if status == Status::Queued => {
+                self.inner.wake.new_work();
+            }
+            Verdict::DeadLetter { failure } if failure.code == Code::Infected => {
+                self.inner.wake.blob_to_remove();
+            }
+            _ => {}
         }
     }
 
@@ -168,9 +183,15 @@ impl Carrier {
         }
     }
 
-    /// Writes the ending, however long the database takes to come back. Answers the verdict that was written, or
-    /// `None` where the file was not ours any more.
-    async fn settle(&self, file: &File, stage: Stage, verdict: Verdict) -> Option<Verdict> {
+    /// Writes the ending, however long the database takes to come back. Answers the verdict that was written and where
+    /// the file is by it, or `None` where the file was not ours any more.
+    async fn settle(
+        &self,
+        file: &File,
+        stage: Stage,
+        verdict: Verdict,
+        reports: Vec<(Service, Report)>,
+    ) -> Option<(Verdict, Status)> {
         let claim = file.claim.expect("a claimed file has a claim");
         let mut settlement = Settlement {
             file: file.id,
@@ -179,17 +200,18 @@ impl Carrier {
             stage,
             attempt: file.attempt,
             verdict,
+            reports,
         };
         let mut uncertain = false;
         loop {
             match self.inner.settler.settle(settlement.clone()).await {
-                Ok(true) => return Some(settlement.verdict),
-                Ok(false) if uncertain => {
+                Ok(Some(status)) => return Some((settlement.verdict, status)),
+                Ok(None) if uncertain => {
                     // Either somebody else has the file, or the ending that seemed lost was written after all.
                     self.inner.give_back_for_sure(&self.identity, claim, Some(file.id)).await;
                     return None;
                 }
-                Ok(false) => {
+                Ok(None) => {
                     self.inner.fenced_off.fetch_add(1, Ordering::Relaxed);
                     tracing::info!(file = %file.id, %stage, "an ending came too late and changed nothing");
                     return None;

@@ -29,7 +29,7 @@ impl Write for GiveBack {
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
         let files: Vec<File> = tx
             .rows(
-                "UPDATE files SET status = 'queued', run_after = $4, attempt = attempt - 1, updated_at = $4,
+                "UPDATE files SET status = 'queued', run_after = $4, is_due = TRUE, attempt = attempt - 1, updated_at = $4,
                      claim = NULL, claimed_by = NULL, claimed_at = NULL
                  WHERE claimed_by = $1 AND claim = $2 AND id = COALESCE($3, id) RETURNING *",
                 args![self.worker, self.claim, self.file, self.now],

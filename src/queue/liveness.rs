@@ -15,7 +15,7 @@ use super::rescue::RescueWorker;
 use super::wake::Wake;
 use crate::blobs::Blobs;
 use crate::clock::{Clock, Time, to_delta};
-use crate::config::QueueConfig;
+use crate::config::{QueueConfig, StageConfig};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
 use crate::recovery::abandoned_uploads;
@@ -36,6 +36,7 @@ pub struct Liveness {
     config: QueueConfig,
     name: String,
     stages: String,
+    services: String,
     wake: Wake,
     identity: watch::Sender<Identity>,
     lock: Mutex<Option<ProcessLock>>,
@@ -49,9 +50,14 @@ impl Liveness {
         clock: Clock,
         config: QueueConfig,
         name: String,
-        stages: String,
+        stages: &[StageConfig],
         wake: Wake,
     ) -> Result<Arc<Self>, Error> {
+        let services = stages.iter().flat_map(|stage| {
+            stage.services.iter().map(|service| format!("{}:{}", stage.stage, service.name()))
+        });
+        let services: Vec<String> = services.collect();
+        let stages: Vec<&str> = stages.iter().map(|stage| stage.stage.name()).collect();
         let first = Identity { id: clock.new_id(), lost: CancellationToken::new() };
         let liveness = Self {
             lock: Mutex::new(None),
@@ -61,7 +67,8 @@ impl Liveness {
             clock,
             config,
             name,
-            stages,
+            stages: stages.join(","),
+            services: services.join(","),
             wake,
         };
         let lock = liveness.register(liveness.identity().id).await?;
@@ -124,6 +131,7 @@ impl Liveness {
                 worker,
                 name: self.name.clone(),
                 stages: self.stages.clone(),
+                services: self.services.clone(),
                 now: self.clock.now(),
             })
             .await?;
@@ -212,6 +220,7 @@ struct Register {
     worker: Uuid,
     name: String,
     stages: String,
+    services: String,
     now: Time,
 }
 
@@ -220,9 +229,16 @@ impl Write for Register {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         tx.execute(
-            "INSERT INTO workers (id, name, stages, lock_key, started_at, heartbeat_at)
-             VALUES ($1, $2, $3, $4, $5, $5)",
-            args![self.worker, &self.name, &self.stages, locks::lock_key(self.worker), self.now],
+            "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $6)",
+            args![
+                self.worker,
+                &self.name,
+                &self.stages,
+                &self.services,
+                locks::lock_key(self.worker),
+                self.now
+            ],
         )
         .await
         .map(drop)

@@ -51,7 +51,7 @@ impl Write for RescueWorker {
         );
         let requeued: Vec<File> = tx
             .rows(
-                "UPDATE files SET status = 'queued', run_after = $2, attempt = attempt - 1,
+                "UPDATE files SET status = 'queued', run_after = $2, is_due = TRUE, attempt = attempt - 1,
                      lost_workers = lost_workers + 1, claim = NULL, claimed_by = NULL, claimed_at = NULL,
                      error_code = $4, error_message = $5, error_stage = next_stage, error_at = $2, updated_at = $2
                  WHERE claimed_by = $1 AND lost_workers + 1 < $3 RETURNING *",

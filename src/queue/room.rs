@@ -6,7 +6,7 @@
 //! many at a time and share their commits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -25,6 +25,8 @@ pub struct Room {
     pub config: StageConfig,
     slots: Arc<Semaphore>,
     in_hand: AtomicUsize,
+    /// As the last claim found it. What the queue holds up must not slip past it.
+    paused: AtomicBool,
     /// About how many nanoseconds the work on a file takes here.
     pace: AtomicU64,
 }
@@ -39,6 +41,7 @@ impl Room {
         Arc::new(Self {
             slots: Arc::new(Semaphore::new(config.concurrency)),
             in_hand: AtomicUsize::new(0),
+            paused: AtomicBool::new(false),
             // Slow until it is known to be fast.
             pace: AtomicU64::new(nanoseconds(MOMENT)),
             config,
@@ -55,6 +58,10 @@ impl Room {
         }
     }
 
+    pub fn set_paused(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Relaxed);
+    }
+
     /// Takes a file in hand that was claimed.
     pub fn enter(self: &Arc<Self>) -> Place {
         self.in_hand.fetch_add(1, Ordering::Relaxed);
@@ -63,6 +70,9 @@ impl Room {
 
     /// Takes a file in hand that comes from the stage before, if there is room for it.
     pub fn try_enter(self: &Arc<Self>) -> Option<Place> {
+        if self.paused.load(Ordering::Relaxed) || !self.config.takes_carried_files() {
+            return None;
+        }
         let most = self.most(MOST_CARRIED_AHEAD);
         self.in_hand
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |in_hand| {
@@ -90,6 +100,8 @@ impl Room {
         let rounds = usize::try_from(nanoseconds(MOMENT) / pace).unwrap_or(usize::MAX);
         // The first round is the one in the slots.
         let ahead = self.config.concurrency.saturating_mul(rounds.saturating_sub(1));
+        // What is in hand when a service goes down still goes there, so there is nothing ahead of its slots.
+        let ahead = if self.config.calls_out() { 0 } else { ahead };
         self.config.concurrency + ahead.min(ahead_at_most)
     }
 }
@@ -116,7 +128,13 @@ mod tests {
     use crate::lifecycle::Stage;
 
     fn room(concurrency: usize) -> Arc<Room> {
-        Room::new(StageConfig { stage: Stage::Extract, concurrency, timeout: Duration::from_mins(1) })
+        Room::new(StageConfig {
+            stage: Stage::Extract,
+            concurrency,
+            timeout: Duration::from_mins(1),
+            services: &[],
+            is_limited: false,
+        })
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! Many endings are written in one transaction with all that belongs to them: the rows, what the stage produced, the
 //! batches' counts, the hourly counters, the history. A claim that is not the file's any more changes nothing.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DurationRound, TimeDelta};
 use uuid::Uuid;
 
+use super::breaker::{self, BreakerConfig, Circuit, Report, Service, State};
 use crate::batch::Tally;
 use crate::clock::Time;
 use crate::db::{Durability, Rows, Tx, Write, args};
@@ -30,6 +32,8 @@ pub struct Settlement {
     pub stage: Stage,
     pub attempt: i64,
     pub verdict: Verdict,
+    /// What the attempt met at the services that it needed.
+    pub reports: Vec<(Service, Report)>,
 }
 
 /// Whose a file is, as its claim found it.
@@ -83,6 +87,19 @@ impl Settlement {
         }
     }
 
+    /// The same ending where a service was down: the file waits for it, at no cost, if it failed by that alone.
+    fn excused(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Self> {
+        let failure = self.failure().filter(|failure| failure.retry != Retry::Never)?;
+        let circuit = down.get(&failure.code.service()?).filter(|circuit| circuit.state != State::Closed)?;
+        let at = match &self.verdict {
+            Verdict::RetryAt { at, .. } => *at,
+            _ => now,
+        };
+        let failure = Failure { retry: Retry::Wait, ..failure.clone() };
+        let at = at.max(circuit.until.unwrap_or(now));
+        Some(Self { verdict: Verdict::RetryAt { failure, at }, ..self.clone() })
+    }
+
     fn failure(&self) -> Option<&Failure> {
         match &self.verdict {
             Verdict::RetryAt { failure, .. } | Verdict::DeadLetter { failure } => Some(failure),
@@ -102,15 +119,17 @@ impl Settlement {
     }
 }
 
-/// Settles a group of attempts. Answers, in their order, whether each still held its file.
+/// Settles a group of attempts. Answers, in their order, where each file is now; `None` if the attempt did not hold it
+/// any more.
 pub struct SettleGroup {
     pub settlements: Vec<Settlement>,
     pub worker_name: String,
+    pub breaker: BreakerConfig,
     pub now: Time,
 }
 
 impl Write for SettleGroup {
-    type Answer = Vec<bool>;
+    type Answer = Vec<Option<Status>>;
 
     fn durability(&self) -> Durability {
         // A file that has arrived stays arrived. A stage before that can be done again.
@@ -118,12 +137,23 @@ impl Write for SettleGroup {
         if arrived { Durability::Synced } else { Durability::Unsynced }
     }
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Vec<bool>, Error> {
-        let moved: HashSet<Uuid> = self.move_rows(tx).await?.into_iter().map(|(id,)| id).collect();
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
+        let reports = self.settlements.iter().flat_map(|settlement| settlement.reports.iter().copied());
+        let down = breaker::count(tx, reports, self.now, self.breaker).await?;
+        let settlements: Vec<Cow<'_, Settlement>> = self
+            .settlements
+            .iter()
+            .map(|settlement| match settlement.excused(&down, self.now) {
+                Some(excused) => Cow::Owned(excused),
+                None => Cow::Borrowed(settlement),
+            })
+            .collect();
+        let moved = self.move_rows(tx, &settlements).await?;
+        let moved: HashSet<Uuid> = moved.into_iter().map(|(id,)| id).collect();
         let mut events = Vec::with_capacity(moved.len());
         let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
         let mut counters = Counters::default();
-        for settlement in &self.settlements {
+        for settlement in &settlements {
             if !moved.contains(&settlement.file) {
                 continue;
             }
@@ -144,14 +174,21 @@ impl Write for SettleGroup {
             tally.apply(tx, batch, self.now).await?;
         }
         counters.write(tx, self.now).await?;
-        Ok(self.settlements.iter().map(|settlement| moved.contains(&settlement.file)).collect())
+        let endings = settlements
+            .iter()
+            .map(|settlement| moved.contains(&settlement.file).then(|| settlement.transition().to()));
+        Ok(endings.collect())
     }
 }
 
 impl SettleGroup {
-    async fn move_rows(&self, tx: &mut Tx) -> Result<Vec<(Uuid,)>, Error> {
+    async fn move_rows(
+        &self,
+        tx: &mut Tx,
+        settlements: &[Cow<'_, Settlement>],
+    ) -> Result<Vec<(Uuid,)>, Error> {
         let mut rows = Rows::default();
-        for settlement in &self.settlements {
+        for settlement in settlements {
             let to = settlement.transition().to();
             let failure = settlement.failure();
             let run_after = match &settlement.verdict {
@@ -190,6 +227,7 @@ impl SettleGroup {
                  claimed_by = CASE WHEN v.column6 = 1 THEN claimed_by END,
                  claimed_at = CASE WHEN v.column6 = 1 THEN v.column13 END,
                  run_after = v.column7,
+                 is_due = (v.column4 = 'queued' AND v.column7 <= v.column13),
                  attempt = v.column8,
                  -- A stage that was finished proves that the file does not kill its workers.
                  lost_workers = CASE WHEN v.column9 = 1 THEN 0 ELSE lost_workers END,

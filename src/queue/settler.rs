@@ -2,10 +2,12 @@
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::breaker::BreakerConfig;
 use super::settle::{SettleGroup, Settlement};
 use crate::clock::Clock;
 use crate::db::Db;
 use crate::error::Error;
+use crate::lifecycle::Status;
 
 /// Endings in one transaction.
 const GROUP: usize = 256;
@@ -17,18 +19,19 @@ pub struct Settler {
 
 struct Waiting {
     settlement: Settlement,
-    reply: oneshot::Sender<Result<bool, Error>>,
+    reply: oneshot::Sender<Result<Option<Status>, Error>>,
 }
 
 impl Settler {
-    pub fn start(db: Db, clock: Clock, worker_name: String) -> Self {
+    pub fn start(db: Db, clock: Clock, breaker: BreakerConfig, worker_name: String) -> Self {
         let (queue, endings) = mpsc::channel(GROUP);
-        tokio::spawn(Gather { db, clock, worker_name }.run(endings));
+        tokio::spawn(Gather { db, clock, breaker, worker_name }.run(endings));
         Self { queue }
     }
 
-    /// Writes how an attempt ended. Answers, once that is on disk, whether the attempt still held its file.
-    pub async fn settle(&self, settlement: Settlement) -> Result<bool, Error> {
+    /// Writes how an attempt ended. Answers, once that is written, where the file is now; `None` if the attempt did not
+    /// hold it any more.
+    pub async fn settle(&self, settlement: Settlement) -> Result<Option<Status>, Error> {
         let (reply, answer) = oneshot::channel();
         self.queue.send(Waiting { settlement, reply }).await.map_err(|_| Error::Closed)?;
         answer.await.map_err(|_| Error::Closed)?
@@ -38,6 +41,7 @@ impl Settler {
 struct Gather {
     db: Db,
     clock: Clock,
+    breaker: BreakerConfig,
     worker_name: String,
 }
 
@@ -59,7 +63,9 @@ impl Gather {
                         let held = self.write(vec![settlement]).await;
                         answer(
                             reply,
-                            held.and_then(|held| if held[0] { Ok(true) } else { Err(error.again()) }),
+                            held.and_then(
+                                |held| if held[0].is_some() { Ok(held[0]) } else { Err(error.again()) },
+                            ),
                         );
                     }
                 }
@@ -71,9 +77,9 @@ impl Gather {
         }
     }
 
-    async fn write(&self, settlements: Vec<Settlement>) -> Result<Vec<bool>, Error> {
+    async fn write(&self, settlements: Vec<Settlement>) -> Result<Vec<Option<Status>>, Error> {
         let (now, worker_name) = (self.clock.now(), self.worker_name.clone());
-        self.db.write(SettleGroup { settlements, worker_name, now }).await
+        self.db.write(SettleGroup { settlements, worker_name, breaker: self.breaker, now }).await
     }
 }
 
@@ -91,7 +97,7 @@ async fn gather(endings: &mut mpsc::Receiver<Waiting>, waiting: &mut Vec<Waiting
     }
 }
 
-fn answer(reply: oneshot::Sender<Result<bool, Error>>, held: Result<bool, Error>) {
+fn answer(reply: oneshot::Sender<Result<Option<Status>, Error>>, ending: Result<Option<Status>, Error>) {
     // Whoever asked was stopped in the meantime; what was written stands.
-    drop(reply.send(held));
+    drop(reply.send(ending));
 }

@@ -11,15 +11,18 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::carrier::Carrier;
-use super::claim::{ClaimDue, Claims};
+use super::claim::{ClaimDue, Claims, Want};
+use super::fairness::Rounds;
 use super::give_back::GiveBack;
 use super::liveness::{Identity, Liveness};
 use super::room::{Place, Room};
 use super::settler::Settler;
+use super::taken_away;
 use super::wake::Wake;
 use crate::clock::Clock;
 use crate::config::QueueConfig;
 use crate::db::Db;
+use crate::error::Error;
 use crate::lifecycle::Stage;
 use crate::stages::Work;
 
@@ -33,18 +36,27 @@ pub struct Worker {
     inner: Arc<Inner>,
 }
 
+/// What a look at the queue found.
+#[derive(Default)]
+struct Looked {
+    claimed: usize,
+    /// When something that is held up may be let go.
+    again_in: Option<Duration>,
+}
+
 /// A file, and the claim that it is held by: the same file may come back before the last hold of it is let go.
 pub(super) type InHand = (Uuid, Uuid);
 
 pub(super) struct Inner {
-    db: Db,
+    pub(super) db: Db,
     pub(super) clock: Clock,
     pub(super) config: QueueConfig,
     pub(super) work: Arc<dyn Work>,
     pub(super) wake: Wake,
-    liveness: Arc<Liveness>,
+    pub(super) liveness: Arc<Liveness>,
     pub(super) settler: Settler,
     rooms: Vec<Arc<Room>>,
+    rounds: Mutex<Arc<Rounds>>,
     tasks: TaskTracker,
     /// The files in hand, each with what stops the work on it when it is cancelled or deleted.
     in_hand: Mutex<HashMap<InHand, CancellationToken>>,
@@ -66,8 +78,9 @@ impl Worker {
         liveness: Arc<Liveness>,
     ) -> Self {
         let inner = Inner {
-            settler: Settler::start(db.clone(), clock.clone(), liveness.name().to_owned()),
+            settler: Settler::start(db.clone(), clock.clone(), config.breaker, liveness.name().to_owned()),
             rooms: config.stages.iter().copied().map(Room::new).collect(),
+            rounds: Mutex::default(),
             tasks: TaskTracker::new(),
             in_hand: Mutex::default(),
             give_back: CancellationToken::new(),
@@ -85,18 +98,25 @@ impl Worker {
 
     /// Works until `stop`, then finishes what ends within the grace period and gives the rest back.
     pub async fn run(&self, stop: CancellationToken) {
+        let (inner, watched_until) = (self.inner.clone(), stop.clone());
+        tokio::spawn(async move { taken_away::watch(&inner, &watched_until).await });
         while !stop.is_cancelled() {
             // Asked before the look: whatever was settled by now is there to be seen.
             let nothing_in_hand = self.inner.in_hand().is_empty();
+            let mut until_next_look = self.inner.config.poll_interval;
             match self.inner.claim().await {
-                Ok(0) if nothing_in_hand => self.inner.idle_looks.send_modify(|looks| *looks += 1),
-                Ok(0) => {}
+                Ok(Looked { claimed: 0, again_in }) => {
+                    if nothing_in_hand {
+                        self.inner.idle_looks.send_modify(|looks| *looks += 1);
+                    }
+                    until_next_look = again_in.map_or(until_next_look, |again| again.min(until_next_look));
+                }
                 Ok(_) => continue,
                 Err(error) => tracing::warn!(%error, "could not claim"),
             }
             tokio::select! {
                 () = self.inner.wake.signal() => {}
-                () = self.inner.clock.sleep(self.inner.config.poll_interval) => {}
+                () = self.inner.clock.sleep(until_next_look) => {}
                 () = stop.cancelled() => {}
             }
         }
@@ -134,29 +154,37 @@ impl Worker {
 }
 
 impl Inner {
-    /// Claims as many files as there is room for and starts on them. Answers how many those were.
-    async fn claim(self: &Arc<Self>) -> Result<usize, crate::error::Error> {
+    /// Claims as many files as there is room for and starts on them.
+    async fn claim(self: &Arc<Self>) -> Result<Looked, Error> {
         // Counted, not taken: a file that is carried on while the claim is under way takes its place first.
-        let wants: Vec<(Stage, usize)> = self
+        let wants: Vec<Want> = self
             .rooms
             .iter()
-            .map(|room| (room.config.stage, room.wanted()))
-            .filter(|(_, wanted)| *wanted > 0)
+            .map(|room| Want {
+                stage: room.config.stage,
+                room: room.wanted(),
+                services: room.config.services,
+            })
+            .filter(|want| want.room > 0)
             .collect();
         let identity = self.liveness.identity();
         if wants.is_empty() || identity.lost.is_cancelled() {
-            return Ok(0);
+            return Ok(Looked::default());
         }
+        let now = self.clock.now();
         let token = self.clock.new_id();
         let claim = ClaimDue {
             worker: identity.id,
             worker_name: self.liveness.name().to_owned(),
             wants,
             token,
-            now: self.clock.now(),
+            rounds: self.rounds().clone(),
+            limits: self.config.limits.clone(),
+            breaker: self.config.breaker,
+            now,
         };
-        let files = match self.db.write(claim).await {
-            Ok(Claims::Taken(files)) => files,
+        let taken = match self.db.write(claim).await {
+            Ok(Claims::Taken(taken)) => taken,
             Err(error) => {
                 // It may have happened all the same, and nobody here would know.
                 self.give_back_for_sure(&identity, token, None).await;
@@ -164,11 +192,24 @@ impl Inner {
             }
             Ok(Claims::WorkerGone) => {
                 self.liveness.begin_anew(&identity).await?;
-                return Ok(0);
+                return Ok(Looked::default());
             }
         };
-        let claimed = files.len();
-        for file in files {
+        for room in &self.rooms {
+            room.set_paused(taken.paused.contains(&room.config.stage));
+        }
+        {
+            let mut rounds = self.rounds();
+            let rounds = Arc::make_mut(&mut rounds);
+            for (stage, lanes) in taken.served {
+                rounds.served(stage, lanes);
+            }
+        }
+        let looked = Looked {
+            claimed: taken.files.len(),
+            again_in: taken.look_again_at.map(|at| (at - now).to_std().unwrap_or_default()),
+        };
+        for file in taken.files {
             let place =
                 self.room(file.next_stage).expect("only the stages of this worker are claimed").enter();
             let stop = CancellationToken::new();
@@ -176,7 +217,7 @@ impl Inner {
             let carrier = Carrier { inner: self.clone(), identity: identity.clone(), place, stop };
             self.tasks.spawn(carrier.carry(file));
         }
-        Ok(claimed)
+        Ok(looked)
     }
 
     /// Gives back what `claim` holds, however long the database takes to come back; until then there is no point in
@@ -205,6 +246,10 @@ impl Inner {
                 () = self.give_back.cancelled() => return,
             }
         }
+    }
+
+    fn rounds(&self) -> MutexGuard<'_, Arc<Rounds>> {
+        self.rounds.lock().expect("nothing panics while it holds this")
     }
 
     pub(super) fn in_hand(&self) -> MutexGuard<'_, HashMap<InHand, CancellationToken>> {

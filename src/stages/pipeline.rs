@@ -141,10 +141,10 @@ impl Pipeline {
             Some(Output::Extracted(extracted) | Output::Converted(_, extracted)) => extracted,
             _ => {
                 let mut tx = self.db.read().await.map_err(db_error)?;
-                loaded = artifacts::load_text(&mut tx, job.file.id)
-                    .await
-                    .map_err(db_error)?
-                    .ok_or_else(|| Failure::new(Code::IoError, "The extracted text of this file is gone"))?;
+                loaded =
+                    artifacts::load_text(&mut tx, job.file.id).await.map_err(db_error)?.ok_or_else(|| {
+                        Failure::new(Code::IoError, "The extracted text of this file is gone").for_good()
+                    })?;
                 &loaded
             }
         };
@@ -200,7 +200,7 @@ impl Work for Pipeline {
 
 fn blob_key(job: &Job) -> Result<&str, Failure> {
     let key = job.file.blob_key.as_deref();
-    key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage"))
+    key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage").for_good())
 }
 
 /// The file's own mapping, or its batch's.
@@ -221,7 +221,13 @@ fn unreadable(key: &str, source: std::io::Error) -> Error {
 
 fn io_error(error: Error) -> Failure {
     tracing::warn!(%error, "the storage failed a stage");
-    Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
+    match error {
+        // The storage is well; it is only these that it does not have.
+        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Failure::new(Code::IoError, "The bytes of this file are gone from the storage").for_good()
+        }
+        _ => Failure::new(Code::IoError, "The bytes of this file could not be read from the storage"),
+    }
 }
 
 fn db_error(error: Error) -> Failure {

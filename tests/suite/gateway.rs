@@ -1,95 +1,16 @@
-//! An operator's own extraction, in place of what is built in: a real HTTP server that does what the test says.
+//! An operator's own extraction, in place of what is built in.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::post;
-use landfall::config::{Config, Variables};
 use serde_json::json;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
+use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::{Setup, TestDb, manual_clock, until};
-
-/// What came in.
-#[derive(Clone)]
-struct Call {
-    key: String,
-    body: String,
-}
-
-#[derive(Clone)]
-enum Reply {
-    Answer(u16, &'static str, &'static str),
-    RetryAfter(&'static str),
-    Redirect(String),
-    Never,
-}
-
-#[derive(Clone, Default)]
-struct Script {
-    replies: Arc<Mutex<VecDeque<Reply>>>,
-    calls: Arc<Mutex<Vec<Call>>>,
-    /// How many requests are being answered.
-    open: watch::Sender<usize>,
-}
-
-struct Open(watch::Sender<usize>);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.send_modify(|open| *open -= 1);
-    }
-}
-
-async fn convert(State(script): State<Script>, headers: HeaderMap, body: Bytes) -> Response {
-    script.open.send_modify(|open| *open += 1);
-    let _open = Open(script.open.clone());
-    let key = headers["idempotency-key"].to_str().unwrap().to_owned();
-    let body = String::from_utf8_lossy(&body).into_owned();
-    script.calls.lock().unwrap().push(Call { key, body });
-    let reply = script.replies.lock().unwrap().pop_front().expect("the test said what to answer");
-    match reply {
-        Reply::Answer(status, kind, body) => {
-            (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, kind)], body).into_response()
-        }
-        Reply::RetryAfter(seconds) => {
-            (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds)]).into_response()
-        }
-        Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
-        Reply::Never => std::future::pending().await,
-    }
-}
-
-impl Script {
-    async fn serve(replies: impl IntoIterator<Item = Reply>) -> (Self, String) {
-        let script = Self::default();
-        script.replies.lock().unwrap().extend(replies);
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/convert", listener.local_addr().unwrap());
-        let router = Router::new().route("/convert", post(convert)).with_state(script.clone());
-        tokio::spawn(async move {
-            let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
-            landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
-        });
-        (script, url)
-    }
-
-    fn calls(&self) -> Vec<Call> {
-        self.calls.lock().unwrap().clone()
-    }
-}
 
 on_each_database! {
     async fn the_answer_is_kept_and_its_text_is_found(db: TestDb) {
         let page = "<h1>Tides</h1><p>The moon pulls the <b>ocean</b>.</p>";
-        let (script, url) = Script::serve([Reply::Answer(200, "text/html; charset=utf-8", page)]).await;
+        let (script, url) = GatewayServer::serve([Reply::Answer(200, "text/html; charset=utf-8", page)]).await;
         let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
         let client = server.client("ada");
         let mapping = json!({ "columns": ["a", "b"] });
@@ -117,7 +38,7 @@ on_each_database! {
 
     async fn a_gateway_that_stumbles_is_asked_again_later_and_one_that_refuses_is_not(db: TestDb) {
         let text = || Reply::Answer(200, "text/plain", "At last, some words.");
-        let (script, url) = Script::serve([
+        let (script, url) = GatewayServer::serve([
             Reply::Answer(502, "text/plain", "oops"),
             Reply::RetryAfter("30"),
             text(),
@@ -153,9 +74,30 @@ on_each_database! {
         server.stop().await;
     }
 
+    async fn two_bad_answers_and_a_good_one_are_three_calls_with_growing_waits_between_them(db: TestDb) {
+        let bad = || Reply::Answer(502, "text/plain", "oops");
+        let (script, url) =
+            GatewayServer::serve([bad(), bad(), Reply::Answer(200, "text/plain", "Third time lucky.")]).await;
+        let clock = manual_clock();
+        let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+        let client = server.client("ada");
+        let file = client.upload("a.bin", b"bytes").await;
+        // 5 s and 10 s, each a fifth more or less.
+        for (calls, too_soon, rest) in [(1, 3_999, 2_001), (2, 7_999, 4_001)] {
+            server.idle().await;
+            clock.advance(Duration::from_millis(too_soon));
+            server.idle().await;
+            assert_eq!((client.status(&file).await.as_str(), script.calls().len()), ("queued", calls));
+            clock.advance(Duration::from_millis(rest));
+        }
+        server.idle().await;
+        assert_eq!((client.status(&file).await.as_str(), script.calls().len()), ("ready", 3));
+        server.stop().await;
+    }
+
     async fn a_gateway_that_asks_to_be_left_alone_for_ever_is_asked_again_after_an_hour(db: TestDb) {
         let text = Reply::Answer(200, "text/plain", "Here again.");
-        let (script, url) = Script::serve([Reply::RetryAfter("99999999999"), text]).await;
+        let (script, url) = GatewayServer::serve([Reply::RetryAfter("99999999999"), text]).await;
         let clock = manual_clock();
         let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
         let client = server.client("ada");
@@ -169,8 +111,8 @@ on_each_database! {
     }
 
     async fn a_document_goes_nowhere_but_where_it_was_sent(db: TestDb) {
-        let (elsewhere, there) = Script::serve([Reply::Answer(200, "text/plain", "Caught.")]).await;
-        let (_, url) = Script::serve([Reply::Redirect(there)]).await;
+        let (elsewhere, there) = GatewayServer::serve([Reply::Answer(200, "text/plain", "Caught.")]).await;
+        let (_, url) = GatewayServer::serve([Reply::Redirect(there)]).await;
         let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
         let client = server.client("ada");
         let file = client.upload("a.bin", b"bytes").await;
@@ -181,7 +123,7 @@ on_each_database! {
     }
 
     async fn a_gateway_that_hangs_is_left_and_the_request_really_dropped(db: TestDb) {
-        let (script, url) = Script::serve([Reply::Never, Reply::Never]).await;
+        let (script, url) = GatewayServer::serve([Reply::Never, Reply::Never]).await;
         let server = Setup::default()
             .with("EXTRACT_GATEWAY_URL", &url)
             .with("GATEWAY_TIMEOUT_MS", 50)

@@ -82,3 +82,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_document_lists_exactly_the_failures_that_there_are() {
+    use landfall::failure::Code;
+    let document = include_str!("../../docs/errors.md");
+    let listed: Vec<&str> = document.lines().filter(|line| line.starts_with("| `")).collect();
+    let expected: Vec<String> = Code::ALL
+        .iter()
+        .map(|code| {
+            let circuit = code.service().map_or(String::new(), |service| format!("{} ", service.name()));
+            let (retried, class) = (code.retry().words(), code.class().name());
+            format!("| `{code}` | {retried} | `{class}` | {circuit}| {} |", code.meaning())
+        })
+        .collect();
+    assert_eq!(listed, expected);
+}

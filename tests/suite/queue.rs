@@ -1,12 +1,14 @@
 //! Who does the work, when, and what becomes of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use landfall::db::args;
 use landfall::failure::Code;
 use landfall::lifecycle::Stage::{Chunk, Embed, Extract};
-use landfall::queue::claim::{ClaimDue, Claims};
+use landfall::queue::claim::{ClaimDue, Claims, Want};
 use landfall::queue::give_back::GiveBack;
+use landfall::queue::limits::RateLimits;
 use landfall::queue::rescue::RescueWorker;
 use serde_json::json;
 
@@ -248,8 +250,17 @@ on_each_database! {
         let identity = server.app.liveness.identity();
         let (token, now) = (server.app.clock.new_id(), server.app.clock.now());
         let name = server.app.liveness.name().to_owned();
-        let claim = ClaimDue { worker: identity.id, worker_name: name.clone(), wants: vec![(Extract, 5)], token, now };
-        assert!(matches!(server.app.db.write(claim).await.unwrap(), Claims::Taken(files) if files.len() == 1));
+        let claim = ClaimDue {
+            worker: identity.id,
+            worker_name: name.clone(),
+            wants: vec![Want { stage: Extract, room: 5, services: &[] }],
+            token,
+            rounds: Arc::default(),
+            limits: RateLimits::default(),
+            breaker: server.app.config.queue.breaker,
+            now,
+        };
+        assert!(matches!(server.app.db.write(claim).await.unwrap(), Claims::Taken(taken) if taken.files.len() == 1));
         assert_eq!(alice.status(&file).await, "extracting");
         let give_back = |claim| GiveBack { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
         let another = server.app.clock.new_id();

@@ -4,6 +4,7 @@ pub mod clamd;
 pub mod client;
 pub mod database;
 pub mod embedding_server;
+pub mod gateway_server;
 pub mod made;
 pub mod model_folder;
 pub mod process;

@@ -1,0 +1,83 @@
+//! What a claim costs when one user waits, when a thousand do, and when a million files do; and what it costs to be
+//! told that a service is down. Measured in turns, so that whatever else the machine does falls on all of them.
+
+use landfall::clock::Clock;
+use landfall::db::{Tx, Write, args};
+use landfall::error::Error;
+
+use super::databases::Kind;
+use super::desk::{Desk, per_file};
+use super::figures::Figures;
+use super::filling::add_waiting;
+use super::measure::median;
+
+const ROUNDS: usize = 15;
+/// Claims in a round, and files in a claim.
+const CLAIMS: usize = 4;
+const FILES: usize = 32;
+
+pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
+    let queues = [
+        ("1 user, 10000 files waiting", 1, 10_000),
+        ("1000 users, 10 files each", 1_000, 10),
+        ("1 user, 1000000 files waiting", 1, 1_000_000),
+        ("1000 users, 1000 files each", 1_000, 1_000),
+    ];
+    let mut desks = Vec::new();
+    for (number, (_, users, files)) in queues.into_iter().enumerate() {
+        let desk = Desk::open(kind, &format!("claims{number}")).await?;
+        add_waiting(&desk.db, users, files).await?;
+        desks.push((desk, Vec::new()));
+    }
+    let mut refused = Desk::open(kind, "refused").await?;
+    add_waiting(&refused.db, 1_000, 10).await?;
+    refused.db.write(OpenCircuit).await?;
+    let mut refusals = Vec::new();
+    for round in 0..=ROUNDS {
+        for (desk, samples) in &mut desks {
+            desk.begin().await?;
+            let before = desk.used();
+            for _ in 0..CLAIMS {
+                desk.claim(FILES).await?;
+            }
+            // The first round prepares the statements.
+            if round > 0 {
+                samples.push(per_file(desk.used().saturating_sub(before), CLAIMS * FILES));
+            }
+        }
+        refused.begin().await?;
+        let before = refused.used();
+        for _ in 0..CLAIMS {
+            anyhow::ensure!(refused.look(FILES).await?.is_empty(), "an open circuit lets nothing through");
+        }
+        if round > 0 {
+            refusals.push(per_file(refused.used().saturating_sub(before), CLAIMS));
+        }
+    }
+    let mut figures = Figures::default();
+    let single = median(&desks[0].1);
+    for ((what, _, _), (desk, samples)) in queues.into_iter().zip(desks) {
+        figures.add(format!("claim: CPU µs per file, {what}"), median(&samples));
+        figures.add(format!("claim: {what} : 1 user"), median(&samples) / single);
+        desk.close().await?;
+    }
+    figures.add("claim refused by an open circuit: CPU µs".to_owned(), median(&refusals));
+    refused.close().await?;
+    Ok(figures)
+}
+
+struct OpenCircuit;
+
+impl Write for OpenCircuit {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let until = Clock::System.now() + chrono::TimeDelta::days(1);
+        tx.execute(
+            "INSERT INTO circuits (service, state, until) VALUES ('storage', 'open', $1)",
+            args![until],
+        )
+        .await
+        .map(drop)
+    }
+}

@@ -1,0 +1,138 @@
+//! A worker's desk in a database of its own: claims and settlements one by one, without the worker around them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use landfall::blobs::Blobs;
+use landfall::clock::Clock;
+use landfall::config::QueueConfig;
+use landfall::db::Db;
+use landfall::file::File;
+use landfall::lifecycle::Stage;
+use landfall::queue::claim::{ClaimDue, Claims, Taken, Want};
+use landfall::queue::fairness::Rounds;
+use landfall::queue::liveness::Liveness;
+use landfall::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
+use landfall::queue::wake::Wake;
+use landfall::stages::Output;
+
+use super::databases::{Fresh, Kind, backends};
+use super::measure::{cpu_of, own_cpu};
+use super::worker::default_config;
+
+pub struct Desk {
+    pub db: Db,
+    fresh: Fresh,
+    liveness: Arc<Liveness>,
+    config: QueueConfig,
+    rounds: Mutex<Arc<Rounds>>,
+    server: Vec<i64>,
+}
+
+impl Desk {
+    pub async fn open(kind: Kind, name: &str) -> anyhow::Result<Self> {
+        let fresh = Fresh::create(kind, name).await?;
+        let db = fresh.open(4).await?;
+        let blobs = Blobs::open(fresh.path().join("blobs")).await?;
+        let wake = Wake::start(&db, Clock::System);
+        let config = default_config()?.queue;
+        let liveness = Liveness::start(
+            db.clone(),
+            blobs,
+            Clock::System,
+            config.clone(),
+            "bench:1".to_owned(),
+            &config.stages,
+            wake,
+        )
+        .await?;
+        Ok(Self { server: Vec::new(), rounds: Mutex::default(), fresh, db, liveness, config })
+    }
+
+    /// To be called before a measurement: the pool may have opened another connection since the last.
+    pub async fn begin(&mut self) -> anyhow::Result<()> {
+        self.server = backends(&self.db).await?;
+        Ok(())
+    }
+
+    /// What this process has used, and the server for it.
+    pub fn used(&self) -> Duration {
+        let server = self.server.iter().filter_map(|process| cpu_of(*process));
+        own_cpu() + server.map(|process| process.own).sum::<Duration>()
+    }
+
+    /// Claims exactly so many files of the first stage.
+    pub async fn claim(&self, files: usize) -> anyhow::Result<Vec<File>> {
+        let taken = self.look(files).await?;
+        anyhow::ensure!(taken.len() == files, "{files} files were to be claimed, not {}", taken.len());
+        Ok(taken)
+    }
+
+    /// Claims as many files as it gets.
+    pub async fn look(&self, files: usize) -> anyhow::Result<Vec<File>> {
+        let wants = [(Stage::Extract, files), (Stage::Chunk, 5), (Stage::Embed, 5)].map(|(stage, room)| {
+            let config = self.config.stages.iter().find(|config| config.stage == stage);
+            Want { stage, room, services: config.map_or(&[], |config| config.services) }
+        });
+        let rounds = self.rounds.lock().expect("nobody panics").clone();
+        let claims = self
+            .db
+            .write(ClaimDue {
+                worker: self.liveness.identity().id,
+                worker_name: self.liveness.name().to_owned(),
+                wants: wants.to_vec(),
+                token: Clock::System.new_id(),
+                rounds,
+                limits: self.config.limits.clone(),
+                breaker: self.config.breaker,
+                now: Clock::System.now(),
+            })
+            .await?;
+        let Claims::Taken(Taken { files, served, .. }) = claims else {
+            anyhow::bail!("the worker was taken for dead");
+        };
+        let mut rounds = self.rounds.lock().expect("nobody panics");
+        let rounds = Arc::make_mut(&mut rounds);
+        for (stage, lanes) in served {
+            rounds.served(stage, lanes);
+        }
+        Ok(files)
+    }
+
+    pub async fn settle(&self, files: &[File], stage: Stage) -> anyhow::Result<()> {
+        let settlements = files
+            .iter()
+            .map(|file| Settlement {
+                file: file.id,
+                owner: Owner::of(file),
+                claim: file.claim.expect("a claimed file has a claim"),
+                stage,
+                attempt: 1,
+                verdict: Verdict::Advance {
+                    output: Arc::new(Output::Nothing),
+                    carry: stage.next().is_some(),
+                },
+                reports: Vec::new(),
+            })
+            .collect();
+        let endings = self
+            .db
+            .write(SettleGroup {
+                settlements,
+                worker_name: self.liveness.name().to_owned(),
+                breaker: self.config.breaker,
+                now: Clock::System.now(),
+            })
+            .await?;
+        anyhow::ensure!(endings.iter().all(Option::is_some), "a claim was lost");
+        Ok(())
+    }
+
+    pub async fn close(self) -> anyhow::Result<()> {
+        self.fresh.remove(self.db).await
+    }
+}
+
+pub fn per_file(used: Duration, files: usize) -> f64 {
+    used.as_secs_f64() * 1e6 / files as f64
+}

@@ -1,0 +1,4 @@
+//! How the whole of it is doing, from what the files' own transactions wrote.
+
+pub mod hourly;
+pub mod queue_status;

@@ -1,0 +1,103 @@
+//! One user's ten thousand files do not hold up another's single one.
+
+use landfall::db::{Tx, Write, args};
+use landfall::error::Error;
+use landfall::lifecycle::Stage::Extract;
+use serde_json::json;
+
+use crate::support::script::Gate;
+use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, until};
+
+/// Puts files into the queue as if they had been uploaded one by one.
+struct Backlog {
+    user: &'static str,
+    files: i64,
+}
+
+impl Write for Backlog {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let id = if tx.is_postgres() { "gen_random_uuid()" } else { "randomblob(16)" };
+        let now = landfall::clock::Clock::System.now();
+        tx.execute(
+            format!(
+                "WITH RECURSIVE numbers (n) AS (
+                     SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
+                 INSERT INTO files (id, tenant_id, user_id, file_name, size_bytes, blob_key, status, next_stage,
+                     run_after, is_due, created_at, updated_at, confirmed_at)
+                 SELECT {id}, $2, $2, $2 || n, 1, 'none', 'queued', 'extract', $3, TRUE, $3, $3, $3 FROM numbers"
+            ),
+            args![self.files, self.user, now],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+/// A server with one slot that is taken, so that what waits behind it is put in order.
+async fn one_slot(db: &TestDb) -> (TestServer, std::sync::Arc<Script>, Gate) {
+    let gate = Gate::default();
+    let script = Script::new().then(Extract, Step::Block(gate.clone()));
+    let server = Setup::default().work(script.clone()).with("EXTRACT_CONCURRENCY", 1).start(db).await;
+    server.client("first").upload("first", b"a").await;
+    gate.reached().await;
+    (server, script, gate)
+}
+
+async fn upload_with_priority(client: &Client, priority: &str, name: &str) {
+    let batch =
+        client.post("/api/v2/uploads/batches", json!({ "fileCount": 1, "priority": priority })).await.ok();
+    client.upload_in(batch["batchId"].as_str().unwrap(), name, b"a").await;
+}
+
+on_each_database! {
+    async fn ten_thousand_files_of_one_user_do_not_hold_up_one_of_another(db: TestDb) {
+        let (server, script, gate) = one_slot(&db).await;
+        server.app.db.write(Backlog { user: "alice", files: 10_000 }).await.unwrap();
+        let bob = server.client("bob");
+        let file = bob.upload("bob", b"a").await;
+        gate.open();
+        until("bob's file is ready", async || bob.status(&file).await == "ready").await;
+        let place = script.order().iter().position(|name| name == "bob").unwrap();
+        assert!(place <= 3, "bob's file was the {place}th to begin");
+        server.stop().await;
+    }
+
+    async fn tenants_take_turns_and_so_do_the_users_of_each(db: TestDb) {
+        let (server, script, gate) = one_slot(&db).await;
+        for user in ["a1", "a2", "a3"] {
+            let client = server.client_of(user, "acme");
+            for number in 0..4 {
+                client.upload(&format!("{user}-{number}"), b"a").await;
+            }
+        }
+        let solo = server.client("solo");
+        for number in 0..4 {
+            solo.upload(&format!("solo-{number}"), b"a").await;
+        }
+        gate.open();
+        server.idle().await;
+        let begun = &script.order()[1..9];
+        let of = |prefix: &str| begun.iter().filter(|name| name.starts_with(prefix)).count();
+        assert_eq!(of("solo"), 4, "half of the turns are the other tenant's: {begun:?}");
+        assert!(of("a1") >= 1 && of("a2") >= 1 && of("a3") >= 1, "{begun:?}");
+        server.stop().await;
+    }
+
+    async fn a_file_of_high_priority_overtakes_its_owners_others(db: TestDb) {
+        let (server, script, gate) = one_slot(&db).await;
+        let alice = server.client("alice");
+        upload_with_priority(&alice, "low", "low").await;
+        for number in 0..5 {
+            alice.upload(&format!("normal-{number}"), b"a").await;
+        }
+        upload_with_priority(&alice, "high", "high").await;
+        gate.open();
+        server.idle().await;
+        let order = script.order();
+        assert_eq!((order[1].as_str(), order[7].as_str()), ("high", "low"), "{order:?}");
+        assert_eq!(order[2..7], ["normal-0", "normal-1", "normal-2", "normal-3", "normal-4"]);
+        server.stop().await;
+    }
+}
