@@ -6,6 +6,7 @@
 
 mod carrier;
 pub mod claim;
+pub mod dead_letter;
 pub mod give_back;
 pub mod liveness;
 pub mod locks;
