@@ -7,4 +7,5 @@ pub mod confirm;
 pub mod delete;
 pub mod idempotency;
 pub mod register;
+pub mod revive;
 pub mod upload;
