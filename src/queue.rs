@@ -10,6 +10,7 @@ pub mod dead_letter;
 pub mod give_back;
 pub mod liveness;
 pub mod locks;
+pub mod operations;
 pub mod rescue;
 pub mod retry;
 mod room;
