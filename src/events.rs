@@ -15,6 +15,7 @@ use crate::lifecycle::{Stage, Status};
 pub const FILE_STATUS_CHANGED: &str = "file:status-changed";
 pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
 pub const BATCH_COMPLETED: &str = "batch:completed";
+pub const BATCH_CANCELLED: &str = "batch:cancelled";
 
 #[derive(Debug, Clone)]
 pub struct Event {

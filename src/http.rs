@@ -38,6 +38,7 @@ pub fn router(app: App) -> Router {
         .route("/batches/{id}", get(batches::show))
         .route("/batches/{id}/upload-urls", post(uploads::register_in_batch))
         .route("/batches/{id}/close", post(batches::close))
+        .route("/batches/{id}/cancel", post(batches::cancel))
         .route("/batches/{id}/files/{file}/confirm", post(uploads::confirm_in_batch))
         .route("/files", get(files::list))
         .route("/files/init", post(uploads::register))

@@ -3,6 +3,7 @@
 pub mod announce;
 pub mod batches;
 pub mod cancel;
+pub mod cancel_batch;
 pub mod confirm;
 pub mod delete;
 pub mod idempotency;

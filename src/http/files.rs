@@ -122,7 +122,7 @@ pub async fn cancel(
     view(&app, &mut app.db.read().await?, file).await.map(Json)
 }
 
-fn stop_work(app: &App, file: Uuid) {
+pub fn stop_work(app: &App, file: Uuid) {
     if let Some(worker) = &app.worker {
         worker.stop_file(file);
     }

@@ -256,4 +256,64 @@ on_each_database! {
         assert_eq!(one.runs().len() + two.runs().len(), 180, "each stage of each file ran once");
         first.assert_books_balance().await;
     }
+
+    async fn a_batch_cancelled_while_files_are_added_and_worked_on_leaves_none_under_way(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let batch = alice.open_batch(400).await;
+        at_once(9, |number| {
+            let (alice, batch) = (alice.clone(), batch.clone());
+            async move {
+                for round in 0..20 {
+                    if number == 0 && round < 10 {
+                        continue;
+                    }
+                    if number == 0 {
+                        alice.post(&format!("/api/v2/uploads/batches/{batch}/cancel"), json!({})).await.ok();
+                        continue;
+                    }
+                    let path = format!("/api/v2/uploads/batches/{batch}/upload-urls");
+                    let answer = alice.post(&path, json!({ "fileName": "a", "fileSize": 1 })).await;
+                    if answer.status == 409 {
+                        return;
+                    }
+                    let ticket = answer.ok();
+                    // Whatever of this comes too late is refused.
+                    alice.put(ticket["uploadUrl"].as_str().unwrap(), "x").await;
+                    alice.confirm(ticket["fileId"].as_str().unwrap()).await;
+                }
+            }
+        })
+        .await;
+        server.idle().await;
+        let seen = alice.batch(&batch).await;
+        assert_eq!(seen["status"], "cancelled");
+        for state in ["registered", "uploaded", "queued", "extracting", "chunking", "embedding"] {
+            assert_eq!(seen["progress"][state], 0, "{seen}");
+        }
+        while !server.app.uploads.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        landfall::recovery::unfinished_deletions::sweep_once(&server.app.db, &server.app.blobs).await.unwrap();
+        server.assert_books_balance().await;
+    }
+
+    async fn retried_ten_times_at_once_a_dead_letter_is_queued_once(db: TestDb) {
+        let script = Script::new().then(Extract, Step::Fail(landfall::failure::Code::ParseError));
+        let server = Setup::default().work(script).start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a", b"a").await;
+        server.idle().await;
+        let answers = at_once(10, |_| {
+            let (alice, file) = (alice.clone(), file.clone());
+            async move { alice.post(&format!("/api/v2/uploads/dlq/{file}/retry"), json!({})).await.status }
+        })
+        .await;
+        assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "{answers:?}");
+        assert!(answers.iter().all(|status| matches!(status, 200 | 409)), "{answers:?}");
+        server.idle().await;
+        let states = alice.states(&file).await;
+        assert_eq!(states.iter().filter(|state| *state == "queued").count(), 2, "{states:?}");
+        server.assert_books_balance().await;
+    }
 }
