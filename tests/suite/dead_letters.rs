@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -387,6 +388,31 @@ on_each_database! {
         assert_eq!((seen(&ended).1, seen(&ended).2), ("completed", 350));
         assert_eq!(revivals(&one).await, 350);
         one.assert_books_balance().await;
+    }
+
+    async fn a_process_whose_clock_is_behind_retries_nothing_twice(db: TestDb) {
+        let (ahead, behind) = (manual_clock(), manual_clock());
+        ahead.advance(Duration::from_secs(10));
+        let work = Ailments::new();
+        let first = Setup::default().clock(&ahead).work(work.clone()).start(&db).await;
+        first.client("alice").upload_all(&names('p', 130)).await;
+        first.idle().await;
+        let (id, now) = (first.app.clock.new_id(), first.app.clock.now());
+        first.stop().await;
+        // What it fails again is older than what the operation has dealt with.
+        let second = Setup::default().clock(&behind).work(work).start(&db).await;
+        let filter = Filter { of_user: Some("alice".to_owned()), ..Filter::default() };
+        second.app.db.write(RetryAll { id, user: "alice".to_owned(), filter, now }).await.unwrap();
+        let mut steps = 0;
+        while second.app.operations().step(id, true).await.unwrap() != Taken::Over {
+            steps += 1;
+            assert!(steps < 10, "it never ends");
+            second.idle().await;
+        }
+        let ended = operation(&second.client("alice"), &id.to_string()).await;
+        assert_eq!((seen(&ended).1, seen(&ended).2), ("completed", 130));
+        assert_eq!(revivals(&second).await, 130);
+        second.assert_books_balance().await;
     }
 
     async fn a_stopped_operation_takes_no_further_step(db: TestDb) {
