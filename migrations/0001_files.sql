@@ -103,8 +103,7 @@ CREATE TABLE files (
         status <> 'failed' OR (error_code IS NOT NULL AND error_message IS NOT NULL AND error_stage IS NOT NULL
                                AND error_fingerprint IS NOT NULL)),
     -- So that the indices of dead letters need not know the status, which changes with every step.
-    CONSTRAINT failed_exactly_when_a_dead_letter CHECK (
-        (status = 'failed') = (failed_at IS NOT NULL AND deleted_at IS NULL)),
+    CONSTRAINT failed_exactly_when_it_has_a_time CHECK ((status = 'failed') = (failed_at IS NOT NULL)),
     CONSTRAINT ready_has_a_time CHECK (status <> 'ready' OR ready_at IS NOT NULL),
     CONSTRAINT confirmed_before_queued CHECK (
         status IN ('registered', 'uploaded', 'deleted')
@@ -124,11 +123,10 @@ CREATE INDEX files_with_blob_to_remove ON files (id)
 CREATE INDEX files_by_user ON files (user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX files_by_batch ON files (batch_id, status) WHERE batch_id IS NOT NULL;
 -- Dead letters, newest first: a user's, everybody's, and those of one cause.
-CREATE INDEX dead_letters_by_user ON files (user_id, failed_at, id)
-    WHERE failed_at IS NOT NULL AND deleted_at IS NULL;
-CREATE INDEX dead_letters ON files (failed_at, id) WHERE failed_at IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX dead_letters_by_user ON files (user_id, failed_at, id) WHERE failed_at IS NOT NULL;
+CREATE INDEX dead_letters ON files (failed_at, id) WHERE failed_at IS NOT NULL;
 CREATE INDEX dead_letters_by_cause ON files (user_id, error_fingerprint, failed_at, id)
-    WHERE failed_at IS NOT NULL AND deleted_at IS NULL;
+    WHERE failed_at IS NOT NULL;
 
 -- What happened, in order: the history of each file and the outbox of the event stream are the same rows.
 CREATE TABLE events (

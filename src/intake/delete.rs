@@ -84,7 +84,7 @@ impl Write for Delete {
             Shift {
                 transition: Transition::Delete,
                 now: self.now,
-                set: "deleted_at = $4, upload_until = NULL",
+                set: "deleted_at = $4, upload_until = NULL, failed_at = NULL",
                 args: args![],
                 failure: None,
             },

@@ -216,6 +216,9 @@ on_each_database! {
         alice.upload_all(&names('p', 4)).await;
         bob.upload_all(&names('p', 5)).await;
         server.idle().await;
+        let everybodys = server.admin().get(&format!("{DLQ}/groups?scope=all")).await.ok();
+        let counts = everybodys["groups"].as_array().unwrap().iter().map(|group| group["count"].as_i64().unwrap());
+        assert_eq!(counts.collect::<Vec<_>>(), [12, 2], "those of one cause together, whosever they are");
         work.mend('p');
         work.mend('d');
 

@@ -39,10 +39,13 @@ pub async fn groups(tx: &mut Tx, filter: &Filter, limit: i64) -> Result<Vec<Grou
         format!(
             "SELECT g.fingerprint, f.error_stage AS stage, f.error_code AS code, f.id AS file_id, f.file_name,
                     f.error_message AS message, g.count, g.first_seen, g.last_seen
-             FROM (SELECT error_fingerprint AS fingerprint, COUNT(*) AS count, MIN(failed_at) AS first_seen,
-                          MAX(failed_at) AS last_seen
-                   FROM files WHERE {counted} GROUP BY error_fingerprint
-                   ORDER BY COUNT(*) DESC, error_fingerprint LIMIT $1) AS g
+             FROM (SELECT fingerprint, CAST(SUM(count) AS BIGINT) AS count, MIN(first_seen) AS first_seen,
+                          MAX(last_seen) AS last_seen
+                   -- By user first, as the index is ordered: it alone is read, also for everybody's.
+                   FROM (SELECT error_fingerprint AS fingerprint, COUNT(*) AS count, MIN(failed_at) AS first_seen,
+                                MAX(failed_at) AS last_seen
+                         FROM files WHERE {counted} GROUP BY user_id, error_fingerprint) AS u
+                   GROUP BY fingerprint ORDER BY 2 DESC, fingerprint LIMIT $1) AS g
              JOIN files f ON f.id = (SELECT s.id FROM files s
                                      WHERE {sampled} AND s.error_fingerprint = g.fingerprint
                                        AND s.failed_at = g.last_seen
