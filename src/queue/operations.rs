@@ -56,18 +56,16 @@ impl Operation {
             .ok_or_else(|| Refusal::no_such_operation().into())
     }
 
-    /// A page of the caller's operations, newest first, before `before`.
-    pub async fn list_for(
-        tx: &mut Tx,
-        caller: &Caller,
-        before: Uuid,
-        limit: i64,
-    ) -> Result<Vec<Self>, Error> {
-        tx.rows(
-            "SELECT * FROM operations WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3",
-            args![&caller.user, before, limit],
-        )
-        .await
+    /// A page of a user's operations, or everybody's, newest first, before `before`.
+    pub async fn list(tx: &mut Tx, user: Option<&str>, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
+        let mut arguments = args![before, limit];
+        let mut condition = "id < $1".to_owned();
+        if let Some(user) = user {
+            arguments.push(user.into());
+            condition.push_str(" AND user_id = $3");
+        }
+        tx.rows(format!("SELECT * FROM operations WHERE {condition} ORDER BY id DESC LIMIT $2"), arguments)
+            .await
     }
 
     /// The last dead letter that was dealt with.

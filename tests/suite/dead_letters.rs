@@ -239,6 +239,11 @@ on_each_database! {
         let listed = alice.get("/api/v2/uploads/operations?limit=2").await.ok();
         assert_eq!(listed["operations"][0]["operationId"], wide["operationId"], "the newest first");
         assert_eq!(listed["operations"].as_array().unwrap().len(), 2);
+        let count = async |query: &str| {
+            let listed = server.admin().get(&format!("/api/v2/uploads/operations{query}")).await.ok();
+            listed["operations"].as_array().unwrap().len()
+        };
+        assert_eq!((count("").await, count("?scope=all").await), (1, 4));
         server.assert_books_balance().await;
     }
 
@@ -565,7 +570,7 @@ on_each_database! {
             let answer = alice.post(RETRY_ALL, bad.clone()).await;
             assert_eq!((answer.status, answer.code()), (400, "INVALID_REQUEST"), "{bad}");
         }
-        for path in [DLQ.to_owned(), format!("{DLQ}/groups")] {
+        for path in [DLQ.to_owned(), format!("{DLQ}/groups"), "/api/v2/uploads/operations".to_owned()] {
             alice.get(&format!("{path}?scope=all")).await.refused(403, "FORBIDDEN");
         }
         alice.post(RETRY_ALL, json!({ "scope": "all" })).await.refused(403, "FORBIDDEN");
