@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use landfall::clock::Time;
-use landfall::db::{Tx, Write, args};
+use landfall::db::{Rows, Tx, Write, args};
 use landfall::error::Error;
 use landfall::failure::{Code, Failure};
 use landfall::lifecycle::Stage::{self, Chunk, Embed, Extract, Scan};
-use landfall::queue::dead_letter::Filter;
+use landfall::queue::dead_letter::{Filter, fingerprint as fingerprint_of};
 use landfall::queue::operations::{RetryAll, Step as Taken};
 use landfall::stages::{self, Embedded, Job, Output, Work};
 use reqwest::Method;
@@ -374,6 +374,23 @@ on_each_database! {
         third.assert_books_balance().await;
     }
 
+    async fn a_request_for_very_many_is_answered_while_the_rest_is_still_to_do(db: TestDb) {
+        let serving = Setup::default().with("ROLE", "api").start(&db).await;
+        let alice = serving.client("alice");
+        let ids = (0..1_150).map(|_| serving.app.clock.new_id()).collect();
+        serving.app.db.write(Failed { ids, now: serving.app.clock.now() }).await.unwrap();
+        let begun = alice.post(RETRY_ALL, json!({})).await.ok();
+        assert_eq!((seen(&begun).1, seen(&begun).2), ("running", 1_000));
+        let working = Setup::default().work(Script::new()).start(&db).await;
+        let id = seen(&begun).0;
+        until("the operation is over", async || operation(&alice, &id).await["endedAt"].is_string()).await;
+        let ended = operation(&alice, &id).await;
+        assert_eq!((seen(&ended).1, seen(&ended).2), ("completed", 1_150));
+        working.idle().await;
+        assert_eq!(revivals(&working).await, 1_150);
+        assert_eq!(entries(&alice, "").await, [] as [Value; 0]);
+    }
+
     async fn steps_taken_from_many_sides_count_each_file_once(db: TestDb) {
         let work = Ailments::new();
         let first = server(&db, &work).await;
@@ -731,5 +748,47 @@ impl Work for Shrinking {
             Scan | Extract => Ok(Output::Nothing),
         };
         async move { done }.boxed()
+    }
+}
+
+/// Dead letters that never came through the front door: many, and quickly.
+struct Failed {
+    ids: Vec<Uuid>,
+    now: Time,
+}
+
+impl Write for Failed {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let failure = Failure::new(Code::EmbedError, "The model is closed");
+        let mut rows = Rows::default();
+        for id in &self.ids {
+            rows.push(args![
+                *id,
+                "alice",
+                "alice",
+                "a",
+                1,
+                "no/blob",
+                "failed",
+                Embed,
+                failure.code,
+                &failure.message,
+                Embed,
+                fingerprint_of(Embed, &failure),
+                self.now,
+                self.now,
+                self.now,
+                self.now,
+            ]);
+        }
+        tx.insert(
+            "files (id, tenant_id, user_id, file_name, size_bytes, blob_key, status, next_stage, error_code,
+                    error_message, error_stage, error_fingerprint, failed_at, created_at, updated_at, confirmed_at)",
+            rows,
+            "",
+        )
+        .await
     }
 }
