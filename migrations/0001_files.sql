@@ -80,6 +80,13 @@ CREATE TABLE files (
     error_message TEXT,
     error_stage   TEXT,
     error_at      TIMESTAMPTZ,
+    -- What the dead letters of one cause have in common.
+    error_fingerprint TEXT,
+
+    -- The last time that a person wanted it tried again, and the operation that did it with many others.
+    retried_at    TIMESTAMPTZ,
+    retried_by    TEXT,
+    retried_in    UUID,
 
     chunk_count   BIGINT,
     upload_until  TIMESTAMPTZ,
@@ -96,7 +103,10 @@ CREATE TABLE files (
     CONSTRAINT queued_exactly_when_due CHECK ((status = 'queued') = (run_after IS NOT NULL)),
     CONSTRAINT due_only_when_queued CHECK (status = 'queued' OR NOT is_due),
     CONSTRAINT failed_has_a_reason CHECK (
-        status <> 'failed' OR (error_code IS NOT NULL AND error_message IS NOT NULL AND failed_at IS NOT NULL)),
+        status <> 'failed' OR (error_code IS NOT NULL AND error_message IS NOT NULL AND error_stage IS NOT NULL
+                               AND error_fingerprint IS NOT NULL)),
+    -- So that the indices of dead letters need not know the status, which changes with every step.
+    CONSTRAINT failed_exactly_when_it_has_a_time CHECK ((status = 'failed') = (failed_at IS NOT NULL)),
     CONSTRAINT ready_has_a_time CHECK (status <> 'ready' OR ready_at IS NOT NULL),
     CONSTRAINT confirmed_before_queued CHECK (
         status IN ('registered', 'uploaded', 'deleted')
@@ -119,6 +129,11 @@ CREATE INDEX files_with_blob_to_remove ON files (id)
 -- By the time and not by the status, which changes with every step.
 CREATE INDEX files_by_user ON files (user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX files_by_batch ON files (batch_id, status) WHERE batch_id IS NOT NULL;
+-- Dead letters, newest first: a user's, everybody's, and those of one cause.
+CREATE INDEX dead_letters_by_user ON files (user_id, failed_at, id) WHERE failed_at IS NOT NULL;
+CREATE INDEX dead_letters ON files (failed_at, id) WHERE failed_at IS NOT NULL;
+CREATE INDEX dead_letters_by_cause ON files (user_id, error_fingerprint, failed_at, id)
+    WHERE failed_at IS NOT NULL;
 
 -- What happened, in order: the history of each file and the outbox of the event stream are the same rows.
 CREATE TABLE events (
@@ -164,6 +179,40 @@ CREATE TABLE chunks (
     tokens     BIGINT NOT NULL,
     UNIQUE (file_id, ordinal)
 );
+
+-- What is done to many files at a person's wish, a page of them in each transaction. The row is all that there is to
+-- know: any process can take the next step.
+CREATE TABLE operations (
+    id            UUID PRIMARY KEY,
+    user_id       TEXT NOT NULL,
+    -- Which dead letters are to be retried; NULL leaves it open. Without `of_user` they are everybody's.
+    of_user       TEXT,
+    code          TEXT,
+    stage         TEXT,
+    batch_id      UUID,
+    fingerprint   TEXT,
+
+    status        TEXT NOT NULL CHECK (status IN ('canary', 'running', 'completed', 'stopped')),
+    -- Why it was stopped.
+    reason        TEXT,
+    -- The files that were tried first, to see whether there is any use in trying the others.
+    canaries      JSONB NOT NULL,
+    retried_count BIGINT NOT NULL DEFAULT 0,
+    skipped_count BIGINT NOT NULL DEFAULT 0,
+    error_count   BIGINT NOT NULL DEFAULT 0,
+    -- The first of those errors.
+    errors        JSONB NOT NULL,
+    -- The last dead letter that was dealt with; the next is older.
+    cursor_at     TIMESTAMPTZ NOT NULL,
+    cursor_id     UUID NOT NULL,
+    created_at    TIMESTAMPTZ NOT NULL,
+    updated_at    TIMESTAMPTZ NOT NULL,
+    ended_at      TIMESTAMPTZ,
+    CONSTRAINT ended_exactly_when_over CHECK ((status IN ('completed', 'stopped')) = (ended_at IS NOT NULL)),
+    CONSTRAINT stopped_has_a_reason CHECK (status <> 'stopped' OR reason IS NOT NULL)
+);
+CREATE INDEX operations_by_user ON operations (user_id, id);
+CREATE INDEX operations_under_way ON operations (id) WHERE ended_at IS NULL;
 
 CREATE TABLE workers (
     id           UUID PRIMARY KEY,

@@ -17,6 +17,7 @@ use crate::events;
 use crate::index;
 use crate::lifecycle::Stage;
 use crate::queue::liveness::Liveness;
+use crate::queue::operations::Operations;
 use crate::queue::wake::Wake;
 use crate::queue::worker::Worker;
 use crate::recovery;
@@ -104,6 +105,11 @@ impl App {
         })
     }
 
+    /// What goes on with the operations on many files.
+    pub fn operations(&self) -> Operations {
+        Operations { db: self.db.clone(), clock: self.clock.clone(), wake: self.wake.clone() }
+    }
+
     /// Does all that this process does by itself, until `stop`; then brings it to an end in good order.
     pub async fn run(&self, stop: CancellationToken) {
         let tasks = TaskTracker::new();
@@ -117,6 +123,11 @@ impl App {
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
         let (db, embedder) = (self.db.clone(), self.embedder.clone());
         tasks.spawn(async move { index::reindex::warn_of_stale_files(&db, &embedder).await });
+        if self.config.role != Role::Api {
+            let until_stop = stop.clone();
+            let operations = self.operations();
+            tasks.spawn(async move { until_stop.run_until_cancelled(operations.run()).await });
+        }
         let until_settled = settled.clone();
         tasks.spawn(async move {
             let sweeps = async { tokio::join!(deletions, uploads) };

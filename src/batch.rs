@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::clock::Time;
 use crate::db::{Tx, args};
 use crate::error::{Error, Refusal};
-use crate::events::{self, BATCH_COMPLETED, Event};
+use crate::events::{self, BATCH_CANCELLED, BATCH_COMPLETED, Event};
 use crate::file::{Caller, Priority};
 use crate::lifecycle::Status;
 
@@ -73,7 +73,7 @@ impl Batch {
                     args![self.id, now],
                 )
                 .await?;
-                events::record(tx, vec![self.completed(now)]).await
+                events::record(tx, vec![self.event(BATCH_COMPLETED, now)]).await
             }
             // A file of a completed batch was retried.
             ("completed", false) => tx
@@ -87,10 +87,15 @@ impl Batch {
         }
     }
 
-    fn completed(&self, at: Time) -> Event {
+    /// Says that the batch was called off.
+    pub async fn record_cancellation(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        events::record(tx, vec![self.event(BATCH_CANCELLED, now)]).await
+    }
+
+    fn event(&self, kind: &'static str, at: Time) -> Event {
         Event {
             at,
-            kind: BATCH_COMPLETED,
+            kind,
             tenant: self.tenant_id.clone(),
             user: self.user_id.clone(),
             file: None,

@@ -3,6 +3,7 @@
 mod audit;
 mod client;
 mod config;
+mod dlq;
 mod files;
 mod logs;
 mod reindex;
@@ -43,6 +44,8 @@ enum Command {
     Status(status::Args),
     /// Find something in the files that are ready.
     Search(search::Args),
+    /// Look at files that failed, and retry or discard them.
+    Dlq(dlq::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
@@ -82,6 +85,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Files(args) => files::run(&args, cli.json).await,
             Command::Status(args) => status::run(&args, cli.json).await,
             Command::Search(args) => search::run(&args, cli.json).await,
+            Command::Dlq(args) => dlq::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
             Command::Reindex => reindex::run(settings()?, cli.json).await,

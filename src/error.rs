@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::lifecycle::{InvalidTransition, Status};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -98,7 +100,25 @@ impl Refusal {
         Self::new(404, "BATCH_NOT_FOUND", "There is no such batch")
     }
 
+    pub fn no_such_operation() -> Self {
+        Self::new(404, "OPERATION_NOT_FOUND", "There is no such operation")
+    }
+
+    /// The answer for a file that is no dead letter.
+    pub fn not_failed(status: Status) -> Self {
+        Self::new(409, "INVALID_STATE", format!("This file is {status}: it did not fail"))
+            .details(json!({ "status": status }))
+    }
+
     pub fn gone() -> Self {
         Self::new(410, "FILE_DELETED", "This file was deleted; register it again to upload it")
+    }
+}
+
+impl From<InvalidTransition> for Refusal {
+    fn from(invalid: InvalidTransition) -> Self {
+        let from = invalid.from;
+        Self::new(409, "INVALID_STATE", format!("This file is {from}: {invalid}"))
+            .details(json!({ "status": from }))
     }
 }

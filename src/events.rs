@@ -17,6 +17,7 @@ pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
 pub const BATCH_COMPLETED: &str = "batch:completed";
 pub const CIRCUIT_CHANGED: &str = "circuit:changed";
 pub const QUEUE_RATE_LIMIT_EXCEEDED: &str = "queue:rate-limit-exceeded";
+pub const BATCH_CANCELLED: &str = "batch:cancelled";
 
 #[derive(Debug, Clone)]
 pub struct Event {

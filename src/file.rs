@@ -128,10 +128,7 @@ impl File {
     /// The error is a refusal that names both states, for a move that its state does not allow.
     pub async fn shift(&mut self, tx: &mut Tx, change: Shift<'_>) -> Result<(), Error> {
         let from = self.status;
-        let to = from.apply(change.transition).map_err(|invalid| {
-            Refusal::new(409, "INVALID_STATE", format!("This file is {from}: {invalid}"))
-                .details(serde_json::json!({ "status": from }))
-        })?;
+        let to = from.apply(change.transition).map_err(Refusal::from)?;
         let separator = if change.set.is_empty() { "" } else { ", " };
         let mut arguments = args![self.id, from, to, change.now];
         arguments.extend(change.args);

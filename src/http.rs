@@ -2,9 +2,12 @@
 
 mod batches;
 mod connections;
+mod dlq;
 mod error;
 mod files;
 mod health;
+mod jobs;
+mod operations;
 mod page;
 mod queues;
 mod request;
@@ -19,7 +22,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 
@@ -36,6 +39,7 @@ pub fn router(app: App) -> Router {
         .route("/batches/{id}", get(batches::show))
         .route("/batches/{id}/upload-urls", post(uploads::register_in_batch))
         .route("/batches/{id}/close", post(batches::close))
+        .route("/batches/{id}/cancel", post(batches::cancel))
         .route("/batches/{id}/files/{file}/confirm", post(uploads::confirm_in_batch))
         .route("/files", get(files::list))
         .route("/files/init", post(uploads::register))
@@ -48,9 +52,20 @@ pub fn router(app: App) -> Router {
         .route("/files/{id}/text", get(files::text))
         .route("/files/{id}/result", get(files::result))
         .route("/files/{id}/chunks", get(files::chunks))
+        .route("/dlq", get(dlq::list))
+        .route("/dlq/groups", get(dlq::groups))
+        .route("/dlq/retry-all", post(dlq::retry_all))
+        .route("/dlq/{id}", delete(dlq::discard))
+        .route("/dlq/{id}/retry", post(dlq::retry))
+        .route("/operations", get(operations::list))
+        .route("/operations/{id}", get(operations::show))
+        .route("/operations/{id}/stop", post(operations::stop))
         .route("/quota", get(tenants::quota));
     let limited = Router::new()
         .nest("/api/v2/uploads", uploads)
+        .route("/api/jobs", get(jobs::list))
+        .route("/api/jobs/{id}", get(jobs::show))
+        .route("/api/jobs/{id}/retry", post(jobs::retry))
         .route("/api/v2/search", post(search::search))
         .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
         .route("/api/v2/admin/queue-status", get(queues::status))
@@ -63,7 +78,8 @@ pub fn router(app: App) -> Router {
     // Bytes take as long as they take; only a standstill ends them.
     let streaming = Router::new()
         .route("/api/v2/uploads/blobs/{id}", put(uploads::receive))
-        .route("/api/v2/uploads/files/{id}/download", get(files::download));
+        .route("/api/v2/uploads/files/{id}/download", get(files::download))
+        .route("/api/jobs/{id}/download", get(jobs::download));
     streaming
         .merge(limited)
         .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())

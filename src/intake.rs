@@ -3,8 +3,10 @@
 pub mod announce;
 pub mod batches;
 pub mod cancel;
+pub mod cancel_batch;
 pub mod confirm;
 pub mod delete;
 pub mod idempotency;
 pub mod register;
+pub mod revive;
 pub mod upload;

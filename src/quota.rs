@@ -125,6 +125,18 @@ pub async fn refund(tx: &mut Tx, file: &File) -> Result<(), Error> {
     adjust(tx, file, set).await
 }
 
+/// The same for files that were never confirmed, by the sum of what was reserved for them.
+pub async fn refund_reserved(tx: &mut Tx, tenant: &str, bytes: i64, files: i64) -> Result<(), Error> {
+    let changed = tx
+        .execute(
+            "UPDATE tenants SET reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - $3
+             WHERE id = $1",
+            args![tenant, bytes, files],
+        )
+        .await?;
+    if changed == 1 { Ok(()) } else { Err(Error::Internal(format!("tenant {tenant} has no account"))) }
+}
+
 async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
     let changed = tx
         .execute(format!("UPDATE tenants SET {set} WHERE id = $1"), args![&file.tenant_id, file.size_bytes])

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::{Host, Url};
-use uuid::Uuid;
 
 use super::words::printable;
 use crate::auth::{self, Claims};
@@ -166,8 +165,8 @@ impl Client {
         .await
     }
 
-    pub async fn delete(&self, file: Uuid) -> Result<(), ClientError> {
-        let request = self.request(Method::DELETE, &format!("{UPLOADS}/files/{file}"))?;
+    pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
+        let request = self.request(Method::DELETE, &format!("{UPLOADS}{path}"))?;
         self.send(request.timeout(ANSWER_TIMEOUT)).await.map(drop)
     }
 

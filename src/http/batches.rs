@@ -6,12 +6,14 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::files::stop_work;
 use super::request::{Page, PageParams, Params, Received, batch_id};
 use crate::app::App;
 use crate::batch::{self, Batch, BatchView};
 use crate::error::Error;
 use crate::file::Caller;
 use crate::intake::batches::{CloseBatch, NewBatch, OpenBatch, OpenedBatch};
+use crate::intake::cancel_batch::CancelBatch;
 use crate::intake::idempotency::Idempotent;
 
 pub async fn open(
@@ -71,4 +73,21 @@ pub async fn close(
 ) -> Result<Json<BatchView>, Error> {
     let change = CloseBatch { caller, id: batch_id(&id)?, now: app.clock.now() };
     Ok(Json(BatchView::new(app.db.write(change).await?, None)))
+}
+
+pub async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<BatchView>, Error> {
+    let change = CancelBatch { caller, batch: batch_id(&id)?, now: app.clock.now() };
+    let cancelled = app.db.write(change).await?;
+    for file in cancelled.stopped {
+        stop_work(&app, file);
+    }
+    if cancelled.leaves_blobs {
+        app.wake.blob_to_remove();
+    }
+    let progress = batch::progress(&mut app.db.read().await?, cancelled.batch.id).await?;
+    Ok(Json(BatchView::new(cancelled.batch, Some(progress))))
 }

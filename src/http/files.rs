@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -10,15 +10,16 @@ use serde_json::{Value, json};
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
-use super::request::{Page, PageParams, Params, file_id, require_admin};
+use super::request::{Page, PageParams, Params, Received, everybodys, file_id};
 use crate::app::App;
 use crate::db::{Tx, args};
 use crate::error::{Error, Refusal};
 use crate::events;
 use crate::file::{Caller, File, FileView, Surroundings};
-use crate::intake::cancel::{Cancel, Revive};
+use crate::intake::cancel::Cancel;
 use crate::intake::delete as deletion;
-use crate::lifecycle::Status;
+use crate::intake::revive::{self, Revive};
+use crate::lifecycle::{Stage, Status};
 use crate::stages::artifacts;
 
 pub async fn show(
@@ -63,13 +64,9 @@ pub async fn list(
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
     let mut conditions = String::from("id < $1 AND deleted_at IS NULL");
     let mut arguments = args![page.after.unwrap_or(Uuid::max()), page.limit];
-    match params.scope.as_deref() {
-        None | Some("own") => {
-            arguments.push((&caller.user).into());
-            conditions.push_str(&format!(" AND user_id = ${}", arguments.len()));
-        }
-        Some("all") => require_admin(&caller)?,
-        Some(_) => return Err(Refusal::new(400, "INVALID_REQUEST", "scope must be own or all").into()),
+    if !everybodys(&caller, params.scope.as_deref())? {
+        arguments.push((&caller.user).into());
+        conditions.push_str(&format!(" AND user_id = ${}", arguments.len()));
     }
     if let Some(status) = &params.status {
         let status: Status = status
@@ -127,9 +124,36 @@ pub async fn cancel(
     view(&app, &mut app.db.read().await?, file).await.map(Json)
 }
 
-fn stop_work(app: &App, file: Uuid) {
+pub fn stop_work(app: &App, file: Uuid) {
     if let Some(worker) = &app.worker {
         worker.stop_file(file);
+    }
+}
+
+/// How a file is to be tried again.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Retry {
+    /// The stage to begin at; without it, the one that the file ended at.
+    pub from_stage: Option<Stage>,
+    /// Refuse one that was called off.
+    #[serde(skip)]
+    pub only_failed: bool,
+}
+
+impl Retry {
+    pub async fn carry_out(self, app: &App, caller: Caller, file: Uuid) -> Result<File, Error> {
+        let wish = Revive {
+            caller,
+            file,
+            from_stage: self.from_stage,
+            first_stage: app.config.intake.first_stage,
+            only_failed: self.only_failed,
+            now: app.clock.now(),
+        };
+        let file = revive::revive(&app.db, &app.blobs, wish).await?;
+        app.wake.new_work();
+        Ok(file)
     }
 }
 
@@ -137,9 +161,10 @@ pub async fn retry(
     State(app): State<App>,
     caller: Caller,
     Path(id): Path<String>,
+    request: Request,
 ) -> Result<Json<FileView>, Error> {
-    let file = app.db.write(Revive { caller, file: file_id(&id)?, now: app.clock.now() }).await?;
-    app.wake.new_work();
+    let retry: Retry = Received::read(request, app.config.http.max_body_bytes).await?.json_or_default()?;
+    let file = retry.carry_out(&app, caller, file_id(&id)?).await?;
     view(&app, &mut app.db.read().await?, file).await.map(Json)
 }
 

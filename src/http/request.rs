@@ -125,6 +125,19 @@ pub fn batch_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_batch())
 }
 
+pub fn operation_id(text: &str) -> Result<Uuid, Refusal> {
+    Uuid::parse_str(text).map_err(|_| Refusal::no_such_operation())
+}
+
+/// Whether a list is to have everybody's, which is for administrators, or only the caller's own.
+pub fn everybodys(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal> {
+    match scope {
+        None | Some("own") => Ok(false),
+        Some("all") => require_admin(caller).map(|()| true),
+        Some(_) => Err(Refusal::new(400, "INVALID_REQUEST", "scope must be own or all")),
+    }
+}
+
 /// Which part of a list is asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! A person calls a file off, or wants one that failed or was called off tried again.
+//! A person calls a file off.
 
 use uuid::Uuid;
 
@@ -30,9 +30,14 @@ impl Write for Cancel {
     }
 }
 
+/// Why a cancelled file did not arrive.
+pub fn cancellation(caller: &Caller) -> Failure {
+    Failure::new(Code::Cancelled, format!("Cancelled by {}", caller.user))
+}
+
 /// The move to `cancelled`, which takes the file out of the hands of a worker that holds it.
 pub fn cancelled_by(caller: &Caller, file: &File, now: Time) -> Shift<'static> {
-    let failure = Failure::new(Code::Cancelled, format!("Cancelled by {}", caller.user));
+    let failure = cancellation(caller);
     Shift {
         transition: Transition::Cancel,
         now,
@@ -40,41 +45,5 @@ pub fn cancelled_by(caller: &Caller, file: &File, now: Time) -> Shift<'static> {
               error_code = $5, error_message = $6, error_stage = $7, error_at = $4",
         args: args![failure.code, &failure.message, file.next_stage],
         failure: Some(failure),
-    }
-}
-
-/// Queues a failed or cancelled file again, at the stage where it ended, with all its attempts before it.
-pub struct Revive {
-    pub caller: Caller,
-    pub file: Uuid,
-    pub now: Time,
-}
-
-impl Write for Revive {
-    type Answer = File;
-
-    async fn apply(&self, tx: &mut Tx) -> Result<File, Error> {
-        let mut file = File::lock_for(tx, &self.caller, self.file).await?;
-        if file.status == Status::Deleted {
-            return Err(Refusal::gone().into());
-        }
-        if file.status == Status::Failed && file.code() == Some(Code::Infected) {
-            let message =
-                "The bytes of this file were removed, because the virus scanner found something in it";
-            return Err(Refusal::new(404, "FILE_NOT_FOUND", message).into());
-        }
-        file.shift(
-            tx,
-            Shift {
-                transition: Transition::Revive,
-                now: self.now,
-                set: "run_after = $4, is_due = TRUE, attempt = 0, lost_workers = 0, failed_at = NULL,
-                      error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL",
-                args: args![],
-                failure: None,
-            },
-        )
-        .await?;
-        Ok(file)
     }
 }

@@ -9,7 +9,7 @@ use super::cancel::cancelled_by;
 use crate::blobs::Blobs;
 use crate::clock::Time;
 use crate::db::{Db, Tx, Write, args};
-use crate::error::Error;
+use crate::error::{Error, Refusal};
 use crate::file::{Caller, File, Shift};
 use crate::index;
 use crate::lifecycle::{Status, Transition};
@@ -17,8 +17,19 @@ use crate::quota;
 
 /// Deletes a file, whatever state it is in. Doing it twice is doing it once.
 pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
-    let blob = db.write(Delete { caller: caller.clone(), file: id, now }).await?;
-    if let Some(key) = blob {
+    let deletion = Delete { caller: caller.clone(), file: id, only_failed: false, now };
+    carry_out(db, blobs, deletion).await
+}
+
+/// Deletes a file that failed, and refuses any other: a dead letter that somebody retried meanwhile is none.
+pub async fn discard(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
+    let deletion = Delete { caller: caller.clone(), file: id, only_failed: true, now };
+    carry_out(db, blobs, deletion).await
+}
+
+async fn carry_out(db: &Db, blobs: &Blobs, deletion: Delete) -> Result<(), Error> {
+    let id = deletion.file;
+    if let Some(key) = db.write(deletion).await? {
         remove_blob(db, blobs, id, &key).await?;
     }
     Ok(())
@@ -46,6 +57,7 @@ pub async fn unfinished(db: &Db, after: Uuid, limit: i64) -> Result<Vec<(Uuid, S
 struct Delete {
     caller: Caller,
     file: Uuid,
+    only_failed: bool,
     now: Time,
 }
 
@@ -56,6 +68,9 @@ impl Write for Delete {
         let mut file = File::lock_for(tx, &self.caller, self.file).await?;
         if file.status == Status::Deleted {
             return Ok(file.blob_key);
+        }
+        if self.only_failed && file.status != Status::Failed {
+            return Err(Refusal::not_failed(file.status).into());
         }
         if file.status == Status::Queued || file.status.is_running() {
             // A worker that holds it finds its claim gone and changes nothing.
@@ -69,7 +84,7 @@ impl Write for Delete {
             Shift {
                 transition: Transition::Delete,
                 now: self.now,
-                set: "deleted_at = $4, upload_until = NULL",
+                set: "deleted_at = $4, upload_until = NULL, failed_at = NULL",
                 args: args![],
                 failure: None,
             },

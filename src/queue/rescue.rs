@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
+use super::dead_letter::fingerprint;
 use super::settle::Counters;
 use crate::batch::Tally;
 use crate::clock::Time;
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::events::{self, Event, FILE_PROCESSING_STALLED};
 use crate::failure::{Code, Failure};
 use crate::file::File;
-use crate::lifecycle::Transition;
+use crate::lifecycle::{Stage, Transition};
 
 /// A file that was in the hands of so many workers when they died is suspected of killing them.
 const DEATHS_OF_A_POISONOUS_FILE: i64 = 3;
@@ -58,13 +59,16 @@ impl Write for RescueWorker {
                 args![self.worker, self.now, DEATHS_OF_A_POISONOUS_FILE, failure.code, &failure.message],
             )
             .await?;
+        let [scan, extract, chunk, embed] = Stage::ALL.map(|stage| fingerprint(stage, &poison));
         let failed: Vec<File> = tx
             .rows(
                 "UPDATE files SET status = 'failed', failed_at = $2,
                      lost_workers = lost_workers + 1, claim = NULL, claimed_by = NULL, claimed_at = NULL,
-                     error_code = $3, error_message = $4, error_stage = next_stage, error_at = $2, updated_at = $2
+                     error_code = $3, error_message = $4, error_stage = next_stage, error_at = $2, updated_at = $2,
+                     error_fingerprint = CASE next_stage WHEN 'scan' THEN $5 WHEN 'extract' THEN $6
+                                                         WHEN 'chunk' THEN $7 ELSE $8 END
                  WHERE claimed_by = $1 RETURNING *",
-                args![self.worker, self.now, poison.code, &poison.message],
+                args![self.worker, self.now, poison.code, &poison.message, scan, extract, chunk, embed],
             )
             .await?;
         self.record(tx, &requeued, &failed, &failure, &poison, &name).await?;

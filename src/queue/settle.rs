@@ -11,6 +11,7 @@ use chrono::{DurationRound, TimeDelta};
 use uuid::Uuid;
 
 use super::breaker::{self, BreakerConfig, Circuit, Report, Service, State};
+use super::dead_letter::fingerprint;
 use crate::batch::Tally;
 use crate::clock::Time;
 use crate::db::{Durability, Rows, Tx, Write, args};
@@ -216,6 +217,9 @@ impl SettleGroup {
                 chunks,
                 // The same for all; a statement's arguments are all in its rows.
                 self.now,
+                failure
+                    .filter(|_| to == Status::Failed)
+                    .map(|failure| fingerprint(settlement.stage, failure)),
             ]);
         }
         let (values, arguments) = rows.into_values(tx.is_postgres());
@@ -238,6 +242,7 @@ impl SettleGroup {
                                ELSE v.column5 END,
                  error_at = CASE WHEN v.column9 = 1 THEN NULL WHEN v.column10 IS NULL THEN error_at
                             ELSE v.column13 END,
+                 error_fingerprint = v.column14,
                  chunk_count = COALESCE(v.column12, chunk_count),
                  ready_at = CASE WHEN v.column4 = 'ready' THEN v.column13 ELSE ready_at END,
                  failed_at = CASE WHEN v.column4 = 'failed' THEN v.column13 ELSE failed_at END,

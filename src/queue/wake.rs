@@ -18,6 +18,7 @@ pub struct Wake {
     here: Arc<Notify>,
     elsewhere: Arc<Notify>,
     removals: Arc<Notify>,
+    operations: Arc<Notify>,
 }
 
 impl Wake {
@@ -49,6 +50,15 @@ impl Wake {
 
     pub async fn removal(&self) {
         self.removals.notified().await;
+    }
+
+    /// There is an operation that somebody should go on with.
+    pub fn operation_to_advance(&self) {
+        self.operations.notify_one();
+    }
+
+    pub async fn operation(&self) {
+        self.operations.notified().await;
     }
 
     /// Resolves at the next signal, or at once if there was one since the last wait.

@@ -28,6 +28,11 @@ pub async fn keep_result(tx: &mut Tx, file: Uuid, converted: &Converted, now: Ti
     keep(tx, file, RESULT, &converted.content_type, converted.body.to_vec(), None, now).await
 }
 
+/// Forgets what the operator's own service made of a document.
+pub async fn forget_result(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
+    tx.execute("DELETE FROM artifacts WHERE file_id = $1 AND name = $2", args![file, RESULT]).await.map(drop)
+}
+
 /// Keeps an artifact in place of the last one of its name.
 async fn keep(
     tx: &mut Tx,

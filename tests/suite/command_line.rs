@@ -4,8 +4,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::TestDb;
 use crate::support::process::Process;
+use crate::support::{TestDb, until};
 
 /// A server, a folder to work in, and the program to work with.
 struct Desk {
@@ -108,6 +108,47 @@ async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest
     }
     let batch = report["batches"][0]["batchId"].as_str().unwrap();
     assert_eq!(desk.say(&["status", batch, "--json"]).json()["status"], "completed", "it waits for nothing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_letters_are_listed_retried_and_discarded() {
+    let desk = Desk::new();
+    assert!(desk.say(&["dlq", "list"]).out.contains("no such dead letters"));
+    desk.write("one.pdf", "this is no PDF");
+    desk.write("two.pdf", "nor is this");
+    assert_eq!(desk.say(&["upload", "one.pdf", "two.pdf", "--wait"]).code, 1);
+
+    let listed = desk.say(&["dlq", "list", "--json", "--code", "NOT_PDF", "--stage", "extract"]).json();
+    let entries = listed["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    let shown = desk.say(&["dlq", "list", "--limit", "1"]).out;
+    assert!(shown.contains("NOT_PDF") && shown.contains("--limit shows more"), "{shown}");
+    let groups = desk.say(&["dlq", "groups", "--json"]).json();
+    assert_eq!(
+        (groups["groups"].as_array().unwrap().len(), &groups["groups"][0]["count"]),
+        (1, &Value::from(2))
+    );
+    let fingerprint = groups["groups"][0]["fingerprint"].as_str().unwrap();
+    assert!(desk.say(&["dlq", "groups"]).out.contains(fingerprint));
+
+    let again = desk.say(&["dlq", "retry-all", "--fingerprint", fingerprint, "--wait"]);
+    assert_eq!(again.code, 1, "{} {}", again.out, again.err);
+    assert!(
+        again.out.contains("2 files in the queue again") && again.out.contains("same way"),
+        "{}",
+        again.out
+    );
+    let all = desk.say(&["dlq", "retry-all", "--code", "NO_TEXT", "--all", "--json"]);
+    assert_eq!((all.code, all.json()["retriedCount"].as_i64()), (0, Some(0)));
+
+    let id = entries[0]["fileId"].as_str().unwrap();
+    let retried = desk.say(&["dlq", "retry", id]);
+    assert_eq!(retried.code, 0, "{} {}", retried.out, retried.err);
+    until("it failed once more", async || desk.say(&["dlq", "discard", id]).code == 0).await;
+    let left = desk.say(&["dlq", "list", "--json"]).json();
+    assert_eq!(left["entries"].as_array().unwrap().len(), 1);
+    let gone = desk.say(&["dlq", "retry", id]);
+    assert!(gone.code == 2 && gone.err.contains("FILE_DELETED"), "{}", gone.err);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,6 +14,7 @@ mod configuration;
 mod corpus;
 mod crashes;
 mod damage;
+mod dead_letters;
 mod documents;
 mod embedding_service;
 mod fairness;

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use landfall::db::{Tx, Write};
+use landfall::error::Error;
+use landfall::file::Caller;
+use landfall::intake::announce::Announced;
+use landfall::intake::register::Register;
 use landfall::lifecycle::Stage::Extract;
 use serde_json::json;
 use tokio::sync::Barrier;
 
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb};
+use crate::support::{Client, Script, Setup, Step, TestDb, until};
 
 /// Runs the same thing many times at once.
 async fn at_once<T, F>(times: usize, what: impl Fn(usize) -> F) -> Vec<T>
@@ -25,6 +30,22 @@ where
         })
     });
     join_all(tasks).await.into_iter().map(|done| done.expect("no panic")).collect()
+}
+
+/// A change that is made and then waits to be let go on to its commit.
+struct Held<W> {
+    change: W,
+    gate: Gate,
+}
+
+impl<W: Write> Write for Held<W> {
+    type Answer = W::Answer;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<W::Answer, Error> {
+        let answer = self.change.apply(tx).await?;
+        self.gate.wait().await;
+        Ok(answer)
+    }
 }
 
 fn file_path(id: &str) -> String {
@@ -255,5 +276,107 @@ on_each_database! {
         assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 60, "ready": 60, "failed": 0 }));
         assert_eq!(one.runs().len() + two.runs().len(), 180, "each stage of each file ran once");
         first.assert_books_balance().await;
+    }
+
+    async fn a_batch_cancelled_while_files_are_added_and_worked_on_leaves_none_under_way(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let batch = alice.open_batch(400).await;
+        at_once(9, |number| {
+            let (alice, batch) = (alice.clone(), batch.clone());
+            async move {
+                for round in 0..20 {
+                    if number == 0 && round < 10 {
+                        continue;
+                    }
+                    if number == 0 {
+                        alice.post(&format!("/api/v2/uploads/batches/{batch}/cancel"), json!({})).await.ok();
+                        continue;
+                    }
+                    let path = format!("/api/v2/uploads/batches/{batch}/upload-urls");
+                    let answer = alice.post(&path, json!({ "fileName": "a", "fileSize": 1 })).await;
+                    if answer.status == 409 {
+                        return;
+                    }
+                    let ticket = answer.ok();
+                    // Whatever of this comes too late is refused.
+                    alice.put(ticket["uploadUrl"].as_str().unwrap(), "x").await;
+                    alice.confirm(ticket["fileId"].as_str().unwrap()).await;
+                }
+            }
+        })
+        .await;
+        server.idle().await;
+        let seen = alice.batch(&batch).await;
+        assert_eq!(seen["status"], "cancelled");
+        for state in ["registered", "uploaded", "queued", "extracting", "chunking", "embedding"] {
+            assert_eq!(seen["progress"][state], 0, "{seen}");
+        }
+        while !server.app.uploads.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        landfall::recovery::unfinished_deletions::sweep_once(&server.app.db, &server.app.blobs).await.unwrap();
+        server.assert_books_balance().await;
+    }
+
+    async fn a_file_added_in_the_moment_that_its_batch_is_cancelled_is_deleted_with_it(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let batch = alice.open_batch(5).await;
+        let (app, gate) = (server.app.clone(), Gate::default());
+        let file = app.clock.new_id();
+        let announced = Announced { name: "a".to_owned(), size: 7, content_type: None, md5: None, mapping: None };
+        let register = Register {
+            caller: Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), admin: false },
+            batch: Some(batch.parse().unwrap()),
+            priority: None,
+            files: vec![(file, announced)],
+            now: app.clock.now(),
+            config: app.config.intake.clone(),
+            signer: app.signer.clone(),
+        };
+        // It has taken its place in the batch and is not committed when the batch is cancelled.
+        let adding = tokio::spawn({
+            let (db, held) = (app.db.clone(), Held { change: register, gate: gate.clone() });
+            async move { db.write(held).await }
+        });
+        gate.reached().await;
+        let cancelling = tokio::spawn({
+            let (alice, batch) = (alice.clone(), batch.clone());
+            async move { alice.post(&format!("/api/v2/uploads/batches/{batch}/cancel"), json!({})).await }
+        });
+        if app.db.is_postgres() {
+            until("the cancellation waits for the batch", async || {
+                let sql = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                app.db.read().await.unwrap().number(sql, vec![]).await.unwrap() > 0
+            })
+            .await;
+        }
+        gate.open();
+        adding.await.unwrap().unwrap();
+        let seen = cancelling.await.unwrap().ok();
+        assert_eq!((&seen["status"], &seen["progress"]["deleted"]), (&json!("cancelled"), &json!(1)), "{seen}");
+        assert_eq!(alice.quota().await, (0, 0));
+        alice.get(&file_path(&file.to_string())).await.refused(410, "FILE_DELETED");
+        server.assert_books_balance().await;
+    }
+
+    async fn retried_ten_times_at_once_a_dead_letter_is_queued_once(db: TestDb) {
+        let script = Script::new().then(Extract, Step::Fail(landfall::failure::Code::ParseError));
+        let server = Setup::default().work(script).start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a", b"a").await;
+        server.idle().await;
+        let answers = at_once(10, |_| {
+            let (alice, file) = (alice.clone(), file.clone());
+            async move { alice.post(&format!("/api/v2/uploads/dlq/{file}/retry"), json!({})).await.status }
+        })
+        .await;
+        assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "{answers:?}");
+        assert!(answers.iter().all(|status| matches!(status, 200 | 409)), "{answers:?}");
+        server.idle().await;
+        let states = alice.states(&file).await;
+        assert_eq!(states.iter().filter(|state| *state == "queued").count(), 2, "{states:?}");
+        server.assert_books_balance().await;
     }
 }

@@ -35,7 +35,8 @@ pub async fn send(client: &Client, screen: &Screen, file: &Registered) -> Sent<S
         Err(error) => Problem::from(&error),
     };
     // The batch was promised this file, and would wait for it.
-    let deleted = client.persist(async || client.delete(file.ticket.file_id).await).await;
+    let path = format!("/files/{}", file.ticket.file_id);
+    let deleted = client.persist(async || client.delete(&path).await).await;
     match deleted {
         Err(error) if error.ends_everything() => Err(error),
         // The server itself gives up on what never arrives; it only takes longer.

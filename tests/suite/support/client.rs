@@ -1,5 +1,6 @@
 //! A client of the API, as a program would be.
 
+use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -108,6 +109,23 @@ impl Client {
         let file = self.send_bytes(Some(batch), name, bytes).await;
         self.confirm(&file).await.ok();
         file
+    }
+
+    /// A batch of small files with these names, confirmed, several at once; answers its id and theirs in their order.
+    pub async fn upload_all(&self, names: &[String]) -> (String, Vec<String>) {
+        let batch = self.open_batch(names.len()).await;
+        let files: Vec<Value> = names.iter().map(|name| json!({ "fileName": name, "fileSize": 1 })).collect();
+        let path = format!("/api/v2/uploads/batches/{batch}/upload-urls");
+        let tickets = self.post(&path, json!(files)).await.ok();
+        let tickets = tickets.as_array().expect("a list").clone();
+        let sent = stream::iter(tickets).map(async |ticket| {
+            self.put(ticket["uploadUrl"].as_str().expect("a URL"), "x").await.ok();
+            let file = ticket["fileId"].as_str().expect("an id").to_owned();
+            self.confirm(&file).await.ok();
+            file
+        });
+        let files = sent.buffered(16).collect().await;
+        (batch, files)
     }
 
     pub async fn file(&self, id: &str) -> Value {
