@@ -7,6 +7,7 @@
 pub mod reindex;
 pub mod search;
 mod snippet;
+mod words;
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -128,14 +129,15 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
     }
     tx.execute("INSERT INTO indexed_files (file_id, model) VALUES ($1, $2)", args![file, &embedded.model])
         .await?;
-    let (mut entries, mut words) = (Rows::default(), Rows::default());
+    let (mut entries, mut texts) = (Rows::default(), Rows::default());
     let owner = owner_word(user);
     for ((id, text), vector) in chunks.into_iter().zip(&embedded.vectors) {
+        let text = words::spelled_out(&text);
         if tx.is_postgres() {
             entries.push(args![id, file, user, &embedded.model, text, vector_text(vector)]);
         } else {
             entries.push(args![id, file, user, &embedded.model, vector_bytes(vector)]);
-            words.push(args![id, text, &owner]);
+            texts.push(args![id, text, &owner]);
         }
     }
     if tx.is_postgres() {
@@ -151,7 +153,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
         Ok(())
     } else {
         tx.insert("chunk_index (chunk_id, file_id, user_id, model, embedding)", entries, "").await?;
-        tx.insert("chunk_words (rowid, text, owner)", words, "").await
+        tx.insert("chunk_words (rowid, text, owner)", texts, "").await
     }
 }
 

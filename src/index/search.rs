@@ -6,6 +6,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::snippet::snippet;
+use super::words::{Term, terms};
 use super::{owner_word, vector_bytes, vector_text};
 use crate::db::{Arg, Tx, args};
 use crate::error::Error;
@@ -15,7 +16,6 @@ const CANDIDATES: i64 = 60;
 /// The constant of reciprocal rank fusion: how little the first places differ from one another. With the usual 60, a
 /// chunk that both ways put last would come before one that is the very first of one way; `bench/documents` measures it.
 const FUSION: f64 = 10.0;
-const MOST_TERMS: usize = 32;
 
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -73,6 +73,7 @@ pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error>
         Some(meaning) => by_meaning(tx, question, meaning).await?,
         None => Vec::new(),
     };
+    let as_written: Vec<String> = terms.iter().map(Term::as_written).collect();
     let ranked = fuse(&by_words, &by_meaning, question.limit);
     let mut found = fetch(tx, question, &ranked).await?;
     Ok(ranked
@@ -80,7 +81,7 @@ pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error>
         .filter_map(|ranked| {
             let chunk = found.remove(&ranked.chunk)?;
             Some(Hit {
-                snippet: snippet(&chunk.text, &terms),
+                snippet: snippet(&chunk.text, &as_written),
                 file_id: chunk.file_id,
                 file_name: chunk.file_name,
                 batch_id: chunk.batch_id,
@@ -96,18 +97,6 @@ pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error>
         .collect())
 }
 
-/// The words of the question, in lower case, each once.
-fn terms(text: &str) -> Vec<String> {
-    let mut terms: Vec<String> = Vec::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let word = word.to_lowercase();
-        if terms.len() < MOST_TERMS && !terms.contains(&word) {
-            terms.push(word);
-        }
-    }
-    terms
-}
-
 /// CROSS JOIN is SQLite's word for "in this order". It would else begin with the user's chunks, and look for the words
 /// once for each of them.
 const WORDS_ON_SQLITE: &str = "SELECT i.chunk_id FROM chunk_words
@@ -116,16 +105,16 @@ const WORDS_ON_SQLITE: &str = "SELECT i.chunk_id FROM chunk_words
     ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $3";
 
 /// Chunks with any of the words, those with more and rarer ones first.
-async fn by_words(tx: &mut Tx, question: &Question, terms: &[String]) -> Result<Vec<i64>, Error> {
+async fn by_words(tx: &mut Tx, question: &Question, terms: &[Term]) -> Result<Vec<i64>, Error> {
     let (sql, query) = if tx.is_postgres() {
         (
             "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
              WHERE i.words @@ to_tsquery('english', $1) AND i.user_id = $2 {narrowed}
              ORDER BY ts_rank_cd(i.words, to_tsquery('english', $1), 1) DESC, i.chunk_id LIMIT $3",
-            terms.join(" | "),
+            terms.iter().map(Term::for_postgres).collect::<Vec<_>>().join(" | "),
         )
     } else {
-        let words: Vec<String> = terms.iter().map(|term| format!("\"{term}\"")).collect();
+        let words: Vec<String> = terms.iter().map(Term::for_sqlite).collect();
         (
             WORDS_ON_SQLITE,
             format!("owner : \"{}\" AND text : ({})", owner_word(&question.user), words.join(" OR ")),
@@ -252,10 +241,5 @@ mod tests {
                 db.read().await.unwrap().rows(sql, arguments).await.unwrap();
             assert!(plan[0].3.starts_with("SCAN chunk_words VIRTUAL TABLE"), "{plan:?}");
         }
-    }
-
-    #[test]
-    fn a_question_is_its_words_once_each_and_nothing_of_its_punctuation() {
-        assert_eq!(terms("Tide, tide; \"TIDE\" OR low-water*?"), ["tide", "or", "low", "water"]);
     }
 }

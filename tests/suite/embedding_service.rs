@@ -48,8 +48,13 @@ on_each_database! {
 
     async fn an_answer_that_cannot_be_right_is_not_stored(db: TestDb) {
         let service = EmbeddingServer::start(8).await;
-        let server =
-            with(&service).with("RETRY_MAX_ATTEMPTS", 1).with("EMBEDDINGS_DIMENSIONS", 8).start(&db).await;
+        let server = with(&service)
+            .with("RETRY_MAX_ATTEMPTS", 1)
+            .with("EMBEDDINGS_DIMENSIONS", 8)
+            // A service that answers nothing but nonsense is as good as down, and would be waited for.
+            .with("CIRCUIT_THRESHOLD", 1_000)
+            .start(&db)
+            .await;
         let alice = server.client("alice");
         let cases: Vec<(&str, Reply, &str)> = vec![
             ("one too few", Reply::Changed(|answer| { answer["data"].as_array_mut().unwrap().pop(); }), "vectors for"),

@@ -71,7 +71,8 @@ on_each_database! {
             clock.advance(Duration::from_secs(10));
         }
         clamd.start().await;
-        clock.advance(Duration::from_secs(10));
+        // It was known to be down, and is tried again after a minute.
+        clock.advance(Duration::from_secs(61));
         server.idle().await;
         assert_eq!(client.status(&file).await, "ready");
         server.stop().await;

@@ -85,4 +85,27 @@ on_each_database! {
         assert_eq!(hits[0]["heading"], "Rescue");
         assert!(hits[0]["snippet"].as_str().unwrap().contains("red flare"), "{}", hits[0]);
     }
+
+    async fn words_that_are_written_without_spaces_are_found_within_a_sentence(db: TestDb) {
+        let server = TestServer::new(&db).await;
+        let alice = server.client("alice");
+        let sentences = [
+            ("ja.txt", "国境の長いトンネルを抜けると雪国であった。", "雪国"),
+            ("coffee.txt", "毎朝、駅前の店でコーヒーを飲みます。", "コーヒー"),
+            ("zh.txt", "老人每天晚上都去看守灯塔。", "灯塔"),
+            ("ko.txt", "그는 아침마다 커피를 두 잔 마신다.", "커피"),
+            ("soft.txt", "The har\u{ad}bour mas\u{ad}ter was asleep.", "harbour"),
+        ];
+        for (name, sentence, _) in sentences {
+            alice.upload(name, sentence.as_bytes()).await;
+        }
+        server.idle().await;
+        for (name, _, asked) in sentences {
+            let hits = alice.search(asked).await;
+            let hit = hits.iter().find(|hit| hit["fileName"] == name).unwrap_or_else(|| panic!("{asked}: {hits:?}"));
+            assert!(hit["matched"].as_array().unwrap().contains(&json!("words")), "{asked}: {hit}");
+            assert_eq!(hits[0]["fileName"], name, "{asked}");
+        }
+        server.stop().await;
+    }
 }
