@@ -43,7 +43,7 @@ async fn measure(figures: &mut Figures, name: &str, variables: &[(&str, &str)]) 
     let embedder = Embedder::open(&config.embed).await?;
     let text = SENTENCES.iter().cycle().take(2_000).copied().collect::<Vec<_>>().join(" ");
     let extracted = Extracted { text, markup: Markup::Plain, places: Vec::new() };
-    let (going_on, cores) = (CancellationToken::new(), Cores::of_this_machine());
+    let (going_on, cores) = (CancellationToken::new(), Cores::of_this_machine().of_user("bench"));
     let chunks = chunk(&extracted, config.chunks, embedder.tokens(), &going_on, || ())?;
     let texts: Vec<String> = chunks.into_iter().map(|chunk| chunk.text).take(CHUNKS).collect();
     anyhow::ensure!(texts.len() == CHUNKS, "{} chunks", texts.len());

@@ -27,7 +27,7 @@ use crate::lifecycle::{Stage, Status};
 use crate::queue::retry::RetryPolicy;
 use crate::stages::artifacts::{self, StoredChunk};
 use crate::stages::chunk::chunk;
-use crate::stages::cores::Cores;
+use crate::stages::cores::{Cores, UserCores};
 use crate::stages::embed::Embedder;
 use crate::stages::{Chunk, Embedded};
 
@@ -44,7 +44,7 @@ pub struct Reindex {
     retry: RetryPolicy,
     /// Files in hand at once.
     at_once: usize,
-    cores: Cores,
+    cores: UserCores,
 }
 
 /// What has become of the stale files so far.
@@ -101,7 +101,7 @@ impl Reindex {
         retry: RetryPolicy,
         at_once: usize,
     ) -> Self {
-        Self { db, clock, embedder, chunks, retry, at_once, cores: Cores::of_this_machine() }
+        Self { db, clock, embedder, chunks, retry, at_once, cores: Cores::of_this_machine().of_user("") }
     }
 
     /// Goes once through all files that are stale, and tells `progress` after each. Ends early when told to `stop`,

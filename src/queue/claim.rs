@@ -78,14 +78,18 @@ impl Write for ClaimDue {
             self.make_due(tx).await?;
         }
         let mut taken = Taken { paused: gates.paused.clone(), ..Taken::default() };
-        let tenants = self.rounds.tenants(tx, &self.most_tenants()).await?;
+        let wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
+        if wants.is_empty() {
+            return Ok(Claims::Taken(taken));
+        }
+        let tenants = self.rounds.tenants(tx, &self.most_tenants(&wants)).await?;
         if tenants.is_empty() {
             return Ok(Claims::Taken(taken));
         }
         if !liveness::hold(tx, self.worker).await? {
             return Ok(Claims::WorkerGone);
         }
-        for Want { stage, room, services } in self.wants.iter().copied() {
+        for Want { stage, room, services } in wants {
             let Some(tenants) = tenants.get(&stage) else { continue };
             let most = gates.allow(tx, stage, services, &self.limits, self.breaker, self.now).await?;
             let most = most.map_or(room, |most| most.min(room));
@@ -124,9 +128,9 @@ impl ClaimDue {
     }
 
     /// At most so many tenants can have their turn at each stage.
-    fn most_tenants(&self) -> Vec<(Stage, usize)> {
+    fn most_tenants(&self, wants: &[Want]) -> Vec<(Stage, usize)> {
         let passed_over = |stage| if self.limits.of_users_at(stage).is_some() { MOST_PASSED_OVER } else { 0 };
-        self.wants.iter().map(|want| (want.stage, want.room + passed_over(want.stage))).collect()
+        wants.iter().map(|want| (want.stage, want.room + passed_over(want.stage))).collect()
     }
 
     /// Whose turn it is and how many files each may have.

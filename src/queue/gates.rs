@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::json;
 
 use super::breaker::{BreakerConfig, Circuit, Service, State};
+use super::claim::Want;
 use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_user};
 use crate::clock::Time;
 use crate::db::{Tx, args};
@@ -22,6 +23,8 @@ pub struct Gates {
     /// When something that is held up now may be let go.
     pub look_again_at: Option<Time>,
     in_trouble: HashSet<String>,
+    /// Those among them that let nothing through yet.
+    open: HashSet<String>,
     /// Each as it was and as it is.
     circuits: BTreeMap<Service, (Circuit, Circuit)>,
     buckets: Buckets,
@@ -34,6 +37,7 @@ impl Gates {
             .rows(
                 "SELECT 'paused', stage FROM paused_stages
                  UNION ALL SELECT 'circuit', service FROM circuits WHERE state <> 'closed' OR failures > 0
+                 UNION ALL SELECT 'open', service FROM circuits WHERE state = 'open' AND until > $1
                  UNION ALL SELECT 'due', '' WHERE EXISTS (
                      SELECT 1 FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1)",
                 args![now],
@@ -47,10 +51,17 @@ impl Gates {
             some_have_become_due: named("due").next().is_some(),
             look_again_at: None,
             in_trouble: named("circuit").collect(),
+            open: named("open").collect(),
             circuits: BTreeMap::new(),
             buckets: Buckets::default(),
             limits_reached: Vec::new(),
         })
+    }
+
+    /// Whether it is worth a look who waits at a stage.
+    pub fn is_open(&self, want: &Want) -> bool {
+        !self.paused.contains(&want.stage)
+            && !want.services.iter().any(|service| self.open.contains(service.name()))
     }
 
     /// How many files may be claimed at a stage; `None` for as many as there are.
@@ -63,9 +74,6 @@ impl Gates {
         breaker: BreakerConfig,
         now: Time,
     ) -> Result<Option<usize>, Error> {
-        if self.paused.contains(&stage) {
-            return Ok(Some(0));
-        }
         let mut most: Option<usize> = None;
         for service in services.iter().filter(|service| self.in_trouble.contains(service.name())) {
             if !self.circuits.contains_key(service) {

@@ -19,7 +19,7 @@ pub use service::MOST_DIMENSIONS;
 pub use tokens::Tokens;
 
 use super::Embedded;
-use super::cores::Cores;
+use super::cores::UserCores;
 use crate::clock::Clock;
 use crate::config::{EmbedConfig, Model};
 use crate::error::Error;
@@ -128,7 +128,7 @@ impl Embedder {
     pub async fn embed(
         &self,
         texts: &[String],
-        cores: &Cores,
+        cores: &UserCores,
         cancelled: &CancellationToken,
         made_progress: impl Fn(),
     ) -> Result<Embedded, Failure> {

@@ -6,7 +6,7 @@ use tokio::io::AsyncRead;
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
-use super::cores::Cores;
+use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
 use super::extract::{Reading, Recognised};
 use super::gateway::Gateway;
@@ -53,6 +53,10 @@ impl Pipeline {
             gateway,
             cores: Cores::of_this_machine(),
         }
+    }
+
+    fn cores(&self, job: &Job) -> UserCores {
+        self.cores.of_user(&job.file.user_id)
     }
 
     async fn scan(&self, job: &Job) -> Result<Output, Failure> {
@@ -103,7 +107,7 @@ impl Pipeline {
         let document = Document { file: job.file.id, tenant: &job.file.tenant_id, name, content_type, size };
         let reading = {
             // Held while the document is read, for that is done by another process on one of the same cores.
-            let _turn = self.cores.turn(|| job.made_progress()).await;
+            let _turn = self.cores(job).turn(|| job.made_progress()).await;
             self.readers.read(&document, bytes).await?
         };
         self.finish(job, reading).await
@@ -117,7 +121,7 @@ impl Pipeline {
         let mut words = Vec::with_capacity(reading.pictures.len());
         let mut failed = None;
         for picture in &reading.pictures {
-            let _turn = self.cores.turn(|| job.made_progress()).await;
+            let _turn = self.cores(job).turn(|| job.made_progress()).await;
             words.push(ocr.recognise(&picture.bytes).await.unwrap_or_else(|error| {
                 failed = Some(error);
                 String::new()
@@ -170,7 +174,7 @@ impl Pipeline {
             return Err(Failure::new(Code::NoText, "There is no text in this file"));
         }
         let embedded =
-            self.embedder.embed(&texts, &self.cores, &job.cancelled, || job.made_progress()).await?;
+            self.embedder.embed(&texts, &self.cores(job), &job.cancelled, || job.made_progress()).await?;
         Ok(Output::Embedded(embedded))
     }
 
@@ -180,7 +184,7 @@ impl Pipeline {
         job: &Job,
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        self.cores.run(|| job.made_progress(), work).await
+        self.cores(job).run(|| job.made_progress(), work).await
     }
 }
 

@@ -29,7 +29,7 @@ async fn open(folder: &Path) -> Embedder {
 
 async fn embed(embedder: &Embedder, texts: &[&str]) -> Vec<Vec<f32>> {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    let cores = Cores::of_this_machine();
+    let cores = Cores::of_this_machine().of_user("alice");
     embedder.embed(&texts, &cores, &CancellationToken::new(), || ()).await.expect("vectors").vectors
 }
 
