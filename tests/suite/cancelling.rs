@@ -11,7 +11,12 @@ on_each_database! {
     async fn cancelled_through_another_process_the_request_is_dropped(db: TestDb) {
         let (gateway, url) = GatewayServer::serve([Reply::Never]).await;
         let front = Setup::default().with("ROLE", "api").start(&db).await;
-        let back = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+        let back = Setup::default()
+            .with("EXTRACT_GATEWAY_URL", url)
+            // Nothing but the cancellation ends the request.
+            .with("GATEWAY_TIMEOUT_MS", 3_600_000)
+            .start(&db)
+            .await;
         let client = front.client("ada");
         let file = client.upload("a.bin", b"bytes").await;
         gateway.open.subscribe().wait_for(|open| *open == 1).await.unwrap();

@@ -134,8 +134,8 @@ on_each_database! {
         server.stop().await;
     }
 
-    async fn a_document_that_the_gateway_cannot_take_fails_in_the_end_although_the_circuit_opened(db: TestDb) {
-        // Two documents that make it stumble, six times in a row, and then healthy ones.
+    async fn what_made_the_circuit_open_is_tried_again_like_everything_else(db: TestDb) {
+        // It stumbles over two documents, six times in a row, and is well again.
         let (gateway, url) = GatewayServer::serve(vec![DOWN; 6]).await;
         let clock = manual_clock();
         let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
@@ -180,6 +180,9 @@ on_each_database! {
         let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
         let client = server.client("ada");
         let files = upload_many(&client, 12).await;
+        server.idle().await;
+        assert_eq!(circuit(&server, "storage").await["state"], "open");
+        assert_eq!(states(&server).await, [("queued".to_owned(), 0, 12)], "no attempt was burnt");
         for _ in 0..5 {
             clock.advance(Duration::from_secs(61));
             server.idle().await;
