@@ -14,6 +14,7 @@ use feeder::{Feeder, Reader};
 
 use super::flow::{Flow, Gap};
 use super::limits::Bounds;
+use super::xml;
 use crate::failure::Failure;
 use crate::stages::Extracted;
 
@@ -24,8 +25,16 @@ pub fn looks_like(text: &str) -> bool {
 }
 
 pub fn extract(source: &str, bounds: Bounds<'_>) -> Result<Extracted, Failure> {
-    let page = Page::new(Text::new(bounds));
+    let page = Page::new(Text::new(is_xhtml(source), bounds));
     Feeder::new(source, page, bounds).run()?.text.into_inner().flow.finish()
+}
+
+/// Whether the page is written in XML: it says so before anything is in it.
+fn is_xhtml(source: &str) -> bool {
+    const FARTHEST: usize = 1_024;
+    let start = source[..source.floor_char_boundary(FARTHEST)].to_ascii_lowercase();
+    let before_content = ["<head", "<body", "<title"].iter().filter_map(|mark| start.find(mark)).min();
+    xml::looks_like(source) || start[..before_content.unwrap_or(start.len())].contains("xhtml")
 }
 
 struct Page {
@@ -60,7 +69,12 @@ impl TokenSink for Page {
             Token::CharacterTokens(words) => text.words(&words),
             Token::TagToken(tag) if tag.kind == TagKind::EndTag => text.close(&tag.name),
             Token::TagToken(tag) => {
+                let has_nothing_in_it = tag.self_closing && text.may_close_itself(&tag.name);
                 text.open(&tag.name);
+                if has_nothing_in_it {
+                    text.close(&tag.name);
+                    return TokenSinkResult::Continue;
+                }
                 // What is in these is not markup; the reader must be told, or it takes a script for tags.
                 return match &*tag.name {
                     "script" => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -80,14 +94,21 @@ impl TokenSink for Page {
 
 struct Text {
     flow: Flow,
+    is_xhtml: bool,
     /// The element we are in that shows nothing, and how many of its kind.
     hidden: Option<(String, usize)>,
     preformatted: usize,
 }
 
 impl Text {
-    fn new(bounds: Bounds<'_>) -> Self {
-        Self { flow: Flow::new(bounds.limits), hidden: None, preformatted: 0 }
+    fn new(is_xhtml: bool, bounds: Bounds<'_>) -> Self {
+        Self { flow: Flow::new(bounds.limits), is_xhtml, hidden: None, preformatted: 0 }
+    }
+
+    /// Elements of XML may. In HTML the slash of the others means nothing, and a `<script/>` is a script that begins.
+    fn may_close_itself(&self, element: &str) -> bool {
+        let in_drawing = self.hidden.as_ref().is_some_and(|(hidden, _)| hidden == "svg");
+        self.is_xhtml || in_drawing || matches!(element, "svg" | "math")
     }
 
     fn open(&mut self, element: &str) {
@@ -198,6 +219,20 @@ mod tests {
         assert_eq!(read("<svg><g><svg>a</svg>b</g></svg>c<template><p>d</p></template>").text, "c");
     }
 
+    #[test]
+    fn an_element_that_closes_itself_hides_nothing_after_it() {
+        assert_eq!(read("a <svg/>b <svg width=1 /> c<svg><svg/><style/><path/>x</svg>d").text, "a b cd");
+        let body = "<head><title>T</title><script src='a.js'/><style/></head><body><iframe/>b</body></html>";
+        for xhtml in [
+            "<?xml version='1.0'?><html>",
+            "<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN' 'x.dtd'><html>",
+            "<html xmlns='http://www.w3.org/1999/xhtml'>",
+        ] {
+            assert_eq!(read(&format!("{xhtml}{body}")).text, "T\n\nb");
+        }
+        assert_eq!(read("<html><title>XHTML</title><script/>b</script>c").text, "XHTML\n\nc");
+    }
+
     fn different_attributes(number: usize) -> String {
         (0..number).map(|number| format!("a{number} ")).collect()
     }
@@ -242,7 +277,8 @@ mod tests {
     fn read_whole(page: &str) -> String {
         let bounds =
             Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
-        let tokenizer = Tokenizer::new(Page::new(Text::new(bounds)), TokenizerOpts::default());
+        let tokenizer =
+            Tokenizer::new(Page::new(Text::new(is_xhtml(page), bounds)), TokenizerOpts::default());
         let input = BufferQueue::default();
         input.push_back(StrTendril::from_slice(page));
         drop(tokenizer.feed(&input));
