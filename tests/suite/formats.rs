@@ -311,6 +311,18 @@ fn a_document_with_too_many_pages_is_refused() {
 }
 
 #[test]
+fn a_presentation_that_lists_slides_without_end_is_refused_at_once() {
+    assert_eq!(code(&made::pptx_of_missing_slides(100_000), "a.pptx"), Code::TooLarge);
+}
+
+#[test]
+fn the_prefix_of_a_reference_to_a_slide_does_not_matter() {
+    let slides = [("Tides", "They come and go", "")];
+    let read = |prefix| read(&made::pptx_with_prefix(prefix, &slides), "a.pptx").unwrap().text;
+    assert_eq!(read("rel"), read("r"));
+}
+
+#[test]
 fn a_document_with_too_much_text_is_refused_in_each_format() {
     let limits = Limits { text_bytes: 1_000, ..Limits::default() };
     let long = "word ".repeat(1_000);

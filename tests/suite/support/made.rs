@@ -66,13 +66,19 @@ pub fn paragraph(text: &str) -> String {
 
 /// A presentation of slides, each a title, a text and notes; listed from the last to the first part.
 pub fn pptx(slides: &[(&str, &str, &str)]) -> Vec<u8> {
+    pptx_with_prefix("r", slides)
+}
+
+/// One whose references to slides have this prefix, which each writer chooses for itself.
+pub fn pptx_with_prefix(prefix: &str, slides: &[(&str, &str, &str)]) -> Vec<u8> {
     let types = content_types("ppt/presentation.xml", "presentationml.presentation");
     let top = relationships(&[("rId1", "officeDocument", "ppt/presentation.xml")]);
     // Neither the names of the parts nor their order in the archive say which slide comes first; the list does.
     let part = |number: usize| slides.len() - number;
     let list: String =
-        (0..slides.len()).map(|n| format!("<p:sldId id=\"{}\" r:id=\"rId{n}\"/>", 256 + n)).collect();
-    let presentation = format!("<p:presentation><p:sldIdLst>{list}</p:sldIdLst></p:presentation>");
+        (0..slides.len()).map(|n| format!("<p:sldId id=\"{}\" {prefix}:id=\"rId{n}\"/>", 256 + n)).collect();
+    let presentation =
+        format!("<p:presentation xmlns:{prefix}=\"{MAIN}\"><p:sldIdLst>{list}</p:sldIdLst></p:presentation>");
     let targets: Vec<(String, String)> =
         (0..slides.len()).map(|n| (format!("rId{n}"), format!("slides/slide{}.xml", part(n)))).collect();
     let targets: Vec<(&str, &str, &str)> =
@@ -106,6 +112,24 @@ pub fn pptx(slides: &[(&str, &str, &str)]) -> Vec<u8> {
     let parts: Vec<(&str, &[u8])> =
         parts.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
     archive(&parts)
+}
+
+/// A presentation that lists so many slides, none of which is there.
+pub fn pptx_of_missing_slides(number: usize) -> Vec<u8> {
+    let list: String = (0..number).map(|n| format!("<p:sldId id=\"{n}\" r:id=\"s{n}\"/>")).collect();
+    let targets: Vec<(String, String)> =
+        (0..number).map(|n| (format!("s{n}"), format!("slides/slide{n}.xml"))).collect();
+    let targets: Vec<(&str, &str, &str)> =
+        targets.iter().map(|(id, target)| (id.as_str(), "slide", target.as_str())).collect();
+    archive(&[
+        (
+            "[Content_Types].xml",
+            content_types("ppt/presentation.xml", "presentationml.presentation").as_bytes(),
+        ),
+        ("_rels/.rels", relationships(&[("rId1", "officeDocument", "ppt/presentation.xml")]).as_bytes()),
+        ("ppt/presentation.xml", format!("<p:presentation>{list}</p:presentation>").as_bytes()),
+        ("ppt/_rels/presentation.xml.rels", relationships(&targets).as_bytes()),
+    ])
 }
 
 /// A workbook of sheets by name, each with this inside its root.
