@@ -182,8 +182,7 @@ fn a_document_with_a_password_says_that_it_has_one() {
         ("META-INF/manifest.xml", manifest),
         ("content.xml", b"\x03\x99"),
     ]);
-    let mut office = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1".to_vec();
-    office.extend("EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes));
+    let office = made::compound(&["EncryptionInfo", "EncryptedPackage"], b"");
     let mut pdf = plain_pdf();
     let trailer = pdf.windows(7).rposition(|window| window == b"trailer").unwrap();
     let encrypt = b"trailer\n<< /Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -44 \
@@ -195,6 +194,20 @@ fn a_document_with_a_password_says_that_it_has_one() {
         assert_eq!(failure.code, Code::ValidationError, "{name}: {failure}");
         assert!(failure.message.contains("password"), "{name}: {failure}");
     }
+}
+
+#[test]
+fn an_old_office_document_is_what_it_holds_and_not_what_it_mentions() {
+    let mention = |name: &str| name.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    for name in ["WordDocument", "EncryptedPackage", "PowerPoint Document"] {
+        let failure = read(&made::compound(&["Workbook"], &mention(name)), "a.xls").unwrap_err();
+        assert_eq!(failure.code, Code::ParseError, "a workbook without any sheets: {failure}");
+        assert!(failure.message.contains("spreadsheet"), "{failure}");
+    }
+    let word = read(&made::compound(&["1Table", "WordDocument"], &mention("Workbook")), "a.doc").unwrap_err();
+    assert!(word.message.contains("Word document"), "{word}");
+    let cut_short = read(&made::compound(&["Workbook"], b"")[..1_024], "a.xls").unwrap_err();
+    assert!(cut_short.code == Code::ParseError && cut_short.message.contains("damaged"), "{cut_short}");
 }
 
 #[test]

@@ -18,6 +18,30 @@ pub fn archive(parts: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
+/// The container of old Office documents with streams of these names, at most three, and these bytes in none of them.
+pub fn compound(streams: &[&str], other: &[u8]) -> Vec<u8> {
+    const NONE: u32 = u32::MAX;
+    const END: u32 = 0xFFFF_FFFE;
+    let mut header = vec![0; 512];
+    header[..8].copy_from_slice(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1");
+    header[30] = 9;
+    header[48..52].copy_from_slice(&1_u32.to_le_bytes());
+    header[68..72].copy_from_slice(&END.to_le_bytes());
+    header[80..].fill(0xFF);
+    let table = [0xFFFF_FFFD, END].into_iter().chain([NONE; 126]).flat_map(u32::to_le_bytes);
+    let mut directory = Vec::new();
+    for (number, name) in (1..).zip(["Root Entry"].iter().chain(streams)) {
+        let mut entry: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        entry.resize(128, 0);
+        let next: u32 = if number <= streams.len() { u32::try_from(number).unwrap() } else { NONE };
+        let [after, within] = if number == 1 { [NONE, next] } else { [next, NONE] };
+        entry[68..80].copy_from_slice(&[NONE, after, within].map(u32::to_le_bytes).concat());
+        directory.extend(entry);
+    }
+    directory.resize(512, 0xFF);
+    header.into_iter().chain(table).chain(directory).chain(other.iter().copied()).collect()
+}
+
 const MAIN: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 
 fn relationships(relations: &[(&str, &str, &str)]) -> String {
