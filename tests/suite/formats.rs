@@ -211,6 +211,20 @@ fn an_old_office_document_is_what_it_holds_and_not_what_it_mentions() {
 }
 
 #[test]
+fn a_pdf_that_breaks_off_or_has_lost_its_pages_is_damaged_and_not_empty() {
+    let whole = plain_pdf();
+    let cycle = b"%PDF-1.7\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n\
+        <</Type/Pages/Kids[2 0 R]/Count 1000000>>\nendobj\nxref\n0 3\n0000000000 65535 f \n0000000009 00000 n \n\
+        0000000054 00000 n \ntrailer<</Size 3/Root 1 0 R>>\nstartxref\n111\n%%EOF";
+    for bytes in [&whole[..whole.len() / 3], cycle] {
+        let failure = read(bytes, "a.pdf").unwrap_err();
+        assert_eq!(failure.code, Code::ParseError, "{failure}");
+        assert!(failure.message.contains("damaged"), "{failure}");
+    }
+    assert_eq!(code(&made::pdf(&[&[""]]), "a.pdf"), Code::NoText);
+}
+
+#[test]
 fn a_document_without_words_is_not_ready_for_anything() {
     assert_eq!(code(&made::docx(""), "a.docx"), Code::NoText);
     assert_eq!(code(&made::pptx(&[("", "", "")]), "a.pptx"), Code::NoText);
