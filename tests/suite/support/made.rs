@@ -138,7 +138,7 @@ pub fn pptx_with_prefix(prefix: &str, slides: &[(&str, &str, &str)]) -> Vec<u8> 
     archive(&parts)
 }
 
-/// A presentation that lists so many slides, none of which is there.
+/// A presentation that lists so many slides, none of which is there, and breaks behind the last.
 pub fn pptx_of_missing_slides(number: usize) -> Vec<u8> {
     let list: String = (0..number).map(|n| format!("<p:sldId id=\"{n}\" r:id=\"s{n}\"/>")).collect();
     let targets: Vec<(String, String)> =
@@ -151,7 +151,7 @@ pub fn pptx_of_missing_slides(number: usize) -> Vec<u8> {
             content_types("ppt/presentation.xml", "presentationml.presentation").as_bytes(),
         ),
         ("_rels/.rels", relationships(&[("rId1", "officeDocument", "ppt/presentation.xml")]).as_bytes()),
-        ("ppt/presentation.xml", format!("<p:presentation>{list}</p:presentation>").as_bytes()),
+        ("ppt/presentation.xml", format!("<p:presentation>{list}</p:broken>").as_bytes()),
         ("ppt/_rels/presentation.xml.rels", relationships(&targets).as_bytes()),
     ])
 }

@@ -189,3 +189,54 @@ fn attributes(bytes: &[u8]) -> (usize, &'static str) {
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0C')
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use html5ever::tokenizer::{Token, TokenSinkResult};
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::super::limits::Limits;
+    use super::*;
+
+    #[derive(Default)]
+    struct Seen {
+        heard: Cell<bool>,
+        tags: Cell<usize>,
+        attributes: Cell<usize>,
+    }
+
+    impl TokenSink for Seen {
+        type Handle = ();
+
+        fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+            self.heard.set(self.heard.get() || !matches!(token, Token::ParseError(_)));
+            if let Token::TagToken(tag) = token {
+                self.tags.set(self.tags.get() + 1);
+                self.attributes.set(self.attributes.get() + tag.attrs.len());
+            }
+            TokenSinkResult::Continue
+        }
+    }
+
+    impl Reader for Seen {
+        fn take_heard(&self) -> bool {
+            self.heard.take()
+        }
+
+        fn check(&self) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_tokenizer_sees_no_attribute() {
+        let page =
+            "<p a b='>'><br c/></p d=e>x &am<i f></><b g><u<s h=\"i\"><!-- <a j> --><a k>< <a l><em\nm>";
+        let bounds =
+            Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
+        let seen = Feeder::new(page, Seen::default(), bounds).run().expect("read");
+        assert_eq!((seen.tags.get(), seen.attributes.get()), (9, 0));
+    }
+}
