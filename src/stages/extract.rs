@@ -8,6 +8,7 @@
 //! (`stages/ocr.rs`), and [`Reading::finish`] puts both together or says why there is no text.
 
 mod archive;
+mod compound;
 mod csv;
 mod docx;
 mod elements;

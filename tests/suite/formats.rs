@@ -182,8 +182,7 @@ fn a_document_with_a_password_says_that_it_has_one() {
         ("META-INF/manifest.xml", manifest),
         ("content.xml", b"\x03\x99"),
     ]);
-    let mut office = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1".to_vec();
-    office.extend("EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes));
+    let office = made::compound(&["EncryptionInfo", "EncryptedPackage"], b"");
     let mut pdf = plain_pdf();
     let trailer = pdf.windows(7).rposition(|window| window == b"trailer").unwrap();
     let encrypt = b"trailer\n<< /Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -44 \
@@ -195,6 +194,34 @@ fn a_document_with_a_password_says_that_it_has_one() {
         assert_eq!(failure.code, Code::ValidationError, "{name}: {failure}");
         assert!(failure.message.contains("password"), "{name}: {failure}");
     }
+}
+
+#[test]
+fn an_old_office_document_is_what_it_holds_and_not_what_it_mentions() {
+    let mention = |name: &str| name.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    for name in ["WordDocument", "EncryptedPackage", "PowerPoint Document"] {
+        let failure = read(&made::compound(&["Workbook"], &mention(name)), "a.xls").unwrap_err();
+        assert_eq!(failure.code, Code::ParseError, "a workbook without any sheets: {failure}");
+        assert!(failure.message.contains("spreadsheet"), "{failure}");
+    }
+    let word = read(&made::compound(&["1Table", "WordDocument"], &mention("Workbook")), "a.doc").unwrap_err();
+    assert!(word.message.contains("Word document"), "{word}");
+    let cut_short = read(&made::compound(&["Workbook"], b"")[..1_024], "a.xls").unwrap_err();
+    assert!(cut_short.code == Code::ParseError && cut_short.message.contains("damaged"), "{cut_short}");
+}
+
+#[test]
+fn a_pdf_that_breaks_off_or_has_lost_its_pages_is_damaged_and_not_empty() {
+    let whole = plain_pdf();
+    let cycle = b"%PDF-1.7\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n\
+        <</Type/Pages/Kids[2 0 R]/Count 1000000>>\nendobj\nxref\n0 3\n0000000000 65535 f \n0000000009 00000 n \n\
+        0000000054 00000 n \ntrailer<</Size 3/Root 1 0 R>>\nstartxref\n111\n%%EOF";
+    for bytes in [&whole[..whole.len() / 3], cycle] {
+        let failure = read(bytes, "a.pdf").unwrap_err();
+        assert_eq!(failure.code, Code::ParseError, "{failure}");
+        assert!(failure.message.contains("damaged"), "{failure}");
+    }
+    assert_eq!(code(&made::pdf(&[&[""]]), "a.pdf"), Code::NoText);
 }
 
 #[test]
@@ -308,6 +335,20 @@ fn a_document_with_too_many_pages_is_refused() {
     assert!(read_within(&made::pdf(&pages[..2]), "a.pdf", &limits).is_ok());
     let slides = [("a", "b", "c"); 3];
     assert_eq!(read_within(&made::pptx(&slides), "a.pptx", &limits).unwrap_err().code, Code::TooLarge);
+}
+
+#[test]
+fn a_presentation_that_lists_slides_without_end_is_refused_at_the_first_one_too_many() {
+    // Its list is damaged at its end, which nobody comes to see.
+    assert_eq!(code(&made::pptx_of_missing_slides(5_001), "a.pptx"), Code::TooLarge);
+    assert_eq!(code(&made::pptx_of_missing_slides(5_000), "a.pptx"), Code::ParseError);
+}
+
+#[test]
+fn the_prefix_of_a_reference_to_a_slide_does_not_matter() {
+    let slides = [("Tides", "They come and go", "")];
+    let read = |prefix| read(&made::pptx_with_prefix(prefix, &slides), "a.pptx").unwrap().text;
+    assert_eq!(read("rel"), read("r"));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use landfall::config::{Config, Variables};
-use landfall::failure::{Code, Failure};
+use landfall::failure::{Code, Failure, Retry};
 use landfall::stages::Extracted;
 use landfall::stages::extract::{self, Limits, Reading, Recognised};
 use landfall::stages::sandbox::Program;
@@ -176,9 +176,10 @@ async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_document_that_computes_for_ever_is_ended_by_the_kernel() {
     let readers = Readers::new(&[("EXTRACT_CPU_SECONDS", "1")]);
-    let (code, message) = readers.fails_with("compute").await;
-    assert_eq!(code, Code::StageTimeout);
-    assert!(message.contains("1 s of computing"), "{message}");
+    let failure = readers.suffer("compute").await.expect_err("it computes for ever");
+    assert_eq!(failure.code, Code::StageTimeout);
+    assert!(failure.message.contains("1 s of computing"), "{}", failure.message);
+    assert_eq!(failure.retry, Retry::Never, "it would compute as long again");
     readers.leave_nothing().await;
 }
 

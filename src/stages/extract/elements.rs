@@ -40,9 +40,9 @@ impl Element<'_> {
         self.find(|attribute| local(attribute) == name)
     }
 
-    /// An attribute by its whole name, where the prefix tells two apart.
-    pub fn exact_attribute(&self, name: &str) -> Option<String> {
-        self.find(|attribute| attribute == name)
+    /// An attribute by its name without prefix, where the element has one of its own that is called the same.
+    pub fn prefixed_attribute(&self, name: &str) -> Option<String> {
+        self.find(|attribute| attribute.rsplit_once(':').is_some_and(|(_, local)| local == name))
     }
 
     fn find(&self, wanted: impl Fn(&str) -> bool) -> Option<String> {

@@ -1,43 +1,42 @@
 //! EML: who wrote to whom when about what, what they wrote, and the names of what they attached.
 
-use mail_parser::{Address, Message, MessageParser, MimeHeaders, PartType};
+use std::collections::HashSet;
+
+use mail_parser::{Address, DateTime, Message, MessageParser, MimeHeaders, PartType};
 
 use super::flow::{Flow, Gap};
 use super::limits::Bounds;
-use super::{Reading, html};
+use super::{Reading, has_words, html, text};
 use crate::failure::{Code, Failure};
-use crate::stages::Place;
+use crate::stages::{Extracted, Place};
 
 /// Attachments whose names are kept.
 const MOST_ATTACHMENTS: usize = 1_000;
-/// Headers that a message begins with. Two of them are no coincidence.
-const USUAL_HEADERS: &[&str] = &[
-    "from",
-    "to",
-    "subject",
-    "date",
-    "message-id",
-    "mime-version",
-    "received",
-    "return-path",
-    "content-type",
-];
+/// Headers of a kind of their own that are kept.
+const MOST_HEADERS: usize = 100;
+/// Headers that only programs write.
+const MACHINE_HEADERS: &[&str] = &["message-id", "received", "mime-version"];
+/// A plain text that is so many times shorter than the page beside it is a stub in its place.
+const STUB: usize = 3;
 
-/// Whether a text begins with the headers of a message.
+/// Whether a text begins with the headers of a message: those that a program wrote, or at least an address and a date.
+/// People head their memos with `From:` and `Date:` too.
 pub fn looks_like(text: &str) -> bool {
-    let headers = text.lines().take(50).take_while(|line| !line.is_empty());
-    let mut usual = 0;
-    for line in headers {
+    let (mut by_machine, mut has_sender, mut has_date) = (false, false, false);
+    for line in text.lines().take(50).take_while(|line| !line.is_empty()) {
         if line.starts_with([' ', '\t']) {
             continue;
         }
-        let Some((name, _)) = line.split_once(':') else { return false };
+        let Some((name, value)) = line.split_once(':') else { return false };
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return false;
         }
-        usual += usize::from(USUAL_HEADERS.contains(&name.to_ascii_lowercase().as_str()));
+        let name = name.to_ascii_lowercase();
+        by_machine |= MACHINE_HEADERS.contains(&name.as_str());
+        has_sender |= name == "from" && value.contains('@');
+        has_date |= name == "date" && DateTime::parse_rfc822(value).is_some_and(|date| date.is_valid());
     }
-    usual >= 3
+    by_machine || has_sender && has_date
 }
 
 pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
@@ -48,22 +47,12 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
     flow.place(None, message.subject().map(str::to_owned));
     write_headers(&message, &mut flow);
     let mut places = Vec::new();
-    for part in &message.text_body {
-        bounds.go_on()?;
+    for body in bodies(&message, bounds)? {
         flow.widen(Gap::Paragraph);
-        match message.part(*part).map(|part| &part.body) {
-            Some(PartType::Text(text)) => flow.verbatim(text.replace("\r\n", "\n").trim()),
-            Some(PartType::Html(page)) => {
-                let page = html::extract(page, bounds)?;
-                let gap = if flow.is_empty() { 0 } else { 2 };
-                let start = flow.len() + gap;
-                places.extend(
-                    page.places.into_iter().map(|place| Place { start: place.start + start, ..place }),
-                );
-                flow.verbatim(&page.text);
-            }
-            _ => {}
-        }
+        let gap = if flow.is_empty() { 0 } else { 2 };
+        let start = flow.len() + gap;
+        places.extend(body.places.into_iter().map(|place| Place { start: place.start + start, ..place }));
+        flow.verbatim(&body.text);
         flow.check()?;
     }
     flow.widen(Gap::Paragraph);
@@ -81,14 +70,73 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
     Ok(Reading::of(extracted))
 }
 
+/// What they wrote. Of a text and a page that are to say the same, the text, unless the page says more.
+fn bodies(message: &Message<'_>, bounds: Bounds<'_>) -> Result<Vec<Extracted>, Failure> {
+    let read = |parts: &[u32]| -> Result<Vec<Extracted>, Failure> {
+        parts.iter().filter_map(|part| body(message, *part, bounds).transpose()).collect()
+    };
+    let text_parts: HashSet<u32> = message.text_body.iter().copied().collect();
+    let only_pages: Vec<u32> =
+        message.html_body.iter().copied().filter(|part| !text_parts.contains(part)).collect();
+    let texts = read(&message.text_body)?;
+    let pages = read(&only_pages)?;
+    let (text, page) = (joined(&texts), joined(&pages));
+    if !says_more(&page, &text) {
+        Ok(texts)
+    } else if text.len() * STUB < page.len() || !has_words(&text) {
+        read(&message.html_body)
+    } else {
+        Ok(texts.into_iter().chain(pages).collect())
+    }
+}
+
+fn body(message: &Message<'_>, part: u32, bounds: Bounds<'_>) -> Result<Option<Extracted>, Failure> {
+    bounds.go_on()?;
+    Ok(match message.part(part).map(|part| &part.body) {
+        Some(PartType::Text(text)) => Some(text::extract(text.replace("\r\n", "\n").trim().to_owned())),
+        Some(PartType::Html(page)) => Some(html::extract(page, bounds)?),
+        _ => None,
+    })
+}
+
+fn joined(bodies: &[Extracted]) -> String {
+    bodies.iter().map(|body| body.text.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether most words of a page are not in the text.
+fn says_more(page: &str, text: &str) -> bool {
+    let words = |text: &str| -> HashSet<String> {
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect()
+    };
+    let (page, text) = (words(page), words(text));
+    page.difference(&text).count() * 2 > page.len()
+}
+
 fn write_headers(message: &Message<'_>, flow: &mut Flow) {
     line(flow, "Subject", message.subject().unwrap_or_default());
     for (name, people) in [("From", message.from()), ("To", message.to()), ("Cc", message.cc())] {
         line(flow, name, &people.map(names).unwrap_or_default());
     }
-    if let Some(date) = message.date() {
-        line(flow, "Date", &date.to_rfc3339());
+    match message.date() {
+        Some(date) if date.is_valid() => line(flow, "Date", &date.to_rfc3339()),
+        _ => line(flow, "Date", message.header_raw("Date").unwrap_or_default()),
     }
+    // What a person has written above a text says something; what programs add does not.
+    let by_machine = |name: &str| MACHINE_HEADERS.contains(&name.to_ascii_lowercase().as_str());
+    if !message.headers_raw().any(|(name, _)| by_machine(name)) {
+        let others = message.headers_raw().filter(|(name, _)| !is_written(name));
+        for (name, value) in others.take(MOST_HEADERS) {
+            line(flow, name, value);
+        }
+    }
+}
+
+/// Whether a header is one of those that stand above every message.
+fn is_written(name: &str) -> bool {
+    ["subject", "from", "to", "cc", "date"].iter().any(|written| name.eq_ignore_ascii_case(written))
 }
 
 fn names(people: &Address<'_>) -> String {
@@ -113,7 +161,7 @@ mod tests {
     use super::super::limits::Limits;
     use super::*;
 
-    fn read(message: &str) -> crate::stages::Extracted {
+    fn read(message: &str) -> Extracted {
         let bounds =
             Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
         super::read(message.as_bytes(), bounds).unwrap().extracted
@@ -149,8 +197,45 @@ mod tests {
     }
 
     #[test]
+    fn of_a_text_and_a_page_the_one_that_says_more_is_read() {
+        let words_of = |text: &str, page: &str| {
+            let message = format!(
+                "From: a@example.org\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=y\r\n\r\n\
+                 --y\r\nContent-Type: text/plain\r\n\r\n{text}\r\n--y\r\nContent-Type: text/html\r\n\r\n{page}\r\n--y--\r\n"
+            );
+            read(&message).text.split_once("\n\n").map(|(_, words)| words.to_owned()).unwrap_or_default()
+        };
+        let story = "The harbour closes at low tide, and ships wait outside until the water rises again.";
+        let page = format!("<p>{story}</p>");
+        assert_eq!(words_of(" ", &page), story);
+        assert_eq!(words_of("Your program shows no HTML.", &page), story);
+        assert_eq!(
+            words_of("Your program shows no HTML.", "<p>Storm</p>"),
+            "Your program shows no HTML.\n\nStorm"
+        );
+        assert_eq!(words_of(story, &page.replace(',', "<br>")), story);
+        assert_eq!(words_of(story, "<img src=x>"), story);
+    }
+
+    #[test]
+    fn a_memo_is_no_message_and_loses_no_line() {
+        let memo = "TO: All staff\nFROM: Director Marlowe\nDATE: 5 March, afternoon\nRE: Project Phoenix\n\
+            PROJECT: Bluebird\nSUBJECT: Lanterns\n\nPlease read.";
+        assert!(!looks_like(memo));
+        let text = read(memo).text;
+        for line in memo.lines().filter(|line| !line.is_empty()) {
+            let words = line.split_once(": ").map_or(line, |(_, words)| words);
+            assert!(text.contains(words), "{words} in {text}");
+        }
+    }
+
+    #[test]
     fn a_message_is_told_from_a_text_with_colons() {
         assert!(looks_like("Return-Path: <a@b>\nReceived: from x\n by y\nSubject: s\n\nHello"));
+        assert!(looks_like("From: a@b.org\nDate: Mon, 2 Mar 2026 09:30:00 +0100\n\nHello"));
+        assert!(!looks_like(
+            "From: Marlowe\nTo: all\nDate: Mon, 2 Mar 2026 09:30:00 +0100\nSubject: s\n\nHello"
+        ));
         assert!(!looks_like("To: do\n- buy rope"));
         assert!(!looks_like("Subject: the tide\nis high: very\n\nx"));
     }

@@ -3,21 +3,20 @@
 //! The page is read as a sequence of tags and words, not built into a tree: what a tree-builder makes of a hostile page
 //! can be a hundred times its size, and take the square of its time.
 
-use std::cell::RefCell;
+mod feeder;
 
-use html5ever::tendril::StrTendril;
+use std::cell::{Cell, RefCell};
+
 use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{
-    BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
+use html5ever::tokenizer::{TagKind, Token, TokenSink, TokenSinkResult};
+
+use feeder::{Feeder, Reader};
 
 use super::flow::{Flow, Gap};
 use super::limits::Bounds;
+use super::xml;
 use crate::failure::Failure;
 use crate::stages::Extracted;
-
-/// How much of a page is read between two looks at whether anybody still waits.
-const PORTION: usize = 64 * 1024;
 
 pub fn looks_like(text: &str) -> bool {
     let start = text.trim_start();
@@ -26,34 +25,56 @@ pub fn looks_like(text: &str) -> bool {
 }
 
 pub fn extract(source: &str, bounds: Bounds<'_>) -> Result<Extracted, Failure> {
-    let tokenizer = Tokenizer::new(Page(RefCell::new(Text::new(bounds))), TokenizerOpts::default());
-    let input = BufferQueue::default();
-    let mut rest = source;
-    while !rest.is_empty() {
-        bounds.go_on()?;
-        tokenizer.sink.0.borrow().flow.check()?;
-        let (portion, after) = rest.split_at(rest.floor_char_boundary(PORTION));
-        input.push_back(StrTendril::from_slice(portion));
-        // It pauses only for scripts, of which we run none.
-        drop(tokenizer.feed(&input));
-        rest = after;
-    }
-    tokenizer.end();
-    tokenizer.sink.0.into_inner().flow.finish()
+    let page = Page::new(Text::new(is_xhtml(source), bounds));
+    Feeder::new(source, page, bounds).run()?.text.into_inner().flow.finish()
 }
 
-struct Page(RefCell<Text>);
+/// Whether the page is written in XML: it says so before anything is in it.
+fn is_xhtml(source: &str) -> bool {
+    const FARTHEST: usize = 1_024;
+    let start = source[..source.floor_char_boundary(FARTHEST)].to_ascii_lowercase();
+    let before_content = ["<head", "<body", "<title"].iter().filter_map(|mark| start.find(mark)).min();
+    xml::looks_like(source) || start[..before_content.unwrap_or(start.len())].contains("xhtml")
+}
+
+struct Page {
+    text: RefCell<Text>,
+    /// Whether anything was read since this was last asked.
+    heard: Cell<bool>,
+}
+
+impl Page {
+    fn new(text: Text) -> Self {
+        Self { text: RefCell::new(text), heard: Cell::new(false) }
+    }
+}
+
+impl Reader for Page {
+    fn take_heard(&self) -> bool {
+        self.heard.take()
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        self.text.borrow().flow.check()
+    }
+}
 
 impl TokenSink for Page {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-        let mut text = self.0.borrow_mut();
+        let mut text = self.text.borrow_mut();
+        self.heard.set(self.heard.get() || !matches!(token, Token::ParseError(_)));
         match token {
             Token::CharacterTokens(words) => text.words(&words),
             Token::TagToken(tag) if tag.kind == TagKind::EndTag => text.close(&tag.name),
             Token::TagToken(tag) => {
+                let has_nothing_in_it = tag.self_closing && text.may_close_itself(&tag.name);
                 text.open(&tag.name);
+                if has_nothing_in_it {
+                    text.close(&tag.name);
+                    return TokenSinkResult::Continue;
+                }
                 // What is in these is not markup; the reader must be told, or it takes a script for tags.
                 return match &*tag.name {
                     "script" => TokenSinkResult::RawData(RawKind::ScriptData),
@@ -73,14 +94,21 @@ impl TokenSink for Page {
 
 struct Text {
     flow: Flow,
+    is_xhtml: bool,
     /// The element we are in that shows nothing, and how many of its kind.
     hidden: Option<(String, usize)>,
     preformatted: usize,
 }
 
 impl Text {
-    fn new(bounds: Bounds<'_>) -> Self {
-        Self { flow: Flow::new(bounds.limits), hidden: None, preformatted: 0 }
+    fn new(is_xhtml: bool, bounds: Bounds<'_>) -> Self {
+        Self { flow: Flow::new(bounds.limits), is_xhtml, hidden: None, preformatted: 0 }
+    }
+
+    /// Elements of XML may. In HTML the slash of the others means nothing, and a `<script/>` is a script that begins.
+    fn may_close_itself(&self, element: &str) -> bool {
+        let in_drawing = self.hidden.as_ref().is_some_and(|(hidden, _)| hidden == "svg");
+        self.is_xhtml || in_drawing || matches!(element, "svg" | "math")
     }
 
     fn open(&mut self, element: &str) {
@@ -154,6 +182,9 @@ fn gap_around(element: &str) -> Gap {
 
 #[cfg(test)]
 mod tests {
+    use html5ever::tendril::StrTendril;
+    use html5ever::tokenizer::{BufferQueue, Tokenizer, TokenizerOpts};
+    use proptest::prelude::*;
     use tokio_util::sync::CancellationToken;
 
     use super::super::limits::Limits;
@@ -189,6 +220,42 @@ mod tests {
     }
 
     #[test]
+    fn an_element_that_closes_itself_hides_nothing_after_it() {
+        assert_eq!(read("a <svg/>b <svg width=1 /> c<svg><svg/><style/><path/>x</svg>d").text, "a b cd");
+        let body = "<head><title>T</title><script src='a.js'/><style/></head><body><iframe/>b</body></html>";
+        for xhtml in [
+            "<?xml version='1.0'?><html>",
+            "<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN' 'x.dtd'><html>",
+            "<html xmlns='http://www.w3.org/1999/xhtml'>",
+        ] {
+            assert_eq!(read(&format!("{xhtml}{body}")).text, "T\n\nb");
+        }
+        assert_eq!(read("<html><title>XHTML</title><script/>b</script>c").text, "XHTML\n\nc");
+    }
+
+    fn different_attributes(number: usize) -> String {
+        (0..number).map(|number| format!("a{number} ")).collect()
+    }
+
+    #[test]
+    fn a_tag_ends_where_a_browser_ends_it() {
+        for (page, text) in [
+            ("<p title='a > b' x=\"1 > 0\" y=/z>one</p>", "one"),
+            ("<p a = 'b>c' d>one<p a=b'>two", "one\n\ntwo"),
+            ("<p =\">one<p a=\"\"b=''>two", "one\n\ntwo"),
+            ("<p/a/>one<br/>two<b<i a='>'>three", "one\ntwothree"),
+            ("<!-- <p a='> --> one <!x '> two <? \" <b c='> three </ '> four", "one two three four"),
+            ("a < b <3 </> <p a='>'>c &lt<p a='>'>d", "a < b <3\n\nc <\n\nd"),
+            ("<script>if (a<b c='</script x='>'>one", "one"),
+            ("<title>a <b c='> d</title e='>'>f", "a <b c='> d\n\nf"),
+            ("<style>a</styles x='</style x='>'>one", "one"),
+            ("one<p a='never closed>two", "one"),
+        ] {
+            assert_eq!(read(page).text, text, "{page}");
+        }
+    }
+
+    #[test]
     fn a_page_made_to_hurt_a_parser_is_read_like_any_other() {
         for (page, words) in [
             ("<div>".repeat(300_000) + "end", 1),
@@ -196,10 +263,83 @@ mod tests {
             ("<b></x>".repeat(100_000) + "end", 1),
             ("<p><b id=1>x</p>".repeat(20_000), 20_000),
             (format!("<p {}>end", "a=1 ".repeat(20_000)), 1),
+            (format!("<p {}>end", different_attributes(200_000)), 1),
+            (format!("<p></p {}>end", different_attributes(50_000)), 1),
+            (format!("</><p {}>end", different_attributes(50_000)), 1),
+            (format!("&am<p {}>end", different_attributes(50_000)), 2),
+            (format!("<script>x<x</script {}>end", different_attributes(50_000)), 1),
         ] {
             assert_eq!(read(&page).text.split_whitespace().count(), words);
         }
     }
+
+    /// The same with every attribute.
+    fn read_whole(page: &str) -> String {
+        let bounds =
+            Bounds { limits: &Limits::default(), cancelled: &CancellationToken::new(), progress: &|| () };
+        let tokenizer =
+            Tokenizer::new(Page::new(Text::new(is_xhtml(page), bounds)), TokenizerOpts::default());
+        let input = BufferQueue::default();
+        input.push_back(StrTendril::from_slice(page));
+        drop(tokenizer.feed(&input));
+        tokenizer.end();
+        tokenizer.sink.text.into_inner().flow.finish().expect("read").text
+    }
+
+    proptest! {
+        #[test]
+        fn a_page_reads_the_same_without_the_attributes_of_its_tags(
+            pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..40),
+        ) {
+            let page = pieces.concat();
+            prop_assert_eq!(read(&page).text, read_whole(&page), "{}", page);
+        }
+    }
+
+    const PIECES: &[&str] = &[
+        "<",
+        "</",
+        "/",
+        ">",
+        "/>",
+        "=",
+        "'",
+        "\"",
+        " ",
+        "\n",
+        "\r",
+        "a",
+        "é",
+        "<p",
+        "<b ",
+        "</b",
+        "<svg",
+        "</svg>",
+        "<br",
+        "<script",
+        "</script",
+        "<style>",
+        "</style",
+        "<title>",
+        "</title>",
+        "<!--",
+        "-->",
+        "--!>",
+        "<!",
+        "<!doctype",
+        "<?",
+        "<![CDATA[",
+        "]]>",
+        "&",
+        "&lt",
+        "&am",
+        "&amp;",
+        " href=",
+        " x='y'",
+        "<plaintext",
+        "</>",
+        "\0",
+    ];
 
     #[test]
     fn a_reader_that_nobody_waits_for_stops() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::archive::Archive;
 use super::elements::{Elements, Piece};
 use super::limits::Bounds;
-use super::{Document, email, office, protected, rtf, text};
+use super::{Document, compound, email, office, protected, rtf, text};
 use crate::failure::{Code, Failure};
 
 const SUPPORTED: &str = "PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EML, HTML, XML, Markdown, plain text, CSV, \
@@ -48,7 +48,7 @@ pub fn recognise<'a>(document: Document<'a>, bounds: Bounds<'a>) -> Result<Kind<
     if bytes.starts_with(b"PK\x03\x04") {
         return packed(bytes, bounds);
     }
-    if bytes.starts_with(COMPOUND_FILE) {
+    if bytes.starts_with(compound::MARK) {
         return compound(bytes);
     }
     if bytes.starts_with(rtf::MARK) {
@@ -183,15 +183,13 @@ fn office_type(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -
     .to_owned())
 }
 
-/// The container of Office before 2007, and of every Office document that has a password.
-const COMPOUND_FILE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
-
-/// It is what the names of its streams say, which stand in it as UTF-16.
+/// It is what the names at its top say.
 fn compound(bytes: &[u8]) -> Result<Kind<'_>, Failure> {
-    let has = |name: &str| {
-        let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        memchr::memmem::find(bytes, &name).is_some()
-    };
+    let names = compound::names(bytes);
+    let has = |name: &str| names.contains(name);
+    if names.is_empty() {
+        return Err(Failure::new(Code::ParseError, "This file is damaged: it does not say what is in it"));
+    }
     if has("EncryptedPackage") {
         Err(protected())
     } else if has("WordDocument") {

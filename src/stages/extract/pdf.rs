@@ -63,11 +63,13 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
             pictures.take_from(&document, page, flow.len());
         }
     }
-    if flow.is_empty()
-        && pictures.is_empty()
-        && let Some(error) = last_error
-    {
-        return Err(damaged(error));
+    if flow.is_empty() && pictures.is_empty() {
+        if let Some(error) = last_error {
+            return Err(damaged(error));
+        }
+        if let Some(what) = visible_damage(bytes, pages) {
+            return Err(Failure::new(Code::ParseError, format!("This PDF is damaged: {what}")));
+        }
     }
     let mut extracted = flow.finish()?;
     outline::add_headings(&document, &mut extracted);
@@ -91,6 +93,21 @@ fn count_pages(document: &PdfDocument, bounds: Bounds<'_>) -> Result<usize, Fail
         return Err(bounds.limits.too_many_pages());
     }
     Ok(pages.min(most))
+}
+
+/// What is wrong with a document that the library made the best of. Without it nothing was found because nothing is there.
+fn visible_damage(bytes: &[u8], pages: usize) -> Option<&'static str> {
+    const END: &[u8] = b"%%EOF";
+    // Behind the end stand no more than a few lines of whoever sent it.
+    const FARTHEST: usize = 2_048;
+    let last = &bytes[bytes.len().saturating_sub(FARTHEST)..];
+    if memchr::memmem::rfind(last, END).is_none() {
+        Some("it breaks off before its end")
+    } else if pages == 0 {
+        Some("none of its pages can be found")
+    } else {
+        None
+    }
 }
 
 fn damaged(error: pdf_oxide::Error) -> Failure {

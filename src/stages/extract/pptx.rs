@@ -1,5 +1,7 @@
 //! PPTX: a slide a page, its title the heading, the speaker's notes below it.
 
+use std::collections::HashSet;
+
 use super::Reading;
 use super::archive::Archive;
 use super::elements::{Elements, Piece};
@@ -10,9 +12,6 @@ use crate::failure::Failure;
 
 pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Result<Reading, Failure> {
     let slides = slides(archive, main_part, bounds)?;
-    if slides.len() > bounds.limits.pages {
-        return Err(bounds.limits.too_many_pages());
-    }
     let mut flow = Flow::new(bounds.limits);
     for (slide, number) in slides.iter().zip(1..) {
         // A slide that is listed and not there is one that PowerPoint leaves out too.
@@ -40,15 +39,19 @@ fn slides(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Res
     let relations = office::relations(archive, main_part, bounds)?;
     let source = archive.required_text(main_part)?;
     let mut slides = Vec::new();
+    let mut listed = HashSet::new();
     let mut elements = Elements::new(&source, bounds);
     while let Some(piece) = elements.next()? {
         if let Piece::Open(element) = piece
             && element.name() == "sldId"
-            && let Some(Relation { kind, target }) = element.exact_attribute("r:id").and_then(|id| relations.get(&id))
+            && let Some(Relation { kind, target }) = element.prefixed_attribute("id").and_then(|id| relations.get(&id))
             && kind == "slide"
             // Once each: a list can be longer than the slides that it names.
-            && !slides.contains(target)
+            && listed.insert(target)
         {
+            if slides.len() >= bounds.limits.pages {
+                return Err(bounds.limits.too_many_pages());
+            }
             slides.push(target.clone());
         }
     }

@@ -26,6 +26,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
         match token {
             Token::Open => {
                 reader.flush();
+                reader.skip = 0;
                 if reader.groups.len() > bounds.limits.depth {
                     return Err(bounds.limits.too_deep());
                 }
@@ -34,19 +35,24 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Failure> {
             }
             Token::Close => {
                 reader.flush();
+                reader.skip = 0;
                 // One too many is what damaged files have; the text before it is good.
                 reader.group = reader.groups.pop().unwrap_or(reader.group);
             }
+            Token::Word(name, _) if reader.skip > 0 && named_character(name).is_some() => reader.skip -= 1,
             Token::Word(name, number) => {
                 reader.flush();
+                reader.skip = 0;
                 reader.control(name, number, &mut tokens);
                 reader.group.opening = Opening::More;
             }
             Token::Symbol(b'*') if reader.group.opening == Opening::Nothing => {
                 reader.group.opening = Opening::OptionalMark;
             }
+            Token::Symbol(symbol) if reader.skip > 0 && !matches!(symbol, b'\r' | b'\n') => reader.skip -= 1,
             Token::Symbol(symbol) => {
                 reader.flush();
+                reader.skip = 0;
                 reader.symbol(symbol);
             }
             Token::Byte(byte) => reader.bytes(&[byte]),
@@ -95,7 +101,8 @@ struct Reader {
     pending: Vec<u8>,
     /// The first half of a character that UTF-16 writes as two.
     surrogate: Option<u16>,
-    /// Fallback characters that are still to be left out.
+    /// Fallback characters that are still to be left out. They end where a group does, and before a control word that
+    /// is no character: not every writer has a fallback.
     skip: usize,
     font: i32,
     default_font: Option<i32>,
@@ -191,6 +198,9 @@ impl Reader {
         let skipped = self.skip.min(bytes.len());
         self.skip -= skipped;
         bytes = &bytes[skipped..];
+        if !bytes.is_empty() {
+            self.surrogate = None;
+        }
         if !self.group.shows_nothing() {
             self.pending.extend_from_slice(bytes);
         }
@@ -203,12 +213,20 @@ impl Reader {
         }
         // Numbers above 32767 are written as negative ones.
         let Ok(unit) = u16::try_from(number & 0xFFFF) else { return };
-        let units = [self.surrogate.take().unwrap_or(unit), unit];
-        let units = if units[0] == unit { &units[1..] } else { &units[..] };
-        match char::decode_utf16(units.iter().copied()).next() {
-            Some(Ok(character)) if character.is_whitespace() => self.flow.widen(Gap::Space),
-            Some(Ok(character)) => self.flow.verbatim(character.encode_utf8(&mut [0; 4])),
-            _ => self.surrogate = Some(unit),
+        let first_half = self.surrogate.take();
+        if is_first_half(unit) {
+            self.surrogate = Some(unit);
+            return;
+        }
+        // One half without the other is nothing, and takes nothing with it.
+        let character = char::from_u32(unit.into()).or_else(|| {
+            let halves = [first_half?, unit];
+            char::decode_utf16(halves).next()?.ok()
+        });
+        match character {
+            Some(character) if character.is_whitespace() => self.flow.widen(Gap::Space),
+            Some(character) => self.flow.verbatim(character.encode_utf8(&mut [0; 4])),
+            None => {}
         }
     }
 
@@ -224,6 +242,11 @@ impl Reader {
             self.pending.clear();
         }
     }
+}
+
+/// Whether it is the first of the two numbers that UTF-16 writes some characters as.
+const fn is_first_half(unit: u16) -> bool {
+    matches!(unit, 0xD800..=0xDBFF)
 }
 
 /// Groups that hold anything but text of the document.
@@ -416,6 +439,29 @@ mod tests {
         assert_eq!(
             text(br"{\rtf1\uc1 \u1055?\u1088?\u1080? ok \u-10179?\u-8704? {\uc0\u8364 5}}"),
             "При ok 😀 €5"
+        );
+    }
+
+    #[test]
+    fn a_fallback_that_is_not_there_takes_nothing_else_away() {
+        assert_eq!(
+            text(br"{\rtf1 Price {\u8364}Hundred and {\u8217}Sword}"),
+            "Price \u{20AC}Hundred and \u{2019}Sword"
+        );
+        assert_eq!(text(br"{\rtf1\uc1 Wort\u8211\par Nextword}"), "Wort\u{2013}\n\nNextword");
+        assert_eq!(text(br"{\rtf1\uc2 a\u8211{b}c\u8211\'96\'96d}"), "a\u{2013}bc\u{2013}d");
+        assert_eq!(
+            text(br"{\rtf1 \u8220\ldblquote so\u8221\rdblquote , a\u8209\_b}"),
+            "\u{201C}so\u{201D}, a\u{2011}b"
+        );
+    }
+
+    #[test]
+    fn half_a_character_takes_no_other_with_it() {
+        assert_eq!(text(br"{\rtf1\uc0\u-8704 \u65 \u66 \u67 \u68 end}"), "ABCDend");
+        assert_eq!(
+            text(br"{\rtf1\uc0\u-10179 \u65 \u-10179 b\u-8704 c\u-10179 \u-10179 \u-8704 }"),
+            "Abc\u{1F600}"
         );
     }
 

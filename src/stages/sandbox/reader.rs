@@ -233,13 +233,15 @@ impl Reader {
                     self.config.memory_mb
                 ),
             ),
+            // Unlike the clock, computing does not depend on what else the machine does: it would take as much again.
             Ended::Signal(libc::SIGXCPU) => Failure::new(
                 Code::StageTimeout,
                 format!(
                     "Reading this file took more than its limit of {} s of computing",
                     self.config.cpu_seconds
                 ),
-            ),
+            )
+            .for_good(),
             Ended::Signal(libc::SIGSYS) => unreadable("reading it tried what no document needs"),
             Ended::Signal(
                 libc::SIGSEGV

@@ -18,6 +18,30 @@ pub fn archive(parts: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
+/// The container of old Office documents with streams of these names, at most three, and these bytes in none of them.
+pub fn compound(streams: &[&str], other: &[u8]) -> Vec<u8> {
+    const NONE: u32 = u32::MAX;
+    const END: u32 = 0xFFFF_FFFE;
+    let mut header = vec![0; 512];
+    header[..8].copy_from_slice(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1");
+    header[30] = 9;
+    header[48..52].copy_from_slice(&1_u32.to_le_bytes());
+    header[68..72].copy_from_slice(&END.to_le_bytes());
+    header[80..].fill(0xFF);
+    let table = [0xFFFF_FFFD, END].into_iter().chain([NONE; 126]).flat_map(u32::to_le_bytes);
+    let mut directory = Vec::new();
+    for (number, name) in (1..).zip(["Root Entry"].iter().chain(streams)) {
+        let mut entry: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        entry.resize(128, 0);
+        let next: u32 = if number <= streams.len() { u32::try_from(number).unwrap() } else { NONE };
+        let [after, within] = if number == 1 { [NONE, next] } else { [next, NONE] };
+        entry[68..80].copy_from_slice(&[NONE, after, within].map(u32::to_le_bytes).concat());
+        directory.extend(entry);
+    }
+    directory.resize(512, 0xFF);
+    header.into_iter().chain(table).chain(directory).chain(other.iter().copied()).collect()
+}
+
 const MAIN: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 
 fn relationships(relations: &[(&str, &str, &str)]) -> String {
@@ -66,13 +90,19 @@ pub fn paragraph(text: &str) -> String {
 
 /// A presentation of slides, each a title, a text and notes; listed from the last to the first part.
 pub fn pptx(slides: &[(&str, &str, &str)]) -> Vec<u8> {
+    pptx_with_prefix("r", slides)
+}
+
+/// One whose references to slides have this prefix, which each writer chooses for itself.
+pub fn pptx_with_prefix(prefix: &str, slides: &[(&str, &str, &str)]) -> Vec<u8> {
     let types = content_types("ppt/presentation.xml", "presentationml.presentation");
     let top = relationships(&[("rId1", "officeDocument", "ppt/presentation.xml")]);
     // Neither the names of the parts nor their order in the archive say which slide comes first; the list does.
     let part = |number: usize| slides.len() - number;
     let list: String =
-        (0..slides.len()).map(|n| format!("<p:sldId id=\"{}\" r:id=\"rId{n}\"/>", 256 + n)).collect();
-    let presentation = format!("<p:presentation><p:sldIdLst>{list}</p:sldIdLst></p:presentation>");
+        (0..slides.len()).map(|n| format!("<p:sldId id=\"{}\" {prefix}:id=\"rId{n}\"/>", 256 + n)).collect();
+    let presentation =
+        format!("<p:presentation xmlns:{prefix}=\"{MAIN}\"><p:sldIdLst>{list}</p:sldIdLst></p:presentation>");
     let targets: Vec<(String, String)> =
         (0..slides.len()).map(|n| (format!("rId{n}"), format!("slides/slide{}.xml", part(n)))).collect();
     let targets: Vec<(&str, &str, &str)> =
@@ -106,6 +136,24 @@ pub fn pptx(slides: &[(&str, &str, &str)]) -> Vec<u8> {
     let parts: Vec<(&str, &[u8])> =
         parts.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
     archive(&parts)
+}
+
+/// A presentation that lists so many slides, none of which is there, and breaks behind the last.
+pub fn pptx_of_missing_slides(number: usize) -> Vec<u8> {
+    let list: String = (0..number).map(|n| format!("<p:sldId id=\"{n}\" r:id=\"s{n}\"/>")).collect();
+    let targets: Vec<(String, String)> =
+        (0..number).map(|n| (format!("s{n}"), format!("slides/slide{n}.xml"))).collect();
+    let targets: Vec<(&str, &str, &str)> =
+        targets.iter().map(|(id, target)| (id.as_str(), "slide", target.as_str())).collect();
+    archive(&[
+        (
+            "[Content_Types].xml",
+            content_types("ppt/presentation.xml", "presentationml.presentation").as_bytes(),
+        ),
+        ("_rels/.rels", relationships(&[("rId1", "officeDocument", "ppt/presentation.xml")]).as_bytes()),
+        ("ppt/presentation.xml", format!("<p:presentation>{list}</p:broken>").as_bytes()),
+        ("ppt/_rels/presentation.xml.rels", relationships(&targets).as_bytes()),
+    ])
 }
 
 /// A workbook of sheets by name, each with this inside its root.
