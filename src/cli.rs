@@ -57,6 +57,9 @@ enum Command {
     /// Read documents from the standard input. The server starts this by itself.
     #[command(name = crate::stages::sandbox::COMMAND, hide = true)]
     ExtractChild(crate::stages::sandbox::child::Arguments),
+    /// Run tesseract where it can do no harm. The server starts this by itself.
+    #[command(name = crate::stages::sandbox::ocr_child::COMMAND, hide = true)]
+    OcrChild(crate::stages::sandbox::ocr_child::Arguments),
 }
 
 /// How a command ended, when it did not fail.
@@ -67,9 +70,11 @@ pub enum Outcome {
 }
 
 pub fn run(cli: Cli) -> ExitCode {
-    // Before there is a runtime: it gives away its rights while it has one thread.
-    if let Command::ExtractChild(arguments) = &cli.command {
-        return crate::stages::sandbox::child::run(arguments);
+    // Before there is a runtime: they give away their rights while they have one thread.
+    match &cli.command {
+        Command::ExtractChild(arguments) => return crate::stages::sandbox::child::run(arguments),
+        Command::OcrChild(arguments) => return crate::stages::sandbox::ocr_child::run(arguments),
+        _ => {}
     }
     if !matches!(cli.command, Command::Serve | Command::Reindex) {
         end_when_nobody_reads();
@@ -90,7 +95,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Config => config::run(&settings()?, cli.json),
             Command::Reindex => reindex::run(settings()?, cli.json).await,
             Command::Audit => audit::run(settings()?, cli.json).await,
-            Command::ExtractChild(_) => unreachable!("it ran before"),
+            Command::ExtractChild(_) | Command::OcrChild(_) => unreachable!("it ran before"),
         }
     });
     // Work on blocking threads may go on for a while; nobody waits for it.

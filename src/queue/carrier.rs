@@ -146,10 +146,9 @@ impl Carrier {
             done = work => Ok(done.unwrap_or_else(|_| {
                 Err(Failure::new(Code::Unknown, format!("The {stage} stage met an unexpected error")))
             })),
-            () = async { self.out_of_time(limit, job.progress()).await } => Ok(Err(Failure::new(
-                Code::StageTimeout,
-                format!("The {stage} stage took longer than its limit of {} s", limit.as_secs_f64()),
-            ))),
+            () = async { self.out_of_time(limit, job.progress()).await } => {
+                Ok(Err(ran_out_of_time(stage, limit)))
+            }
             interrupted = interrupted => Err(interrupted),
         };
         room.took(began.elapsed());
@@ -236,5 +235,21 @@ impl Carrier {
                 () = self.inner.give_back.cancelled() => return None,
             }
         }
+    }
+}
+
+fn ran_out_of_time(stage: Stage, limit: Duration) -> Failure {
+    let limit = limit.as_secs_f64();
+    match stage {
+        // All that is done there is to wait for the scanner. One that hangs is as good as none, and the file can do
+        // nothing about either.
+        Stage::Scan => Failure::new(
+            Code::ScannerUnavailable,
+            format!("The virus scanner did not answer within its limit of {limit} s"),
+        ),
+        Stage::Extract | Stage::Chunk | Stage::Embed => Failure::new(
+            Code::StageTimeout,
+            format!("The {stage} stage took longer than its limit of {limit} s"),
+        ),
     }
 }

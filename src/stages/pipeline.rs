@@ -1,5 +1,7 @@
 //! The real stages: bytes from the storage, text out of them, chunks out of the text, vectors out of the chunks.
 
+use std::path::PathBuf;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::io::AsyncRead;
@@ -23,6 +25,10 @@ use crate::lifecycle::Stage;
 /// The most that the operator's own service may answer for one document.
 const MOST_CONVERTED_BYTES: usize = 64 << 20;
 
+/// The pictures of a document have so many times the time that the rest of it has. They are read one after another, and
+/// there may be hundreds.
+const OCR_TAKES_LONGER: u32 = 6;
+
 pub struct Pipeline {
     db: Db,
     blobs: Blobs,
@@ -42,11 +48,17 @@ impl Pipeline {
             .gateway
             .clone()
             .map(|gateway| Gateway::new(gateway.url, gateway.timeout, MOST_CONVERTED_BYTES));
+        let languages = config.ocr_languages.as_deref();
+        let ocr = languages.and_then(|languages| Ocr::find(&readers.program().path, languages)).map(|ocr| {
+            let secrets = secret_places(&db, config);
+            let longest = config.sandbox.timeout.saturating_mul(OCR_TAKES_LONGER);
+            secrets.iter().fold(ocr, |ocr, path| ocr.hiding(path)).within(longest)
+        });
         Self {
             db,
             blobs,
             readers,
-            ocr: config.ocr_languages.as_deref().and_then(Ocr::find),
+            ocr,
             chunks: config.chunks,
             embedder,
             clamd: config.clamd.clone(),
@@ -118,17 +130,10 @@ impl Pipeline {
         let Some(ocr) = self.ocr.as_ref().filter(|_| !reading.pictures.is_empty()) else {
             return reading.finish(Recognised::NotInstalled);
         };
-        let mut words = Vec::with_capacity(reading.pictures.len());
-        let mut failed = None;
-        for picture in &reading.pictures {
-            let _turn = self.cores(job).turn(|| job.made_progress()).await;
-            words.push(ocr.recognise(&picture.bytes).await.unwrap_or_else(|error| {
-                failed = Some(error);
-                String::new()
-            }));
-            // The limit is for a picture: a long document has many of them, and is not stuck.
-            job.made_progress();
-        }
+        let pictures = reading.pictures.iter().map(|picture| &picture.bytes[..]);
+        // The stage's limit is for a picture: a long document has many of them, and is not stuck.
+        let cores = self.cores(job);
+        let (words, failed) = ocr.recognise_all(pictures, || cores.turn(|| job.made_progress())).await;
         match (reading.finish(Recognised::Words(words)), failed) {
             // One page of many that OCR fails at is a page without words. When nothing else was found, it is the cause.
             (Err(Failure { code: Code::NoText, .. }), Some(error)) => Err(Failure::new(
@@ -200,6 +205,15 @@ impl Work for Pipeline {
         }
         .boxed()
     }
+}
+
+/// What no program that is not ours is to read.
+fn secret_places(db: &Db, config: &Config) -> Vec<PathBuf> {
+    let mut places = vec![config.data_dir.clone(), config.blobs_dir.clone(), ".env".into()];
+    // With the files that stand beside it.
+    let database = db.sqlite_file().and_then(|file| std::path::absolute(file).ok());
+    places.extend(database.and_then(|file| Some(file.parent()?.to_owned())));
+    places
 }
 
 fn blob_key(job: &Job) -> Result<&str, Failure> {

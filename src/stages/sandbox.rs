@@ -4,17 +4,22 @@
 //! that reading a document does not need (`confine`), and then reads one document after another from its standard
 //! input ([`child`]). The server hands the documents out and keeps the processes ([`pool`]), holds each to its time and
 //! finds out how it ended (`reader`), and believes nothing that it says (`answer`).
+//!
+//! The pictures in a document are for tesseract, a program that is not ours: [`ocr_child`] confines it.
 
 pub mod child;
 pub mod memory;
+pub mod ocr_child;
 pub mod pool;
+
+pub(super) mod complaints;
+pub(super) mod process;
 
 mod answer;
 mod confine;
 mod reader;
 #[cfg(debug_assertions)]
 mod misbehaviour;
-mod process;
 mod protocol;
 mod syscalls;
 mod usage;

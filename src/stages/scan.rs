@@ -1,6 +1,7 @@
 //! Shows a file to the virus scanner before anything else touches it, over clamd's INSTREAM protocol.
 //!
-//! Only a clear "OK" lets a file pass. A scanner that is away or at fault makes it wait, which costs it no attempt.
+//! Only a clear "OK" to the whole of it lets a file pass. A scanner that is away, at fault or silent makes it wait, which
+//! costs it no attempt.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -66,18 +67,24 @@ async fn stream(
     let sending = send(&mut takes, document, progress);
     let answering = receive(&mut answers);
     tokio::pin!(sending, answering);
-    // One that has enough says so and hangs up: its answer is listened for from the beginning.
-    let answer = tokio::select! {
-        answer = &mut answering => answer,
-        sent = &mut sending => {
-            // Without the whole document there is nothing to wait for. One that hung up has said why.
-            match sent {
-                Err(failure) if failure.code == Code::IoError => return Err(failure),
-                _ => answering.await,
-            }
-        }
+    // One that has enough says so and hangs up: its answer is listened for from the beginning, and before each portion.
+    let (answer, saw_all) = tokio::select! {
+        biased;
+        answer = &mut answering => (answer, false),
+        sent = &mut sending => match sent {
+            // Without the whole document there is nothing to wait for.
+            Err(failure) if failure.code == Code::IoError => return Err(failure),
+            // One that hung up has said why.
+            sent => (answering.await, sent.is_ok()),
+        },
     };
-    judge(&answer.map_err(away)?)
+    judge(&answer.map_err(away)?)?;
+    if saw_all {
+        return Ok(());
+    }
+    // What is found in the beginning of a document is found. That there is nothing in it, only its end can show.
+    tracing::warn!("the virus scanner passed a file that it had not seen the whole of");
+    Err(Failure::new(Code::ScannerUnavailable, "The virus scanner did not look at the whole file"))
 }
 
 async fn send(

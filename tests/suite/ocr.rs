@@ -1,10 +1,19 @@
 //! Words in pictures: read where tesseract is installed, and where it is not, the file says what would help.
 
+use std::fs::{Permissions, write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
 use landfall::stages::ocr::Ocr;
 use serde_json::json;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use uuid::Uuid;
 
 use crate::support::made;
-use crate::support::{TestDb, TestServer};
+use crate::support::process::Process;
+use crate::support::{TestDb, TestServer, landfall_itself, until};
 
 on_each_database! {
     async fn a_picture_of_words_is_read_or_says_what_would_help(db: TestDb) {
@@ -13,7 +22,7 @@ on_each_database! {
         let file = alice.upload("sign.bmp", &made::picture_of("TIDES")).await;
         server.idle().await;
         let seen = alice.file(&file).await;
-        if Ocr::find("eng").is_some() {
+        if Ocr::find(&landfall_itself().path, "eng").is_some() {
             assert_eq!(seen["status"], "ready", "{}", seen["error"]);
             let hits = alice.search("tides").await;
             assert!(hits.iter().any(|hit| hit["fileId"] == json!(file)), "{hits:?}");
@@ -27,13 +36,140 @@ on_each_database! {
 
 #[tokio::test]
 async fn a_picture_that_is_none_is_an_error_and_no_text() {
-    let Some(ocr) = Ocr::find("eng") else {
+    let Some(ocr) = Ocr::find(&landfall_itself().path, "eng") else {
         eprintln!("SKIPPED: tesseract is not installed");
         return;
     };
     assert!(ocr.recognise(b"\x89PNG\r\n\x1A\nand nothing more").await.is_err());
     assert!(ocr.recognise(b"").await.is_err());
-    let unknown = Ocr::find("no_such_language").expect("it is installed");
+    let unknown = Ocr::find(&landfall_itself().path, "no_such_language").expect("it is installed");
     let error = unknown.recognise(&made::picture_of("TIDES")).await.unwrap_err();
     assert!(error.to_string().contains("tesseract"), "{error}");
+}
+
+/// A program that takes tesseract's place, in a folder of its own.
+struct Scripted {
+    folder: TempDir,
+}
+
+impl Scripted {
+    fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let scripted = Self { folder };
+        let program = scripted.program();
+        write(&program, format!("#!/bin/bash\n{script}\n")).expect("a script");
+        std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
+        scripted
+    }
+
+    fn program(&self) -> PathBuf {
+        self.folder.path().join("tesseract")
+    }
+
+    fn ocr(&self) -> Ocr {
+        Ocr::at(&landfall_itself().path, &self.program(), "eng")
+    }
+
+    /// A search path on which it comes first.
+    fn path(&self) -> String {
+        format!("{}:/usr/bin:/bin", self.folder.path().display())
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_says_too_much_is_ended_and_its_words_are_kept() {
+    let complaining =
+        Scripted::new("cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' w >&2; echo The words.");
+    assert_eq!(complaining.ocr().recognise(b"A picture").await.unwrap(), "The words.\n");
+    // It would go on for ever, and the test with it.
+    let talkative = Scripted::new("cat >/dev/null; yes word");
+    assert_eq!(talkative.ocr().recognise(b"A picture").await.unwrap().len(), 1 << 20);
+    // One that closes its ears is heard all the same.
+    let deaf = Scripted::new("echo Enough seen.");
+    assert_eq!(deaf.ocr().recognise(&vec![0; 4 << 20]).await.unwrap(), "Enough seen.\n");
+    let failing = Scripted::new("cat >/dev/null; echo First this. >&2; echo Then that. >&2; exit 1");
+    let error = failing.ocr().recognise(b"A picture").await.unwrap_err();
+    assert!(error.to_string().ends_with("Then that."), "{error}");
+}
+
+#[tokio::test]
+async fn ocr_of_a_document_ends_in_time_and_keeps_what_it_found() {
+    let scripted =
+        Scripted::new("read -r picture; [ \"$picture\" = slow ] && exec sleep 1000; echo \"Seen: $picture\"");
+    let pictures: [&[u8]; 4] = [b"one\n", b"two\n", b"slow\n", b"three\n"];
+    let ocr = scripted.ocr().within(Duration::from_secs(3));
+    let (words, failed) = ocr.recognise_all(pictures.into_iter(), || async {}).await;
+    assert_eq!(words, ["Seen: one\n", "Seen: two\n", ""]);
+    assert!(failed.unwrap().to_string().contains("took longer"));
+}
+
+on_each_database! {
+    async fn the_program_that_reads_pictures_reaches_nothing_of_ours(db: TestDb) {
+        let secret = db.folder.path().join("secret");
+        write(&secret, "TREASURE").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let scripted = Scripted::new(&format!(
+            r#"
+            own="${{BASH_SOURCE%/*}}"
+            cat >/dev/null
+            echo Environment:
+            env
+            head -c 8 {secret} && echo FOUND the secret
+            ls {folder} && echo FOUND the folder
+            cat "/proc/$PPID/environ" /proc/*/environ && echo FOUND an environment
+            (exec 3<>/dev/tcp/{address}) && echo FOUND the network
+            (: > "$own/made") && echo FOUND a place to write
+            (: > /tmp/made-$$) && echo FOUND a place to write
+            chmod 600 "$own/tesseract" && echo FOUND rights to change
+            kill -0 {test} && echo FOUND somebody to kill
+            (: > /dev/null) || echo FOUND no way to be silent
+            head -c 1 /usr/bin/env >/dev/null || echo FOUND nothing of the system
+            echo The end."#,
+            secret = secret.display(),
+            folder = db.folder.path().display(),
+            address = listener.local_addr().unwrap().to_string().replace(':', "/"),
+            test = std::process::id(),
+        ));
+        let path = scripted.path();
+        let variables = [("PATH", path.as_str()), ("EMBEDDINGS_API_KEY", "SESAME"), ("LC_ALL", "C")];
+        let server = Process::start(&db, &variables);
+        let client = server.client();
+        let file = client.upload("sign.bmp", &made::picture_of("TIDES")).await;
+        until("it is read", async || ["ready", "failed"].contains(&client.status(&file).await.as_str())).await;
+        let path = format!("/api/v2/uploads/files/{file}/text");
+        let text = client.request(reqwest::Method::GET, &path).send().await.unwrap().text().await.unwrap();
+        assert!(text.contains("Environment:") && text.contains("LC_ALL=C") && text.contains("The end."), "{text}");
+        for never in ["TREASURE", "FOUND", "SESAME", "DATABASE_URL", "DATA_DIR", "STORAGE_URL"] {
+            assert!(!text.contains(never), "{never}: {text}");
+        }
+    }
+
+    async fn the_program_that_reads_pictures_dies_with_the_server_and_with_its_file(db: TestDb) {
+        // Whatever it does to stay, it and what it starts carry this number.
+        let mark = format!("1{:08}", Uuid::new_v4().as_u128() % 100_000_000);
+        let scripted = Scripted::new(&format!(
+            "trap '' TERM HUP INT PIPE; sleep {mark} & setsid sleep {mark} & (sleep {mark} & sleep {mark}) & exec sleep {mark}"
+        ));
+        let path = scripted.path();
+        for cancelled in [true, false] {
+            let mut server = Process::start(&db, &[("PATH", path.as_str())]);
+            let client = server.client();
+            let file = client.upload("sign.bmp", &made::picture_of(if cancelled { "SITE" } else { "TIDES" })).await;
+            until("they run", async || sleepers(&mark) >= 4).await;
+            if cancelled {
+                client.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
+                until("all are gone", async || sleepers(&mark) == 0).await;
+            }
+            server.kill();
+            until("all are gone", async || sleepers(&mark) == 0).await;
+        }
+    }
+}
+
+fn sleepers(mark: &str) -> usize {
+    let all = std::fs::read_dir("/proc").expect("Linux lists processes");
+    let command_lines = all.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
+    command_lines
+        .filter(|line| line.starts_with(b"sleep\0") && line.ends_with(format!("{mark}\0").as_bytes()))
+        .count()
 }

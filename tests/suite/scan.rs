@@ -1,9 +1,12 @@
 //! Nothing gets past the virus scanner, and nothing is lost for want of one.
 
-use std::io::Write as _;
 use std::time::Duration;
 
+use landfall::failure::{Code, Failure};
+use landfall::stages::scan::{Address, scan};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::clamd::{Clamd, eicar};
 use crate::support::{Setup, TestDb, TestServer, manual_clock, until};
@@ -100,19 +103,107 @@ on_each_database! {
     }
 }
 
+on_each_database! {
+    async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let clock = manual_clock();
+        let address = silent.local_addr().unwrap().to_string();
+        let setup = Setup::default().clock(&clock).with("CLAMD_ADDRESS", address).with("SCAN_TIMEOUT_MS", "60000");
+        let server = setup.start(&db).await;
+        let client = server.client("ada");
+        let file = client.upload("a.txt", b"Patience is a virtue.").await;
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            let (mut connection, _) = silent.accept().await.unwrap();
+            take_all(&mut connection).await;
+            held.push(connection);
+            let mut waiting = json!(null);
+            until("it has waited long enough", async || {
+                clock.advance(Duration::from_secs(10));
+                waiting = client.file(&file).await;
+                waiting["status"] == "queued"
+            })
+            .await;
+            assert_eq!((&waiting["attempt"], &waiting["error"]["code"]), (&json!(0), &json!("SCANNER_UNAVAILABLE")));
+            clock.advance(Duration::from_secs(10));
+        }
+        let (mut connection, _) = silent.accept().await.unwrap();
+        take_all(&mut connection).await;
+        connection.write_all(b"stream: OK\0").await.unwrap();
+        server.idle().await;
+        assert_eq!(client.status(&file).await, "ready");
+        server.stop().await;
+    }
+}
+
+/// What becomes of a document, half of which the scanner has been sent when it says this; the rest never comes unless
+/// the scanner hangs up.
+async fn said_half_way(words: &'static [u8], hang_up: bool) -> Result<(), Failure> {
+    let clamd = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = Address::Tcp(clamd.local_addr().unwrap().to_string());
+    let (document, mut rest) = tokio::io::duplex(1 << 20);
+    rest.write_all(b"The first half.").await.unwrap();
+    let scanner = tokio::spawn(async move {
+        let (mut connection, _) = clamd.accept().await.unwrap();
+        let mut seen = vec![0; b"zINSTREAM\0....The first half.".len()];
+        connection.read_exact(&mut seen).await.unwrap();
+        connection.write_all(words).await.unwrap();
+        if hang_up {
+            drop(connection);
+            // Ends when nobody reads the document any more.
+            while rest.write_all(b"The second half.").await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        } else {
+            // Until the other side hangs up.
+            drop(connection.read_to_end(&mut Vec::new()).await);
+        }
+    });
+    let verdict = scan(&address, document, || ()).await;
+    scanner.await.unwrap();
+    verdict
+}
+
+#[tokio::test]
+async fn a_scanner_that_has_not_seen_the_whole_file_cannot_let_it_pass() {
+    for hang_up in [false, true] {
+        let failure = said_half_way(b"stream: OK\0", hang_up).await.unwrap_err();
+        assert_eq!(failure.code, Code::ScannerUnavailable, "{}", failure.message);
+        let failure = said_half_way(b"stream: OK", true).await.unwrap_err();
+        assert_eq!(failure.code, Code::ScannerUnavailable, "{}", failure.message);
+        // What is wrong with a beginning is wrong with the whole.
+        let failure = said_half_way(b"stream: Eicar-Signature FOUND\0", hang_up).await.unwrap_err();
+        assert_eq!(failure.code, Code::Infected);
+        let failure = said_half_way(b"INSTREAM size limit exceeded. ERROR\0", hang_up).await.unwrap_err();
+        assert_eq!(failure.code, Code::Unscannable);
+    }
+}
+
+/// Reads a document to its end, as a scanner does.
+async fn take_all(connection: &mut TcpStream) {
+    connection.read_exact(&mut [0; b"zINSTREAM\0".len()]).await.unwrap();
+    loop {
+        let length = connection.read_u32().await.unwrap();
+        if length == 0 {
+            return;
+        }
+        connection.read_exact(&mut vec![0; length as usize]).await.unwrap();
+    }
+}
+
 /// A ZIP archive with one entry that is marked as encrypted.
 fn locked_archive() -> Vec<u8> {
     let (name, body) = (b"secret.txt", [0_u8; 40]);
     let mut archive = Vec::new();
     let entry = |archive: &mut Vec<u8>, mark: &[u8], made_by: &[u8]| {
-        archive.write_all(mark).unwrap();
-        archive.write_all(made_by).unwrap();
+        archive.extend_from_slice(mark);
+        archive.extend_from_slice(made_by);
         // Version 2.0, flag 1 (encrypted), stored, no time, no date, any checksum.
-        archive.write_all(&[20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]).unwrap();
-        archive.write_all(&40_u32.to_le_bytes()).unwrap();
-        archive.write_all(&28_u32.to_le_bytes()).unwrap();
-        archive.write_all(&10_u16.to_le_bytes()).unwrap();
-        archive.write_all(&[0, 0]).unwrap();
+        archive.extend_from_slice(&[20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
+        archive.extend_from_slice(&40_u32.to_le_bytes());
+        archive.extend_from_slice(&28_u32.to_le_bytes());
+        archive.extend_from_slice(&10_u16.to_le_bytes());
+        archive.extend_from_slice(&[0, 0]);
     };
     entry(&mut archive, b"PK\x03\x04", b"");
     archive.extend_from_slice(name);

@@ -1,8 +1,12 @@
 //! What a process takes away from itself before it meets its first document.
 
 use std::io;
+use std::path::PathBuf;
 
-use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetStatus, Scope};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetStatus, Scope, path_beneath_rules,
+};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
@@ -34,8 +38,7 @@ const DESCRIPTORS: u64 = 3;
 pub fn confine(arguments: &Arguments) -> io::Result<Protections> {
     die_with_parent(arguments.parent)?;
     close_all_but_the_first(DESCRIPTORS);
-    // When memory is short, the kernel is to take this process and not the server. It may say no; then it is a guess.
-    drop(std::fs::write("/proc/self/oom_score_adj", "1000"));
+    be_the_first_to_go();
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::As, arguments.memory_mb.saturating_mul(MIB))?;
@@ -65,8 +68,13 @@ fn die_with_parent(parent: i32) -> io::Result<()> {
     Err(io::Error::other("whoever started this process is gone"))
 }
 
+/// When memory is short, the kernel is to take this process and not the server. It may say no; then it is a guess.
+pub fn be_the_first_to_go() {
+    drop(std::fs::write("/proc/self/oom_score_adj", "1000"));
+}
+
 /// Descriptors are not handed down unless somebody forgot to say so; this is for that case.
-fn close_all_but_the_first(kept: u64) {
+pub fn close_all_but_the_first(kept: u64) {
     let first = libc::c_uint::try_from(kept).unwrap_or(libc::c_uint::MAX);
     // SAFETY: nothing has been opened in this process yet, so nothing owns a descriptor that is closed here. A kernel
     // that does not know the call answers with an error and closes nothing.
@@ -78,7 +86,7 @@ pub fn computing_in_all(seconds: u64, documents: u64) -> u64 {
     at_most(Resource::Cpu, seconds.saturating_mul(documents.saturating_add(2)))
 }
 
-fn limit(resource: Resource, most: u64) -> io::Result<()> {
+pub fn limit(resource: Resource, most: u64) -> io::Result<()> {
     let most = at_most(resource, most);
     Ok(rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
@@ -89,7 +97,7 @@ fn at_most(resource: Resource, most: u64) -> u64 {
 }
 
 /// A server that runs as root has children that are root in name only.
-fn drop_capabilities() -> io::Result<()> {
+pub fn drop_capabilities() -> io::Result<()> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     Ok(rustix::thread::set_capabilities(None, sets)?)
@@ -97,13 +105,22 @@ fn drop_capabilities() -> io::Result<()> {
 
 /// No file, no folder, no TCP port, no abstract socket, no signal to anybody outside: there is no rule that allows any.
 fn hide_files_and_network() -> Landlock {
+    hide_all_but(&[], &[])
+}
+
+/// The same, but for what is readable, with all in it, and what may be written to.
+pub fn hide_all_but(readable: &[PathBuf], writable: &[PathBuf]) -> Landlock {
     let abi = ABI::V6;
+    let write = AccessFs::ReadFile | AccessFs::WriteFile;
     let restricted = Ruleset::default()
         .handle_access(AccessFs::from_all(abi))
         .and_then(|rules| rules.handle_access(AccessNet::from_all(abi)))
         .and_then(|rules| rules.scope(Scope::from_all(abi)))
         .and_then(Ruleset::create)
-        .and_then(landlock::RulesetCreated::restrict_self);
+        // What is not there needs no rule.
+        .and_then(|rules| rules.add_rules(path_beneath_rules(readable, AccessFs::from_read(abi))))
+        .and_then(|rules| rules.add_rules(path_beneath_rules(writable, write)))
+        .and_then(RulesetCreated::restrict_self);
     match restricted.map(|status| status.ruleset) {
         Ok(RulesetStatus::FullyEnforced) => Landlock::Full,
         Ok(RulesetStatus::PartiallyEnforced) => Landlock::Partial,

@@ -36,6 +36,11 @@ impl Pool {
         Self { inner: Arc::new(Inner { program, config, idle: Mutex::default(), told_what_is_missing }) }
     }
 
+    /// The program that reads them.
+    pub fn program(&self) -> &Program {
+        &self.inner.program
+    }
+
     /// Reads a document. Dropping the answer's future kills the process that reads it.
     pub async fn read(
         &self,

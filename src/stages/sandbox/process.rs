@@ -14,9 +14,6 @@ use tokio::io::BufReader;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
-use super::child::Arguments;
-use super::{Program, SandboxConfig};
-
 /// The name of the command, which no list of commands shows.
 pub const COMMAND: &str = "extract-child";
 
@@ -34,11 +31,16 @@ pub enum Ended {
     Unknown,
 }
 
-/// A running process; dropped, it is killed with all that it started.
+/// A running process and the ways to it.
 pub struct Process {
     pub requests: pipe::Sender,
     pub answers: BufReader<pipe::Receiver>,
     pub complaints: pipe::Receiver,
+    pub life: Life,
+}
+
+/// What a process has one of; dropped, it is killed with all that it started.
+pub struct Life {
     hold: Hold,
     ended: watch::Receiver<Option<Ended>>,
 }
@@ -48,13 +50,9 @@ pub struct Process {
 struct Hold(Arc<Mutex<Option<Pid>>>);
 
 impl Process {
-    pub async fn start(program: &Program, config: &SandboxConfig) -> io::Result<Self> {
-        let mut command = Command::new(&program.path);
+    /// What the command's environment is, its caller says.
+    pub async fn start(mut command: Command) -> io::Result<Self> {
         command
-            .arg(COMMAND)
-            .args(Arguments::to_command_line(config))
-            .args(&program.arguments)
-            .env_clear()
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::piped())
@@ -76,11 +74,12 @@ impl Process {
             requests: pipe::Sender::from_owned_fd(pipes.requests)?,
             answers: BufReader::with_capacity(READ_AT_ONCE, pipe::Receiver::from_owned_fd(pipes.answers)?),
             complaints: pipe::Receiver::from_owned_fd(pipes.complaints)?,
-            hold,
-            ended,
+            life: Life { hold, ended },
         })
     }
+}
 
+impl Life {
     pub fn kill(&self) {
         self.hold.kill();
     }
@@ -101,7 +100,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for Life {
     fn drop(&mut self) {
         self.kill();
     }

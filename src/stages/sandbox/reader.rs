@@ -1,6 +1,7 @@
 //! One process and the documents that it is given: each within its limits, and each with an answer or a reason.
 
 use std::io;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -10,8 +11,10 @@ use tokio::net::unix::pipe;
 use uuid::Uuid;
 
 use super::answer::{NoAnswer, read_answer, read_hello};
+use super::child::Arguments;
+use super::complaints::{listen, take_complaints};
 use super::confine::{Protections, computing_in_all};
-use super::process::{Ended, Process};
+use super::process::{COMMAND, Ended, Process};
 use super::protocol::{EXIT_OUT_OF_MEMORY, Header};
 use super::usage::Usage;
 use super::{MIB, Program, SandboxConfig};
@@ -25,8 +28,6 @@ const START: Duration = Duration::from_secs(20);
 const LAST_BREATH: Duration = Duration::from_secs(2);
 /// How much of a document is handed over at once.
 const PIECE: usize = 256 * 1024;
-/// How much of what a process complains of is kept.
-const COMPLAINTS: usize = 8 * 1024;
 /// A process is replaced when it keeps this share of the memory it may have: one in so many.
 const GROWN: u64 = 8;
 
@@ -72,7 +73,9 @@ impl From<NoAnswer> for Broken {
 
 impl Reader {
     pub async fn start(program: &Program, config: &SandboxConfig) -> io::Result<Self> {
-        let mut process = Process::start(program, config).await?;
+        let mut command = Command::new(&program.path);
+        command.arg(COMMAND).args(Arguments::to_command_line(config)).args(&program.arguments).env_clear();
+        let mut process = Process::start(command).await?;
         let hello = tokio::select! {
             hello = read_hello(&mut process.answers) => hello,
             () = Clock::System.sleep(START) => Err(NoAnswer::Nonsense("it did not greet in time")),
@@ -80,15 +83,15 @@ impl Reader {
         let protections = match hello {
             Ok(protections) => protections,
             Err(why) => {
-                process.kill();
-                let ended = process.ended().await;
+                process.life.kill();
+                let ended = process.life.ended().await;
                 let mut said = Vec::new();
                 take_complaints(&process.complaints, &mut said);
                 let said = String::from_utf8_lossy(&said);
                 return Err(io::Error::other(format!("{why:?}, {ended:?}, {said:?}")));
             }
         };
-        let usage = process.with_pid(Usage::of).flatten();
+        let usage = process.life.with_pid(Usage::of).flatten();
         Ok(Self {
             process,
             config: config.clone(),
@@ -104,12 +107,12 @@ impl Reader {
     }
 
     pub fn has_ended(&self) -> bool {
-        self.process.has_ended()
+        self.process.life.has_ended()
     }
 
     /// Whether it has read enough or grown too large.
     pub fn is_spent(&self) -> bool {
-        let usage = self.process.with_pid(Usage::of).flatten();
+        let usage = self.process.life.with_pid(Usage::of).flatten();
         self.documents >= self.config.documents
             || usage.is_none_or(|usage| {
                 let grown = usage.resident_bytes.saturating_sub(self.resident_at_start);
@@ -143,7 +146,7 @@ impl Reader {
 
     /// The limit counts from the beginning of the process, so it moves on with each document.
     fn allow_computing(&self) {
-        self.process.with_pid(|pid| {
+        self.process.life.with_pid(|pid| {
             let used = Usage::of(pid).map_or(0, |usage| usage.cpu.as_secs() + 1);
             let in_all = computing_in_all(self.config.cpu_seconds, self.config.documents);
             let current = Some((used + self.config.cpu_seconds).min(in_all));
@@ -199,7 +202,7 @@ impl Reader {
             Broken::Ended => {
                 let last_breath = Clock::System.sleep(LAST_BREATH);
                 tokio::select! {
-                    ended = self.process.ended() => self.explain_end(ended, document),
+                    ended = self.process.life.ended() => self.explain_end(ended, document),
                     () = last_breath => nonsense("it closed its answers and went on"),
                 }
             }
@@ -325,28 +328,4 @@ async fn stalled(signs: &AtomicU64, stall: Duration) {
         looks_without = if now == seen { looks_without + 1 } else { 0 };
         seen = now;
     }
-}
-
-/// Keeps the beginning of what a process complains of and lets the rest pass, so that it never waits to be heard.
-/// Does not resolve while the process may be heard.
-async fn listen(complaints: &mut pipe::Receiver, said: &mut Vec<u8>) {
-    let mut heard = [0; 4096];
-    while let Ok(1..) = complaints.read(&mut heard).await.inspect(|length| keep(said, &heard[..*length])) {}
-    // Closing it is not against the rules.
-    std::future::pending::<()>().await;
-}
-
-/// What there is to be heard without waiting.
-fn take_complaints(complaints: &pipe::Receiver, said: &mut Vec<u8>) {
-    let mut heard = [0; 4096];
-    while said.len() < COMPLAINTS
-        && let Ok(length @ 1..) = complaints.try_read(&mut heard)
-    {
-        keep(said, &heard[..length]);
-    }
-}
-
-fn keep(said: &mut Vec<u8>, heard: &[u8]) {
-    let room = COMPLAINTS.saturating_sub(said.len());
-    said.extend(&heard[..heard.len().min(room)]);
 }

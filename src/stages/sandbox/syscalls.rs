@@ -66,6 +66,63 @@ const INTRUDING: &[libc::c_long] = &[
     libc::SYS_setns,
 ];
 
+/// The same number on every machine, which `libc` does not know for all of them.
+const FCHMODAT2: libc::c_long = 452;
+
+/// What reading a picture does not need, be it by a program that we did not write: connections, other processes, and to
+/// change what landlock does not watch over. Programs try some of it in good faith, so it is refused and no more.
+const MEDDLING: &[libc::c_long] = &[
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_tkill,
+    libc::SYS_tgkill,
+    // Who leaves the group is not killed with it.
+    libc::SYS_setsid,
+    libc::SYS_setpgid,
+    libc::SYS_io_uring_setup,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    libc::SYS_bpf,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_mount,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_chroot,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    libc::SYS_utimensat,
+];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// To be called while the process has one thread; those that it starts later are held to the same.
@@ -83,6 +140,31 @@ pub fn restrict() -> Result<(), Error> {
         filter(computing()?, SeccompAction::Allow, SeccompAction::Errno(errno(libc::EPERM)))?,
     ];
     filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))
+}
+
+/// For a process that runs a program we did not write: it may start others, but not meddle.
+pub fn restrict_program() -> Result<(), Error> {
+    let refused = SeccompAction::Errno(errno(libc::EPERM));
+    let filters = [
+        filter(
+            [(libc::SYS_clone3, vec![])].into(),
+            SeccompAction::Errno(errno(libc::ENOSYS)),
+            SeccompAction::Allow,
+        )?,
+        filter(meddling()?, refused, SeccompAction::Allow)?,
+    ];
+    filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))
+}
+
+fn meddling() -> Result<Rules, Error> {
+    let mut rules: Rules = MEDDLING.iter().map(|call| (*call, vec![])).collect();
+    rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_NEWUSER, libc::CLONE_NEWUSER)?]);
+    // Nought is the whole group, in which is nobody else, and the process itself, which can only limit itself further.
+    for call in [libc::SYS_kill, libc::SYS_prlimit64] {
+        let others = SeccompCondition::new(0, Length::Dword, Compare::Ne, 0)?;
+        rules.insert(call, vec![SeccompRule::new(vec![others])?]);
+    }
+    Ok(rules)
 }
 
 fn computing() -> Result<Rules, Error> {
