@@ -121,6 +121,8 @@ CREATE INDEX files_claimable ON files (next_stage, tenant_id, user_id, priority,
     WHERE status = 'queued' AND is_due;
 -- Those whose next attempt is still to come.
 CREATE INDEX files_not_due ON files (run_after) WHERE status = 'queued' AND NOT is_due;
+-- Those that failed before, by when.
+CREATE INDEX files_failed_before ON files (error_at) WHERE status = 'queued' AND error_code IS NOT NULL;
 -- What a dead worker held.
 CREATE INDEX files_claimed ON files (claimed_by) WHERE claimed_by IS NOT NULL;
 -- Deleted and infected files whose blob is not gone yet.
@@ -243,10 +245,10 @@ CREATE TABLE circuits (
     failures      BIGINT NOT NULL DEFAULT 0,
     failing_since TIMESTAMPTZ,
     until         TIMESTAMPTZ,
-    probes        BIGINT NOT NULL DEFAULT 0,
     successes     BIGINT NOT NULL DEFAULT 0,
+    last_up_at    TIMESTAMPTZ,
     changed_at    TIMESTAMPTZ,
-    CONSTRAINT trouble_has_an_end CHECK (state = 'closed' OR until IS NOT NULL)
+    CONSTRAINT trouble_has_an_end CHECK (state <> 'open' OR until IS NOT NULL)
 );
 
 -- When the next file may begin, for each stage and user with a limit.

@@ -223,7 +223,7 @@ impl Config {
                     max_delay: read.with("RETRY_MAX_DELAY", "60000", milliseconds),
                 },
                 limits,
-                breaker: read_breaker(&mut read, gateway_timeout),
+                breaker: read_breaker(&mut read),
                 staleness: read.with("STALENESS_THRESHOLD_MS", "180000", milliseconds),
                 heartbeat_interval: read.with("HEARTBEAT_INTERVAL_MS", "5000", milliseconds),
                 heartbeat_expiry: read.with("HEARTBEAT_EXPIRY_MS", "20000", milliseconds),
@@ -321,13 +321,11 @@ fn read_limits(read: &mut Reader, first_stage: Stage) -> RateLimits {
     }
 }
 
-fn read_breaker(read: &mut Reader, longest_call: Duration) -> BreakerConfig {
-    let timeout = read.with("CIRCUIT_TIMEOUT", "60000", milliseconds);
+fn read_breaker(read: &mut Reader) -> BreakerConfig {
     BreakerConfig {
         threshold: read.at_least("CIRCUIT_THRESHOLD", 5, 1),
-        timeout,
+        timeout: read.with("CIRCUIT_TIMEOUT", "60000", milliseconds),
         probes: read.at_least("CIRCUIT_HALF_OPEN_REQUESTS", 3, 1),
-        patience: timeout.max(longest_call),
     }
 }
 

@@ -170,7 +170,7 @@ impl Failure {
                 (failed == service).then_some(Report::Down)
             }
             // It answered, and it was the document that it did not like.
-            (Some(_), Retry::Never) => Some(Report::Up),
+            (Some(answered), Retry::Never) => (answered == service).then_some(Report::Up),
             (None, _) => (self.code.class() == Class::DocumentError || self.code == Code::Gateway4xx)
                 .then_some(Report::Up),
         }

@@ -15,7 +15,7 @@ use crate::clock::{Time, to_delta};
 use crate::db::{Tx, args};
 use crate::error::Error;
 use crate::events::{self, CIRCUIT_CHANGED, Event};
-use crate::failure::Code;
+use crate::failure::{Code, Retry};
 
 /// What Landfall needs and cannot mend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -65,8 +65,6 @@ pub struct BreakerConfig {
     pub timeout: Duration,
     /// How many files try it when it is half open; as many successes close it.
     pub probes: u32,
-    /// How long those may take before others are sent.
-    pub patience: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -106,15 +104,16 @@ pub struct Circuit {
     /// In a row, until it opened.
     pub failures: i64,
     pub failing_since: Option<Time>,
-    /// Open: when it may be tried again. Half open: when the files that try it are given up for lost.
+    /// Open: when it may be tried again.
     pub until: Option<Time>,
-    /// Half open: how many were let through, and how many of them did well.
-    pub probes: i64,
+    /// Half open: how many of those that tried it did well.
     pub successes: i64,
+    /// When it last did well for somebody, as far as that was of interest.
+    pub last_up_at: Option<Time>,
     pub changed_at: Option<Time>,
 }
 
-const COLUMNS: &str = "state, failures, failing_since, until, probes, successes, changed_at";
+const COLUMNS: &str = "state, failures, failing_since, until, successes, last_up_at, changed_at";
 
 impl Default for Circuit {
     fn default() -> Self {
@@ -123,8 +122,8 @@ impl Default for Circuit {
             failures: 0,
             failing_since: None,
             until: None,
-            probes: 0,
             successes: 0,
+            last_up_at: None,
             changed_at: None,
         }
     }
@@ -146,22 +145,28 @@ impl Circuit {
             let missing = i64::from(config.threshold) - self.failures - on_their_way;
             return Some(usize::try_from(missing).unwrap_or(0));
         }
-        if self.until.is_some_and(|until| now < until) {
-            if self.state == State::Open {
+        if self.state == State::Open {
+            if self.until.is_some_and(|until| now < until) {
                 return Some(0);
             }
-        } else {
-            // Whoever tried it and did not come back in time does not come back.
-            let successes = if self.state == State::HalfOpen { self.successes } else { 0 };
             self.turn(State::HalfOpen, now);
-            self.until = Some(now + to_delta(config.patience));
-            (self.probes, self.successes) = (successes, successes);
+            (self.until, self.successes) = (None, 0);
+            return Some(usize::try_from(config.probes).unwrap_or(usize::MAX));
         }
-        Some(usize::try_from(i64::from(config.probes) - self.probes).unwrap_or(0))
+        let missing = i64::from(config.probes) - self.successes - on_their_way;
+        Some(usize::try_from(missing).unwrap_or(0))
+    }
+
+    /// Who began later than this is on the way to it with what is known of it now.
+    pub fn in_doubt_since(&self) -> Option<Time> {
+        if self.state == State::Closed { self.failing_since } else { self.changed_at }
     }
 
     /// Learns what a call met.
     pub fn learn(&mut self, report: Report, now: Time, config: BreakerConfig) {
+        if report == Report::Up {
+            self.last_up_at = Some(now);
+        }
         match (self.state, report) {
             (State::Closed, Report::Up) => (self.failures, self.failing_since) = (0, None),
             (State::Closed, Report::Down) => {
@@ -174,7 +179,7 @@ impl Circuit {
             (State::HalfOpen, Report::Up) => {
                 self.successes += 1;
                 if self.successes >= i64::from(config.probes) {
-                    *self = Self { changed_at: Some(now), ..Self::default() };
+                    *self = Self { changed_at: Some(now), last_up_at: self.last_up_at, ..Self::default() };
                 }
             }
             (State::HalfOpen, Report::Down) => self.open(now, config),
@@ -186,7 +191,7 @@ impl Circuit {
     fn open(&mut self, now: Time, config: BreakerConfig) {
         self.turn(State::Open, now);
         self.until = Some(now + to_delta(config.timeout));
-        (self.probes, self.successes) = (0, 0);
+        self.successes = 0;
     }
 
     fn turn(&mut self, state: State, now: Time) {
@@ -222,8 +227,9 @@ impl Circuit {
             format!(
                 "INSERT INTO circuits (service, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
                  ON CONFLICT (service) DO UPDATE SET state = excluded.state, failures = excluded.failures,
-                     failing_since = excluded.failing_since, until = excluded.until, probes = excluded.probes,
-                     successes = excluded.successes, changed_at = excluded.changed_at"
+                     failing_since = excluded.failing_since, until = excluded.until,
+                     successes = excluded.successes, last_up_at = excluded.last_up_at,
+                     changed_at = excluded.changed_at"
             ),
             args![
                 service.name(),
@@ -231,8 +237,8 @@ impl Circuit {
                 self.failures,
                 self.failing_since,
                 self.until,
-                self.probes,
                 self.successes,
+                self.last_up_at,
                 self.changed_at,
             ],
         )
@@ -283,12 +289,21 @@ pub async fn count(
 async fn give_attempts_back(tx: &mut Tx, service: Service, since: Time) -> Result<(), Error> {
     let codes: Vec<String> = Code::ALL
         .iter()
-        .filter(|code| code.service() == Some(service))
+        // Whoever only had to wait lost none.
+        .filter(|code| code.service() == Some(service) && code.retry() != Retry::Wait)
         .map(|code| format!("'{code}'"))
         .collect();
+    if codes.is_empty() {
+        return Ok(());
+    }
+    // One that somebody else has hold of is being claimed, which is to say tried again.
+    let skip_locked = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
     let sql = format!(
-        "UPDATE files SET attempt = attempt - 1
-         WHERE status = 'queued' AND NOT is_due AND attempt > 0 AND error_at >= $1 AND error_code IN ({})",
+        "WITH failed AS MATERIALIZED (
+             SELECT id FROM files
+             WHERE status = 'queued' AND error_code IS NOT NULL AND error_at >= $1 AND attempt > 0
+               AND error_code IN ({}) {skip_locked})
+         UPDATE files SET attempt = attempt - 1 WHERE id IN (SELECT id FROM failed)",
         codes.join(", ")
     );
     tx.execute(sql, args![since]).await.map(drop)
@@ -298,12 +313,7 @@ async fn give_attempts_back(tx: &mut Tx, service: Service, since: Time) -> Resul
 mod tests {
     use super::*;
 
-    const CONFIG: BreakerConfig = BreakerConfig {
-        threshold: 5,
-        timeout: Duration::from_mins(1),
-        probes: 3,
-        patience: Duration::from_mins(2),
-    };
+    const CONFIG: BreakerConfig = BreakerConfig { threshold: 5, timeout: Duration::from_mins(1), probes: 3 };
 
     fn at(seconds: i64) -> Time {
         Time::from_timestamp(1_000_000_000 + seconds, 0).unwrap()
@@ -345,15 +355,13 @@ mod tests {
         assert_eq!(circuit.lets_through(0, at(59), CONFIG), Some(0));
         assert_eq!(circuit.lets_through(0, at(60), CONFIG), Some(3));
         assert_eq!(circuit.state, State::HalfOpen);
-        circuit.probes += 3;
-        assert_eq!(circuit.lets_through(0, at(61), CONFIG), Some(0));
+        assert_eq!(circuit.lets_through(3, at(61), CONFIG), Some(0));
     }
 
     #[test]
     fn one_failure_opens_a_half_open_one_again() {
         let mut circuit = open_at(0);
         circuit.lets_through(0, at(60), CONFIG);
-        circuit.probes += 3;
         circuit.learn(Report::Up, at(61), CONFIG);
         circuit.learn(Report::Down, at(62), CONFIG);
         assert_eq!((circuit.state, circuit.until), (State::Open, Some(at(122))));
@@ -363,10 +371,9 @@ mod tests {
     fn three_successes_close_it() {
         let mut circuit = open_at(0);
         circuit.lets_through(0, at(60), CONFIG);
-        circuit.probes += 3;
         (0..3).for_each(|_| circuit.learn(Report::Up, at(61), CONFIG));
         assert!(circuit.is_well());
-        assert_eq!(circuit.lets_through(0, at(61), CONFIG), None);
+        assert_eq!(circuit.lets_through(9, at(61), CONFIG), None);
     }
 
     #[test]
@@ -380,9 +387,9 @@ mod tests {
     fn probes_that_never_come_back_are_sent_again() {
         let mut circuit = open_at(0);
         circuit.lets_through(0, at(60), CONFIG);
-        circuit.probes += 3;
         circuit.learn(Report::Up, at(61), CONFIG);
-        assert_eq!(circuit.lets_through(0, at(179), CONFIG), Some(0));
-        assert_eq!(circuit.lets_through(0, at(180), CONFIG), Some(2));
+        assert_eq!(circuit.lets_through(2, at(62), CONFIG), Some(0));
+        // Cancelled, or lost with their worker.
+        assert_eq!(circuit.lets_through(0, at(63), CONFIG), Some(2));
     }
 }

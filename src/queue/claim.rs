@@ -89,6 +89,7 @@ impl Write for ClaimDue {
         if !liveness::hold(tx, self.worker).await? {
             return Ok(Claims::WorkerGone);
         }
+        gates.hold_circuits(tx, &wants).await?;
         for Want { stage, room, services } in wants {
             let Some(tenants) = tenants.get(&stage) else { continue };
             let most = gates.allow(tx, stage, services, &self.limits, self.breaker, self.now).await?;
@@ -98,7 +99,7 @@ impl Write for ClaimDue {
             }
             let shares = self.shares(tx, &mut gates, stage, tenants, most).await?;
             let files = in_turn(self.take(tx, stage, &shares).await?, &shares);
-            gates.took(stage, services, &self.limits, &files, self.now);
+            gates.took(stage, &self.limits, &files, self.now);
             taken.served.push((stage, shares.into_iter().map(|(lane, _)| lane).collect()));
             taken.files.extend(files);
         }
@@ -152,10 +153,17 @@ impl ClaimDue {
         }
         let having_some = shares.iter().filter(|(_, share)| *share > 0).count();
         let (each, mut left) = (most.div_ceil(having_some.max(1)), most);
+        // Whoever comes after the last that there was room for has not had their turn.
+        let mut met = 0;
         for (_, share) in &mut shares {
+            if left == 0 {
+                break;
+            }
             *share = each.min(*share).min(left);
             left -= *share;
+            met += 1;
         }
+        shares.truncate(met);
         Ok(shares)
     }
 

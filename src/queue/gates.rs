@@ -2,11 +2,11 @@
 //!
 //! A claim looks at all of it in its own transaction, so that every process keeps to it at once.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::json;
 
-use super::breaker::{BreakerConfig, Circuit, Service, State};
+use super::breaker::{BreakerConfig, Circuit, Service};
 use super::claim::Want;
 use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_user};
 use crate::clock::Time;
@@ -64,6 +64,17 @@ impl Gates {
             && !want.services.iter().any(|service| self.open.contains(service.name()))
     }
 
+    /// Takes hold of the circuits in trouble that these stages need.
+    pub async fn hold_circuits(&mut self, tx: &mut Tx, wants: &[Want]) -> Result<(), Error> {
+        // In one order, so that two processes never wait for one another.
+        let needed: BTreeSet<Service> = wants.iter().flat_map(|want| want.services.iter().copied()).collect();
+        for service in needed.into_iter().filter(|service| self.in_trouble.contains(service.name())) {
+            let circuit = Circuit::hold(tx, service).await?;
+            self.circuits.insert(service, (circuit.clone(), circuit));
+        }
+        Ok(())
+    }
+
     /// How many files may be claimed at a stage; `None` for as many as there are.
     pub async fn allow(
         &mut self,
@@ -75,13 +86,9 @@ impl Gates {
         now: Time,
     ) -> Result<Option<usize>, Error> {
         let mut most: Option<usize> = None;
-        for service in services.iter().filter(|service| self.in_trouble.contains(service.name())) {
-            if !self.circuits.contains_key(service) {
-                let circuit = Circuit::hold(tx, *service).await?;
-                self.circuits.insert(*service, (circuit.clone(), circuit));
-            }
-            let on_their_way = running(tx, stage).await?;
-            let (_, circuit) = self.circuits.get_mut(service).expect("it was put there");
+        for service in services {
+            let Some((_, circuit)) = self.circuits.get_mut(service) else { continue };
+            let on_their_way = running(tx, stage, circuit.in_doubt_since()).await?;
             if let Some(let_through) = circuit.lets_through(on_their_way, now, breaker) {
                 most = Some(most.map_or(let_through, |most| most.min(let_through)));
                 self.look_again_at = soonest(self.look_again_at, circuit.until);
@@ -115,20 +122,9 @@ impl Gates {
     }
 
     /// Counts what was claimed.
-    pub fn took(
-        &mut self,
-        stage: Stage,
-        services: &[Service],
-        limits: &RateLimits,
-        files: &[File],
-        now: Time,
-    ) {
-        for service in services {
-            if let Some((_, circuit)) = self.circuits.get_mut(service)
-                && circuit.state == State::HalfOpen
-            {
-                circuit.probes += i64::try_from(files.len()).unwrap_or(i64::MAX);
-            }
+    pub fn took(&mut self, stage: Stage, limits: &RateLimits, files: &[File], now: Time) {
+        if files.is_empty() {
+            return;
         }
         if let Some(limit) = limits.of_stage(stage) {
             let name = bucket_of_stage(stage);
@@ -159,10 +155,10 @@ impl Gates {
     }
 }
 
-/// How many files are being worked on at a stage, by all processes.
-async fn running(tx: &mut Tx, stage: Stage) -> Result<i64, Error> {
-    let sql = "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status = $1";
-    tx.number(sql, args![stage.running()]).await
+/// How many files are being worked on at a stage, by all processes, that were begun since then.
+async fn running(tx: &mut Tx, stage: Stage, since: Option<Time>) -> Result<i64, Error> {
+    let sql = "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status = $1 AND claimed_at >= $2";
+    tx.number(sql, args![stage.running(), since.unwrap_or(Time::UNIX_EPOCH)]).await
 }
 
 fn soonest(one: Option<Time>, other: Option<Time>) -> Option<Time> {

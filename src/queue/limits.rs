@@ -3,7 +3,7 @@
 //! A limit is kept by one instant in the database: when the next file may begin. Files begin evenly spaced, with a
 //! tenth of a second to make up for a claim that came late. Nothing is dropped: what may not begin yet waits its turn.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl RateLimit {
 
     /// How many files may begin now, if the next may begin at `next`.
     fn allows(self, next: Time, now: Time) -> usize {
-        let waited = now - next.max(now - SLACK);
+        let waited = now - self.within_reach(next, now);
         if waited < TimeDelta::zero() {
             return 0;
         }
@@ -75,7 +75,12 @@ impl RateLimit {
     /// When the next file may begin after `taken` did now.
     fn next_after(self, next: Time, taken: usize, now: Time) -> Time {
         let taken = i32::try_from(taken).unwrap_or(i32::MAX);
-        next.max(now - SLACK) + self.interval() * taken
+        self.within_reach(next, now) + self.interval() * taken
+    }
+
+    /// The moment as this limit can have set it. It may be another one's: the settings or a clock were changed.
+    fn within_reach(self, next: Time, now: Time) -> Time {
+        next.clamp(now - SLACK, now + self.interval())
     }
 }
 
@@ -110,7 +115,8 @@ pub fn bucket_of_user(user: &str) -> String {
 #[derive(Default)]
 pub struct Buckets {
     found: HashMap<String, (Time, Option<Time>)>,
-    changed: HashMap<String, (Time, Option<Time>)>,
+    /// In one order, so that two processes that write them never wait for one another.
+    changed: BTreeMap<String, (Time, Option<Time>)>,
 }
 
 impl Buckets {
@@ -228,6 +234,15 @@ mod tests {
     fn a_long_silence_saves_nothing_up() {
         let limit: RateLimit = "5/1s".parse().unwrap();
         assert_eq!(begin(limit, [0, 60_000].into_iter()), 2);
+    }
+
+    #[test]
+    fn a_limit_that_was_raised_is_not_held_up_by_what_the_old_one_left() {
+        let (slow, fast): (RateLimit, RateLimit) = ("1/24h".parse().unwrap(), "10/1s".parse().unwrap());
+        let next = slow.next_after(Time::UNIX_EPOCH, 1, at(0));
+        let next = fast.next_after(next, fast.allows(next, at(0)), at(0));
+        assert_eq!(fast.allows(next, at(0)), 0);
+        assert!(fast.allows(next, at(100)) > 0);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::file::Caller;
 
 /// How often a process looks by itself for operations to go on with, and for what became of their canaries.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Operations that are looked at in one round.
+/// Operations that are asked for at once.
 const AT_ONCE: i64 = 100;
 
 /// The row, which is the whole truth about an operation.
@@ -215,17 +215,17 @@ impl Operations {
     /// not keep the others.
     pub async fn advance_all(&self) -> Result<(), Error> {
         loop {
-            let under_way: Vec<(Uuid,)> = self
-                .db
-                .read()
-                .await?
-                .rows("SELECT id FROM operations WHERE ended_at IS NULL ORDER BY id LIMIT $1", args![AT_ONCE])
-                .await?;
-            let mut moved = false;
-            for (operation,) in under_way {
-                match self.step(operation, false).await {
-                    Ok(step) => moved |= matches!(step, Step::Moved { .. }),
-                    Err(error) => tracing::warn!(%operation, %error, "an operation could not go on"),
+            let (mut moved, mut last) = (false, Uuid::nil());
+            loop {
+                let sql = "SELECT id FROM operations WHERE ended_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
+                let under_way: Vec<(Uuid,)> = self.db.read().await?.rows(sql, args![last, AT_ONCE]).await?;
+                let Some((newest,)) = under_way.last() else { break };
+                last = *newest;
+                for (operation,) in under_way {
+                    match self.step(operation, false).await {
+                        Ok(step) => moved |= matches!(step, Step::Moved { .. }),
+                        Err(error) => tracing::warn!(%operation, %error, "an operation could not go on"),
+                    }
                 }
             }
             if !moved {

@@ -44,6 +44,7 @@ pub struct Owner {
     pub user: String,
     pub batch: Option<Uuid>,
     pub confirmed_at: Option<Time>,
+    pub last_failed_at: Option<Time>,
 }
 
 impl Owner {
@@ -53,6 +54,7 @@ impl Owner {
             user: file.user_id.clone(),
             batch: file.batch_id,
             confirmed_at: file.confirmed_at,
+            last_failed_at: file.error_at,
         })
     }
 }
@@ -92,6 +94,11 @@ impl Settlement {
     fn excused(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Self> {
         let failure = self.failure().filter(|failure| failure.retry != Retry::Never)?;
         let circuit = down.get(&failure.code.service()?).filter(|circuit| circuit.state != State::Closed)?;
+        // It has done well for somebody since it last failed this file, so it may be the file that it fails at. Without
+        // this a document that a service cannot take would keep the circuit open for ever.
+        if self.owner.last_failed_at.zip(circuit.last_up_at).is_some_and(|(failed, up)| up > failed) {
+            return None;
+        }
         let at = match &self.verdict {
             Verdict::RetryAt { at, .. } => *at,
             _ => now,

@@ -61,8 +61,15 @@ impl Obstacles {
         }
         let buckets: Vec<(String, Time)> = tx
             .rows(
-                "SELECT name, next_at FROM rate_buckets WHERE (name LIKE 'stage:%' OR name = $1) AND next_at > $2",
-                args![bucket_of_user(user), now],
+                "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4, $5) AND next_at > $6",
+                args![
+                    bucket_of_user(user),
+                    bucket_of_stage(Stage::Scan),
+                    bucket_of_stage(Stage::Extract),
+                    bucket_of_stage(Stage::Chunk),
+                    bucket_of_stage(Stage::Embed),
+                    now
+                ],
             )
             .await?;
         Ok(Self {

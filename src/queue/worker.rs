@@ -28,6 +28,8 @@ use crate::stages::Work;
 
 /// How long a worker waits before it tries again to write what the database would not take.
 pub(super) const WRITE_AGAIN: Duration = Duration::from_millis(500);
+/// Whatever is said of when something may be let go, the queue is not looked at more often.
+const SOONEST_LOOK: Duration = Duration::from_millis(5);
 /// How long the last settlements of a process that shuts down may take.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -207,7 +209,7 @@ impl Inner {
         }
         let looked = Looked {
             claimed: taken.files.len(),
-            again_in: taken.look_again_at.map(|at| (at - now).to_std().unwrap_or_default()),
+            again_in: taken.look_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(SOONEST_LOOK)),
         };
         for file in taken.files {
             let place =

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::Clock;
 use crate::failure::{Code, Failure};
@@ -21,6 +21,8 @@ pub struct Cores {
     free: Arc<Semaphore>,
     /// How many turns each user has now.
     had: Arc<Mutex<HashMap<String, usize>>>,
+    /// Somebody has none any more.
+    ended: Arc<Notify>,
 }
 
 /// The cores as one user gets at them.
@@ -42,7 +44,7 @@ impl Cores {
     }
 
     fn new(cores: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(cores)), had: Arc::default() }
+        Self { free: Arc::new(Semaphore::new(cores)), had: Arc::default(), ended: Arc::default() }
     }
 
     pub fn of_user(&self, user: &str) -> UserCores {
@@ -58,10 +60,7 @@ impl UserCores {
     /// Waits for a core, and keeps it until the answer is dropped: for work that another process does on it. Calls
     /// `waiting` now and then until there is one, and once when there is.
     pub async fn turn(&self, waiting: impl Fn()) -> Turn {
-        let turn = match self.at_once() {
-            Some(turn) => turn,
-            None => self.in_line(&waiting).await,
-        };
+        let turn = self.in_line(&waiting).await;
         waiting();
         turn
     }
@@ -80,8 +79,14 @@ impl UserCores {
     async fn in_line(&self, waiting: impl Fn()) -> Turn {
         let mut core = Box::pin(self.cores.free.clone().acquire_owned());
         let permit = loop {
+            let ended = self.cores.ended.notified();
+            if let Some(turn) = self.at_once() {
+                return turn;
+            }
             tokio::select! {
                 permit = &mut core => break permit.expect("never closed"),
+                // Perhaps it was this user's only turn.
+                () = ended => {}
                 // To wait for one's turn is not to take too long.
                 () = Clock::System.sleep(SIGN_OF_WAITING) => waiting(),
             }
@@ -115,6 +120,7 @@ impl Drop for Turn {
             *turns -= 1;
             if *turns == 0 {
                 had.remove(&self.cores.user);
+                self.cores.cores.ended.notify_waiters();
             }
         }
     }
@@ -137,6 +143,18 @@ mod tests {
         assert!(alice.turn(|| ()).now_or_never().is_none(), "and one is enough");
         drop(first);
         assert!(mallory.turn(|| ()).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_a_second_turn_begins_when_the_first_is_over() {
+        let cores = Cores::new(1);
+        let (mallory, alice) = (cores.of_user("mallory"), cores.of_user("alice"));
+        let _slow = mallory.turn(|| ()).await;
+        let first = alice.turn(|| ()).await;
+        let mut second = Box::pin(alice.turn(|| ()));
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(first);
+        assert!(second.now_or_never().is_some());
     }
 
     #[tokio::test]

@@ -68,6 +68,31 @@ on_each_database! {
         server.stop().await;
     }
 
+    async fn a_limit_on_users_does_not_end_their_taking_turns(db: TestDb) {
+        use crate::support::Step;
+        use crate::support::script::Gate;
+        use landfall::lifecycle::Stage::Extract;
+        let gate = Gate::default();
+        let script = Script::new().then(Extract, Step::Block(gate.clone()));
+        let server = Setup::default()
+            .work(script.clone())
+            .with("USER_RATE_LIMIT", "100000/1s")
+            .with("EXTRACT_CONCURRENCY", 1)
+            .start(&db)
+            .await;
+        upload_many(&server, "first", 1).await;
+        gate.reached().await;
+        for user in ["bob", "carol"] {
+            upload_many(&server, user, 10).await;
+        }
+        upload_many(&server, "aaron", 1).await;
+        gate.open();
+        server.idle().await;
+        let place = script.order().iter().position(|name| name == "aaron-0").unwrap();
+        assert!(place <= 3, "{:?}", script.order());
+        server.stop().await;
+    }
+
     async fn a_paused_stage_holds_on_every_process_until_it_is_resumed(db: TestDb) {
         let script = Script::new();
         let start = async || Setup::default().work(script.clone()).start(&db).await;

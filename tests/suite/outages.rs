@@ -154,6 +154,46 @@ on_each_database! {
         server.stop().await;
     }
 
+    async fn documents_that_the_gateway_cannot_take_become_dead_letters_and_hold_up_nobody_for_ever(db: TestDb) {
+        let (gateway, url) = GatewayServer::serve([]).await;
+        gateway.otherwise(UP);
+        gateway.to_one_with("poison", DOWN);
+        let clock = manual_clock();
+        let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
+        let (mallory, alice) = (server.client("mallory"), server.client("alice"));
+        let mut bad = Vec::new();
+        for name in ["a", "b", "c"] {
+            bad.push(mallory.upload(name, b"poison").await);
+        }
+        server.idle().await;
+        assert_eq!(circuit(&server, "gateway").await["state"], "open");
+        let good = upload_many(&alice, 20).await;
+        for _ in 0..40 {
+            clock.advance(Duration::from_secs(61));
+            server.idle().await;
+        }
+        for file in &good {
+            assert_eq!(alice.status(file).await, "ready", "{}", alice.file(file).await);
+        }
+        // Whoever is left when nobody else comes any more has no witness against it, and waits.
+        let mut failed = 0;
+        for file in &bad {
+            failed += usize::from(mallory.status(file).await == "failed");
+        }
+        assert!(failed >= 1, "none of them ever failed");
+        upload_many(&alice, 20).await;
+        for _ in 0..20 {
+            clock.advance(Duration::from_secs(61));
+            server.idle().await;
+            upload_many(&alice, 1).await;
+        }
+        for file in &bad {
+            let seen = mallory.file(file).await;
+            assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("GW_UNAVAILABLE")), "{seen}");
+        }
+        server.stop().await;
+    }
+
     async fn a_refusal_says_that_the_gateway_is_there(db: TestDb) {
         let (gateway, url) = GatewayServer::serve([]).await;
         gateway.otherwise(Reply::Answer(400, "text/plain", "not this one"));

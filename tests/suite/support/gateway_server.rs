@@ -32,6 +32,8 @@ pub enum Reply {
 pub struct GatewayServer {
     replies: Arc<Mutex<VecDeque<Reply>>>,
     otherwise: Arc<Mutex<Option<Reply>>>,
+    /// What it answers to a document with this in it.
+    to_one_with: Arc<Mutex<Option<(&'static str, Reply)>>>,
     calls: Arc<Mutex<Vec<Call>>>,
     /// How many requests are being answered.
     pub open: watch::Sender<usize>,
@@ -50,9 +52,11 @@ async fn convert(State(script): State<GatewayServer>, headers: HeaderMap, body: 
     let _open = Open(script.open.clone());
     let key = headers["idempotency-key"].to_str().unwrap().to_owned();
     let body = String::from_utf8_lossy(&body).into_owned();
+    let is_bad = |part: &str| body.contains(part);
+    let bad = script.to_one_with.lock().unwrap().clone().filter(|(part, _)| is_bad(part));
     script.calls.lock().unwrap().push(Call { key, body });
     let reply = script.replies.lock().unwrap().pop_front();
-    let reply = reply.or_else(|| script.otherwise.lock().unwrap().clone());
+    let reply = reply.or(bad.map(|(_, reply)| reply)).or_else(|| script.otherwise.lock().unwrap().clone());
     let reply = reply.expect("the test said what to answer");
     match reply {
         Reply::Answer(status, kind, body) => {
@@ -79,6 +83,11 @@ impl GatewayServer {
             landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
         });
         (script, url)
+    }
+
+    /// What it answers to every document with this in it.
+    pub fn to_one_with(&self, part: &'static str, reply: Reply) {
+        *self.to_one_with.lock().unwrap() = Some((part, reply));
     }
 
     /// What it answers when nothing else is said.
