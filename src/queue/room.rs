@@ -16,10 +16,10 @@ use crate::config::StageConfig;
 /// How far ahead files are taken in hand.
 const MOMENT: Duration = Duration::from_millis(10);
 /// The most files that are claimed without a slot for them, however fast their stage is.
-const MOST_AHEAD: usize = 64;
+const MOST_AHEAD: usize = 128;
 /// The same for files that come from the stage before. More, because these would have to go back to the queue: several
 /// claims may be on their way through the stages one behind the other.
-const MOST_CARRIED_AHEAD: usize = 4 * MOST_AHEAD;
+const MOST_CARRIED_AHEAD: usize = 2 * MOST_AHEAD;
 
 pub struct Room {
     pub config: StageConfig,
@@ -162,11 +162,12 @@ mod tests {
         let room = room(8);
         (0..200).for_each(|_| room.took(Duration::from_micros(5)));
         assert_eq!(room.wanted(), 8 + MOST_AHEAD);
-        let mut places: Vec<Place> = (0..72).map(|_| room.enter()).collect();
-        places.truncate(60);
+        let most = 8 + MOST_AHEAD;
+        let mut places: Vec<Place> = (0..most).map(|_| room.enter()).collect();
+        places.truncate(most - 10);
         assert_eq!(room.wanted(), 0);
-        places.truncate(36);
-        assert_eq!(room.wanted(), 36);
+        places.truncate(most / 2);
+        assert_eq!(room.wanted(), most / 2);
     }
 
     #[test]
