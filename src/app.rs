@@ -20,7 +20,10 @@ use crate::queue::liveness::Liveness;
 use crate::queue::operations::Operations;
 use crate::queue::wake::Wake;
 use crate::queue::worker::Worker;
-use crate::recovery;
+use crate::recovery::batch_timeout::BatchTimeout;
+use crate::recovery::stuck_files::{Detection, StuckFiles};
+use crate::recovery::upload_expiry::UploadExpiry;
+use crate::recovery::{self, Job, Jobs, Sweep};
 use crate::stages::Work;
 use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
@@ -43,6 +46,9 @@ pub struct App {
     pub liveness: Arc<Liveness>,
     /// What works on files here, unless this process only serves.
     pub worker: Option<Worker>,
+    /// What runs by the calendar, or when an administrator wants it.
+    pub jobs: Jobs,
+    pub stuck_files: Arc<StuckFiles>,
     /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
     pub uploads: TaskTracker,
 }
@@ -90,6 +96,26 @@ impl App {
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
+        let expiry = UploadExpiry {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            wake: wake.clone(),
+            window: config.intake.confirm_window,
+            unconfirmed: config.healing.unconfirmed,
+        };
+        let stuck_files = Arc::new(StuckFiles {
+            db: db.clone(),
+            wake: wake.clone(),
+            detection: Detection::new(&config),
+            expiry,
+        });
+        let batch_timeout = Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() });
+        let schedules = &config.healing.schedules;
+        let jobs: [(Arc<dyn Sweep>, _); _] =
+            [(stuck_files.clone(), &schedules.stuck_recovery), (batch_timeout, &schedules.batch_timeout)];
+        let jobs = jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() });
+        let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), jobs.into()).await?;
         Ok(Self {
             config: Arc::new(config),
             clock,
@@ -101,6 +127,8 @@ impl App {
             wake,
             liveness,
             worker,
+            jobs,
+            stuck_files,
             uploads: TaskTracker::new(),
         })
     }
@@ -127,6 +155,10 @@ impl App {
             let until_stop = stop.clone();
             let operations = self.operations();
             tasks.spawn(async move { until_stop.run_until_cancelled(operations.run()).await });
+            let (jobs, until_stop) = (self.jobs.clone(), stop.clone());
+            tasks.spawn(async move { jobs.run(until_stop).await });
+            let (expiry, until_stop) = (self.stuck_files.expiry.clone(), stop.clone());
+            tasks.spawn(async move { until_stop.run_until_cancelled(expiry.run()).await });
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {
@@ -137,6 +169,7 @@ impl App {
             Some(worker) => worker.run(stop).await,
             None => stop.cancelled().await,
         }
+        self.jobs.stop().await;
         self.uploads.close();
         tokio::select! {
             () = self.uploads.wait() => {}

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::clock::Time;
 use crate::db::{Tx, args};
 use crate::error::{Error, Refusal};
-use crate::events::{self, BATCH_CANCELLED, BATCH_COMPLETED, Event};
+use crate::events::{self, BATCH_CANCELLED, BATCH_COMPLETED, BATCH_EXPIRED, Event};
 use crate::file::{Caller, Priority};
 use crate::lifecycle::Status;
 
@@ -38,11 +38,19 @@ const COLUMNS: &str =
     cancelled_files, deleted_files, priority, metadata, created_at, expires_at, completed_at";
 
 impl Batch {
-    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+    pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Self, Error> {
         tx.row::<Self>(format!("SELECT {COLUMNS} FROM batches WHERE id = $1"), args![id])
             .await?
-            .filter(|batch| caller.admin || batch.user_id == caller.user)
             .ok_or_else(|| Refusal::no_such_batch().into())
+    }
+
+    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        let batch = Self::find(tx, id).await?;
+        if caller.admin || batch.user_id == caller.user {
+            Ok(batch)
+        } else {
+            Err(Refusal::no_such_batch().into())
+        }
     }
 
     /// A page of the caller's batches, newest first, before `before`.
@@ -85,6 +93,11 @@ impl Batch {
                 .map(drop),
             _ => Ok(()),
         }
+    }
+
+    /// Says that the batch waited too long for its files.
+    pub async fn record_expiry(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        events::record(tx, vec![self.event(BATCH_EXPIRED, now)]).await
     }
 
     /// Says that the batch was called off.

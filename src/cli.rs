@@ -5,6 +5,7 @@ mod client;
 mod config;
 mod dlq;
 mod files;
+mod jobs;
 mod logs;
 mod reindex;
 mod search;
@@ -46,6 +47,8 @@ enum Command {
     Search(search::Args),
     /// Look at files that failed, and retry or discard them.
     Dlq(dlq::Args),
+    /// See when maintenance runs and ran, or run some of it now.
+    Jobs(jobs::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
@@ -91,6 +94,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Status(args) => status::run(&args, cli.json).await,
             Command::Search(args) => search::run(&args, cli.json).await,
             Command::Dlq(args) => dlq::run(&args, cli.json).await,
+            Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
             Command::Reindex => reindex::run(settings()?, cli.json).await,

@@ -40,6 +40,14 @@ impl Clock {
         }
     }
 
+    /// Resolves when the clock has reached `at`.
+    pub async fn sleep_until(&self, at: Time) {
+        match self {
+            Self::System => self.sleep((at - self.now()).to_std().unwrap_or_default()).await,
+            Self::Manual(clock) => clock.wait_until(at).await,
+        }
+    }
+
     /// A new id; ids of one process ascend with the time.
     pub fn new_id(&self) -> Uuid {
         static CONTEXT: LazyLock<Mutex<uuid::ContextV7>> =

@@ -3,6 +3,7 @@
 //! A bad value stops the start. `landfall config` prints what is in force and where each value comes from.
 
 mod embed;
+mod healing;
 mod reader;
 
 use std::net::IpAddr;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
+pub use healing::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
 
@@ -41,6 +43,7 @@ pub struct Config {
     pub chunks: ChunkConfig,
     /// Where the virus scanner listens, if files are to be shown to it.
     pub clamd: Option<Address>,
+    pub healing: HealingConfig,
     /// The operator's own extraction, in place of what is built in.
     pub gateway: Option<GatewayConfig>,
     /// Every variable that was looked at, for `landfall config`.
@@ -235,6 +238,7 @@ impl Config {
             ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),
             embed,
+            healing: HealingConfig::read(&mut read),
             clamd,
             gateway,
             data_dir,

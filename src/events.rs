@@ -14,10 +14,15 @@ use crate::lifecycle::{Stage, Status};
 
 pub const FILE_STATUS_CHANGED: &str = "file:status-changed";
 pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
+pub const BATCH_EXPIRED: &str = "batch:expired";
+pub const JOB_COMPLETED: &str = "job:completed";
 pub const BATCH_COMPLETED: &str = "batch:completed";
 pub const CIRCUIT_CHANGED: &str = "circuit:changed";
 pub const QUEUE_RATE_LIMIT_EXCEEDED: &str = "queue:rate-limit-exceeded";
 pub const BATCH_CANCELLED: &str = "batch:cancelled";
+pub const FILE_CLEANED_UP: &str = "file:cleaned-up";
+pub const NOTIFICATION_CREATED: &str = "notification:created";
+pub const ALERT_RAISED: &str = "alert:raised";
 
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -144,12 +149,20 @@ pub struct HistoryEntry {
     pub worker: Option<String>,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
+    /// Why, where nobody asked for it.
+    #[serde(rename = "reason", serialize_with = "reason")]
+    pub data: Option<serde_json::Value>,
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for it")]
+fn reason<S: serde::Serializer>(data: &Option<serde_json::Value>, to: S) -> Result<S::Ok, S::Error> {
+    data.as_ref().and_then(|data| data.get("reason")).serialize(to)
 }
 
 /// The history of a file, oldest first, after the entry `after`.
 pub async fn history(tx: &mut Tx, file: Uuid, after: i64, limit: i64) -> Result<Vec<HistoryEntry>, Error> {
     tx.rows(
-        "SELECT id, at, from_state, to_state, stage, attempt, worker, error_code, error_message
+        "SELECT id, at, from_state, to_state, stage, attempt, worker, error_code, error_message, data
          FROM events WHERE file_id = $1 AND kind = $2 AND id > $3 ORDER BY id LIMIT $4",
         args![file, FILE_STATUS_CHANGED, after, limit],
     )

@@ -127,6 +127,16 @@ impl File {
     ///
     /// The error is a refusal that names both states, for a move that its state does not allow.
     pub async fn shift(&mut self, tx: &mut Tx, change: Shift<'_>) -> Result<(), Error> {
+        self.shift_because(tx, change, None).await
+    }
+
+    /// The same for a move that nobody asked for: its history says why.
+    pub async fn shift_because(
+        &mut self,
+        tx: &mut Tx,
+        change: Shift<'_>,
+        reason: Option<&str>,
+    ) -> Result<(), Error> {
         let from = self.status;
         let to = from.apply(change.transition).map_err(Refusal::from)?;
         let separator = if change.set.is_empty() { "" } else { ", " };
@@ -152,6 +162,7 @@ impl File {
                 to: Some(to),
                 stage: from.stage().or(to.stage()),
                 failure: change.failure,
+                data: reason.map(|reason| serde_json::json!({ "reason": reason })),
                 ..Event::of_file(&moved, change.now)
             }],
         )

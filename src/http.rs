@@ -7,11 +7,13 @@ mod error;
 mod files;
 mod health;
 mod jobs;
+mod maintenance;
 mod operations;
 mod page;
 mod queues;
 mod request;
 mod search;
+mod stuck;
 mod tenants;
 mod uploads;
 
@@ -57,6 +59,9 @@ pub fn router(app: App) -> Router {
         .route("/dlq/retry-all", post(dlq::retry_all))
         .route("/dlq/{id}", delete(dlq::discard))
         .route("/dlq/{id}/retry", post(dlq::retry))
+        .route("/stuck", get(stuck::list))
+        .route("/stuck/retry-all", post(stuck::retry_all))
+        .route("/stuck/{id}/retry", post(stuck::retry))
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
         .route("/operations/{id}/stop", post(operations::stop))
@@ -71,6 +76,8 @@ pub fn router(app: App) -> Router {
         .route("/api/v2/admin/queue-status", get(queues::status))
         .route("/api/v2/admin/queues/{stage}/pause", post(queues::pause))
         .route("/api/v2/admin/queues/{stage}/resume", post(queues::resume))
+        .route("/api/v2/admin/jobs", get(maintenance::list))
+        .route("/api/v2/admin/jobs/{name}/run", post(maintenance::run))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/", get(page::page))

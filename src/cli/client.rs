@@ -16,6 +16,7 @@ use crate::config::{Config, Variables};
 use crate::intake::register::UploadTicket;
 
 const UPLOADS: &str = "/api/v2/uploads";
+const JOBS: &str = "/api/v2/admin/jobs";
 /// How long an answer may take. The bytes of a file have no such limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// What is signed for one request need not outlive it by much.
@@ -168,6 +169,15 @@ impl Client {
     pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
         let request = self.request(Method::DELETE, &format!("{UPLOADS}{path}"))?;
         self.send(request.timeout(ANSWER_TIMEOUT)).await.map(drop)
+    }
+
+    pub async fn jobs(&self) -> Result<Value, ClientError> {
+        self.answer(self.request(Method::GET, JOBS)?).await
+    }
+
+    pub async fn run_job(&self, name: &str) -> Result<Value, ClientError> {
+        let path: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
+        self.answer(self.request(Method::POST, &format!("{JOBS}/{path}/run"))?).await
     }
 
     pub async fn search(&self, question: &Value) -> Result<Value, ClientError> {

@@ -51,7 +51,14 @@ pub async fn confirm(
             return Ok(Confirmed { file_id: id, status, newly: false });
         }
     }
-    let blob = verify(blobs, &file, belief).await?;
+    let blob = match verify(blobs, &file, belief).await {
+        Ok(blob) => blob,
+        Err(error) => {
+            // It may have been deleted since it was looked at, and its blob with it.
+            let file = File::find_for(&mut db.read().await?, caller, id).await?;
+            return Err(if file.status == Status::Deleted { Refusal::gone().into() } else { error });
+        }
+    };
     db.write(Confirm { caller: caller.clone(), file: id, blob, now }).await
 }
 

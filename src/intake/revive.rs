@@ -127,7 +127,7 @@ pub async fn revive_all(
         let sql = format!(
             "UPDATE files SET
                  status = v.column4, next_stage = v.column3, run_after = v.column5, is_due = TRUE, updated_at = v.column5,
-                 attempt = 0, lost_workers = 0, failed_at = NULL,
+                 attempt = 0, lost_workers = 0, retry_count = 0, failed_at = NULL,
                  error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
                  error_fingerprint = NULL,
                  retried_at = v.column5, retried_by = v.column6, retried_in = v.column7

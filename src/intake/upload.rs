@@ -15,7 +15,7 @@ use crate::file::{File, Shift};
 use crate::lifecycle::{Status, Transition};
 use crate::queue::liveness;
 
-/// How often bytes that keep arriving push the deadline of their file back.
+/// How often bytes that keep arriving push the deadline of their file back; more often where that is short.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
 /// Takes in the body of an upload. Refused or broken off, it leaves nothing behind, and the file stays as it was.
@@ -62,6 +62,7 @@ impl Upload {
         let key = Blobs::key(id, clock.new_id());
         let mut incoming = blobs.receive(owner, &key).await?;
         let mut last_sign = clock.now();
+        let between_signs = to_delta(SIGN_OF_LIFE.min(self.confirm_window / 4));
         loop {
             let stalled = clock.sleep(self.stall);
             let part = tokio::select! {
@@ -78,7 +79,7 @@ impl Upload {
                 return Err(wrong_size(expected, "more".to_owned()));
             }
             incoming.write(&part).await?;
-            if clock.now() - last_sign > to_delta(SIGN_OF_LIFE) {
+            if clock.now() - last_sign > between_signs {
                 last_sign = clock.now();
                 db.write(StillArriving { file: id, now: last_sign, until: self.deadline() }).await?;
             }

@@ -10,6 +10,7 @@ use crate::db::{Tx, args};
 use crate::error::Error;
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{Circuit, Service, State};
+use crate::recovery::runs::{self, JobView};
 
 /// Files are counted up to here, so that the answer costs the same whatever waits.
 const MOST_COUNTED: i64 = 100_000;
@@ -22,6 +23,7 @@ pub struct QueueStatus {
     pub workers: Vec<WorkerView>,
     pub queues: BTreeMap<String, QueueView>,
     pub circuits: Vec<CircuitView>,
+    pub schedules: Vec<JobView>,
 }
 
 /// Over the hours that are kept.
@@ -90,6 +92,7 @@ pub async fn look(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
         workers,
         queues: queues(tx).await?,
         circuits: circuits(tx).await?,
+        schedules: runs::list(tx).await?,
     })
 }
 

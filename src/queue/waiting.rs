@@ -130,7 +130,7 @@ impl Obstacles {
         }
     }
 
-    fn someone_works_at(&self, stage: Stage) -> bool {
+    pub fn someone_works_at(&self, stage: Stage) -> bool {
         self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
     }
 

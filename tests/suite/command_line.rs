@@ -85,6 +85,24 @@ async fn files_are_sent_followed_listed_and_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn maintenance_is_listed_and_run_by_hand() {
+    let desk = Desk::new();
+    let ran = desk.say(&["jobs", "run", "stuck-file-recovery", "--json"]);
+    assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
+    assert_eq!(ran.json()["metrics"]["totalStuck"], 0);
+    let listed = desk.say(&["jobs", "list"]);
+    assert!(
+        listed.out.contains("stuck-file-recovery") && listed.out.contains("totalStuck 0"),
+        "{}",
+        listed.out
+    );
+    let jobs = desk.say(&["jobs", "list", "--json"]).json();
+    assert!(jobs["jobs"].as_array().unwrap().iter().all(|job| job["nextRunAt"].is_string()), "{jobs}");
+    let unknown = desk.say(&["jobs", "run", "tidy-up"]);
+    assert!(unknown.code == 2 && unknown.err.contains("JOB_NOT_FOUND"), "{}", unknown.err);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest() {
     let desk = Desk::new();
     desk.write("good.txt", "All is well.");

@@ -42,6 +42,12 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("EMBEDDINGS_URL", "https://me:hush@example.com/v1", "no password"),
         ("EMBEDDINGS_DIMENSIONS", "many", "1 to 8192"),
         ("EMBEDDINGS_BATCH", "0", "1 to 2048"),
+        ("STUCK_RECOVERY_SCHEDULE", "sometimes", "cron expression"),
+        ("ORPHAN_CLEANUP_SCHEDULE", "99 * * * *", "cron expression"),
+        ("BATCH_TIMEOUT_SCHEDULE", "0 0 30 2 *", "whose time comes"),
+        ("RETENTION_SCHEDULE", "* * *", "cron expression"),
+        ("STUCK_RETRY_WINDOWS", "180,soon", "180,600,1800"),
+        ("UNCONFIRMED_UPLOADS", "keep", "adopt, delete"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");

@@ -20,6 +20,7 @@ mod embedding_service;
 mod fairness;
 mod formats;
 mod gateway;
+mod healing;
 mod journey;
 mod lifecycle;
 mod liveness;

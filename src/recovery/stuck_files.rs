@@ -1,0 +1,529 @@
+//! A file is stuck if and only if one of these is true:
+//!
+//! - `claim_broken`: it is `scanning`, `extracting`, `chunking` or `embedding`, the process that it is claimed by is not
+//!   known, and nothing has moved it for as long as its patience lasts. Nobody works on it, and nobody will.
+//! - `unconfirmed`: it is `uploaded`, its deadline is over, and nothing has moved it for as long as its patience lasts,
+//!   though unconfirmed uploads are to be adopted. (`upload_expiry` should have done so.)
+//! - `not_due`: it is `queued`, and its next attempt is further ahead than any wait can be. A clock was wrong.
+//!
+//! Patience is `STUCK_FILE_THRESHOLD_MS` for a file that was never recovered, and after that the window that
+//! `STUCK_RETRY_WINDOWS` has for the number of its recoveries. A time that lies far ahead is no sign of life.
+//!
+//! A file that waits its turn is not stuck, however long the queue: its row is its place in it, and there is nothing to
+//! recover. Nor is one that a living process holds, however long its stage takes, or one that waits for a service or a
+//! rate. A queue that nobody works at is reported, and costs no file anything.
+//!
+//! A file with a broken claim goes back to the queue at its stage, with `retryCount` one higher; after
+//! `MAX_STUCK_RETRIES` of that it fails with `STUCK_EXHAUSTED`. An unconfirmed one is adopted. One that is not due is made
+//! due; that was not its fault and is not counted.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::upload_expiry::{Fate, UploadExpiry};
+use super::{Sweep, SweepReport};
+use crate::clock::{Time, to_delta};
+use crate::config::{Config, StuckConfig, Unconfirmed};
+use crate::db::{Db, Tx, Write, args};
+use crate::error::{Error, Refusal};
+use crate::events::{self, Event, FILE_PROCESSING_STALLED};
+use crate::failure::{Code, Failure};
+use crate::file::{Caller, File, Shift};
+use crate::lifecycle::{Stage, Status, Transition};
+use crate::queue::dead_letter::fingerprint;
+use crate::queue::settle::Counters;
+use crate::queue::waiting::Obstacles;
+use crate::queue::wake::Wake;
+
+const PAGE: usize = 500;
+/// Files without a worker are counted up to here.
+const MOST_COUNTED: i64 = 100_000;
+/// The longest wait that a service can ask for, and some time to spare for clocks that differ.
+const LONGEST_WAIT: Duration = Duration::from_hours(2);
+
+/// Why a file is stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    ClaimBroken,
+    Unconfirmed,
+    NotDue,
+}
+
+impl Reason {
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::ClaimBroken => "The process that worked on it is gone",
+            Self::Unconfirmed => "It was uploaded and not confirmed in time",
+            Self::NotDue => "Its next attempt is further ahead than it should be",
+        }
+    }
+}
+
+/// What is stuck, as it was found.
+#[derive(Debug, Clone)]
+pub struct Stuck {
+    pub file: File,
+    pub reason: Reason,
+}
+
+impl Stuck {
+    pub fn duration(&self, now: Time) -> TimeDelta {
+        (now - self.file.updated_at).max(TimeDelta::zero())
+    }
+}
+
+/// Looks for stuck files.
+#[derive(Debug, Clone)]
+pub struct Detection {
+    config: StuckConfig,
+    unconfirmed: Unconfirmed,
+    longest_wait: Duration,
+}
+
+impl Detection {
+    pub fn new(config: &Config) -> Self {
+        let queue = &config.queue;
+        // Jitter adds a fifth to the longest delay.
+        let waits = [LONGEST_WAIT, queue.retry.max_delay * 2, queue.breaker.patience * 2];
+        Self {
+            config: config.healing.stuck.clone(),
+            unconfirmed: config.healing.unconfirmed,
+            longest_wait: waits.into_iter().fold(Duration::ZERO, Duration::max),
+        }
+    }
+
+    /// A page of stuck files in the order of their ids, and where the next begins. Of one user, or of all.
+    pub async fn look(
+        &self,
+        tx: &mut Tx,
+        user: Option<&str>,
+        after: Uuid,
+        now: Time,
+    ) -> Result<(Vec<Stuck>, Option<Uuid>), Error> {
+        let mut arguments = args![after, now, now + to_delta(self.longest_wait), PAGE];
+        let mut whose = "";
+        if let Some(user) = user {
+            arguments.push(user.into());
+            whose = "AND user_id = $5";
+        }
+        // Each part goes along an index that files at rest are not in, and is empty where all is well.
+        let found: Vec<File> = tx
+            .rows(
+                format!(
+                    "WITH suspects AS MATERIALIZED (
+                         SELECT * FROM files WHERE claimed_by IS NOT NULL
+                            AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
+                         UNION ALL
+                         SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $2
+                            AND status = 'uploaded'
+                         UNION ALL
+                         SELECT * FROM files WHERE status = 'queued' AND NOT is_due AND run_after > $3)
+                     SELECT * FROM suspects WHERE id > $1 {whose} ORDER BY id LIMIT $4"
+                ),
+                arguments,
+            )
+            .await?;
+        let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
+        let stuck = found.into_iter().filter_map(|file| {
+            let reason = self.judge(&file, now)?;
+            Some(Stuck { file, reason })
+        });
+        Ok((stuck.collect(), next))
+    }
+
+    /// Why one of the suspects is stuck, if it is.
+    fn judge(&self, file: &File, now: Time) -> Option<Reason> {
+        let reason = match file.status {
+            Status::Queued => return Some(Reason::NotDue),
+            Status::Uploaded if self.unconfirmed == Unconfirmed::Adopt => Reason::Unconfirmed,
+            status if status.is_running() => Reason::ClaimBroken,
+            _ => return None,
+        };
+        let patience = to_delta(self.config.patience(file.retry_count));
+        let still = now - file.updated_at;
+        (still >= patience || still < -to_delta(self.longest_wait)).then_some(reason)
+    }
+}
+
+/// The sweep.
+pub struct StuckFiles {
+    pub db: Db,
+    pub wake: Wake,
+    pub detection: Detection,
+    pub expiry: UploadExpiry,
+}
+
+impl Sweep for StuckFiles {
+    fn name(&self) -> &'static str {
+        "stuck-file-recovery"
+    }
+
+    fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
+        self.sweep(now).boxed()
+    }
+}
+
+/// What was done about a stuck file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Requeued,
+    Failed,
+    /// It was not stuck any more.
+    Spared,
+}
+
+impl StuckFiles {
+    async fn sweep(&self, now: Time) -> Result<SweepReport, Error> {
+        let mut tally = Recovered::default();
+        let mut after = Some(Uuid::nil());
+        while let Some(last) = after {
+            let (stuck, next) = self.detection.look(&mut self.db.read().await?, None, last, now).await?;
+            after = next;
+            for stuck in &stuck {
+                let (file, reason) = (stuck.file.id, stuck.reason);
+                let still_ms = stuck.duration(now).num_milliseconds();
+                tracing::warn!(
+                    %file, ?reason, status = %stuck.file.status, still_ms, retries = stuck.file.retry_count,
+                    "detected a stuck file"
+                );
+                match self.recover(stuck, now).await {
+                    Ok(outcome) => tally.add(stuck, outcome, now),
+                    Err(error) => tally.errors.push(format!("file {file}: {error}")),
+                }
+            }
+        }
+        if tally.requeued > 0 {
+            self.wake.new_work();
+        }
+        let without_workers = without_workers(&mut self.db.read().await?, None, now).await?;
+        for (stage, files) in &without_workers {
+            tracing::warn!(stage, files, "files wait, and no process is running that does this stage");
+        }
+        Ok(tally.report(&without_workers))
+    }
+
+    async fn recover(&self, stuck: &Stuck, now: Time) -> Result<Outcome, Error> {
+        let file = &stuck.file;
+        let change = match stuck.reason {
+            Reason::Unconfirmed => {
+                return Ok(match self.expiry.expire(file, true, now).await? {
+                    Fate::Adopted => Outcome::Requeued,
+                    // What its row says is here is not.
+                    Fate::Deleted(_) => Outcome::Failed,
+                    Fate::Spared => Outcome::Spared,
+                });
+            }
+            Reason::NotDue => Change::MakeDue,
+            Reason::ClaimBroken if file.retry_count < self.detection.config.max_retries => Change::Requeue,
+            Reason::ClaimBroken => Change::Fail,
+        };
+        let outcome = self.db.write(Recover { seen: file.clone(), change, now }).await?;
+        tracing::info!(file = %file.id, ?outcome, "dealt with a stuck file");
+        Ok(outcome)
+    }
+}
+
+/// What a run did.
+#[derive(Default)]
+struct Recovered {
+    requeued: i64,
+    failed: i64,
+    stood_still: TimeDelta,
+    by_status: BTreeMap<&'static str, i64>,
+    errors: Vec<String>,
+}
+
+impl Recovered {
+    fn add(&mut self, stuck: &Stuck, outcome: Outcome, now: Time) {
+        match outcome {
+            Outcome::Requeued => self.requeued += 1,
+            Outcome::Failed => self.failed += 1,
+            Outcome::Spared => return,
+        }
+        self.stood_still += stuck.duration(now);
+        *self.by_status.entry(stuck.file.status.name()).or_default() += 1;
+    }
+
+    fn report(self, without_workers: &BTreeMap<&'static str, i64>) -> SweepReport {
+        let total = self.requeued + self.failed;
+        let metrics = [
+            ("totalStuck", json!(total)),
+            ("reEnqueued", json!(self.requeued)),
+            ("permanentlyFailed", json!(self.failed)),
+            ("averageStuckDuration", json!(self.stood_still.num_milliseconds() / total.max(1))),
+            ("byStatus", json!(self.by_status)),
+            ("withoutWorkers", json!(without_workers)),
+        ];
+        let metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        SweepReport { metrics, errors: self.errors }
+    }
+}
+
+/// How many files wait at each stage that nobody works at: a user's, or all.
+pub async fn without_workers(
+    tx: &mut Tx,
+    user: Option<&str>,
+    now: Time,
+) -> Result<BTreeMap<&'static str, i64>, Error> {
+    let obstacles = Obstacles::look(tx, "", now).await?;
+    let mut waiting = BTreeMap::new();
+    for stage in Stage::ALL {
+        if obstacles.someone_works_at(stage) {
+            continue;
+        }
+        let files = tx
+            .number(
+                "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND is_due AND next_stage = $1
+                     AND user_id = COALESCE($2, user_id) LIMIT $3) AS counted",
+                args![stage, user, MOST_COUNTED],
+            )
+            .await?;
+        if files > 0 {
+            waiting.insert(stage.name(), files);
+        }
+    }
+    Ok(waiting)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Requeue,
+    Fail,
+    MakeDue,
+}
+
+/// Changes a file that is still as it was seen.
+struct Recover {
+    seen: File,
+    change: Change,
+    now: Time,
+}
+
+impl Write for Recover {
+    type Answer = Outcome;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Outcome, Error> {
+        let Some(mut file) = File::lock(tx, self.seen.id).await? else { return Ok(Outcome::Spared) };
+        let unchanged = file.status == self.seen.status
+            && file.claim == self.seen.claim
+            && file.run_after == self.seen.run_after
+            && file.updated_at == self.seen.updated_at;
+        if !unchanged {
+            return Ok(Outcome::Spared);
+        }
+        match self.change {
+            Change::Requeue => {
+                requeue(tx, &mut file, "The process that worked on it is gone", self.now).await?;
+            }
+            Change::MakeDue => make_due(tx, &file, 0, self.now).await?,
+            Change::Fail => {
+                self.fail(tx, &mut file).await?;
+                return Ok(Outcome::Failed);
+            }
+        }
+        Ok(Outcome::Requeued)
+    }
+}
+
+impl Recover {
+    async fn fail(&self, tx: &mut Tx, file: &mut File) -> Result<(), Error> {
+        let stage = file.next_stage;
+        let message = format!(
+            "This file was given back to the queue {} times and did not come to an end at the {stage} stage",
+            file.retry_count
+        );
+        let failure = Failure::new(Code::StuckExhausted, message);
+        let confirmed_at = file.confirmed_at;
+        let change = Shift {
+            transition: Transition::DeadLetter(stage),
+            now: self.now,
+            set: "failed_at = $4, claim = NULL, claimed_by = NULL, claimed_at = NULL, error_code = $5,
+                  error_message = $6, error_stage = $7, error_at = $4, error_fingerprint = $8",
+            args: args![failure.code, &failure.message, stage, fingerprint(stage, &failure)],
+            failure: Some(failure.clone()),
+        };
+        file.shift(tx, change).await?;
+        let mut counters = Counters::default();
+        counters.count(Status::Failed, Some(&failure), confirmed_at, self.now);
+        counters.write(tx, self.now).await
+    }
+}
+
+/// Takes a file out of the hands of whoever holds it, and gives it back to the queue at its stage. The attempt does not
+/// count, but the recovery does.
+async fn requeue(tx: &mut Tx, file: &mut File, why: &str, now: Time) -> Result<(), Error> {
+    let stage = file.next_stage;
+    let failure = Failure::new(Code::WorkerLost, why);
+    let change = Shift {
+        transition: Transition::Requeue(stage),
+        now,
+        set: "run_after = $4, is_due = TRUE, claim = NULL, claimed_by = NULL, claimed_at = NULL,
+              attempt = CASE WHEN attempt > 0 THEN attempt - 1 ELSE 0 END, retry_count = retry_count + 1,
+              error_code = $5, error_message = $6, error_stage = $7, error_at = $4",
+        args: args![failure.code, &failure.message, stage],
+        failure: Some(failure),
+    };
+    file.shift(tx, change).await?;
+    let data = json!({ "fileId": file.id, "stage": stage, "retryCount": file.retry_count });
+    let stalled = Event {
+        kind: FILE_PROCESSING_STALLED,
+        stage: Some(stage),
+        data: Some(data),
+        ..Event::of_file(file, now)
+    };
+    // The history ends with where the file is, so this may follow it.
+    events::record(tx, vec![stalled]).await
+}
+
+/// Lets a file in the queue have its turn now.
+async fn make_due(tx: &mut Tx, file: &File, retries: i64, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE files SET run_after = $2, is_due = TRUE, updated_at = $2, retry_count = retry_count + $3
+         WHERE id = $1 AND status = 'queued'",
+        args![file.id, now, retries],
+    )
+    .await
+    .map(drop)
+}
+
+/// A person wants a file that does not move tried again at once, whether or not it counts as stuck. Whoever holds it finds
+/// its claim gone and changes nothing.
+pub struct RetryStuck {
+    pub caller: Caller,
+    pub file: Uuid,
+    pub now: Time,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetriedStuck {
+    pub success: bool,
+    pub file_id: Uuid,
+    pub previous_status: Status,
+    pub new_status: Status,
+    pub retry_count: i64,
+}
+
+impl Write for RetryStuck {
+    type Answer = RetriedStuck;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<RetriedStuck, Error> {
+        let mut file = File::lock_for(tx, &self.caller, self.file).await?;
+        let previous_status = file.status;
+        match previous_status {
+            Status::Deleted => return Err(Refusal::gone().into()),
+            Status::Queued => {
+                make_due(tx, &file, 1, self.now).await?;
+                file.retry_count += 1;
+            }
+            status if status.is_running() => {
+                let why = format!("Given back to the queue by {}", self.caller.user);
+                requeue(tx, &mut file, &why, self.now).await?;
+            }
+            status => return Err(not_on_its_way(status).into()),
+        }
+        Ok(RetriedStuck {
+            success: true,
+            file_id: file.id,
+            previous_status,
+            new_status: Status::Queued,
+            retry_count: file.retry_count,
+        })
+    }
+}
+
+/// A file that is at rest has a retry of its own; one whose bytes are not here has nothing to retry.
+fn not_on_its_way(status: Status) -> Refusal {
+    let message = if status.is_terminal() {
+        format!("This file is {status}, which is a terminal state")
+    } else {
+        format!("This file is {status}: it is not in the queue yet")
+    };
+    Refusal::new(400, "INVALID_STATE", message).details(json!({ "status": status }))
+}
+
+/// A stuck file as its owner sees it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StuckView {
+    pub id: Uuid,
+    pub file_name: String,
+    pub status: Status,
+    /// In milliseconds.
+    pub stuck_duration: i64,
+    pub retry_count: i64,
+    pub batch_id: Option<Uuid>,
+    pub updated_at: Time,
+    pub reason: Reason,
+    pub message: &'static str,
+}
+
+impl StuckView {
+    pub fn new(stuck: Stuck, now: Time) -> Self {
+        let stuck_duration = stuck.duration(now).num_milliseconds();
+        let Stuck { file, reason } = stuck;
+        Self {
+            id: file.id,
+            file_name: file.file_name,
+            status: file.status,
+            stuck_duration,
+            retry_count: file.retry_count,
+            batch_id: file.batch_id,
+            updated_at: file.updated_at,
+            reason,
+            message: reason.sentence(),
+        }
+    }
+}
+
+/// What became of the wish to have all tried again that are stuck.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetriedAll {
+    pub success: bool,
+    pub retried_count: i64,
+    pub skipped_count: i64,
+    pub errors: Vec<Value>,
+}
+
+impl StuckFiles {
+    /// Recovers what is stuck now, of one user or of all. Those that were recovered as often as they may be are left to
+    /// the sweep.
+    pub async fn retry_all(&self, user: Option<&str>, now: Time) -> Result<RetriedAll, Error> {
+        let mut answer = RetriedAll { success: true, ..RetriedAll::default() };
+        let mut after = Some(Uuid::nil());
+        while let Some(last) = after {
+            let (stuck, next) = self.detection.look(&mut self.db.read().await?, user, last, now).await?;
+            after = next;
+            for stuck in &stuck {
+                let exhausted = stuck.file.retry_count >= self.detection.config.max_retries;
+                if stuck.reason == Reason::ClaimBroken && exhausted {
+                    answer.skipped_count += 1;
+                    continue;
+                }
+                match self.recover(stuck, now).await {
+                    Ok(Outcome::Requeued) => answer.retried_count += 1,
+                    Ok(Outcome::Failed | Outcome::Spared) => answer.skipped_count += 1,
+                    Err(error) => {
+                        tracing::warn!(file = %stuck.file.id, %error, "a stuck file could not be retried");
+                        let error = "It could not be retried because of an error of the server's";
+                        answer.errors.push(json!({ "fileId": stuck.file.id, "error": error }));
+                    }
+                }
+            }
+        }
+        if answer.retried_count > 0 {
+            self.wake.new_work();
+        }
+        answer.success = answer.errors.is_empty();
+        Ok(answer)
+    }
+}
