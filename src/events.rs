@@ -18,6 +18,9 @@ pub const BATCH_COMPLETED: &str = "batch:completed";
 pub const CIRCUIT_CHANGED: &str = "circuit:changed";
 pub const QUEUE_RATE_LIMIT_EXCEEDED: &str = "queue:rate-limit-exceeded";
 pub const BATCH_CANCELLED: &str = "batch:cancelled";
+pub const FILE_CLEANED_UP: &str = "file:cleaned-up";
+pub const NOTIFICATION_CREATED: &str = "notification:created";
+pub const ALERT_RAISED: &str = "alert:raised";
 
 #[derive(Debug, Clone)]
 pub struct Event {

@@ -3,6 +3,7 @@
 //! The tombstone keeps the blob's key until the blob is really gone, so that a crash between the two leaves a note of
 //! what is still to do.
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::cancel::cancelled_by;
@@ -10,6 +11,8 @@ use crate::blobs::Blobs;
 use crate::clock::Time;
 use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
+use crate::events::{self, Event, FILE_CLEANED_UP};
+use crate::failure::Failure;
 use crate::file::{Caller, File, Shift};
 use crate::index;
 use crate::lifecycle::{Status, Transition};
@@ -76,23 +79,44 @@ impl Write for Delete {
             // A worker that holds it finds its claim gone and changes nothing.
             file.shift(tx, cancelled_by(&self.caller, &file, self.now)).await?;
         }
-        index::remove(tx, file.id).await?;
-        tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
-        tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
-        file.shift(
-            tx,
-            Shift {
-                transition: Transition::Delete,
-                now: self.now,
-                set: "deleted_at = $4, upload_until = NULL, failed_at = NULL",
-                args: args![],
-                failure: None,
-            },
-        )
-        .await?;
-        quota::refund(tx, &file).await?;
+        bury(tx, &mut file, None, self.now).await?;
         Ok(file.blob_key)
     }
+}
+
+/// Makes a tombstone of a file that the transaction holds and that nobody works on, with all that belongs to it. What
+/// is left to do is the blob, whose key the tombstone still has.
+pub async fn bury(tx: &mut Tx, file: &mut File, reason: Option<Failure>, now: Time) -> Result<(), Error> {
+    index::remove(tx, file.id).await?;
+    tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
+    tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
+    file.shift(
+        tx,
+        Shift {
+            transition: Transition::Delete,
+            now,
+            set: "deleted_at = $4, upload_until = NULL, failed_at = NULL",
+            args: args![],
+            failure: reason,
+        },
+    )
+    .await?;
+    quota::refund(tx, file).await
+}
+
+/// Says that a file was deleted by nobody in particular, why, and how much room that made.
+pub async fn record_cleaning(tx: &mut Tx, file: &File, reason: &str, now: Time) -> Result<(), Error> {
+    let event = Event {
+        kind: FILE_CLEANED_UP,
+        data: Some(json!({
+            "fileId": file.id,
+            "tenantId": file.tenant_id,
+            "reason": reason,
+            "sizeReclaimed": file.size_bytes,
+        })),
+        ..Event::of_file(file, now)
+    };
+    events::record(tx, vec![event]).await
 }
 
 struct BlobGone {
