@@ -279,8 +279,7 @@ CREATE TABLE secrets (
     value BYTEA NOT NULL
 );
 
--- Cleaning: what it looks for. Registered files whose bytes never came; events that are nobody's history; old keys.
-CREATE INDEX files_never_uploaded ON files (created_at, id) WHERE status = 'registered';
+-- Cleaning: what it looks for. Tombstones, events that are nobody's history, keys that nobody repeats any more.
 CREATE INDEX tombstones ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX events_beside_histories ON events (at) WHERE kind <> 'file:status-changed';
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);

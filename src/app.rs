@@ -16,11 +16,15 @@ use crate::error::Error;
 use crate::events;
 use crate::index;
 use crate::lifecycle::Stage;
+use crate::observe::alerts::Alerts;
 use crate::queue::liveness::Liveness;
 use crate::queue::operations::Operations;
 use crate::queue::wake::Wake;
 use crate::queue::worker::Worker;
 use crate::recovery;
+use crate::recovery::orphan_cleanup::OrphanCleanup;
+use crate::recovery::orphan_cleanup::scan::Scanner;
+use crate::recovery::retention::Retention;
 use crate::stages::Work;
 use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
@@ -43,6 +47,8 @@ pub struct App {
     pub liveness: Arc<Liveness>,
     /// What works on files here, unless this process only serves.
     pub worker: Option<Worker>,
+    /// Knows what is left over in the storage.
+    pub orphans: Scanner,
     /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
     pub uploads: TaskTracker,
 }
@@ -90,11 +96,19 @@ impl App {
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
+        let orphans = Scanner {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            config: config.cleaning.clone(),
+            looking: Arc::default(),
+        };
         Ok(Self {
             config: Arc::new(config),
             clock,
             db,
             blobs,
+            orphans,
             auth: Arc::new(auth),
             signer,
             embedder,
@@ -108,6 +122,19 @@ impl App {
     /// What goes on with the operations on many files.
     pub fn operations(&self) -> Operations {
         Operations { db: self.db.clone(), clock: self.clock.clone(), wake: self.wake.clone() }
+    }
+
+    pub fn orphan_cleanup(&self) -> OrphanCleanup {
+        let config = self.config.cleaning.clone();
+        OrphanCleanup { db: self.db.clone(), blobs: self.blobs.clone(), config }
+    }
+
+    pub fn retention(&self) -> Retention {
+        Retention { db: self.db.clone(), config: self.config.cleaning.clone() }
+    }
+
+    pub fn alerts(&self) -> Alerts {
+        Alerts::new(self.db.clone(), self.clock.clone(), self.config.alerts.clone())
     }
 
     /// Does all that this process does by itself, until `stop`; then brings it to an end in good order.
@@ -127,6 +154,8 @@ impl App {
             let until_stop = stop.clone();
             let operations = self.operations();
             tasks.spawn(async move { until_stop.run_until_cancelled(operations.run()).await });
+            let (until_stop, alerts) = (stop.clone(), self.alerts());
+            tasks.spawn(async move { until_stop.run_until_cancelled(alerts.run()).await });
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {

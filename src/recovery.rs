@@ -2,6 +2,8 @@
 //! by two processes at once.
 
 pub mod abandoned_uploads;
+pub mod orphan_cleanup;
+pub mod retention;
 pub mod unfinished_deletions;
 
 use futures_util::future::BoxFuture;

@@ -11,12 +11,32 @@ pub struct Invariant {
     pub quantity: &'static str,
     pub sql: String,
     pub args: Vec<Arg>,
+    /// What puts it right, where that can be done without guessing.
+    pub mend: Option<Mend>,
+}
+
+/// How a violation is put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mend {
+    /// The file goes back to the queue.
+    Claim,
+    /// Its history is told where it is.
+    History,
+    /// What is in the index of a file that is not ready goes.
+    Index,
+    /// Words without a vector go.
+    Words,
+    /// The batch is counted anew.
+    Batch,
+    /// The tenant's account is added up anew.
+    Account,
 }
 
 pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
     let mut all = vec![
         Invariant {
             args: args![oldest_heartbeat],
+            mend: Some(Mend::Claim),
             ..of_file(
                 "running files are held by living workers",
                 "number of living holders",
@@ -25,7 +45,9 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
                    AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = f.claimed_by AND w.heartbeat_at >= $1)",
             )
         },
-        of_file(
+        Invariant {
+            mend: Some(Mend::History),
+            ..of_file(
             "histories end where their files are",
             "number of last entries with its status",
             "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
@@ -34,6 +56,12 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
                         WHERE kind = 'file:status-changed' GROUP BY file_id) h ON h.file_id = f.id
              LEFT JOIN events e ON e.id = h.last
              WHERE e.id IS NULL OR e.to_state <> f.status",
+        )},
+        of_file(
+            "confirmed files are in the queue, at work or at rest",
+            "number of those states that it is in",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f WHERE f.confirmed_at IS NOT NULL AND f.status IN ('registered', 'uploaded')",
         ),
         of_file(
             "ready files have their chunks",
@@ -44,7 +72,7 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
              WHERE f.status = 'ready' AND f.chunk_count IS NOT NULL
              GROUP BY f.id, f.chunk_count HAVING COUNT(c.id) <> f.chunk_count OR f.chunk_count = 0",
         ),
-        of_file(
+        Invariant { mend: Some(Mend::Index), ..of_file(
             "the index equals the chunks of ready files",
             "number of index entries",
             "SELECT f.id, CAST(NULL AS TEXT) AS name, COALESCE(i.entries, 0) AS found,
@@ -53,9 +81,9 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
              LEFT JOIN (SELECT file_id, COUNT(*) AS entries FROM chunk_index GROUP BY file_id) i ON i.file_id = f.id
              WHERE COALESCE(i.entries, 0)
                 <> CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END",
-        ),
+        )},
         Invariant {
-            of: "file",
+            mend: Some(Mend::Index),
             ..of_file(
                 "index entries belong to chunks",
                 "number of entries without a chunk",
@@ -64,7 +92,7 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
                  GROUP BY i.file_id",
             )
         },
-        of_file(
+        Invariant { mend: Some(Mend::Index), ..of_file(
             "the vectors of a file are of the model that it was embedded with",
             "number of vectors of that model",
             "SELECT i.file_id AS id, CAST(NULL AS TEXT) AS name,
@@ -75,9 +103,10 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
              UNION ALL
              SELECT m.file_id, CAST(NULL AS TEXT), CAST(0 AS BIGINT), CAST(1 AS BIGINT) FROM indexed_files m
              WHERE NOT EXISTS (SELECT 1 FROM chunk_index i WHERE i.file_id = m.file_id)",
-        ),
+        )},
         Invariant {
             of: "batch",
+            mend: Some(Mend::Batch),
             ..of_file(
                 "batches are completed exactly when all their files are terminal",
                 "number of terminal files",
@@ -92,6 +121,8 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
         },
     ];
     all.extend(["ready", "failed", "cancelled"].map(batch_count));
+    all.push(batch_rows());
+    all.push(account());
     all.extend([
         quota("reserved_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END)"),
         quota("reserved_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END)"),
@@ -105,7 +136,7 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
 }
 
 fn of_file(name: &'static str, quantity: &'static str, sql: &str) -> Invariant {
-    Invariant { name, of: "file", quantity, sql: sql.to_owned(), args: args![] }
+    Invariant { name, of: "file", quantity, sql: sql.to_owned(), args: args![], mend: None }
 }
 
 fn batch_count(status: &'static str) -> Invariant {
@@ -125,6 +156,40 @@ fn batch_count(status: &'static str) -> Invariant {
              WHERE b.{status}_files <> COALESCE(c.rows, 0)"
         ),
         args: args![],
+        mend: Some(Mend::Batch),
+    }
+}
+
+/// Deleted files are forgotten after a while; their batch remembers how many they were.
+fn batch_rows() -> Invariant {
+    Invariant {
+        of: "batch",
+        mend: Some(Mend::Batch),
+        ..of_file(
+            "batch counts equal the rows",
+            "count of files that were registered and not deleted",
+            "SELECT b.id, CAST(NULL AS TEXT) AS name, b.registered_files - b.deleted_files AS found,
+                    COALESCE(c.rows, 0) AS expected
+             FROM batches b
+             LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files
+                        WHERE status <> 'deleted' AND batch_id IS NOT NULL GROUP BY batch_id) c ON c.batch_id = b.id
+             WHERE b.registered_files - b.deleted_files <> COALESCE(c.rows, 0)",
+        )
+    }
+}
+
+fn account() -> Invariant {
+    Invariant {
+        of: "tenant",
+        mend: Some(Mend::Account),
+        ..of_file(
+            "quota equals the rows",
+            "number of accounts",
+            "SELECT CAST(NULL AS UUID) AS id, f.tenant_id AS name, CAST(0 AS BIGINT) AS found,
+                    CAST(1 AS BIGINT) AS expected
+             FROM files f WHERE f.status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM tenants t WHERE t.id = f.tenant_id)
+             GROUP BY f.tenant_id",
+        )
     }
 }
 
@@ -142,6 +207,7 @@ fn quota(column: &'static str, sum: &str) -> Invariant {
              WHERE t.{column} <> COALESCE(f.amount, 0)"
         ),
         args: args![],
+        mend: Some(Mend::Account),
     }
 }
 
@@ -158,5 +224,6 @@ fn words_equal_vectors() -> Invariant {
               FROM chunk_words_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_index)"
             .to_owned(),
         args: args![],
+        mend: Some(Mend::Words),
     }
 }
