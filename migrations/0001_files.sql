@@ -279,6 +279,35 @@ CREATE TABLE secrets (
     value BYTEA NOT NULL
 );
 
+-- Sweeps: uploads by the moment at which they are given up, and batches by theirs.
+CREATE INDEX files_awaiting_confirmation ON files (upload_until, id) WHERE upload_until IS NOT NULL;
+CREATE INDEX batches_to_expire ON batches (expires_at, id) WHERE status = 'active';
+
+-- When each sweep is due next. Whoever moves that on has the tick, so that it runs on one process alone.
+CREATE TABLE job_schedules (
+    name     TEXT PRIMARY KEY,
+    schedule TEXT NOT NULL,
+    -- NULL: never again.
+    due_at   TIMESTAMPTZ
+);
+
+-- What became of each run.
+CREATE TABLE job_runs (
+    id          UUID PRIMARY KEY,
+    name        TEXT NOT NULL REFERENCES job_schedules (name),
+    -- Who wanted it, unless it was its schedule.
+    started_by  TEXT,
+    -- The process that runs it. Once that is not known any more, nobody does.
+    worker      UUID NOT NULL,
+    worker_name TEXT NOT NULL,
+    started_at  TIMESTAMPTZ NOT NULL,
+    ended_at    TIMESTAMPTZ,
+    metrics     JSONB,
+    errors      JSONB NOT NULL
+);
+CREATE INDEX job_runs_by_name ON job_runs (name, started_at, id);
+CREATE UNIQUE INDEX job_runs_one_at_a_time ON job_runs (name) WHERE ended_at IS NULL;
+
 -- Cleaning: what it looks for. Tombstones, events that are nobody's history, keys that nobody repeats any more.
 CREATE INDEX tombstones ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX events_beside_histories ON events (at) WHERE kind <> 'file:status-changed';

@@ -42,6 +42,10 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("EMBEDDINGS_URL", "https://me:hush@example.com/v1", "no password"),
         ("EMBEDDINGS_DIMENSIONS", "many", "1 to 8192"),
         ("EMBEDDINGS_BATCH", "0", "1 to 2048"),
+        ("ORPHAN_MIN_AGE_MS", "0", "milliseconds"),
+        ("FAILED_FILE_RETENTION_DAYS", "0", "days from 1"),
+        ("TOMBSTONE_RETENTION_DAYS", "week", "days from 1"),
+        ("ALERT_WEBHOOK_URL", "hooks.slack.com/secret", "https://"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");
