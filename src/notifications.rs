@@ -126,8 +126,9 @@ pub async fn tell_of_failures(tx: &mut Tx, files: &[Uuid], now: Time) -> Result<
             ids.push(args![*id]);
         }
         let (values, arguments) = ids.into_values(tx.is_postgres());
-        let sql =
-            format!("SELECT * FROM files WHERE failed_at IS NOT NULL AND id IN (SELECT * FROM ({values}) AS v)");
+        let sql = format!(
+            "SELECT * FROM files WHERE failed_at IS NOT NULL AND id IN (SELECT * FROM ({values}) AS v)"
+        );
         for file in tx.rows::<File>(sql, arguments).await? {
             let reason = file.error_message.clone().unwrap_or_default();
             notices.push(Notice {

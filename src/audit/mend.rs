@@ -37,9 +37,11 @@ pub async fn mend(
     let mut mended = mend_blobs(db, storage, written_before).await?;
     // What dead workers held, before what nobody knows who held.
     for worker in locks::dead_workers(db, oldest_heartbeat).await? {
-        if let Some(rescued) = db.write(RescueWorker { worker, now }).await? {
-            locks::forget(db, worker);
-            let what = format!("worker {worker} is dead; {} files were given back", rescued.requeued);
+        let Some(rescued) = db.write(RescueWorker { worker, now }).await? else { continue };
+        locks::forget(db, worker);
+        let files = rescued.requeued + rescued.failed;
+        if files > 0 {
+            let what = format!("worker {worker} is dead; it held {files} files");
             mended.push(Finding { invariant: "running files are held by living workers", what });
         }
     }
@@ -71,8 +73,7 @@ async fn mend_rows(
     now: Time,
 ) -> Result<Vec<Finding>, Error> {
     let Some(mend) = invariant.mend else { return Ok(Vec::new()) };
-    let found: Vec<Violation> =
-        db.read().await?.rows(invariant.sql.clone(), invariant.args.clone()).await?;
+    let found: Vec<Violation> = db.read().await?.rows(invariant.sql.clone(), invariant.args.clone()).await?;
     let mut mended = Violations::default();
     for violation in found {
         let what = violation.what(invariant);

@@ -49,8 +49,8 @@ fn read_failed_files(read: &mut Reader) -> Duration {
 }
 
 fn days(text: &str) -> Result<Duration, String> {
-    let number = text.parse().ok().filter(|days| (1..=3_650).contains(days));
-    number.map(|days: u32| DAY * days).ok_or_else(|| "a number of days from 1 to 3650".to_owned())
+    let number = text.parse::<u32>().ok().filter(|days| (1..=3_650).contains(days));
+    number.map(|days| DAY * days).ok_or_else(|| "a number of days from 1 to 3650".to_owned())
 }
 
 #[derive(Clone)]

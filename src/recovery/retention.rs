@@ -56,7 +56,12 @@ impl Sweep for Retention {
                 match removed {
                     Ok(removed) => {
                         if removed > 0 {
-                            tracing::info!(job = "retention", name, removed, "removed what its time was over of");
+                            tracing::info!(
+                                job = "retention",
+                                name,
+                                removed,
+                                "removed records whose time was over"
+                            );
                         }
                         report.metrics.insert(name.to_owned(), json!(removed));
                     }

@@ -28,7 +28,8 @@ struct FailsSome;
 impl Work for FailsSome {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
         let fails = job.file.file_name.starts_with('f');
-        let end = if fails { Err(Failure::new(Code::ParseError, "It is damaged")) } else { Ok(Output::Nothing) };
+        let end =
+            if fails { Err(Failure::new(Code::ParseError, "It is damaged")) } else { Ok(Output::Nothing) };
         async move { end }.boxed()
     }
 }

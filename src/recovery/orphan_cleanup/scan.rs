@@ -183,8 +183,7 @@ impl Scanner {
     async fn abandoned(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<AbandonedView, Error> {
         let before = now - to_delta(self.config.abandoned_upload);
         let mut arguments = args![before, now];
-        let mut condition =
-            "status = 'registered' AND created_at <= $1 AND upload_until <= $2".to_owned();
+        let mut condition = "status = 'registered' AND created_at <= $1 AND upload_until <= $2".to_owned();
         if let Some(user) = user {
             arguments.push(user.into());
             condition.push_str(" AND user_id = $3");
