@@ -94,20 +94,30 @@ impl<'a> Orphans<'a> {
         if page.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        let owners = owners(self.db, &page).await?;
-        let known: HashSet<&str> = owners.iter().filter_map(|owner| owner.blob_key.as_deref()).collect();
-        page.retain(|blob| !known.contains(blob.key.as_str()));
+        // Almost always all are known, and there is nothing more to ask.
+        let owners = self.drop_known(&mut page).await?;
         if page.is_empty() {
             return Ok(Some(Vec::new()));
         }
+        // An upload loses the name of something unfinished after its row knows it. So the names are looked at before the
+        // rows: what has none by now and is no row's by then is nobody's.
         let unfinished = self.blobs.unfinished().await?;
         page.retain(|blob| unfinished.iter().all(|(_, key)| *key != blob.key));
+        self.drop_known(&mut page).await?;
         let orphans = page.into_iter().map(|blob| {
             let file = Blobs::file_of(&blob.key);
             let owner = owners.iter().find(|owner| Some(owner.id) == file);
             Orphan { user: owner.map(|owner| owner.user_id.clone()), blob }
         });
         Ok(Some(orphans.collect()))
+    }
+
+    /// Leaves only what no row knows. Answers the rows of the files that all of it was uploaded for.
+    async fn drop_known(&self, page: &mut Vec<Listed>) -> Result<Vec<Owner>, Error> {
+        let owners = owners(self.db, page).await?;
+        let known: HashSet<&str> = owners.iter().filter_map(|owner| owner.blob_key.as_deref()).collect();
+        page.retain(|blob| !known.contains(blob.key.as_str()));
+        Ok(owners)
     }
 }
 
