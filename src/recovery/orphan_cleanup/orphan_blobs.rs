@@ -74,13 +74,11 @@ pub struct Orphans<'a> {
     blobs: &'a Blobs,
     listing: Listing,
     written_before: Time,
-    /// All that was listed on the way.
-    pub seen: usize,
 }
 
 impl<'a> Orphans<'a> {
     pub fn look(db: &'a Db, blobs: &'a Blobs, written_before: Time) -> Self {
-        Self { db, blobs, listing: blobs.list(), written_before, seen: 0 }
+        Self { db, blobs, listing: blobs.list(), written_before }
     }
 
     /// The orphans of the next page of the storage, which may be none; `None` at the end.
@@ -89,7 +87,6 @@ impl<'a> Orphans<'a> {
         if page.is_empty() {
             return Ok(None);
         }
-        self.seen += page.len();
         page.retain(|blob| blob.written_at < self.written_before);
         if page.is_empty() {
             return Ok(Some(Vec::new()));
