@@ -22,6 +22,11 @@ use crate::support::{Setup, TestDb, TestServer, manual_clock};
 
 const DAY: Duration = Duration::from_hours(24);
 
+/// So many days, less a moment.
+fn almost(days: u64) -> Duration {
+    Duration::from_millis(days * 86_400_000 - 1)
+}
+
 /// Fails every file whose name begins with an f.
 struct FailsSome;
 
@@ -156,7 +161,9 @@ on_each_database! {
         rest.age(&known, old);
         let strays: Vec<String> =
             (0..600).map(|_| Blobs::key(Uuid::new_v4(), rest.app.clock.new_id())).collect();
-        strays.iter().for_each(|key| rest.store(key, "stray", old));
+        for key in &strays {
+            rest.store(key, "stray", old);
+        }
         let reports = clean_twice_at_once(&rest).await;
         assert!(reports.iter().all(|report| report.errors.is_empty()), "{reports:?}");
         assert!(sum(&reports, "orphanBlobs", "deleted") >= 600);
@@ -176,7 +183,7 @@ on_each_database! {
         let rest = AtRest::open(&db, &clock, &[]).await;
         assert_eq!(quota(&rest).await, (37, 3, 0, 0));
 
-        clock.advance(DAY - Duration::from_millis(1));
+        clock.advance(almost(1));
         assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
         // Bytes still arrive for one of them.
         rest.sql("UPDATE files SET upload_until = $1 WHERE file_name = 'slow.txt'", args![rest.now() + TimeDelta::hours(1)]).await;
@@ -204,7 +211,7 @@ on_each_database! {
         let clock = manual_clock();
         let rest = left_by(&db, &clock, &["f.txt", "good.txt"]).await;
         let key = rest.rows::<(String,)>("SELECT blob_key FROM files WHERE file_name = 'f.txt'", args![]).await[0].0.clone();
-        clock.advance(DAY * 23 - Duration::from_millis(1));
+        clock.advance(almost(23));
         assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
         clock.advance(Duration::from_millis(1));
         assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(1, 0));
@@ -216,7 +223,7 @@ on_each_database! {
         let date: Time = warnings[0].1["deletionDate"].as_str().unwrap().parse().unwrap();
         assert_eq!(date, rest.now() + TimeDelta::days(7));
 
-        clock.advance(DAY * 7 - Duration::from_millis(1));
+        clock.advance(almost(7));
         assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
         assert!(rest.is_stored(&key));
         clock.advance(Duration::from_millis(1));
@@ -264,7 +271,7 @@ on_each_database! {
         drop(left_by(&db, &clock, &["f.txt"]).await);
         let rest = AtRest::open(&db, &clock, &[("FAILED_FILE_RETENTION_DAYS", "1".to_owned())]).await;
         assert_eq!(clean(&rest).await.metrics["oldFailures"], failures(1, 0), "warned at once");
-        clock.advance(DAY * 7 - Duration::from_millis(1));
+        clock.advance(almost(7));
         assert_eq!(clean(&rest).await.metrics["oldFailures"], failures(0, 0));
         clock.advance(Duration::from_millis(1));
         assert_eq!(clean(&rest).await.metrics["oldFailures"], failures(0, 1));

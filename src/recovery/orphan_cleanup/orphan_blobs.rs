@@ -57,7 +57,9 @@ pub async fn count(db: &Db, blobs: &Blobs, written_before: Time) -> Result<Vec<(
     let mut scan = Scan::default();
     let mut orphans = Orphans::look(db, blobs, written_before);
     while let Some(page) = orphans.next_page().await? {
-        page.into_iter().for_each(|orphan| scan.add(orphan));
+        for orphan in page {
+            scan.add(orphan);
+        }
     }
     Ok(scan.finish())
 }
