@@ -88,6 +88,9 @@ CREATE TABLE files (
     retried_by    TEXT,
     retried_in    UUID,
 
+    -- When the owner was last told that a failed file is going to be deleted.
+    deletion_warned_at TIMESTAMPTZ,
+
     chunk_count   BIGINT,
     upload_until  TIMESTAMPTZ,
     created_at    TIMESTAMPTZ NOT NULL,
@@ -306,3 +309,43 @@ CREATE TABLE job_runs (
 );
 CREATE INDEX job_runs_by_name ON job_runs (name, started_at, id);
 CREATE UNIQUE INDEX job_runs_one_at_a_time ON job_runs (name) WHERE ended_at IS NULL;
+
+-- Cleaning: what it looks for. Tombstones, events that are nobody's history, keys that nobody repeats any more.
+CREATE INDEX tombstones ON files (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX events_beside_histories ON events (at) WHERE kind <> 'file:status-changed';
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+
+-- What a user is told of, whether or not they look at the time.
+CREATE TABLE notifications (
+    id         UUID PRIMARY KEY,
+    tenant_id  TEXT NOT NULL,
+    user_id    TEXT NOT NULL,
+    kind       TEXT NOT NULL CHECK (kind IN ('file-failure-notification', 'file-deletion-warning')),
+    file_id    UUID NOT NULL,
+    file_name  TEXT NOT NULL,
+    message    TEXT NOT NULL,
+    data       JSONB NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    read_at    TIMESTAMPTZ
+);
+CREATE INDEX notifications_by_user ON notifications (user_id, id);
+CREATE INDEX notifications_unread ON notifications (user_id, id) WHERE read_at IS NULL;
+CREATE INDEX notifications_by_age ON notifications (created_at);
+
+-- Blobs that no row knows, as the last look at the storage found them: each user's, and under the empty name all.
+CREATE TABLE orphan_scans (
+    user_id    TEXT PRIMARY KEY,
+    count      BIGINT NOT NULL,
+    bytes      BIGINT NOT NULL,
+    samples    JSONB NOT NULL,
+    scanned_at TIMESTAMPTZ NOT NULL
+);
+
+-- What the operator was last told of. One that was not taken by whoever it was sent to is not delivered.
+CREATE TABLE alerts (
+    name         TEXT PRIMARY KEY,
+    message      TEXT NOT NULL,
+    raised_at    TIMESTAMPTZ NOT NULL,
+    attempts     BIGINT NOT NULL DEFAULT 0,
+    delivered_at TIMESTAMPTZ
+);

@@ -16,11 +16,15 @@ use crate::error::Error;
 use crate::events;
 use crate::index;
 use crate::lifecycle::Stage;
+use crate::observe::alerts::Alerts;
 use crate::queue::liveness::Liveness;
 use crate::queue::operations::Operations;
 use crate::queue::wake::Wake;
 use crate::queue::worker::Worker;
 use crate::recovery::batch_timeout::BatchTimeout;
+use crate::recovery::orphan_cleanup::OrphanCleanup;
+use crate::recovery::orphan_cleanup::scan::Scanner;
+use crate::recovery::retention::Retention;
 use crate::recovery::stuck_files::{Detection, StuckFiles};
 use crate::recovery::upload_expiry::UploadExpiry;
 use crate::recovery::{self, Job, Jobs, Sweep};
@@ -49,6 +53,10 @@ pub struct App {
     /// What runs by the calendar, or when an administrator wants it.
     pub jobs: Jobs,
     pub stuck_files: Arc<StuckFiles>,
+    pub orphan_cleanup: Arc<OrphanCleanup>,
+    pub retention: Arc<Retention>,
+    /// Knows what is left over in the storage.
+    pub orphans: Scanner,
     /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
     pub uploads: TaskTracker,
 }
@@ -112,15 +120,30 @@ impl App {
         });
         let batch_timeout = Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() });
         let schedules = &config.healing.schedules;
-        let jobs: [(Arc<dyn Sweep>, _); _] =
-            [(stuck_files.clone(), &schedules.stuck_recovery), (batch_timeout, &schedules.batch_timeout)];
+        let orphan_cleanup =
+            Arc::new(OrphanCleanup { db: db.clone(), blobs: blobs.clone(), config: config.cleaning.clone() });
+        let retention = Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() });
+        let jobs: [(Arc<dyn Sweep>, _); _] = [
+            (stuck_files.clone(), &schedules.stuck_recovery),
+            (orphan_cleanup.clone(), &schedules.orphan_cleanup),
+            (batch_timeout, &schedules.batch_timeout),
+            (retention.clone(), &schedules.retention),
+        ];
         let jobs = jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() });
         let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), jobs.into()).await?;
+        let orphans = Scanner {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            config: config.cleaning.clone(),
+            looking: Arc::default(),
+        };
         Ok(Self {
             config: Arc::new(config),
             clock,
             db,
             blobs,
+            orphans,
             auth: Arc::new(auth),
             signer,
             embedder,
@@ -129,6 +152,8 @@ impl App {
             worker,
             jobs,
             stuck_files,
+            orphan_cleanup,
+            retention,
             uploads: TaskTracker::new(),
         })
     }
@@ -136,6 +161,10 @@ impl App {
     /// What goes on with the operations on many files.
     pub fn operations(&self) -> Operations {
         Operations { db: self.db.clone(), clock: self.clock.clone(), wake: self.wake.clone() }
+    }
+
+    pub fn alerts(&self) -> Alerts {
+        Alerts::new(self.db.clone(), self.clock.clone(), self.config.alerts.clone())
     }
 
     /// Does all that this process does by itself, until `stop`; then brings it to an end in good order.
@@ -159,6 +188,8 @@ impl App {
             tasks.spawn(async move { jobs.run(until_stop).await });
             let (expiry, until_stop) = (self.stuck_files.expiry.clone(), stop.clone());
             tasks.spawn(async move { until_stop.run_until_cancelled(expiry.run()).await });
+            let (until_stop, alerts) = (stop.clone(), self.alerts());
+            tasks.spawn(async move { until_stop.run_until_cancelled(alerts.run()).await });
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {

@@ -5,6 +5,7 @@
 
 mod blobs;
 mod invariants;
+mod mend;
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -14,6 +15,7 @@ use crate::clock::Time;
 use crate::db::{Db, Tx, args};
 use crate::error::Error;
 use invariants::Invariant;
+pub use mend::mend;
 
 /// Findings of one kind that are named one by one; the rest is counted.
 const NAMED: usize = 20;
@@ -23,6 +25,8 @@ pub struct Report {
     pub files: i64,
     pub blobs: usize,
     pub findings: Vec<Finding>,
+    /// What was wrong before, and was put right.
+    pub mended: Vec<Finding>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,12 +36,30 @@ pub struct Finding {
 }
 
 impl Report {
-    fn add(&mut self, invariant: &'static str, violations: Vec<String>) {
-        let more = violations.len().saturating_sub(NAMED);
-        self.findings.extend(violations.into_iter().take(NAMED).map(|what| Finding { invariant, what }));
-        if more > 0 {
-            self.findings.push(Finding { invariant, what: format!("and {more} more") });
+    fn add(&mut self, invariant: &'static str, violations: Violations) {
+        self.findings.extend(violations.into_findings(invariant));
+    }
+}
+
+/// What violates one invariant. The first are kept, so that no number of them fills the memory.
+#[derive(Default)]
+struct Violations {
+    named: Vec<String>,
+    count: usize,
+}
+
+impl Violations {
+    fn push(&mut self, what: String) {
+        self.count += 1;
+        if self.named.len() < NAMED {
+            self.named.push(what);
         }
+    }
+
+    fn into_findings(self, invariant: &'static str) -> impl Iterator<Item = Finding> {
+        let more = self.count - self.named.len();
+        let rest = (more > 0).then(|| format!("and {more} more"));
+        self.named.into_iter().chain(rest).map(move |what| Finding { invariant, what })
     }
 }
 
@@ -63,16 +85,20 @@ struct Violation {
     expected: i64,
 }
 
-async fn violations(tx: &mut Tx, invariant: &Invariant) -> Result<Vec<String>, Error> {
-    let violations: Vec<Violation> = tx.rows(invariant.sql.clone(), invariant.args.clone()).await?;
-    Ok(violations
-        .into_iter()
-        .map(|violation| {
-            let subject = violation.id.map(|id| id.to_string()).or(violation.name).unwrap_or_default();
-            format!(
-                "{} {subject}: {} is {}, should be {}",
-                invariant.of, invariant.quantity, violation.found, violation.expected
-            )
-        })
-        .collect())
+impl Violation {
+    fn what(&self, invariant: &Invariant) -> String {
+        let subject = self.id.map(|id| id.to_string()).or_else(|| self.name.clone()).unwrap_or_default();
+        format!(
+            "{} {subject}: {} is {}, should be {}",
+            invariant.of, invariant.quantity, self.found, self.expected
+        )
+    }
+}
+
+async fn violations(tx: &mut Tx, invariant: &Invariant) -> Result<Violations, Error> {
+    let mut violations = Violations::default();
+    for violation in tx.rows::<Violation>(invariant.sql.clone(), invariant.args.clone()).await? {
+        violations.push(violation.what(invariant));
+    }
+    Ok(violations)
 }

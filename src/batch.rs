@@ -175,6 +175,59 @@ impl Tally {
     }
 }
 
+/// Counts a batch's files anew and settles its status by that. Answers whether that changed anything.
+///
+/// Whoever moves a file holds its batch from then to the commit. So what is counted once the batch is held is what its
+/// counts should say.
+pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
+    let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+    let held = format!("SELECT {COLUMNS} FROM batches WHERE id = $1 {lock}");
+    let Some(before) = tx.row::<Batch>(held, args![id]).await? else { return Ok(false) };
+    let counted: Vec<(String, i64)> = tx
+        .rows(
+            "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 AND status <> 'deleted' GROUP BY status",
+            args![id],
+        )
+        .await?;
+    let count = |status: Status| {
+        counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count)
+    };
+    let living: i64 = counted.iter().map(|(_, count)| count).sum();
+    let registered = before.registered_files.max(living);
+    let after: Option<Batch> = tx
+        .row(
+            format!(
+                "UPDATE batches SET registered_files = $2, ready_files = $3, failed_files = $4, cancelled_files = $5,
+                     deleted_files = $6, updated_at = $7
+                 WHERE id = $1 RETURNING {COLUMNS}"
+            ),
+            args![
+                id,
+                registered,
+                count(Status::Ready),
+                count(Status::Failed),
+                count(Status::Cancelled),
+                registered - living,
+                now,
+            ],
+        )
+        .await?;
+    let Some(after) = after else { return Ok(false) };
+    after.settle(tx, now).await?;
+    let complete = after.terminal_files() >= after.file_count;
+    let settled = matches!((after.status.as_str(), complete), ("active", true) | ("completed", false));
+    let counts = |batch: &Batch| {
+        (
+            batch.registered_files,
+            batch.ready_files,
+            batch.failed_files,
+            batch.cancelled_files,
+            batch.deleted_files,
+        )
+    };
+    Ok(settled || counts(&before) != counts(&after))
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.ready += other.ready;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use tokio::fs;
 use uuid::Uuid;
 
-pub use local::{Incoming, Stored};
+pub use local::{Incoming, Listed, Listing, Stored};
 
 use crate::error::Error;
 
@@ -81,9 +81,9 @@ impl Blobs {
         self.folder.keys_below(&Self::folder_of(file)).await
     }
 
-    /// Every key there is, a portion at a time, so that memory does not grow with their number.
-    pub fn keys(&self) -> local::Keys {
-        self.folder.keys()
+    /// All that is stored, a page at a time, so that memory does not grow with its number.
+    pub fn list(&self) -> Listing {
+        self.folder.list()
     }
 
     /// Whether the storage answers.

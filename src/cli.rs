@@ -56,7 +56,7 @@ enum Command {
     /// Embed anew what was embedded with another model. May run beside servers, twice, and be stopped at any time.
     Reindex,
     /// Check that the books balance: every file, batch, quota, blob and index entry.
-    Audit,
+    Audit(audit::Args),
     /// Read documents from the standard input. The server starts this by itself.
     #[command(name = crate::stages::sandbox::COMMAND, hide = true)]
     ExtractChild(crate::stages::sandbox::child::Arguments),
@@ -98,7 +98,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
             Command::Reindex => reindex::run(settings()?, cli.json).await,
-            Command::Audit => audit::run(settings()?, cli.json).await,
+            Command::Audit(args) => audit::run(settings()?, &args, cli.json).await,
             Command::ExtractChild(_) | Command::OcrChild(_) => unreachable!("it ran before"),
         }
     });

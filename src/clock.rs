@@ -50,16 +50,19 @@ impl Clock {
 
     /// A new id; ids of one process ascend with the time.
     pub fn new_id(&self) -> Uuid {
-        static CONTEXT: LazyLock<Mutex<uuid::ContextV7>> =
-            LazyLock::new(|| Mutex::new(uuid::ContextV7::new()));
-        let now = self.now();
-        let context = CONTEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Uuid::new_v7(uuid::Timestamp::from_unix(
-            &*context,
-            u64::try_from(now.timestamp()).unwrap_or_default(),
-            now.timestamp_subsec_nanos(),
-        ))
+        new_id_at(self.now())
     }
+}
+
+/// A new id of that time, for what is handed the time and no clock.
+pub fn new_id_at(now: Time) -> Uuid {
+    static CONTEXT: LazyLock<Mutex<uuid::ContextV7>> = LazyLock::new(|| Mutex::new(uuid::ContextV7::new()));
+    let context = CONTEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Uuid::new_v7(uuid::Timestamp::from_unix(
+        &*context,
+        u64::try_from(now.timestamp()).unwrap_or_default(),
+        now.timestamp_subsec_nanos(),
+    ))
 }
 
 /// Measures how long something takes, whatever the clock says.

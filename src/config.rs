@@ -2,6 +2,7 @@
 //!
 //! A bad value stops the start. `landfall config` prints what is in force and where each value comes from.
 
+mod cleaning;
 mod embed;
 mod healing;
 mod reader;
@@ -10,6 +11,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use cleaning::{AlertConfig, CleaningConfig};
 pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
 pub use healing::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 pub use reader::{ConfigError, Setting, Source, Variables};
@@ -36,6 +38,8 @@ pub struct Config {
     pub log_filter: String,
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
+    pub cleaning: CleaningConfig,
+    pub alerts: AlertConfig,
     pub embed: EmbedConfig,
     pub sandbox: SandboxConfig,
     /// The languages that OCR looks for, unless it is off.
@@ -234,6 +238,8 @@ impl Config {
                 poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
                 shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
             },
+            cleaning: CleaningConfig::read(&mut read),
+            alerts: AlertConfig::read(&mut read),
             sandbox: read_sandbox(&mut read),
             ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),

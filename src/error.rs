@@ -104,6 +104,10 @@ impl Refusal {
         Self::new(404, "OPERATION_NOT_FOUND", "There is no such operation")
     }
 
+    pub fn no_such_notification() -> Self {
+        Self::new(404, "NOTIFICATION_NOT_FOUND", "There is no such notification")
+    }
+
     /// The answer for a file that is no dead letter.
     pub fn not_failed(status: Status) -> Self {
         Self::new(409, "INVALID_STATE", format!("This file is {status}: it did not fail"))

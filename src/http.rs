@@ -8,7 +8,9 @@ mod files;
 mod health;
 mod jobs;
 mod maintenance;
+mod notifications;
 mod operations;
+mod orphans;
 mod page;
 mod queues;
 mod request;
@@ -65,12 +67,16 @@ pub fn router(app: App) -> Router {
         .route("/operations", get(operations::list))
         .route("/operations/{id}", get(operations::show))
         .route("/operations/{id}/stop", post(operations::stop))
+        .route("/orphans", get(orphans::report))
         .route("/quota", get(tenants::quota));
     let limited = Router::new()
         .nest("/api/v2/uploads", uploads)
         .route("/api/jobs", get(jobs::list))
         .route("/api/jobs/{id}", get(jobs::show))
         .route("/api/jobs/{id}/retry", post(jobs::retry))
+        .route("/api/v2/notifications", get(notifications::list))
+        .route("/api/v2/notifications/read-all", post(notifications::read_all))
+        .route("/api/v2/notifications/{id}/read", post(notifications::read))
         .route("/api/v2/search", post(search::search))
         .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
         .route("/api/v2/admin/queue-status", get(queues::status))

@@ -25,6 +25,8 @@ pub mod stages;
 pub mod index;
 // What happened to it is written down.
 pub mod events;
+// Its owner is told.
+pub mod notifications;
 // What went wrong on the way is put right.
 pub mod recovery;
 // How the whole of it is doing.

@@ -1,4 +1,5 @@
 //! How the whole of it is doing, from what the files' own transactions wrote.
 
+pub mod alerts;
 pub mod hourly;
 pub mod queue_status;

@@ -148,6 +148,37 @@ async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
     }
 }
 
+/// Adds up anew what a tenant has reserved and used. Answers whether that changed anything.
+///
+/// Every change of a file that costs or frees room changes the account in its own transaction. So what is added up once
+/// the account is held is what it should say.
+pub async fn add_up(tx: &mut Tx, tenant: &str) -> Result<bool, Error> {
+    let opened =
+        tx.execute("INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING", args![tenant]).await?;
+    if tx.is_postgres() {
+        tx.row::<(String,)>("SELECT id FROM tenants WHERE id = $1 FOR UPDATE", args![tenant]).await?;
+    }
+    let sums: Option<(i64, i64, i64, i64)> = tx
+        .row(
+            "SELECT CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END), 0) AS BIGINT),
+                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END), 0) AS BIGINT),
+                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END), 0) AS BIGINT),
+                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END), 0) AS BIGINT)
+             FROM files WHERE tenant_id = $1 AND status <> 'deleted'",
+            args![tenant],
+        )
+        .await?;
+    let (reserved_bytes, reserved_files, used_bytes, used_files) = sums.unwrap_or_default();
+    let changed = tx
+        .execute(
+            "UPDATE tenants SET reserved_bytes = $2, reserved_files = $3, used_bytes = $4, used_files = $5
+             WHERE id = $1 AND (reserved_bytes <> $2 OR reserved_files <> $3 OR used_bytes <> $4 OR used_files <> $5)",
+            args![tenant, reserved_bytes, reserved_files, used_bytes, used_files],
+        )
+        .await?;
+    Ok(opened + changed > 0)
+}
+
 /// Gives a tenant limits of its own; without one, the default applies again.
 pub struct SetQuota {
     pub tenant: String,

@@ -7,6 +7,8 @@
 
 pub mod abandoned_uploads;
 pub mod batch_timeout;
+pub mod orphan_cleanup;
+pub mod retention;
 pub mod runs;
 pub mod schedule;
 pub mod stuck_files;

@@ -2,31 +2,36 @@
 
 use uuid::Uuid;
 
-use super::Report;
+use super::{Report, Violations};
 use crate::blobs::Blobs;
 use crate::db::{Db, args};
 use crate::error::Error;
 
 /// Rows that are compared with the storage at a time.
 const PAGE: i64 = 500;
+const PAGE_OF_BLOBS: usize = 500;
 
 /// Blobs that no row knows. An upload that is just arriving has its blob a moment before its row says so; it is asked
 /// about once more before it counts.
 pub async fn without_rows(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
-    let mut strays = Vec::new();
-    let mut folders = storage.keys();
-    while let Some(keys) = folders.next().await? {
-        report.blobs += keys.len();
-        for key in keys {
-            if !is_known(db, &key).await? {
-                strays.push(key);
+    let mut violations = Violations::default();
+    let mut listing = storage.list();
+    loop {
+        let page = listing.next_page(PAGE_OF_BLOBS).await?;
+        if page.is_empty() {
+            break;
+        }
+        report.blobs += page.len();
+        let mut strays = Vec::new();
+        for blob in page {
+            if !is_known(db, &blob.key).await? {
+                strays.push(blob.key);
             }
         }
-    }
-    let mut violations = Vec::new();
-    for key in strays {
-        if storage.size(&key).await?.is_some() && !is_known(db, &key).await? {
-            violations.push(format!("blob {key} belongs to no file"));
+        for key in strays {
+            if storage.size(&key).await?.is_some() && !is_known(db, &key).await? {
+                violations.push(format!("blob {key} belongs to no file"));
+            }
         }
     }
     report.add("no blob without its row", violations);
@@ -45,7 +50,7 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
 
 /// Rows whose blob is not there, or not as long as they say.
 pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
-    let mut violations = Vec::new();
+    let mut violations = Violations::default();
     let mut last = Uuid::nil();
     loop {
         let page: Vec<(Uuid, String, i64)> = db

@@ -11,20 +11,64 @@ pub struct Invariant {
     pub quantity: &'static str,
     pub sql: String,
     pub args: Vec<Arg>,
+    /// What puts it right, where that can be done without guessing.
+    pub mend: Option<Mend>,
+}
+
+/// How a violation is put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mend {
+    /// The file goes back to the queue.
+    Claim,
+    /// Its history is told where it is.
+    History,
+    /// What is in the index of a file that is not ready goes.
+    Index,
+    /// Words without a vector go.
+    Words,
+    /// The batch is counted anew.
+    Batch,
+    /// The tenant's account is added up anew.
+    Account,
+}
+
+impl Invariant {
+    fn mended_by(self, mend: Mend) -> Self {
+        Self { mend: Some(mend), ..self }
+    }
+
+    fn of(self, of: &'static str) -> Self {
+        Self { of, ..self }
+    }
 }
 
 pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
-    let mut all = vec![
-        Invariant {
-            args: args![oldest_heartbeat],
-            ..of_file(
-                "running files are held by living workers",
-                "number of living holders",
-                "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
-                 FROM files f WHERE f.claimed_by IS NOT NULL
-                   AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = f.claimed_by AND w.heartbeat_at >= $1)",
-            )
-        },
+    let mut all = files(oldest_heartbeat);
+    all.extend(index());
+    if !postgres {
+        all.push(words_equal_vectors());
+    }
+    all.extend(batches());
+    all.extend(accounts());
+    all
+}
+
+fn files(oldest_heartbeat: Time) -> Vec<Invariant> {
+    let held = of_file(
+        "running files are held by living workers",
+        "number of living holders",
+        "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+         FROM files f WHERE f.claimed_by IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = f.claimed_by AND w.heartbeat_at >= $1)",
+    );
+    vec![
+        Invariant { args: args![oldest_heartbeat], ..held }.mended_by(Mend::Claim),
+        of_file(
+            "confirmed files are in the queue, at work or at rest",
+            "number of those states that it is in",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f WHERE f.confirmed_at IS NOT NULL AND f.status IN ('registered', 'uploaded')",
+        ),
         of_file(
             "histories end where their files are",
             "number of last entries with its status",
@@ -34,7 +78,8 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
                         WHERE kind = 'file:status-changed' GROUP BY file_id) h ON h.file_id = f.id
              LEFT JOIN events e ON e.id = h.last
              WHERE e.id IS NULL OR e.to_state <> f.status",
-        ),
+        )
+        .mended_by(Mend::History),
         of_file(
             "ready files have their chunks",
             "number of chunks",
@@ -44,6 +89,11 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
              WHERE f.status = 'ready' AND f.chunk_count IS NOT NULL
              GROUP BY f.id, f.chunk_count HAVING COUNT(c.id) <> f.chunk_count OR f.chunk_count = 0",
         ),
+    ]
+}
+
+fn index() -> Vec<Invariant> {
+    let all = vec![
         of_file(
             "the index equals the chunks of ready files",
             "number of index entries",
@@ -54,16 +104,13 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
              WHERE COALESCE(i.entries, 0)
                 <> CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END",
         ),
-        Invariant {
-            of: "file",
-            ..of_file(
-                "index entries belong to chunks",
-                "number of entries without a chunk",
-                "SELECT i.file_id AS id, CAST(NULL AS TEXT) AS name, COUNT(*) AS found, CAST(0 AS BIGINT) AS expected
-                 FROM chunk_index i WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = i.chunk_id)
-                 GROUP BY i.file_id",
-            )
-        },
+        of_file(
+            "index entries belong to chunks",
+            "number of entries without a chunk",
+            "SELECT i.file_id AS id, CAST(NULL AS TEXT) AS name, COUNT(*) AS found, CAST(0 AS BIGINT) AS expected
+             FROM chunk_index i WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = i.chunk_id)
+             GROUP BY i.file_id",
+        ),
         of_file(
             "the vectors of a file are of the model that it was embedded with",
             "number of vectors of that model",
@@ -76,87 +123,97 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
              SELECT m.file_id, CAST(NULL AS TEXT), CAST(0 AS BIGINT), CAST(1 AS BIGINT) FROM indexed_files m
              WHERE NOT EXISTS (SELECT 1 FROM chunk_index i WHERE i.file_id = m.file_id)",
         ),
-        Invariant {
-            of: "batch",
-            ..of_file(
-                "batches are completed exactly when all their files are terminal",
-                "number of terminal files",
-                "SELECT id, CAST(NULL AS TEXT) AS name,
-                        ready_files + failed_files + cancelled_files + deleted_files AS found, file_count AS expected
-                 FROM batches
-                 WHERE (status = 'active'
-                        AND ready_files + failed_files + cancelled_files + deleted_files >= file_count)
-                    OR (status = 'completed'
-                        AND ready_files + failed_files + cancelled_files + deleted_files < file_count)",
-            )
-        },
     ];
+    all.into_iter().map(|invariant| invariant.mended_by(Mend::Index)).collect()
+}
+
+fn batches() -> Vec<Invariant> {
+    let mut all = vec![of_file(
+        "batches are completed exactly when all their files are terminal",
+        "number of terminal files",
+        "SELECT id, CAST(NULL AS TEXT) AS name,
+                ready_files + failed_files + cancelled_files + deleted_files AS found, file_count AS expected
+         FROM batches
+         WHERE (status = 'active' AND ready_files + failed_files + cancelled_files + deleted_files >= file_count)
+            OR (status = 'completed' AND ready_files + failed_files + cancelled_files + deleted_files < file_count)",
+    )];
     all.extend(["ready", "failed", "cancelled"].map(batch_count));
-    all.extend([
+    // Deleted files are forgotten after a while; their batch remembers how many they were.
+    all.push(of_file(
+        "batch counts equal the rows",
+        "count of files that were registered and not deleted",
+        "SELECT b.id, CAST(NULL AS TEXT) AS name, b.registered_files - b.deleted_files AS found,
+                COALESCE(c.rows, 0) AS expected
+         FROM batches b
+         LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status <> 'deleted' AND batch_id IS NOT NULL
+                    GROUP BY batch_id) c ON c.batch_id = b.id
+         WHERE b.registered_files - b.deleted_files <> COALESCE(c.rows, 0)",
+    ));
+    all.into_iter().map(|invariant| invariant.of("batch").mended_by(Mend::Batch)).collect()
+}
+
+fn accounts() -> Vec<Invariant> {
+    let all = vec![
         quota("reserved_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END)"),
         quota("reserved_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END)"),
         quota("used_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END)"),
         quota("used_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END)"),
-    ]);
-    if !postgres {
-        all.push(words_equal_vectors());
-    }
-    all
+        of_file(
+            "quota equals the rows",
+            "number of accounts",
+            "SELECT CAST(NULL AS UUID) AS id, f.tenant_id AS name, CAST(0 AS BIGINT) AS found,
+                    CAST(1 AS BIGINT) AS expected
+             FROM files f
+             WHERE f.status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM tenants t WHERE t.id = f.tenant_id)
+             GROUP BY f.tenant_id",
+        ),
+    ];
+    all.into_iter().map(|invariant| invariant.of("tenant").mended_by(Mend::Account)).collect()
 }
 
 fn of_file(name: &'static str, quantity: &'static str, sql: &str) -> Invariant {
-    Invariant { name, of: "file", quantity, sql: sql.to_owned(), args: args![] }
+    Invariant { name, of: "file", quantity, sql: sql.to_owned(), args: args![], mend: None }
 }
 
 fn batch_count(status: &'static str) -> Invariant {
-    Invariant {
-        name: "batch counts equal the rows",
-        of: "batch",
-        quantity: match status {
-            "ready" => "count of ready files",
-            "failed" => "count of failed files",
-            _ => "count of cancelled files",
-        },
-        sql: format!(
-            "SELECT b.id, CAST(NULL AS TEXT) AS name, b.{status}_files AS found, COALESCE(c.rows, 0) AS expected
-             FROM batches b
-             LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status = '{status}' AND batch_id IS NOT NULL
-                        GROUP BY batch_id) c ON c.batch_id = b.id
-             WHERE b.{status}_files <> COALESCE(c.rows, 0)"
-        ),
-        args: args![],
-    }
+    let quantity = match status {
+        "ready" => "count of ready files",
+        "failed" => "count of failed files",
+        _ => "count of cancelled files",
+    };
+    let sql = format!(
+        "SELECT b.id, CAST(NULL AS TEXT) AS name, b.{status}_files AS found, COALESCE(c.rows, 0) AS expected
+         FROM batches b
+         LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status = '{status}' AND batch_id IS NOT NULL
+                    GROUP BY batch_id) c ON c.batch_id = b.id
+         WHERE b.{status}_files <> COALESCE(c.rows, 0)"
+    );
+    of_file("batch counts equal the rows", quantity, &sql)
 }
 
 fn quota(column: &'static str, sum: &str) -> Invariant {
-    Invariant {
-        name: "quota equals the rows",
-        of: "tenant",
-        quantity: column,
-        sql: format!(
-            "SELECT CAST(NULL AS UUID) AS id, t.id AS name, t.{column} AS found,
-                    CAST(COALESCE(f.amount, 0) AS BIGINT) AS expected
-             FROM tenants t
-             LEFT JOIN (SELECT tenant_id, {sum} AS amount FROM files WHERE status <> 'deleted' GROUP BY tenant_id) f
-                    ON f.tenant_id = t.id
-             WHERE t.{column} <> COALESCE(f.amount, 0)"
-        ),
-        args: args![],
-    }
+    let sql = format!(
+        "SELECT CAST(NULL AS UUID) AS id, t.id AS name, t.{column} AS found,
+                CAST(COALESCE(f.amount, 0) AS BIGINT) AS expected
+         FROM tenants t
+         LEFT JOIN (SELECT tenant_id, {sum} AS amount FROM files WHERE status <> 'deleted' GROUP BY tenant_id) f
+                ON f.tenant_id = t.id
+         WHERE t.{column} <> COALESCE(f.amount, 0)"
+    );
+    of_file("quota equals the rows", column, &sql)
 }
 
 /// SQLite keeps words and vectors in two tables.
 fn words_equal_vectors() -> Invariant {
-    Invariant {
-        name: "the index has words for every vector",
-        of: "chunk",
-        quantity: "number of word entries",
-        sql: "SELECT NULL AS id, CAST(i.chunk_id AS TEXT) AS name, 0 AS found, 1 AS expected
-              FROM chunk_index i WHERE i.chunk_id NOT IN (SELECT id FROM chunk_words_docsize)
-              UNION ALL
-              SELECT NULL, CAST(d.id AS TEXT), 1, 0
-              FROM chunk_words_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_index)"
-            .to_owned(),
-        args: args![],
-    }
+    of_file(
+        "the index has words for every vector",
+        "number of word entries",
+        "SELECT NULL AS id, CAST(i.chunk_id AS TEXT) AS name, 0 AS found, 1 AS expected
+         FROM chunk_index i WHERE i.chunk_id NOT IN (SELECT id FROM chunk_words_docsize)
+         UNION ALL
+         SELECT NULL, CAST(d.id AS TEXT), 1, 0
+         FROM chunk_words_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_index)",
+    )
+    .of("chunk")
+    .mended_by(Mend::Words)
 }

@@ -8,6 +8,7 @@ use tokio::fs;
 use tokio::io::AsyncWriteExt;
 use uuid::Uuid;
 
+use crate::clock::Time;
 use crate::error::Error;
 
 #[derive(Debug, Clone)]
@@ -76,7 +77,7 @@ impl Folder {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(cannot("remove", &path)(error)),
             _ => {}
         }
-        if let Some(parent) = path.parent() {
+        if let Some(parent) = path.parent().filter(|parent| *parent != self.blobs) {
             // Another upload of the same file may still be in there: then the folder stays.
             drop(fs::remove_dir(parent).await);
         }
@@ -98,8 +99,9 @@ impl Folder {
     }
 
     pub async fn keys_below(&self, folder: &str) -> Result<Vec<String>, Error> {
-        let mut below = Keys { root: self.blobs.clone(), folders: vec![self.path(folder)] };
-        Ok(below.next().await?.unwrap_or_default())
+        let mut below = Listing::of(&self.blobs, self.path(folder));
+        let page = below.next_page(usize::MAX).await?;
+        Ok(page.into_iter().map(|blob| blob.key).collect())
     }
 
     pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
@@ -110,8 +112,8 @@ impl Folder {
         }
     }
 
-    pub fn keys(&self) -> Keys {
-        Keys { root: self.blobs.clone(), folders: vec![self.blobs.clone()] }
+    pub fn list(&self) -> Listing {
+        Listing::of(&self.blobs, self.blobs.clone())
     }
 
     pub async fn check(&self) -> Result<(), Error> {
@@ -194,40 +196,73 @@ impl Drop for IncomingName {
     }
 }
 
-/// Walks the folder without holding more than the folders still to visit.
-pub struct Keys {
-    root: PathBuf,
-    folders: Vec<PathBuf>,
+/// What is stored, as a listing finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    pub key: String,
+    pub size: u64,
+    /// When its last byte was written.
+    pub written_at: Time,
 }
 
-impl Keys {
-    /// The keys of the next folder that has any; `None` at the end.
-    pub async fn next(&mut self) -> Result<Option<Vec<String>>, Error> {
-        while let Some(folder) = self.folders.pop() {
-            let mut entries = match fs::read_dir(&folder).await {
-                Ok(entries) => entries,
-                // Removed since it was listed.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(cannot("list", &folder)(error)),
-            };
-            let mut keys = Vec::new();
-            while let Some(entry) = entries.next_entry().await.map_err(cannot("list", &folder))? {
-                match entry.file_type().await {
-                    Ok(kind) if kind.is_dir() => self.folders.push(entry.path()),
-                    Ok(_) => keys.push(self.key_of(&entry.path())),
-                    Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => return Err(cannot("look at", &entry.path())(error)),
-                }
-            }
-            if !keys.is_empty() {
-                return Ok(Some(keys));
-            }
-        }
-        Ok(None)
+/// Walks through the folder. It holds the folders that lead to where it is, and never more than a page of what is in
+/// them, so that ten million blobs take no more memory than ten.
+pub struct Listing {
+    root: PathBuf,
+    /// Where to begin, as long as it has not.
+    start: Option<PathBuf>,
+    open: Vec<fs::ReadDir>,
+}
+
+impl Listing {
+    fn of(root: &Path, start: PathBuf) -> Self {
+        Self { root: root.to_owned(), start: Some(start), open: Vec::new() }
     }
 
-    fn key_of(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+    /// The next blobs, at most so many; none at the end. What comes or goes meanwhile may be in it or not.
+    pub async fn next_page(&mut self, most: usize) -> Result<Vec<Listed>, Error> {
+        let mut page = Vec::new();
+        if let Some(start) = self.start.take() {
+            self.enter(&start).await?;
+        }
+        while page.len() < most
+            && let Some(folder) = self.open.last_mut()
+        {
+            let Some(entry) = folder.next_entry().await.map_err(cannot("list", &self.root))? else {
+                self.open.pop();
+                continue;
+            };
+            let path = entry.path();
+            let metadata = match entry.metadata().await {
+                Ok(metadata) => metadata,
+                // Removed since it was listed.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(cannot("look at", &path)(error)),
+            };
+            if metadata.is_dir() {
+                self.enter(&path).await?;
+            } else {
+                let written = metadata.modified().map_err(cannot("look at", &path))?;
+                page.push(Listed {
+                    key: path.strip_prefix(&self.root).unwrap_or(&path).to_string_lossy().into_owned(),
+                    size: metadata.len(),
+                    written_at: Time::from(written),
+                });
+            }
+        }
+        Ok(page)
+    }
+
+    async fn enter(&mut self, folder: &Path) -> Result<(), Error> {
+        match fs::read_dir(folder).await {
+            Ok(entries) => {
+                self.open.push(entries);
+                Ok(())
+            }
+            // Removed since it was listed.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(cannot("list", folder)(error)),
+        }
     }
 }
 

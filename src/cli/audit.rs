@@ -1,33 +1,56 @@
-//! `landfall audit`: whether the books balance.
+//! `landfall audit`: whether the books balance, and with `--fix` putting right what can be put right safely.
 
 use serde_json::json;
 
 use super::{Outcome, logs};
-use crate::audit::audit;
+use crate::audit::{Report, audit, mend};
 use crate::blobs::Blobs;
 use crate::clock::{Clock, to_delta};
 use crate::config::Config;
 use crate::db::Db;
 use crate::index;
 
-pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Put right what is safe to put right, and then say what is left. May run beside servers.
+    #[arg(long)]
+    fix: bool,
+}
+
+pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     logs::start(&config);
     let db = Db::open(&config.database_url, config.database_connections).await?;
     index::install(&db).await?;
     let blobs = Blobs::open(config.blobs_dir.clone()).await?;
-    let oldest_heartbeat = Clock::System.now() - to_delta(config.queue.heartbeat_expiry);
-    let report = audit(&db, &blobs, oldest_heartbeat).await?;
+    let now = Clock::System.now();
+    let oldest_heartbeat = now - to_delta(config.queue.heartbeat_expiry);
+    let mended = if args.fix {
+        let written_before = now - to_delta(config.cleaning.orphan_min_age);
+        mend(&db, &blobs, oldest_heartbeat, written_before, now).await?
+    } else {
+        Vec::new()
+    };
+    let report = Report { mended, ..audit(&db, &blobs, oldest_heartbeat).await? };
     if as_json {
         println!("{}", json!(report));
     } else {
-        for finding in &report.findings {
-            println!("{:<28} {}", finding.invariant, finding.what);
-        }
-        let (files, blobs, found) = (report.files, report.blobs, report.findings.len());
-        println!(
-            "{files} files, {blobs} blobs: {}",
-            if found == 0 { "all is well".to_owned() } else { format!("{found} things are wrong") }
-        );
+        print(&report, args.fix);
     }
     Ok(if report.findings.is_empty() { Outcome::Good } else { Outcome::Bad })
+}
+
+fn print(report: &Report, fixed: bool) {
+    for mended in &report.mended {
+        println!("mended: {:<28} {}", mended.invariant, mended.what);
+    }
+    for finding in &report.findings {
+        println!("{:<28} {}", finding.invariant, finding.what);
+    }
+    let found = report.findings.len();
+    let verdict = match (found, fixed) {
+        (0, _) => "all is well".to_owned(),
+        (_, false) => format!("{found} things are wrong; `landfall audit --fix` mends what is safe to mend"),
+        (_, true) => format!("{found} things are wrong that need a person"),
+    };
+    println!("{} files, {} blobs: {verdict}", report.files, report.blobs);
 }

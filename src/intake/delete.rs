@@ -12,7 +12,6 @@ use crate::clock::Time;
 use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
 use crate::events::{self, Event, FILE_CLEANED_UP};
-use crate::failure::Failure;
 use crate::file::{Caller, File, Shift};
 use crate::index;
 use crate::lifecycle::{Status, Transition};
@@ -79,14 +78,14 @@ impl Write for Delete {
             // A worker that holds it finds its claim gone and changes nothing.
             file.shift(tx, cancelled_by(&self.caller, &file, self.now)).await?;
         }
-        bury(tx, &mut file, None, self.now).await?;
+        bury(tx, &mut file, self.now).await?;
         Ok(file.blob_key)
     }
 }
 
 /// Makes a tombstone of a file that the transaction holds and that nobody works on, with all that belongs to it. What
 /// is left to do is the blob, whose key the tombstone still has.
-pub async fn bury(tx: &mut Tx, file: &mut File, reason: Option<Failure>, now: Time) -> Result<(), Error> {
+pub async fn bury(tx: &mut Tx, file: &mut File, now: Time) -> Result<(), Error> {
     index::remove(tx, file.id).await?;
     tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
     tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
@@ -97,7 +96,7 @@ pub async fn bury(tx: &mut Tx, file: &mut File, reason: Option<Failure>, now: Ti
             now,
             set: "deleted_at = $4, upload_until = NULL, failed_at = NULL",
             args: args![],
-            failure: reason,
+            failure: None,
         },
     )
     .await?;

@@ -28,11 +28,15 @@ pub struct Hour {
     durations: BTreeMap<i64, i64>,
 }
 
+/// The hour before which nothing is kept.
+pub fn oldest_kept(now: Time) -> Time {
+    now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now) - TimeDelta::hours(HOURS - 1)
+}
+
 /// The last two days, newest first; hours in which nothing came to an end are left out.
 pub async fn recent(tx: &mut Tx, now: Time) -> Result<Vec<Hour>, Error> {
-    let since = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now) - TimeDelta::hours(HOURS - 1);
     let counters: Vec<(Time, String, i64)> =
-        tx.rows("SELECT hour, name, count FROM hourly WHERE hour >= $1", args![since]).await?;
+        tx.rows("SELECT hour, name, count FROM hourly WHERE hour >= $1", args![oldest_kept(now)]).await?;
     let mut hours: BTreeMap<Time, Hour> = BTreeMap::new();
     for (at, name, count) in counters {
         let hour = hours.entry(at).or_insert_with(|| Hour { hour: at, ..Hour::default() });

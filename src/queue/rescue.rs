@@ -16,6 +16,7 @@ use crate::events::{self, Event, FILE_PROCESSING_STALLED};
 use crate::failure::{Code, Failure};
 use crate::file::File;
 use crate::lifecycle::{Stage, Transition};
+use crate::notifications;
 
 /// A file that was in the hands of so many workers when they died is suspected of killing them.
 const DEATHS_OF_A_POISONOUS_FILE: i64 = 3;
@@ -114,6 +115,8 @@ impl RescueWorker {
             counters.count(to, Some(failure), file.confirmed_at, self.now);
         }
         events::record(tx, events).await?;
+        let failed: Vec<Uuid> = failed.iter().map(|file| file.id).collect();
+        notifications::tell_of_failures(tx, &failed, self.now).await?;
         for (batch, tally) in tallies {
             tally.apply(tx, batch, self.now).await?;
         }

@@ -21,6 +21,7 @@ use crate::failure::{Class, Failure, Retry};
 use crate::file::File;
 use crate::index;
 use crate::lifecycle::{Stage, Status, Transition};
+use crate::notifications;
 use crate::stages::{Output, artifacts};
 
 /// How an attempt at a stage ended.
@@ -161,6 +162,7 @@ impl Write for SettleGroup {
         let mut events = Vec::with_capacity(moved.len());
         let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
         let mut counters = Counters::default();
+        let mut failed = Vec::new();
         for settlement in &settlements {
             if !moved.contains(&settlement.file) {
                 continue;
@@ -171,12 +173,16 @@ impl Write for SettleGroup {
                 keep(tx, settlement.file, &owner.user, output, self.now).await?;
             }
             events.push(self.event(settlement));
+            if to == Status::Failed {
+                failed.push(settlement.file);
+            }
             if let Some(batch) = owner.batch {
                 *tallies.entry(batch).or_default() += Tally::of(from, to);
             }
             counters.count(to, settlement.failure(), owner.confirmed_at, self.now);
         }
         events::record(tx, events).await?;
+        notifications::tell_of_failures(tx, &failed, self.now).await?;
         // In the order of their ids, so that two processes never wait for one another.
         for (batch, tally) in tallies {
             tally.apply(tx, batch, self.now).await?;

@@ -37,6 +37,7 @@ use crate::events::{self, Event, FILE_PROCESSING_STALLED};
 use crate::failure::{Code, Failure};
 use crate::file::{Caller, File, Shift};
 use crate::lifecycle::{Stage, Status, Transition};
+use crate::notifications;
 use crate::queue::dead_letter::fingerprint;
 use crate::queue::settle::Counters;
 use crate::queue::waiting::Obstacles;
@@ -92,7 +93,7 @@ impl Detection {
     pub fn new(config: &Config) -> Self {
         let queue = &config.queue;
         // Jitter adds a fifth to the longest delay.
-        let waits = [LONGEST_WAIT, queue.retry.max_delay * 2, queue.breaker.patience * 2];
+        let waits = [LONGEST_WAIT, queue.retry.max_delay * 2, queue.breaker.timeout * 2];
         Self {
             config: config.healing.stuck.clone(),
             unconfirmed: config.healing.unconfirmed,
@@ -351,6 +352,7 @@ impl Recover {
             failure: Some(failure.clone()),
         };
         file.shift(tx, change).await?;
+        notifications::tell_of_failures(tx, &[file.id], self.now).await?;
         let mut counters = Counters::default();
         counters.count(Status::Failed, Some(&failure), confirmed_at, self.now);
         counters.write(tx, self.now).await

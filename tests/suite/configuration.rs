@@ -48,6 +48,10 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("RETENTION_SCHEDULE", "* * *", "cron expression"),
         ("STUCK_RETRY_WINDOWS", "180,soon", "180,600,1800"),
         ("UNCONFIRMED_UPLOADS", "keep", "adopt, delete"),
+        ("ORPHAN_MIN_AGE_MS", "0", "milliseconds"),
+        ("FAILED_FILE_RETENTION_DAYS", "0", "days from 1"),
+        ("TOMBSTONE_RETENTION_DAYS", "week", "days from 1"),
+        ("ALERT_WEBHOOK_URL", "hooks.slack.com/secret", "https://"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");

@@ -4,11 +4,13 @@
 #[macro_use]
 mod support;
 
+mod alerts;
 mod api;
 mod auth;
 mod batches;
 mod bombs;
 mod cancelling;
+mod cleaning;
 mod command_line;
 mod configuration;
 mod corpus;
@@ -25,7 +27,9 @@ mod journey;
 mod lifecycle;
 mod liveness;
 mod limits;
+mod mending;
 mod model_folder;
+mod notifications;
 mod ocr;
 mod outages;
 mod queue;

@@ -1,0 +1,31 @@
+//! What is left over in the storage and in the books: one's own, or for administrators everybody's.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+
+use super::request::{Params, require_admin};
+use crate::app::App;
+use crate::error::Error;
+use crate::file::Caller;
+use crate::recovery::orphan_cleanup::scan::OrphanReport;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportParams {
+    /// Look now, which is for administrators.
+    refresh: Option<bool>,
+}
+
+pub async fn report(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<ReportParams>,
+) -> Result<Json<OrphanReport>, Error> {
+    let anew = params.refresh == Some(true);
+    if anew {
+        require_admin(&caller)?;
+    }
+    let user = (!caller.admin).then_some(caller.user.as_str());
+    app.orphans.report(user, anew).await.map(Json)
+}
