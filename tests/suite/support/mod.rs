@@ -1,5 +1,6 @@
 //! A real server in the test's own process, on a database of its own.
 
+pub mod ailments;
 pub mod at_rest;
 pub mod clamd;
 pub mod client;
