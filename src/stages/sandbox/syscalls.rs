@@ -41,14 +41,8 @@ const COMPUTING: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// Programs, connections, other processes: no document needs them, and no honest reader asks for them.
-const INTRUDING: &[libc::c_long] = &[
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_fork,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_vfork,
+/// Connections, other processes, other views of the machine: nothing that reads a document or a picture needs them.
+const REACHING_OUT: &[libc::c_long] = &[
     libc::SYS_socket,
     libc::SYS_socketpair,
     libc::SYS_connect,
@@ -56,7 +50,6 @@ const INTRUDING: &[libc::c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
-    libc::SYS_kill,
     libc::SYS_pidfd_open,
     libc::SYS_pidfd_send_signal,
     libc::SYS_io_uring_setup,
@@ -66,21 +59,23 @@ const INTRUDING: &[libc::c_long] = &[
     libc::SYS_setns,
 ];
 
+/// Programs: beside that, what no honest reader of documents asks for.
+const INTRUDING: &[libc::c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_fork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+    libc::SYS_kill,
+];
+
 /// The same number on every machine, which `libc` does not know for all of them.
 const FCHMODAT2: libc::c_long = 452;
 
-/// What reading a picture does not need, be it by a program that we did not write: connections, other processes, and to
-/// change what landlock does not watch over. Programs try some of it in good faith, so it is refused and no more.
+/// What a program that we did not write does not need beside that: to signal others, and to change what landlock does not
+/// watch over. Programs try some of it in good faith, so it is refused and no more.
 const MEDDLING: &[libc::c_long] = &[
-    libc::SYS_socket,
-    libc::SYS_socketpair,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_pidfd_open,
-    libc::SYS_pidfd_send_signal,
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
     libc::SYS_tkill,
@@ -88,16 +83,11 @@ const MEDDLING: &[libc::c_long] = &[
     // Who leaves the group is not killed with it.
     libc::SYS_setsid,
     libc::SYS_setpgid,
-    libc::SYS_io_uring_setup,
     libc::SYS_userfaultfd,
     libc::SYS_perf_event_open,
-    libc::SYS_bpf,
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    libc::SYS_mount,
-    libc::SYS_unshare,
-    libc::SYS_setns,
     libc::SYS_chroot,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_chmod,
@@ -130,12 +120,7 @@ pub fn restrict() -> Result<(), Error> {
     // Of several filters the strictest answer counts, so each says one thing and lets the rest pass.
     let filters = [
         filter(intruding()?, SeccompAction::KillProcess, SeccompAction::Allow)?,
-        // Its flags are out of a filter's sight. Whoever is told that there is no such call takes `clone`.
-        filter(
-            [(libc::SYS_clone3, vec![])].into(),
-            SeccompAction::Errno(errno(libc::ENOSYS)),
-            SeccompAction::Allow,
-        )?,
+        without_clone3()?,
         // Last, because after it there is no putting up filters any more.
         filter(computing()?, SeccompAction::Allow, SeccompAction::Errno(errno(libc::EPERM)))?,
     ];
@@ -145,19 +130,18 @@ pub fn restrict() -> Result<(), Error> {
 /// For a process that runs a program we did not write: it may start others, but not meddle.
 pub fn restrict_program() -> Result<(), Error> {
     let refused = SeccompAction::Errno(errno(libc::EPERM));
-    let filters = [
-        filter(
-            [(libc::SYS_clone3, vec![])].into(),
-            SeccompAction::Errno(errno(libc::ENOSYS)),
-            SeccompAction::Allow,
-        )?,
-        filter(meddling()?, refused, SeccompAction::Allow)?,
-    ];
+    let filters = [without_clone3()?, filter(meddling()?, refused, SeccompAction::Allow)?];
     filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))
 }
 
+/// Its flags are out of a filter's sight. Whoever is told that there is no such call takes `clone`.
+fn without_clone3() -> Result<BpfProgram, Error> {
+    let refused = SeccompAction::Errno(errno(libc::ENOSYS));
+    filter([(libc::SYS_clone3, vec![])].into(), refused, SeccompAction::Allow)
+}
+
 fn meddling() -> Result<Rules, Error> {
-    let mut rules: Rules = MEDDLING.iter().map(|call| (*call, vec![])).collect();
+    let mut rules: Rules = REACHING_OUT.iter().chain(MEDDLING).map(|call| (*call, vec![])).collect();
     rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_NEWUSER, libc::CLONE_NEWUSER)?]);
     // Nought is the whole group, in which is nobody else, and the process itself, which can only limit itself further.
     for call in [libc::SYS_kill, libc::SYS_prlimit64] {
@@ -184,7 +168,7 @@ fn computing() -> Result<Rules, Error> {
 }
 
 fn intruding() -> Result<Rules, Error> {
-    let mut rules: Rules = INTRUDING.iter().map(|call| (*call, vec![])).collect();
+    let mut rules: Rules = REACHING_OUT.iter().chain(INTRUDING).map(|call| (*call, vec![])).collect();
     rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_THREAD, 0)?]);
     Ok(rules)
 }
