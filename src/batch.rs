@@ -106,20 +106,12 @@ impl Batch {
     }
 
     fn event(&self, kind: &'static str, at: Time) -> Event {
+        let data = json!({ "batchId": self.id, "summary": self.summary() });
         Event {
-            at,
-            kind,
             tenant: self.tenant_id.clone(),
             user: self.user_id.clone(),
-            file: None,
             batch: Some(self.id),
-            from: None,
-            to: None,
-            stage: None,
-            attempt: None,
-            worker: None,
-            failure: None,
-            data: Some(json!({ "batchId": self.id, "summary": self.summary() })),
+            ..Event::of_system(kind, at, data)
         }
     }
 

@@ -3,7 +3,8 @@
 //! Every call is reported with the ending of the stage that made it. So many failures in a row open the circuit: the
 //! stages that need the service claim nothing. After a while it is half open: a few files go first, and by what
 //! becomes of them it closes or opens again. A failure that opened it, or met it open, costs its file no attempt; when
-//! it opens, neither did those that led to it.
+//! it opens, neither did those that led to it. But where the service did well for somebody since it last failed a file, it
+//! may be the file, and its attempt counts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
