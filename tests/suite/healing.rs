@@ -39,7 +39,13 @@ impl Write for Sql {
 
 /// A server whose sweeps run only when the test says so.
 fn by_hand(clock: &ManualClock) -> Setup {
-    Setup::default().clock(clock).with("STUCK_RECOVERY_SCHEDULE", NEVER).with("BATCH_TIMEOUT_SCHEDULE", NEVER)
+    let schedules = [
+        "STUCK_RECOVERY_SCHEDULE",
+        "ORPHAN_CLEANUP_SCHEDULE",
+        "BATCH_TIMEOUT_SCHEDULE",
+        "RETENTION_SCHEDULE",
+    ];
+    schedules.into_iter().fold(Setup::default().clock(clock), |setup, name| setup.with(name, NEVER))
 }
 
 /// The same without anybody who works.
