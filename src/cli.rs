@@ -7,11 +7,14 @@ mod dlq;
 mod files;
 mod jobs;
 mod logs;
+mod orphans;
 mod reindex;
 mod search;
 mod serve;
 mod status;
+mod stuck;
 mod token;
+mod top;
 mod upload;
 mod words;
 
@@ -47,6 +50,12 @@ enum Command {
     Search(search::Args),
     /// Look at files that failed, and retry or discard them.
     Dlq(dlq::Args),
+    /// Look at files that are stuck, and give them back to the queue.
+    Stuck(stuck::Args),
+    /// See what is left over: blobs that no file knows, uploads that never came.
+    Orphans(orphans::Args),
+    /// Watch everything: throughput, queues, workers, circuits, schedules, errors.
+    Top(top::Args),
     /// See when maintenance runs and ran, or run some of it now.
     Jobs(jobs::Args),
     /// Make a token for the API.
@@ -94,6 +103,9 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Status(args) => status::run(&args, cli.json).await,
             Command::Search(args) => search::run(&args, cli.json).await,
             Command::Dlq(args) => dlq::run(&args, cli.json).await,
+            Command::Stuck(args) => stuck::run(&args, cli.json).await,
+            Command::Orphans(args) => orphans::run(&args, cli.json).await,
+            Command::Top(args) => top::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),

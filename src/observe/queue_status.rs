@@ -10,6 +10,7 @@ use crate::db::{Tx, args};
 use crate::error::Error;
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{Circuit, Service, State};
+use crate::queue::limits::bucket_of_stage;
 use crate::recovery::runs::{self, JobView};
 
 /// Files are counted up to here, so that the answer costs the same whatever waits.
@@ -53,6 +54,8 @@ pub struct QueueView {
     pub retrying: i64,
     pub running: i64,
     pub paused: Option<PauseView>,
+    /// When the next file may begin, where a rate limit holds the stage up.
+    pub limited_until: Option<Time>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -90,15 +93,22 @@ pub async fn look(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
         throughput,
         recent_hours,
         workers,
-        queues: queues(tx).await?,
+        queues: queues(tx, now).await?,
         circuits: circuits(tx).await?,
         schedules: runs::list(tx).await?,
     })
 }
 
-async fn queues(tx: &mut Tx) -> Result<BTreeMap<String, QueueView>, Error> {
+async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, Error> {
     let paused: Vec<(String, Time, String)> =
         tx.rows("SELECT stage, paused_at, paused_by FROM paused_stages", args![]).await?;
+    let buckets = Stage::ALL.map(bucket_of_stage);
+    let limited: Vec<(String, Time)> = tx
+        .rows(
+            "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4) AND next_at > $5",
+            args![&buckets[0], &buckets[1], &buckets[2], &buckets[3], now],
+        )
+        .await?;
     let running: Vec<(String, i64)> = tx
         .rows("SELECT status, COUNT(*) FROM files WHERE claimed_by IS NOT NULL GROUP BY status", args![])
         .await?;
@@ -114,6 +124,7 @@ async fn queues(tx: &mut Tx) -> Result<BTreeMap<String, QueueView>, Error> {
         let retrying = tx.number(count("NOT is_due"), args![stage, MOST_COUNTED]).await?;
         let at_it = running.iter().find(|(status, _)| status == stage.running().name());
         let paused = paused.iter().find(|(name, _, _)| name == stage.name());
+        let limited_until = limited.iter().find(|(name, _)| *name == bucket_of_stage(stage));
         queues.insert(
             format!("file-{stage}"),
             QueueView {
@@ -121,6 +132,7 @@ async fn queues(tx: &mut Tx) -> Result<BTreeMap<String, QueueView>, Error> {
                 retrying,
                 running: at_it.map_or(0, |(_, count)| *count),
                 paused: paused.map(|(_, at, by)| PauseView { at: *at, by: by.clone() }),
+                limited_until: limited_until.map(|(_, until)| *until),
             },
         );
     }
