@@ -56,9 +56,20 @@ impl Frame<'_> {
         let whose = if self.looks.all { "everybody's files" } else { "your files" };
         let left = format!("Landfall  {}  {whose}", printable(&self.looks.server));
         let ends = if self.size.height.is_some() { "q ends  " } else { "" };
-        let right = format!("{ends}{} UTC", self.now.format("%Y-%m-%d %H:%M:%S"));
-        let room = self.size.width.saturating_sub(measure_text_width(&left) + measure_text_width(&right));
-        let line = if room >= 2 { format!("{left}{}{right}", " ".repeat(room)) } else { left };
+        // As much of it as there is room for.
+        let rights = ["%Y-%m-%d %H:%M:%S UTC", "%H:%M:%S UTC"].map(|form| self.now.format(form).to_string());
+        let rights =
+            rights.iter().map(|time| format!("{ends}{time}")).chain([rights[1].clone(), String::new()]);
+        let room = |right: &str| {
+            self.size
+                .width
+                .checked_sub(measure_text_width(&left) + measure_text_width(right))
+                .filter(|room| *room >= 2)
+        };
+        let line = rights
+            .filter_map(|right| Some(format!("{left}{}{right}", " ".repeat(room(&right)?))))
+            .next()
+            .unwrap_or_else(|| left.clone());
         Section::new(vec![Style::new().bold().apply_to(line).to_string()], 1)
     }
 
@@ -118,26 +129,49 @@ impl Frame<'_> {
                 _ => words,
             })
         });
-        let states: Vec<String> = states.collect();
-        let mut trouble = vec![
-            format!("oldest wait {}", span(dashboard.oldest_waiting_ms)),
-            format!("active batches {}", number(dashboard.active_batches)),
-        ];
-        for (what, files) in [("dead letters", dashboard.dlq_depth), ("stuck", dashboard.stuck_files)] {
-            let words = format!("{what} {}", number(files));
-            trouble.push(if files > 0 { red(&words) } else { words });
+        let mut states: Vec<String> = states.collect();
+        if states.is_empty() {
+            states.push("none yet".to_owned());
         }
-        let mut lines = vec![
-            labelled("Throughput", &throughput.join(" · ")),
-            labelled("Files", &if states.is_empty() { "none yet".to_owned() } else { states.join(" · ") }),
-            labelled("", &trouble.join(" · ")),
-        ];
+        let mut rest = Vec::new();
+        for (what, files) in [("stuck", dashboard.stuck_files), ("dead letters", dashboard.dlq_depth)] {
+            let words = format!("{what} {}", number(files));
+            rest.push(if files > 0 { red(&words) } else { words });
+        }
+        rest.push(format!("oldest wait {}", span(dashboard.oldest_waiting_ms)));
+        rest.push(format!("active batches {}", number(dashboard.active_batches)));
+        let mut lines = self.listed("Throughput", &throughput);
         // Everybody's, so only beside everybody's.
         if let Some(queues) = seen.queues.as_ref().filter(|_| self.looks.all) {
-            lines.insert(1, labelled("By the hour", &hours(&queues.recent_hours, self.now, self.size.width)));
+            let words = hours(&queues.recent_hours, self.now, self.size.width);
+            lines.extend(self.listed("By the hour", &[words]));
         }
+        lines.extend(self.listed("Files", &states));
+        lines.extend(self.listed("", &rest));
         let least = lines.len();
         Section::new(lines, least)
+    }
+
+    /// Things after a label, on as many lines as they need.
+    fn listed(&self, label: &str, things: &[String]) -> Vec<String> {
+        const INDENT: usize = 13;
+        let mut lines = Vec::new();
+        let mut line = String::new();
+        for thing in things {
+            let width = INDENT + measure_text_width(&line) + 3 + measure_text_width(thing);
+            if !line.is_empty() && width > self.size.width {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push_str(if line.is_empty() { "" } else { " · " });
+            line.push_str(thing);
+        }
+        lines.push(line);
+        let labels = std::iter::once(label).chain(std::iter::repeat(""));
+        lines
+            .iter()
+            .zip(labels)
+            .map(|(line, label)| format!("{}{line}", dim(&format!("{label:<INDENT$}"))))
+            .collect()
     }
 
     fn queues(&self, seen: &Seen) -> Section {
@@ -231,10 +265,10 @@ impl Frame<'_> {
         let mut rows = vec![["FAILED", "STAGE", "CODE", "FILE", "ERROR"].map(str::to_owned).to_vec()];
         rows.extend(errors.iter().map(|error| {
             vec![
-                format!("{} ago", span((self.now - error.timestamp).num_milliseconds())),
+                format!("{} ago", roughly((self.now - error.timestamp).num_milliseconds())),
                 printable(&error.stage),
                 red(&printable(&error.code)),
-                shortened(&printable(&error.file_name), 32),
+                truncate_str(&printable(&error.file_name), self.size.width / 4, "…").into_owned(),
                 printable(&error.error),
             ]
         }));
@@ -344,12 +378,9 @@ fn grid(rows: &[Vec<String>], numbers: &[usize]) -> Vec<String> {
     lines
 }
 
-fn labelled(label: &str, text: &str) -> String {
-    format!("{}{text}", dim(&format!("{label:<13}")))
-}
-
-fn shortened(text: &str, width: usize) -> String {
-    truncate_str(text, width, "…").into_owned()
+/// A span by its largest unit alone.
+fn roughly(ms: i64) -> String {
+    span(ms).split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 fn alarm(text: &str) -> String {
@@ -371,4 +402,177 @@ fn green(text: &str) -> String {
 
 fn dim(text: &str) -> String {
     Style::new().dim().apply_to(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const NOW: &str = "2026-01-02T03:04:05Z";
+
+    fn now() -> Time {
+        NOW.parse().unwrap()
+    }
+
+    /// A server in all kinds of trouble.
+    fn troubled() -> Value {
+        let error = |number: i64| {
+            json!({ "fileId": "01890000-0000-7000-8000-000000000000", "fileName": format!("scan-{number}\u{1b}[2J.pdf"),
+                    "error": "It says .pdf, but it is not a PDF", "code": "NOT_PDF", "stage": "extract",
+                    "timestamp": "2026-01-02T03:02:05Z" })
+        };
+        let queue = |waiting: i64| json!({ "waiting": waiting, "retrying": 3, "running": 8, "paused": null, "limitedUntil": null });
+        let mut extract = queue(1_234_567);
+        extract["paused"] = json!({ "at": "2026-01-02T03:00:05Z", "by": "ada" });
+        let mut embed = queue(5);
+        embed["limitedUntil"] = json!("2026-01-02T03:04:09Z");
+        let job = |name: &str, errors: Value| {
+            json!({ "name": name, "schedule": "* * * * *", "nextRunAt": "2026-01-02T03:05:00Z", "running": false,
+                    "lastRun": { "startedAt": "2026-01-02T03:00:00Z", "endedAt": "2026-01-02T03:00:01Z", "errors": errors } })
+        };
+        json!({
+            "dashboard": {
+                "statusDistribution": { "queued": 1_234_575, "extracting": 8, "ready": 20_113, "failed": 12 },
+                "activeBatches": 3, "dlqDepth": 12, "stuckFiles": 5,
+                "queueDepths": { "file-extract": 1_234_570, "file-chunk": 0, "file-embed": 5 },
+                "recentErrors": (0..10).map(error).collect::<Vec<_>>(),
+                "metrics": { "averageProcessingTime": 840, "throughput24h": 20_113, "failureRate24h": 1.25 },
+                "circuits": [
+                    { "service": "gateway", "state": "closed", "failures": 0, "until": null },
+                    { "service": "embeddings", "state": "open", "failures": 5, "until": "2026-01-02T03:04:46Z" },
+                ],
+                "oldestWaitingMs": 252_000,
+            },
+            "stuck": {
+                "files": [{ "id": "01890000-0000-7000-8000-000000000000", "fileName": "left.txt", "status": "chunking",
+                            "stuckDuration": 1_900_000, "retryCount": 1, "batchId": null, "updatedAt": NOW,
+                            "reason": "claim_broken", "message": "The process that worked on it is gone" }],
+                "total": 5, "withoutWorkers": { "chunk": 40 },
+            },
+            "queueStatus": {
+                "throughput": { "totalCompleted": 20_113, "totalFailed": 254, "totalTimedOut": 0 },
+                "recentHours": [
+                    { "hour": "2026-01-02T03:00:00Z", "completed": 1_204, "failed": 3, "timedOut": 0, "byClass": {}, "p50Ms": 1024, "p95Ms": 4096 },
+                    { "hour": "2026-01-02T02:00:00Z", "completed": 1, "failed": 0, "timedOut": 0, "byClass": {}, "p50Ms": 8, "p95Ms": 8 },
+                ],
+                "workers": [{ "name": "host-4711", "stages": "extract,embed", "startedAt": "2026-01-02T01:04:05Z", "heartbeatAt": "2026-01-02T03:04:03Z" }],
+                "queues": { "file-scan": { "waiting": 0, "retrying": 0, "running": 0, "paused": null },
+                            "file-extract": extract, "file-chunk": queue(0), "file-embed": embed },
+                "circuits": [],
+                "schedules": [job("stuck-file-recovery", json!([])), job("orphan-cleanup", json!(["blob ff/x: no"]))],
+            },
+        })
+    }
+
+    fn looks(raw: Value, all: bool) -> Looks {
+        let mut looks = Looks::new("http://127.0.0.1:3002", all);
+        looks.take(Ok(Seen::read(raw).unwrap()), now());
+        looks
+    }
+
+    fn lines(looks: &Looks, width: usize, height: Option<usize>) -> Vec<String> {
+        Frame { looks, size: Size { width, height }, now: now() }.lines()
+    }
+
+    #[test]
+    fn everything_that_matters_is_in_a_frame() {
+        let frame = lines(&looks(troubled(), true), 200, Some(60)).join("\n");
+        for part in [
+            "everybody's files",
+            "2026-01-02 03:04:05 UTC",
+            "! circuit embeddings is open after 5 failures in a row: files wait, it is tried again in 41 s",
+            "! 40 wait at chunk, and no process is running that does it",
+            "! stuck for 31 min 40 s: left.txt (chunking): The process that worked on it is gone",
+            "! stuck: 4 more",
+            "20,113 ready in 24 h · 1.25 % failed · 840 ms each",
+            "1,204 in this hour, 3 failed, p50 1 s, p95 4 s",
+            "stuck 5 · dead letters 12 · oldest wait 4 min 12 s · active batches 3",
+            "paused by ada 4 min ago",
+            "rate limit: next in 4 s",
+            "host-4711  extract,embed  2 h  2 s ago",
+            "stuck-file-recovery  4 min 5 s ago  in 55 s  took 1 s",
+            "1 errors: blob ff/x: no",
+            "2 min ago  extract  NOT_PDF",
+        ] {
+            assert!(frame.contains(part), "{part}:\n{frame}");
+        }
+        assert!(!frame.contains("scan "), "a stage that nobody needs is left out:\n{frame}");
+        assert!(!frame.contains("closed"), "a circuit that is closed needs nobody");
+    }
+
+    #[test]
+    fn a_frame_fits_whatever_the_size() {
+        let looks = looks(troubled(), true);
+        for (width, height) in [(80, 24), (200, 50), (132, 43), (40, 12), (20, 5), (1, 1), (80, 1), (3, 100)]
+        {
+            let lines = lines(&looks, width, Some(height));
+            assert!(lines.len() <= height, "{} lines in {height}", lines.len());
+            for line in lines {
+                assert!(measure_text_width(&line) <= width, "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_matters_most_stays_where_there_is_little_room() {
+        let frame = lines(&looks(troubled(), true), 80, Some(24)).join("\n");
+        for part in [
+            "03:04:05 UTC",
+            "! circuit embeddings",
+            "ready in 24 h",
+            "ready 20,113",
+            "failed 12",
+            "active batches",
+            "QUEUE",
+            "1,234,567",
+            "host-4711",
+            "SCHEDULE",
+            "NOT_PDF",
+            "more",
+        ] {
+            assert!(frame.contains(part), "{part}:\n{frame}");
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_name_is_obeyed_by_the_terminal() {
+        let frame = lines(&looks(troubled(), true), 200, None).join("\n");
+        assert!(frame.contains("scan-0\\u{1b}[2J.pdf") && !frame.contains('\u{1b}'), "{frame}");
+    }
+
+    #[test]
+    fn who_is_no_administrator_sees_their_own() {
+        let mut raw = troubled();
+        raw["queueStatus"] = Value::Null;
+        let frame = lines(&looks(raw, false), 80, None).join("\n");
+        assert!(frame.contains("your files") && frame.contains("1,234,570"), "{frame}");
+        assert!(
+            !frame.contains("WORKER") && !frame.contains("SCHEDULE") && !frame.contains("hour"),
+            "{frame}"
+        );
+    }
+
+    #[test]
+    fn a_server_that_is_away_leaves_what_was_seen_and_says_how_old_it_is() {
+        let mut looks = looks(troubled(), true);
+        looks.trouble = Some("cannot reach http://127.0.0.1:3002: Connection refused".to_owned());
+        let frame = Frame {
+            looks: &looks,
+            size: Size { width: 200, height: Some(50) },
+            now: now() + chrono::TimeDelta::seconds(12),
+        };
+        let frame = frame.lines().join("\n");
+        assert!(frame.contains("Connection refused. Below is what was seen 12 s ago"), "{frame}");
+        assert!(frame.contains("host-4711"), "{frame}");
+    }
+
+    #[test]
+    fn a_server_that_was_never_there_is_said_to_be_away() {
+        let mut looks = Looks::new("http://127.0.0.1:3002", false);
+        looks.trouble = Some("cannot reach it".to_owned());
+        assert_eq!(lines(&looks, 80, Some(24)).len(), 3);
+        assert_eq!(lines(&looks, 80, Some(24))[2], "! cannot reach it");
+    }
 }

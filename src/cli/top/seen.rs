@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::super::client::{Client, ClientError};
@@ -64,17 +63,8 @@ impl Observer {
             }
             queues => queues?,
         };
-        let (dashboard, stuck) = (dashboard?, stuck?);
-        Ok(Seen {
-            dashboard: self.told(&dashboard)?,
-            stuck: self.told(&stuck)?,
-            queues: queues.as_ref().map(|queues| self.told(queues)).transpose()?,
-            raw: json!({ "dashboard": dashboard, "stuck": stuck, "queueStatus": queues }),
-        })
-    }
-
-    fn told<T: DeserializeOwned>(&self, answer: &Value) -> Result<T, ClientError> {
-        T::deserialize(answer).map_err(|error| self.client.strange(error.to_string()))
+        let raw = json!({ "dashboard": dashboard?, "stuck": stuck?, "queueStatus": queues });
+        Seen::read(raw).map_err(|error| self.client.strange(error.to_string()))
     }
 }
 
@@ -88,6 +78,15 @@ pub struct Seen {
 }
 
 impl Seen {
+    pub fn read(raw: Value) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            dashboard: Dashboard::deserialize(&raw["dashboard"])?,
+            stuck: Stuck::deserialize(&raw["stuck"])?,
+            queues: Option::deserialize(&raw["queueStatus"])?,
+            raw,
+        })
+    }
+
     pub fn as_json(&self) -> &Value {
         &self.raw
     }
