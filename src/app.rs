@@ -17,6 +17,7 @@ use crate::events;
 use crate::index;
 use crate::lifecycle::Stage;
 use crate::observe::alerts::Alerts;
+use crate::observe::metrics;
 use crate::queue::liveness::Liveness;
 use crate::queue::operations::Operations;
 use crate::queue::wake::Wake;
@@ -73,6 +74,7 @@ pub struct Replacements {
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         let clock = replacements.clock.unwrap_or(Clock::System);
+        metrics::recorder();
         let db = Db::open(&config.database_url, config.database_connections).await?;
         index::install(&db).await?;
         events::leave_a_gap(&db).await?;
@@ -178,6 +180,8 @@ impl App {
         let deletions = recovery::unfinished_deletions::run(db, blobs, clock, self.wake.clone());
         let (db, blobs, clock) = parts();
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
+        let until_stop = stop.clone();
+        tasks.spawn(async move { until_stop.run_until_cancelled(metrics::upkeep()).await });
         let (db, embedder) = (self.db.clone(), self.embedder.clone());
         tasks.spawn(async move { index::reindex::warn_of_stale_files(&db, &embedder).await });
         if self.config.role != Role::Api {

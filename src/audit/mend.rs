@@ -19,6 +19,7 @@ use crate::failure::{Code, Failure};
 use crate::file::{File, Shift};
 use crate::index;
 use crate::lifecycle::{Status, Transition};
+use crate::observe::totals;
 use crate::queue::locks;
 use crate::queue::rescue::RescueWorker;
 use crate::quota;
@@ -108,6 +109,7 @@ impl Write for PutRight {
             (Mend::Index, Some(file), _) => take_out_of_index(tx, file).await,
             (Mend::Batch, Some(batch), _) => batch::recount(tx, batch, self.now).await,
             (Mend::Account, _, Some(tenant)) => quota::add_up(tx, tenant).await,
+            (Mend::Totals, _, Some(user)) => totals::recount(tx, user).await,
             (Mend::Words, _, Some(chunk)) => remove_words(tx, chunk).await,
             _ => Ok(false),
         }
@@ -157,7 +159,8 @@ impl PutRight {
             data: Some(json!({ "reason": "audit" })),
             ..Event::of_file(&file, self.now)
         };
-        events::record(tx, vec![event]).await?;
+        // Where the file is, its owner's totals knew already, or are counted anew.
+        events::write_down(tx, vec![event]).await?;
         Ok(true)
     }
 }

@@ -16,6 +16,7 @@ use crate::clock::{Stopwatch, Time};
 use crate::config::CleaningConfig;
 use crate::db::Db;
 use crate::error::Error;
+use crate::observe::metrics;
 
 /// Errors that are named one by one; the rest is counted.
 const NAMED: usize = 20;
@@ -67,7 +68,9 @@ pub struct Errors {
 
 impl Errors {
     /// Notes what went wrong with one item. It is left for the next run.
-    pub fn add(&mut self, what: String) {
+    pub fn add(&mut self, what: &str, error: &Error) {
+        metrics::cleanup_failed(error);
+        let what = format!("{what}: {error}");
         tracing::warn!(job = "orphan-cleanup", "{what}");
         self.count += 1;
         if self.named.len() < NAMED {
@@ -78,7 +81,7 @@ impl Errors {
     /// What a scope answered; nothing where it could not go on.
     fn scope<T: Default>(&mut self, name: &str, answer: Result<T, Error>) -> T {
         answer.unwrap_or_else(|error| {
-            self.add(format!("{name}: {error}"));
+            self.add(name, &error);
             T::default()
         })
     }

@@ -41,6 +41,8 @@ on_each_database! {
             "UPDATE tenants SET used_bytes = used_bytes + 1",
             "UPDATE tenants SET reserved_files = reserved_files + 1, used_files = 0",
             "DELETE FROM tenants",
+            "UPDATE user_totals SET ready = ready + 1, registered = registered - 1",
+            "DELETE FROM user_totals",
             "UPDATE batches SET ready_files = 1, failed_files = 1",
             "UPDATE batches SET ready_files = 1, deleted_files = 1",
             "UPDATE batches SET status = 'active', completed_at = NULL",

@@ -16,6 +16,7 @@ use crate::blobs::{Blobs, Listed, Listing};
 use crate::clock::{Time, to_delta};
 use crate::db::{Db, Rows, args};
 use crate::error::Error;
+use crate::observe::metrics::orphan_blob_deleted;
 
 const PAGE: usize = Rows::MOST;
 
@@ -38,11 +39,12 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
             match job.blobs.remove(key).await {
                 Ok(()) => {
                     metrics.deleted += 1;
+                    orphan_blob_deleted();
                     tracing::info!(job = "orphan-cleanup", key, size, "removed a blob that no file knows");
                 }
                 Err(error) => {
                     metrics.errors += 1;
-                    errors.add(format!("blob {key}: {error}"));
+                    errors.add(&format!("blob {key}"), &error);
                     left.add(orphan);
                 }
             }
