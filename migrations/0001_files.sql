@@ -349,3 +349,11 @@ CREATE TABLE alerts (
     attempts     BIGINT NOT NULL DEFAULT 0,
     delivered_at TIMESTAMPTZ
 );
+
+-- Which database this is, and how far it has come. Its storage has a copy, by which another database, or an older state
+-- of this one, is told from the one that its blobs belong to.
+CREATE TABLE database_identity (
+    only_one   BOOLEAN PRIMARY KEY CHECK (only_one),
+    id         UUID NOT NULL,
+    generation BIGINT NOT NULL CHECK (generation >= 0)
+);

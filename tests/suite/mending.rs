@@ -30,7 +30,9 @@ async fn in_good_order(db: &TestDb) -> AtRest {
 async fn fix(rest: &AtRest) -> Vec<Finding> {
     let now = Clock::System.now();
     let (heartbeat, written) = (now - TimeDelta::seconds(20), now - TimeDelta::days(1));
-    mend(&rest.app.db, &rest.app.blobs, heartbeat, written, now).await.expect("it mends")
+    let mended = mend(&rest.app.ownership, heartbeat, written, false, now).await.expect("it mends");
+    assert_eq!(mended.held_back, None);
+    mended.findings
 }
 
 on_each_database! {
