@@ -137,7 +137,8 @@ impl Folder {
 
     /// Whole or not at all: whoever reads it meanwhile, or after a power cut, finds the old mark or the new one.
     pub async fn set_mark(&self, mark: &str) -> Result<(), Error> {
-        let (path, beside) = (self.root.join(MARK), self.root.join(format!("{MARK}.{}", Uuid::new_v4().simple())));
+        let (path, beside) =
+            (self.root.join(MARK), self.root.join(format!("{MARK}.{}", Uuid::new_v4().simple())));
         let written = async {
             let mut file = fs::File::create_new(&beside).await?;
             file.write_all(mark.as_bytes()).await?;

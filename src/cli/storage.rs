@@ -35,7 +35,10 @@ pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<O
     db.close().await;
     if as_json {
         let before = before.as_ref().map(Standing::name);
-        println!("{}", json!({ "standing": standing.name(), "message": standing.to_string(), "before": before }));
+        println!(
+            "{}",
+            json!({ "standing": standing.name(), "message": standing.to_string(), "before": before })
+        );
     } else {
         println!("{standing}.");
     }

@@ -33,6 +33,7 @@ mod notifications;
 mod ocr;
 mod operations;
 mod outages;
+mod ownership;
 mod queue;
 mod quotas;
 mod races;
