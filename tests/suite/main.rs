@@ -37,6 +37,7 @@ mod ownership;
 mod queue;
 mod quotas;
 mod races;
+mod recovery;
 mod reindex;
 mod retries;
 mod sandbox;
