@@ -27,6 +27,7 @@ mod journey;
 mod lifecycle;
 mod liveness;
 mod limits;
+mod losses;
 mod mending;
 mod model_folder;
 mod notifications;
