@@ -44,4 +44,5 @@ mod retries;
 mod sandbox;
 mod scan;
 mod search;
+mod traps;
 mod waiting;
