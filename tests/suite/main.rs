@@ -39,6 +39,7 @@ mod queue;
 mod quotas;
 mod races;
 mod recovery;
+mod recovery_document;
 mod reindex;
 mod retries;
 mod sandbox;
