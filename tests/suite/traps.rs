@@ -334,7 +334,7 @@ on_each_database! {
         let name = worker.app.liveness.identity();
         let rescued = worker.app.db.write(RescueWorker { worker: name.id, now: worker.app.clock.now() }).await.unwrap();
         assert_eq!(rescued.map(|rescued| rescued.requeued), Some(1));
-        name.lost.cancelled().await;
+        until("it notices", async || name.lost.is_cancelled()).await;
         // What it had in hand was dropped, and is done anew under the claim of another name.
         until("the file is ready", async || alice.status(&file).await == "ready").await;
         assert_ne!(worker.app.liveness.identity().id, name.id);
