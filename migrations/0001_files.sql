@@ -383,3 +383,11 @@ CREATE INDEX files_at_rest ON files (user_id, status, id) WHERE status IN ('read
 CREATE INDEX files_under_way ON files (user_id, id)
     WHERE ready_at IS NULL AND failed_at IS NULL AND deleted_at IS NULL;
 CREATE INDEX batches_active ON batches (user_id) WHERE status = 'active';
+
+-- Which database this is, and how far it has come. Its storage has a copy, by which another database, or an older state
+-- of this one, is told from the one that its blobs belong to.
+CREATE TABLE database_identity (
+    only_one   BOOLEAN PRIMARY KEY CHECK (only_one),
+    id         UUID NOT NULL,
+    generation BIGINT NOT NULL CHECK (generation >= 0)
+);

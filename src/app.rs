@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
 use crate::blobs::Blobs;
+use crate::blobs::ownership::{Ownership, Standing};
 use crate::blobs::signed_url::UrlSigner;
 use crate::clock::Clock;
 use crate::config::{Config, Role};
@@ -44,6 +45,7 @@ pub struct App {
     pub clock: Clock,
     pub db: Db,
     pub blobs: Blobs,
+    pub ownership: Ownership,
     pub auth: Arc<Auth>,
     pub signer: UrlSigner,
     pub embedder: Embedder,
@@ -76,9 +78,15 @@ impl App {
         let clock = replacements.clock.unwrap_or(Clock::System);
         metrics::recorder();
         let db = Db::open(&config.database_url, config.database_connections).await?;
+        let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+        let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
+        match ownership.keep().await? {
+            Standing::Ours => {}
+            standing if standing.may_be_used() => tracing::warn!("{standing}"),
+            standing => return Err(Error::StorageNotOurs(standing.to_string())),
+        }
         index::install(&db).await?;
         events::leave_a_gap(&db).await?;
-        let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
         let embedder = Embedder::open(&config.embed).await?;
@@ -122,8 +130,13 @@ impl App {
         });
         let batch_timeout = Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() });
         let schedules = &config.healing.schedules;
-        let orphan_cleanup =
-            Arc::new(OrphanCleanup { db: db.clone(), blobs: blobs.clone(), config: config.cleaning.clone() });
+        let orphan_cleanup = Arc::new(OrphanCleanup {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            ownership: ownership.clone(),
+            config: config.cleaning.clone(),
+            force: false,
+        });
         let retention = Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() });
         let jobs: [(Arc<dyn Sweep>, _); _] = [
             (stuck_files.clone(), &schedules.stuck_recovery),
@@ -145,6 +158,7 @@ impl App {
             clock,
             db,
             blobs,
+            ownership,
             orphans,
             auth: Arc::new(auth),
             signer,
@@ -192,6 +206,8 @@ impl App {
             tasks.spawn(async move { jobs.run(until_stop).await });
             let (expiry, until_stop) = (self.stuck_files.expiry.clone(), stop.clone());
             tasks.spawn(async move { until_stop.run_until_cancelled(expiry.run()).await });
+            let (ownership, until_stop) = (self.ownership.clone(), stop.clone());
+            tasks.spawn(async move { until_stop.run_until_cancelled(ownership.run()).await });
             let (until_stop, alerts) = (stop.clone(), self.alerts());
             tasks.spawn(async move { until_stop.run_until_cancelled(alerts.run()).await });
         }

@@ -12,6 +12,7 @@ mod reindex;
 mod search;
 mod serve;
 mod status;
+mod storage;
 mod stuck;
 mod token;
 mod top;
@@ -64,6 +65,8 @@ enum Command {
     Config,
     /// Embed anew what was embedded with another model. May run beside servers, twice, and be stopped at any time.
     Reindex,
+    /// Show which database the storage belongs to, or give it to this one.
+    Storage(storage::Args),
     /// Check that the books balance: every file, batch, quota, blob and index entry.
     Audit(audit::Args),
     /// Read documents from the standard input. The server starts this by itself.
@@ -110,6 +113,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
             Command::Reindex => reindex::run(settings()?, cli.json).await,
+            Command::Storage(args) => storage::run(settings()?, &args, cli.json).await,
             Command::Audit(args) => audit::run(settings()?, &args, cli.json).await,
             Command::ExtractChild(_) | Command::OcrChild(_) => unreachable!("it ran before"),
         }

@@ -176,9 +176,10 @@ impl Client {
         self.answer(self.request(Method::GET, JOBS)?).await
     }
 
-    pub async fn run_job(&self, name: &str) -> Result<Value, ClientError> {
+    pub async fn run_job(&self, name: &str, force: bool) -> Result<Value, ClientError> {
         let path: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-        self.answer(self.request(Method::POST, &format!("{JOBS}/{path}/run"))?).await
+        let query = if force { "?force=true" } else { "" };
+        self.answer(self.request(Method::POST, &format!("{JOBS}/{path}/run{query}"))?).await
     }
 
     pub async fn queue_status(&self) -> Result<Value, ClientError> {

@@ -6,12 +6,15 @@ pub mod old_failures;
 pub mod orphan_blobs;
 pub mod scan;
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use super::{Sweep, SweepReport};
 use crate::blobs::Blobs;
+use crate::blobs::ownership::Ownership;
 use crate::clock::{Stopwatch, Time};
 use crate::config::CleaningConfig;
 use crate::db::Db;
@@ -25,7 +28,10 @@ const NAMED: usize = 20;
 pub struct OrphanCleanup {
     pub db: Db,
     pub blobs: Blobs,
+    pub ownership: Ownership,
     pub config: CleaningConfig,
+    /// Whether a person wants orphans removed however many they are.
+    pub force: bool,
 }
 
 impl Sweep for OrphanCleanup {
@@ -56,6 +62,10 @@ impl Sweep for OrphanCleanup {
             Ok(report)
         }
         .boxed()
+    }
+
+    fn forced(&self) -> Option<Arc<dyn Sweep>> {
+        Some(Arc::new(Self { force: true, ..self.clone() }))
     }
 }
 
