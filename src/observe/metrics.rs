@@ -214,7 +214,7 @@ pub fn cleaned_up(tenant: &str, bytes: u64) {
 
 pub fn cleanup_failed(error: &Error) {
     let kind = match error {
-        Error::Storage { .. } => "storage",
+        Error::Storage { .. } | Error::StorageNotOurs(_) => "storage",
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => "database",
         Error::Refused(_) | Error::Internal(_) => "internal",
     };

@@ -80,7 +80,11 @@ impl Errors {
     /// Notes what went wrong with one item. It is left for the next run.
     pub fn add(&mut self, what: &str, error: &Error) {
         metrics::cleanup_failed(error);
-        let what = format!("{what}: {error}");
+        self.note(format!("{what}: {error}"));
+    }
+
+    /// Notes what a person should know that is no error of ours.
+    pub fn note(&mut self, what: String) {
         tracing::warn!(job = "orphan-cleanup", "{what}");
         self.count += 1;
         if self.named.len() < NAMED {

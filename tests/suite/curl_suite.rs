@@ -68,7 +68,8 @@ async fn lie(State((to, path)): State<(String, &'static str)>, request: Request)
     let address = format!("{to}{}", parts.uri);
     let mut headers = parts.headers;
     headers.remove("host");
-    let answer = landfall::tls::client().request(parts.method, address).headers(headers).body(bytes).send().await;
+    let answer =
+        landfall::tls::client().request(parts.method, address).headers(headers).body(bytes).send().await;
     let answer = answer.expect("the server answers");
     let status = answer.status();
     (status, answer.bytes().await.expect("a body")).into_response()

@@ -148,7 +148,9 @@ async fn it_goes_on_while_the_server_is_away_and_sees_it_come_back() {
     until("a frame without the banner", async || {
         let shown = terminal.shown();
         let frames = shown[seen.min(shown.len())..].split("\u{1b}[?2026h");
-        frames.filter(|frame| frame.contains("QUEUE") && frame.ends_with("\u{1b}[?2026l")).any(|frame| !frame.contains("! "))
+        frames
+            .filter(|frame| frame.contains("QUEUE") && frame.ends_with("\u{1b}[?2026l"))
+            .any(|frame| !frame.contains("! "))
     })
     .await;
     terminal.press("q");
@@ -161,5 +163,9 @@ async fn whoever_may_not_ask_is_told_so_outside_of_any_screen() {
     let terminal = Terminal::open(&db, &server.base, "--token rubbish");
     until("the shell goes on", async || !terminal.note("after").is_empty()).await;
     assert_eq!(terminal.note("code"), "2");
-    assert!(terminal.shown().contains("INVALID_TOKEN") && !terminal.shown().contains(ENTER), "{}", terminal.shown());
+    assert!(
+        terminal.shown().contains("INVALID_TOKEN") && !terminal.shown().contains(ENTER),
+        "{}",
+        terminal.shown()
+    );
 }

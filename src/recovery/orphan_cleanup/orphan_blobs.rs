@@ -44,7 +44,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
         Permit::Remove { most } => most,
         Permit::HeldBack { found, why } => {
             metrics.total = found.orphans;
-            errors.add(format!("orphan blobs: {why}"));
+            errors.note(format!("orphan blobs: {why}"));
             job.db.write(StoreScan { found: found.scan.finish(), now }).await?;
             return Ok(metrics);
         }
@@ -54,7 +54,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
     'all: while let Some(page) = orphans.next_page().await? {
         for orphan in page {
             if metrics.total == most {
-                errors.add("orphan blobs: there are more than were counted; the rest is left".to_owned());
+                errors.note("orphan blobs: there are more than were counted; the rest is left".to_owned());
                 break 'all;
             }
             metrics.total += 1;
