@@ -144,7 +144,7 @@ async fn stuck_files_are_listed_and_given_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_left_over_is_reported_and_gone_after_cleaning() {
-    let desk = Desk::with(&[("ORPHAN_MIN_AGE_MS", "0")]);
+    let desk = Desk::with(&[("ORPHAN_MIN_AGE_MS", "1")]);
     assert!(desk.say(&["orphans"]).out.contains("Every blob belongs to a file"));
     let folder = desk.db.folder.path().join("blobs/blobs/ff");
     std::fs::create_dir_all(&folder).unwrap();

@@ -78,7 +78,7 @@ impl Frame<'_> {
         let mut lines = Vec::new();
         if let Some(trouble) = &self.looks.trouble {
             let age = span((self.now - at).num_milliseconds());
-            lines.push(alarm(&format!("{}. Below is what was seen {age} ago", printable(trouble))));
+            lines.push(alarm(&format!("this was seen {age} ago: {}", printable(trouble))));
         }
         for circuit in seen.dashboard.circuits.iter().filter(|circuit| circuit.state != "closed") {
             let again = match circuit.until.map(|until| (until - self.now).num_milliseconds()) {
@@ -144,7 +144,7 @@ impl Frame<'_> {
         // Everybody's, so only beside everybody's.
         if let Some(queues) = seen.queues.as_ref().filter(|_| self.looks.all) {
             let words = hours(&queues.recent_hours, self.now, self.size.width);
-            lines.extend(self.listed("By the hour", &[words]));
+            lines.extend(self.listed("By the hour", &words));
         }
         lines.extend(self.listed("Files", &states));
         lines.extend(self.listed("", &rest));
@@ -317,7 +317,7 @@ fn fit(sections: Vec<Section>, height: Option<usize>) -> Vec<String> {
 }
 
 /// The last day as bars, the present hour in numbers.
-fn hours(recent: &[Hour], now: Time, width: usize) -> String {
+fn hours(recent: &[Hour], now: Time, width: usize) -> Vec<String> {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let hours_ago = |hour: &Hour| usize::try_from((now.timestamp() / 3_600) - hour.hour.timestamp() / 3_600);
     let mut day = [0_i64; 24];
@@ -334,18 +334,20 @@ fn hours(recent: &[Hour], now: Time, width: usize) -> String {
     };
     let bars: String = day.iter().map(bar).collect();
     let present = recent.iter().find(|hour| hours_ago(hour) == Ok(0));
-    let words = present.map_or_else(
-        || "none in this hour".to_owned(),
-        |hour| {
-            let mut words =
-                format!("{} in this hour, {} failed", number(hour.completed), number(hour.failed));
-            if let (Some(p50), Some(p95)) = (hour.p50_ms, hour.p95_ms) {
-                words.push_str(&format!(", p50 {}, p95 {}", span(p50), span(p95)));
-            }
-            words
-        },
-    );
-    if width < 72 { words } else { format!("{bars}▏{words}") }
+    let mut words = match present {
+        Some(hour) => vec![
+            format!("{} in this hour", number(hour.completed)),
+            format!("{} failed", number(hour.failed)),
+        ],
+        None => vec!["none in this hour".to_owned()],
+    };
+    if let Some((p50, p95)) = present.and_then(|hour| hour.p50_ms.zip(hour.p95_ms)) {
+        words.extend([format!("p50 {}", span(p50)), format!("p95 {}", span(p95))]);
+    }
+    if width >= 60 {
+        words[0].insert_str(0, &format!("{bars}▏"));
+    }
+    words
 }
 
 /// Cells below one another, the first row a heading; numbers to the right.
@@ -487,7 +489,7 @@ mod tests {
             "! stuck for 31 min 40 s: left.txt (chunking): The process that worked on it is gone",
             "! stuck: 4 more",
             "20,113 ready in 24 h · 1.25 % failed · 840 ms each",
-            "1,204 in this hour, 3 failed, p50 1 s, p95 4 s",
+            "1,204 in this hour · 3 failed · p50 1 s · p95 4 s",
             "stuck 5 · dead letters 12 · oldest wait 4 min 12 s · active batches 3",
             "paused by ada 4 min ago",
             "rate limit: next in 4 s",
@@ -564,7 +566,11 @@ mod tests {
             now: now() + chrono::TimeDelta::seconds(12),
         };
         let frame = frame.lines().join("\n");
-        assert!(frame.contains("Connection refused. Below is what was seen 12 s ago"), "{frame}");
+        assert!(
+            frame
+                .contains("! this was seen 12 s ago: cannot reach http://127.0.0.1:3002: Connection refused"),
+            "{frame}"
+        );
         assert!(frame.contains("host-4711"), "{frame}");
     }
 
