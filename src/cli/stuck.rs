@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::Outcome;
 use super::client::{Client, ClientError, Connection};
-use super::words::{count, number, printable, span, table};
+use super::words::{count, files_wait, printable, span, table};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -130,7 +130,7 @@ async fn list(args: &ListArgs, as_json: bool) -> anyhow::Result<Outcome> {
     }
     // They are not stuck, but they do not move either.
     for (stage, files) in &stuck.without_workers {
-        println!("{} wait at {}, and no process is running that does it.", number(*files), printable(stage));
+        println!("{} at {}, and no process is running that does it.", files_wait(*files), printable(stage));
     }
     Ok(Outcome::Good)
 }

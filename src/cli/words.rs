@@ -73,6 +73,11 @@ pub fn number(number: i64) -> String {
     apart
 }
 
+/// "1 file waits", "2,000 files wait".
+pub fn files_wait(files: i64) -> String {
+    if files == 1 { "1 file waits".to_owned() } else { format!("{} files wait", number(files)) }
+}
+
 /// "1 file", "2 files".
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })

@@ -116,7 +116,11 @@ async fn stuck_files_are_listed_and_given_back() {
     let id = desk.say(&["files", "--json"]).json()["files"][0]["fileId"].as_str().unwrap().to_owned();
     let well = desk.say(&["stuck"]);
     assert_eq!(well.code, 0, "{}", well.err);
-    assert!(well.out.contains("No file is stuck") && well.out.contains("1 wait at extract"), "{}", well.out);
+    assert!(
+        well.out.contains("No file is stuck") && well.out.contains("1 file waits at extract"),
+        "{}",
+        well.out
+    );
 
     let mut wrong_clock = SqliteConnection::connect(&desk.db.url).await.unwrap();
     let sql =

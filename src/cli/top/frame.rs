@@ -2,7 +2,7 @@
 
 use console::{Style, measure_text_width, truncate_str};
 
-use super::super::words::{number, printable, span};
+use super::super::words::{files_wait, number, printable, span};
 use super::seen::{Hour, Looks, QueueStatus, Run, Schedule, Seen, Worker};
 use crate::clock::Time;
 use crate::lifecycle::{Stage, Status};
@@ -92,8 +92,8 @@ impl Frame<'_> {
             )));
         }
         for (stage, files) in &seen.stuck.without_workers {
-            let (files, stage) = (number(*files), printable(stage));
-            lines.push(alarm(&format!("{files} wait at {stage}, and no process is running that does it")));
+            let (files_wait, stage) = (files_wait(*files), printable(stage));
+            lines.push(alarm(&format!("{files_wait} at {stage}, and no process is running that does it")));
         }
         for file in &seen.stuck.files {
             lines.push(alarm(&format!(
@@ -485,7 +485,7 @@ mod tests {
             "everybody's files",
             "2026-01-02 03:04:05 UTC",
             "! circuit embeddings is open after 5 failures in a row: files wait, it is tried again in 41 s",
-            "! 40 wait at chunk, and no process is running that does it",
+            "! 40 files wait at chunk, and no process is running that does it",
             "! stuck for 31 min 40 s: left.txt (chunking): The process that worked on it is gone",
             "! stuck: 4 more",
             "20,113 ready in 24 h · 1.25 % failed · 840 ms each",
