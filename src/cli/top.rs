@@ -114,7 +114,7 @@ async fn live(mut observer: Observer, interval: Duration) -> anyhow::Result<Outc
             _ = interrupted.recv() => return Ok(Outcome::Good),
             _ = terminated.recv() => return Ok(Outcome::Good),
             _ = quit.recv() => return Ok(Outcome::Good),
-            _ = stopped.recv() => screen.leave_for_a_while()?,
+            _ = stopped.recv() => screen = screen::leave_for_a_while(screen)?,
         }
     }
 }

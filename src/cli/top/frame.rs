@@ -66,10 +66,8 @@ impl Frame<'_> {
                 .checked_sub(measure_text_width(&left) + measure_text_width(right))
                 .filter(|room| *room >= 2)
         };
-        let line = rights
-            .filter_map(|right| Some(format!("{left}{}{right}", " ".repeat(room(&right)?))))
-            .next()
-            .unwrap_or_else(|| left.clone());
+        let whole = |right: String| Some(format!("{left}{}{right}", " ".repeat(room(&right)?)));
+        let line = rights.into_iter().find_map(whole).unwrap_or_else(|| left.clone());
         Section::new(vec![Style::new().bold().apply_to(line).to_string()], 1)
     }
 

@@ -30,7 +30,9 @@ struct Taken {
 }
 
 /// The screen while it is ours.
-pub struct Screen(());
+pub struct Screen {
+    term: Term,
+}
 
 impl Screen {
     pub fn open() -> io::Result<Self> {
@@ -43,19 +45,18 @@ impl Screen {
             }));
         });
         // First, so that whatever goes wrong from here on gives it back.
-        let screen = Self(());
+        let screen = Self { term: Term::stdout() };
         take()?;
         Ok(screen)
     }
 
-    #[expect(clippy::unused_self, reason = "only who has the screen has a size to draw in")]
     pub fn size(&self) -> Size {
-        let (height, width) = Term::stdout().size();
+        let (height, width) = self.term.size();
         Size { width: usize::from(width), height: Some(usize::from(height)) }
     }
 
     /// Draws over what is there, line by line, in one write.
-    pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+    pub fn draw(&self, lines: &[String]) -> io::Result<()> {
         let mut frame = BEGIN.to_owned();
         for (row, line) in lines.iter().enumerate() {
             if row > 0 {
@@ -65,15 +66,15 @@ impl Screen {
             frame.push_str("\x1b[K");
         }
         frame.push_str(END);
-        write(&frame)
+        self.term.write_str(&frame)
     }
+}
 
-    /// Ctrl-Z: the shell gets its terminal, and we get it back when we are to go on.
-    pub fn leave_for_a_while(&mut self) -> io::Result<()> {
-        give_back();
-        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
-        take()
-    }
+/// Ctrl-Z: the shell gets its terminal, and we get it back when we are to go on.
+pub fn leave_for_a_while(screen: Screen) -> io::Result<Screen> {
+    drop(screen);
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+    Screen::open()
 }
 
 impl Drop for Screen {
