@@ -1,5 +1,5 @@
 # Everything a fresh machine needs beyond the Rust toolchain and python3 is fetched by these steps into .tools/; only
-# clamd, for the tests, comes as one of Debian's packages.
+# clamd and promtool, for the tests, come as Debian's packages.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -19,6 +19,7 @@ endif
 
 # Debian's packages are the machine's, not the project's: they are installed once, with the rights of whoever may.
 CLAMD := /usr/sbin/clamd
+PROMTOOL := /usr/bin/promtool
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -34,8 +35,8 @@ run: ## Build Landfall and start it on SQLite and a folder
 model: ## Fetch a better model than the built-in one, and say how to use it
 	@scripts/fetch-model
 
-test: lint deny $(CLAMD) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
-	LANDFALL_TEST_CLAMD=$(CLAMD) scripts/with-postgres $(RUN_TESTS)
+test: lint deny $(CLAMD) $(PROMTOOL) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
+	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) scripts/with-postgres $(RUN_TESTS)
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 
@@ -71,3 +72,8 @@ $(CLAMD):
 	@echo "The tests need a real clamd; installing Debian's clamav-daemon"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends clamav-daemon
+
+$(PROMTOOL):
+	@echo "The tests need promtool; installing Debian's prometheus"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends prometheus

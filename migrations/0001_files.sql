@@ -349,3 +349,45 @@ CREATE TABLE alerts (
     attempts     BIGINT NOT NULL DEFAULT 0,
     delivered_at TIMESTAMPTZ
 );
+
+-- The dashboard: how many files each user has in each state, kept by the transactions that move them. `at_…` are those
+-- that wait for the stage and those that are being worked on there. (No CHECK: what is added may be negative.)
+CREATE TABLE user_totals (
+    user_id    TEXT NOT NULL,
+    tenant_id  TEXT NOT NULL,
+    registered BIGINT NOT NULL DEFAULT 0,
+    uploaded   BIGINT NOT NULL DEFAULT 0,
+    at_scan    BIGINT NOT NULL DEFAULT 0,
+    at_extract BIGINT NOT NULL DEFAULT 0,
+    at_chunk   BIGINT NOT NULL DEFAULT 0,
+    at_embed   BIGINT NOT NULL DEFAULT 0,
+    ready      BIGINT NOT NULL DEFAULT 0,
+    failed     BIGINT NOT NULL DEFAULT 0,
+    cancelled  BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (user_id, tenant_id)
+);
+
+-- What came to its end within the last day: each user's, and under the empty name everybody's.
+CREATE TABLE throughput (
+    user_id       TEXT NOT NULL,
+    slot          TIMESTAMPTZ NOT NULL,
+    completed     BIGINT NOT NULL,
+    failed        BIGINT NOT NULL,
+    processing_ms BIGINT NOT NULL,
+    PRIMARY KEY (user_id, slot)
+);
+CREATE INDEX throughput_by_age ON throughput (slot);
+
+-- A user's files in one state: those at rest, and, by times that change only at the end and not with every step, the others.
+CREATE INDEX files_at_rest ON files (user_id, status, id) WHERE status IN ('ready', 'failed', 'cancelled');
+CREATE INDEX files_under_way ON files (user_id, id)
+    WHERE ready_at IS NULL AND failed_at IS NULL AND deleted_at IS NULL;
+CREATE INDEX batches_active ON batches (user_id) WHERE status = 'active';
+
+-- Which database this is, and how far it has come. Its storage has a copy, by which another database, or an older state
+-- of this one, is told from the one that its blobs belong to.
+CREATE TABLE database_identity (
+    only_one   BOOLEAN PRIMARY KEY CHECK (only_one),
+    id         UUID NOT NULL,
+    generation BIGINT NOT NULL CHECK (generation >= 0)
+);

@@ -7,7 +7,7 @@ mod embed;
 mod healing;
 mod reader;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,11 +60,33 @@ pub struct HttpConfig {
     pub port: u16,
     /// Where clients reach this server, when that is not where it listens.
     pub public_url: Option<String>,
+    /// Where this process answers for itself alone: its health and its metrics.
+    pub metrics_address: Option<SocketAddr>,
+    /// What whoever reads the metrics has to know.
+    pub metrics_token: Option<Token>,
     pub max_connections: usize,
     pub max_body_bytes: usize,
     pub request_timeout: Duration,
     pub header_timeout: Duration,
     pub upload_stall: Duration,
+}
+
+/// A secret that is not shown.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl std::ops::Deref for Token {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
 }
 
 #[derive(Clone)]
@@ -181,6 +203,10 @@ impl Config {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
                 port: read.parse("PORT", "3002", "a port from 0 to 65535"),
                 public_url: read.url("PUBLIC_URL", &["http", "https"]),
+                metrics_address: read.optional("METRICS_ADDRESS", |text| {
+                    text.parse().map_err(|_| "an IP address and a port, like 0.0.0.0:9464".to_owned())
+                }),
+                metrics_token: read.secret("METRICS_TOKEN").map(Token),
                 max_connections: read.at_least("MAX_CONNECTIONS", 4_096, 1),
                 max_body_bytes: usize::try_from(read.with("MAX_BODY_SIZE", "2MB", bytes))
                     .unwrap_or(usize::MAX),
@@ -268,6 +294,9 @@ impl Config {
         }
         if self.auth.jwt_secret.as_ref().is_some_and(|secret| secret.len() < 32) {
             read.complain("JWT_SECRET", "at least 32 characters long");
+        }
+        if self.http.metrics_token.as_ref().is_some_and(|token| token.len() < 16) {
+            read.complain("METRICS_TOKEN", "at least 16 characters long");
         }
         if self.auth.jwt_secret.is_some() && self.auth.jwks_url.is_some() {
             read.complain("JWT_JWKS_URL", "set only where JWT_SECRET is not");

@@ -19,9 +19,11 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{PgPool, SqlitePool};
 
 pub use args::{Arg, Rows, args};
+use tx::Held;
 pub use tx::{FromRows, Tx};
 
 use crate::error::Error;
+use crate::observe::aftermath::{Aftermath, Counts};
 use writer::Writer;
 
 /// Statements kept prepared on each connection. Bulk statements exist once for every number of rows they can have.
@@ -127,25 +129,25 @@ impl Db {
 
     /// A connection to read with. Each statement sees what was committed before it.
     pub async fn read(&self) -> Result<Tx, Error> {
-        Ok(match &self.backend {
-            Backend::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Backend::Postgres { pool } => Tx::Postgres(pool.acquire().await?),
-        })
+        Ok(Tx::new(match &self.backend {
+            Backend::Sqlite { readers, .. } => Held::Sqlite(readers.acquire().await?),
+            Backend::Postgres { pool } => Held::Postgres(pool.acquire().await?),
+        }))
     }
 
     /// A connection whose statements all see the same moment.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
-        Ok(match &self.backend {
+        Ok(Tx::new(match &self.backend {
             Backend::Sqlite { readers, .. } => {
                 let mut tx = readers.begin().await?;
                 // SQLite picks its moment with the first read.
                 sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
-                Tx::SqliteTransaction(tx)
+                Held::SqliteTransaction(tx)
             }
-            Backend::Postgres { pool } => Tx::PostgresTransaction(
+            Backend::Postgres { pool } => Held::PostgresTransaction(
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?,
             ),
-        })
+        }))
     }
 
     /// Applies a change; when this answers `Ok`, it is on disk, unless its durability asks for less.
@@ -204,9 +206,12 @@ async fn write_postgres<W: Write>(pool: &PgPool, change: &W) -> Result<W::Answer
     let mut tries = 0;
     loop {
         tries += 1;
-        let mut tx = Tx::PostgresTransaction(pool.begin().await?);
-        let result = match change.apply(&mut tx).await {
-            Ok(answer) => tx.commit().await.map(|()| answer),
+        let mut tx = Tx::new(Held::PostgresTransaction(pool.begin().await?));
+        let result = match carry_out(change, &mut tx).await {
+            Ok((answer, counts)) => tx.commit().await.map(|()| {
+                counts.publish();
+                answer
+            }),
             Err(error) => Err(error),
         };
         match result {
@@ -219,6 +224,16 @@ async fn write_postgres<W: Write>(pool: &PgPool, change: &W) -> Result<W::Answer
             result => return result,
         }
     }
+}
+
+/// Applies a change, and then what it left to the end of the transaction. Answers what is to be counted after the commit.
+async fn carry_out<W: Write>(change: &W, tx: &mut Tx) -> Result<(W::Answer, Counts), Error> {
+    let answer = change.apply(tx).await;
+    // Of a change that failed nothing may stay for the next one on this connection.
+    let Aftermath { totals, counts } = std::mem::take(&mut tx.aftermath);
+    let answer = answer?;
+    totals.write(tx).await?;
+    Ok((answer, counts))
 }
 
 /// Makes sqlite-vec's functions part of every SQLite connection that is opened from now on.

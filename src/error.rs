@@ -23,6 +23,9 @@ pub enum Error {
     Closed,
     #[error("storage: cannot {what}: {source}")]
     Storage { what: String, source: std::io::Error },
+    /// The storage and the database have nothing to do with one another.
+    #[error("{0}")]
+    StorageNotOurs(String),
     #[error("{0}")]
     Internal(String),
 }

@@ -35,6 +35,8 @@ pub struct Event {
     pub from: Option<Status>,
     pub to: Option<Status>,
     pub stage: Option<Stage>,
+    /// The stage that the file waits for, where it is in the queue before this or after it.
+    pub next_stage: Option<Stage>,
     pub attempt: Option<i64>,
     pub worker: Option<String>,
     pub failure: Option<Failure>,
@@ -54,6 +56,7 @@ impl Event {
             from: None,
             to: None,
             stage: None,
+            next_stage: Some(file.next_stage),
             attempt: Some(file.attempt),
             worker: None,
             failure: None,
@@ -73,6 +76,7 @@ impl Event {
             from: None,
             to: None,
             stage: None,
+            next_stage: None,
             attempt: None,
             worker: None,
             failure: None,
@@ -81,8 +85,17 @@ impl Event {
     }
 }
 
-/// Writes events, in their order, in as few statements as their number allows.
+/// Writes events, in their order, in as few statements as their number allows. Every move of a file comes by here, so this
+/// is where its owner's totals learn of it.
 pub async fn record(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
+    for event in &events {
+        tx.aftermath.learn(event);
+    }
+    write_down(tx, events).await
+}
+
+/// The same for what did not happen now and is only told late: nothing is counted.
+pub async fn write_down(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
     let mut rows = Rows::default();
     for event in events {
         let (code, message) = event.failure.map(|failure| (failure.code, failure.message)).unzip();

@@ -77,6 +77,7 @@ pub struct File {
     pub attempt: i64,
     pub lost_workers: i64,
     pub retry_count: i64,
+    pub retried_at: Option<Time>,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub error_stage: Option<String>,

@@ -2,12 +2,14 @@
 
 mod batches;
 mod connections;
+mod dashboard;
 mod dlq;
 mod error;
 mod files;
 mod health;
 mod jobs;
 mod maintenance;
+mod metrics;
 mod notifications;
 mod operations;
 mod orphans;
@@ -19,24 +21,28 @@ mod stuck;
 mod tenants;
 mod uploads;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
+use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 
 pub use connections::serve;
 
 use crate::app::App;
+use crate::clock::Stopwatch;
 use crate::error::Refusal;
+use crate::observe::metrics as counted;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// All that is answered to those who reach the server where it serves clients.
 pub fn router(app: App) -> Router {
     let uploads = Router::new()
         .route("/batches", post(batches::open).get(batches::list))
@@ -61,6 +67,7 @@ pub fn router(app: App) -> Router {
         .route("/dlq/retry-all", post(dlq::retry_all))
         .route("/dlq/{id}", delete(dlq::discard))
         .route("/dlq/{id}/retry", post(dlq::retry))
+        .route("/dashboard", get(dashboard::show))
         .route("/stuck", get(stuck::list))
         .route("/stuck/retry-all", post(stuck::retry_all))
         .route("/stuck/{id}/retry", post(stuck::retry))
@@ -84,8 +91,7 @@ pub fn router(app: App) -> Router {
         .route("/api/v2/admin/queues/{stage}/resume", post(queues::resume))
         .route("/api/v2/admin/jobs", get(maintenance::list))
         .route("/api/v2/admin/jobs/{name}/run", post(maintenance::run))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
+        .merge(health_and_metrics(app.config.http.bind_address))
         .route("/", get(page::page))
         .layer(middleware::from_fn_with_state(app.config.http.request_timeout, time_limit));
     // Bytes take as long as they take; only a standstill ends them.
@@ -93,15 +99,31 @@ pub fn router(app: App) -> Router {
         .route("/api/v2/uploads/blobs/{id}", put(uploads::receive))
         .route("/api/v2/uploads/files/{id}/download", get(files::download))
         .route("/api/jobs/{id}/download", get(jobs::download));
-    streaming
-        .merge(limited)
+    framed(streaming.merge(limited)).with_state(app)
+}
+
+/// What any process answers for itself, whatever its role, on the address that there is for that.
+pub fn monitoring_router(app: App, address: IpAddr) -> Router {
+    let limit = app.config.http.request_timeout;
+    let routes = health_and_metrics(address).layer(middleware::from_fn_with_state(limit, time_limit));
+    framed(routes).with_state(app)
+}
+
+fn health_and_metrics(address: IpAddr) -> Router<App> {
+    Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::show).layer(Extension(metrics::ListensOn(address))))
+}
+
+fn framed(routes: Router<App>) -> Router<App> {
+    routes
         .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())
         .method_not_allowed_fallback(async || {
             Refusal::new(405, "METHOD_NOT_ALLOWED", "This address does not take that method").into_response()
         })
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
         .layer(middleware::from_fn(frame))
-        .with_state(app)
 }
 
 /// Names each request, logs how it went, and says what no answer should be taken for.
@@ -115,10 +137,14 @@ async fn frame(mut request: Request, next: Next) -> Response {
             HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("an id is plain text")
         });
     request.headers_mut().insert(REQUEST_ID, id.clone());
-    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let path = matched.as_ref().map_or("", MatchedPath::as_str).to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), method = %request.method(), path);
     async move {
+        let (method, stopwatch) = (request.method().clone(), Stopwatch::start());
         let mut response = next.run(request).await;
+        let path = matched.as_ref().map(MatchedPath::as_str);
+        counted::answered(method.as_str(), path, response.status().as_u16(), stopwatch.elapsed());
         tracing::debug!(status = response.status().as_u16(), "answered");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);

@@ -9,8 +9,9 @@ use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Durability, Tx, Write};
+use super::{Durability, Held, Tx, Write, carry_out};
 use crate::error::Error;
+use crate::observe::aftermath::Aftermath;
 
 /// Changes that may wait for the writer before whoever brings another has to wait as well.
 const QUEUE: usize = 1_024;
@@ -49,14 +50,22 @@ impl Writer {
         let durability = change.durability();
         let apply: Apply = Box::new(move |tx| {
             async move {
-                let result = AssertUnwindSafe(change.apply(tx)).catch_unwind().await.unwrap_or_else(|_| {
+                let applied = AssertUnwindSafe(carry_out(&change, tx)).catch_unwind().await;
+                let result = applied.unwrap_or_else(|_| {
+                    tx.aftermath = Aftermath::default();
                     Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
                 });
                 Applied {
                     keep: result.is_ok(),
                     acknowledge: Box::new(move |committed| {
+                        let result = result.and_then(|(answer, counts)| {
+                            committed.map(|()| {
+                                counts.publish();
+                                answer
+                            })
+                        });
                         // Nobody waits any more: the change stands all the same.
-                        drop(reply.send(result.and_then(|answer| committed.map(|()| answer))));
+                        drop(reply.send(result));
                     }),
                 }
             }
@@ -170,7 +179,7 @@ async fn commit_group(
     let mut told: Vec<Acknowledge> = Vec::new();
     let Some(first) = queue.next(syncs) else { return Ok(()) };
     let mut tx = match pool.begin_with("BEGIN IMMEDIATE").await {
-        Ok(transaction) => Tx::SqliteTransaction(transaction),
+        Ok(transaction) => Tx::new(Held::SqliteTransaction(transaction)),
         Err(error) => return Err((error.into(), told)),
     };
     // The first needs no savepoint: if it fails, there is nothing else to keep.

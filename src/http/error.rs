@@ -46,7 +46,7 @@ fn hidden(error: &Error) -> Refusal {
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => {
             Refusal::new(503, "DATABASE_UNAVAILABLE", "The database does not answer").retryable()
         }
-        Error::Internal(_) | Error::Refused(_) => {
+        Error::StorageNotOurs(_) | Error::Internal(_) | Error::Refused(_) => {
             Refusal::new(500, "INTERNAL", "Something unexpected went wrong; it has been logged")
         }
     }

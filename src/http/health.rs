@@ -15,7 +15,7 @@ pub async fn alive() -> Json<Value> {
 
 pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Value>) {
     let database = database(&app).await;
-    let storage = app.blobs.check().await;
+    let storage = storage(&app).await;
     let status =
         if database.is_ok() && storage.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let say = |result: &Result<(), Error>| if result.is_ok() { "ok" } else { "unavailable" };
@@ -23,9 +23,13 @@ pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Value>) {
 }
 
 /// Reads, and goes the way of a change without changing anything.
-async fn database(app: &App) -> Result<(), Error> {
+pub async fn database(app: &App) -> Result<(), Error> {
     app.db.read().await?.number("SELECT COUNT(*) FROM workers", args![]).await?;
     app.db.write(Nothing).await
+}
+
+pub async fn storage(app: &App) -> Result<(), Error> {
+    app.blobs.check().await
 }
 
 struct Nothing;

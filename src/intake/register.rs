@@ -155,6 +155,7 @@ impl Register {
             from: None,
             to: Some(Status::Registered),
             stage: None,
+            next_stage: None,
             attempt: None,
             worker: None,
             failure: None,

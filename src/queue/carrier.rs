@@ -18,6 +18,7 @@ use crate::clock::{Stopwatch, to_delta};
 use crate::failure::{Code, Failure};
 use crate::file::File;
 use crate::lifecycle::{Stage, Status};
+use crate::observe::metrics;
 use crate::stages::{Job, Output};
 
 /// One file in hand, from its claim until it is out of this worker's hands.
@@ -151,7 +152,14 @@ impl Carrier {
             }
             interrupted = interrupted => Err(interrupted),
         };
-        room.took(began.elapsed());
+        let took = began.elapsed();
+        room.took(took);
+        let outcome = match &ended {
+            Ok(Ok(_)) => "done",
+            Ok(Err(_)) => "failed",
+            Err(_) => "interrupted",
+        };
+        metrics::attempt(stage, outcome, took);
         drop(slot);
         ended
     }

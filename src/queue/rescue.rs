@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::dead_letter::fingerprint;
-use super::settle::Counters;
 use crate::batch::Tally;
 use crate::clock::Time;
 use crate::db::{Tx, Write, args};
@@ -17,6 +16,7 @@ use crate::failure::{Code, Failure};
 use crate::file::File;
 use crate::lifecycle::{Stage, Transition};
 use crate::notifications;
+use crate::observe::hourly::Counters;
 
 /// A file that was in the hands of so many workers when they died is suspected of killing them.
 const DEATHS_OF_A_POISONOUS_FILE: i64 = 3;
@@ -112,7 +112,7 @@ impl RescueWorker {
             if let Some(batch) = file.batch_id {
                 *tallies.entry(batch).or_default() += Tally::of(from, to);
             }
-            counters.count(to, Some(failure), file.confirmed_at, self.now);
+            counters.count(&file.user_id, to, Some(failure), file.confirmed_at, self.now);
         }
         events::record(tx, events).await?;
         let failed: Vec<Uuid> = failed.iter().map(|file| file.id).collect();

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use chrono::{DurationRound, TimeDelta};
 use uuid::Uuid;
 
 use super::breaker::{self, BreakerConfig, Circuit, Report, Service, State};
@@ -17,11 +16,12 @@ use crate::clock::Time;
 use crate::db::{Durability, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::events::{self, Event, FILE_STATUS_CHANGED};
-use crate::failure::{Class, Failure, Retry};
+use crate::failure::{Failure, Retry};
 use crate::file::File;
 use crate::index;
 use crate::lifecycle::{Stage, Status, Transition};
 use crate::notifications;
+use crate::observe::hourly::Counters;
 use crate::stages::{Output, artifacts};
 
 /// How an attempt at a stage ended.
@@ -116,6 +116,12 @@ impl Settlement {
         }
     }
 
+    /// The stage that the file is at afterwards.
+    fn next_stage(&self) -> Stage {
+        let advanced = matches!(self.verdict, Verdict::Advance { .. });
+        self.stage.next().filter(|_| advanced).unwrap_or(self.stage)
+    }
+
     /// The attempts made at the stage that the file is at afterwards.
     fn attempts_after(&self) -> i64 {
         match &self.verdict {
@@ -179,7 +185,7 @@ impl Write for SettleGroup {
             if let Some(batch) = owner.batch {
                 *tallies.entry(batch).or_default() += Tally::of(from, to);
             }
-            counters.count(to, settlement.failure(), owner.confirmed_at, self.now);
+            counters.count(&owner.user, to, settlement.failure(), owner.confirmed_at, self.now);
         }
         events::record(tx, events).await?;
         notifications::tell_of_failures(tx, &failed, self.now).await?;
@@ -214,13 +220,12 @@ impl SettleGroup {
                 _ => None,
             };
             let advanced = matches!(settlement.verdict, Verdict::Advance { .. });
-            let next_stage = if advanced { settlement.stage.next() } else { None };
             rows.push(args![
                 settlement.file,
                 settlement.claim,
                 settlement.stage.running(),
                 to,
-                next_stage.unwrap_or(settlement.stage),
+                settlement.next_stage(),
                 i64::from(to.is_running()),
                 run_after,
                 settlement.attempts_after(),
@@ -283,6 +288,7 @@ impl SettleGroup {
             from: Some(settlement.stage.running()),
             to: Some(settlement.transition().to()),
             stage: Some(settlement.stage),
+            next_stage: Some(settlement.next_stage()),
             attempt: Some(settlement.attempt),
             worker: Some(self.worker_name.clone()),
             failure: settlement.failure().cloned(),
@@ -302,52 +308,5 @@ async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -
         }
         Output::Chunked(chunks) => artifacts::keep_chunks(tx, file, chunks).await,
         Output::Embedded(embedded) => index::replace(tx, file, user, embedded).await,
-    }
-}
-
-/// What the hour's counters grow by.
-#[derive(Default)]
-pub struct Counters(BTreeMap<String, i64>);
-
-impl Counters {
-    pub fn count(&mut self, to: Status, failure: Option<&Failure>, confirmed_at: Option<Time>, now: Time) {
-        match to {
-            Status::Ready => {
-                self.add("completed");
-                if let Some(confirmed_at) = confirmed_at {
-                    // Durations by powers of two: the hour's percentiles come from these.
-                    let ms = u64::try_from((now - confirmed_at).num_milliseconds()).unwrap_or_default();
-                    self.add(&format!("ms:{}", ms.max(1).next_power_of_two()));
-                }
-            }
-            Status::Failed => {
-                self.add("failed");
-                if let Some(failure) = failure {
-                    self.add(&format!("class:{}", failure.code.class().name()));
-                    if failure.code.class() == Class::Timeout {
-                        self.add("timed_out");
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn add(&mut self, name: &str) {
-        *self.0.entry(name.to_owned()).or_default() += 1;
-    }
-
-    pub async fn write(self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        let hour = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
-        let mut rows = Rows::default();
-        for (name, count) in self.0 {
-            rows.push(args![hour, name, count]);
-        }
-        tx.insert(
-            "hourly (hour, name, count)",
-            rows,
-            "ON CONFLICT (hour, name) DO UPDATE SET count = hourly.count + excluded.count",
-        )
-        .await
     }
 }

@@ -6,6 +6,7 @@
 //! | event that is no step in a file's history | it is older than its time |
 //! | idempotency key | it was made longer ago than its time |
 //! | hourly counters | they are of an hour that no report shows any more |
+//! | throughput of a user | it is older than the day that is shown |
 //! | run of a job | it ended longer ago than its time |
 //! | operation | it ended longer ago than its time |
 //! | notification | it was made longer ago than its time |
@@ -26,7 +27,7 @@ use crate::clock::{Time, to_delta};
 use crate::config::CleaningConfig;
 use crate::db::{Arg, Db, Rows, Tx, Write, args};
 use crate::error::Error;
-use crate::observe::hourly;
+use crate::observe::{hourly, throughput};
 
 /// Records that go in one transaction.
 const PORTION: i64 = 500;
@@ -107,6 +108,10 @@ impl Retention {
             Kind {
                 before: hourly::oldest_kept(now),
                 ..kind("hourlyMetrics", "hourly", "hour, name", "hour < $1", Duration::ZERO)
+            },
+            Kind {
+                before: throughput::oldest_kept(now),
+                ..kind("throughput", "throughput", "user_id, slot", "slot < $1", Duration::ZERO)
             },
             kind("jobRuns", "job_runs", "id", "ended_at < $1", keep.job_runs),
             kind("operations", "operations", "id", "ended_at < $1", keep.operations),

@@ -34,7 +34,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
     let warnings = match warn_all(job, retention, now).await {
         Ok(warnings) => warnings,
         Err(error) => {
-            errors.add(format!("warnings of deletions: {error}"));
+            errors.add("warnings of deletions", &error);
             0
         }
     };
@@ -82,7 +82,7 @@ async fn delete_all(
         for (_, file) in page {
             match let_go(job, LetGo { file, failed_before, warned_before, now }).await {
                 Ok(gone) => deleted += usize::from(gone),
-                Err(error) => errors.add(format!("failed file {file}: {error}")),
+                Err(error) => errors.add(&format!("failed file {file}"), &error),
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The data of a server that is not running: nothing happens to it but what a test does.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -19,6 +20,19 @@ impl Write for Sql {
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute(self.0.clone(), self.1.clone()).await
+    }
+}
+
+/// What keeps a blob from being removed.
+pub struct Obstruction {
+    path: PathBuf,
+    hidden: PathBuf,
+}
+
+impl Obstruction {
+    pub fn take_away(self) {
+        std::fs::remove_dir_all(&self.path).expect("it is there");
+        std::fs::rename(&self.hidden, &self.path).expect("it is there");
     }
 }
 
@@ -72,6 +86,32 @@ impl AtRest {
 
     pub fn is_stored(&self, key: &str) -> bool {
         self.folder.join(key).exists()
+    }
+
+    /// All that is in the storage, also what is unfinished, by its path and length.
+    pub fn stored(&self) -> BTreeMap<PathBuf, u64> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.folder.parent().expect("a folder").to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("it can be listed") {
+                let entry = entry.expect("an entry");
+                if entry.file_type().expect("a type").is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    found.insert(entry.path(), entry.metadata().expect("it is there").len());
+                }
+            }
+        }
+        found
+    }
+
+    /// Puts something into the way of a blob's removal, until it is taken away again.
+    pub fn obstruct(&self, key: &str) -> Obstruction {
+        let (path, hidden) = (self.folder.join(key), self.folder.join("../hidden"));
+        std::fs::rename(&path, &hidden).expect("it is there");
+        // A folder that is not empty cannot be removed like a blob.
+        std::fs::create_dir_all(path.join("in-the-way")).expect("it can be made");
+        Obstruction { path, hidden }
     }
 
     pub async fn findings(&self) -> Vec<Finding> {

@@ -11,6 +11,7 @@ pub mod made;
 pub mod model_folder;
 pub mod process;
 pub mod script;
+pub mod stillness;
 
 use std::sync::Arc;
 use std::time::Duration;
