@@ -8,6 +8,7 @@ use landfall::audit::{Finding, audit};
 use landfall::clock::{Clock, ManualClock, Time};
 use landfall::db::{Arg, FromRows, Tx, Write};
 use landfall::error::Error;
+use landfall::observe::totals;
 
 use super::{Script, TestDb, config};
 
@@ -19,6 +20,21 @@ impl Write for Sql {
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute(self.0.clone(), self.1.clone()).await
+    }
+}
+
+/// Counts everybody's files anew, after a test has moved some behind the server's back.
+pub struct Recount;
+
+impl Write for Recount {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let users: Vec<(String,)> = tx.rows("SELECT DISTINCT user_id FROM files", Vec::new()).await?;
+        for (user,) in users {
+            totals::recount(tx, &user).await?;
+        }
+        Ok(())
     }
 }
 
