@@ -227,6 +227,9 @@ CREATE TABLE workers (
     services     TEXT NOT NULL,
     -- What its operating-system or advisory lock is called; a lock nobody holds is a dead process.
     lock_key     BIGINT NOT NULL,
+    -- Which start of the database server its lock was taken under. A server that was started anew knows no locks, and
+    -- that says nothing about who lives.
+    lock_epoch   TEXT NOT NULL DEFAULT '',
     started_at   TIMESTAMPTZ NOT NULL,
     heartbeat_at TIMESTAMPTZ NOT NULL
 );

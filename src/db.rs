@@ -7,6 +7,7 @@
 
 mod args;
 mod migrate;
+mod outage;
 mod tx;
 mod writer;
 
@@ -22,6 +23,8 @@ pub use args::{Arg, Rows, args};
 pub use tx::{FromRows, Tx};
 
 use crate::error::Error;
+use outage::Outage;
+use tracing::Instrument;
 use writer::Writer;
 
 /// Statements kept prepared on each connection. Bulk statements exist once for every number of rows they can have.
@@ -61,7 +64,7 @@ pub struct Db {
 #[derive(Clone)]
 enum Backend {
     Sqlite { writer: Writer, readers: SqlitePool, file: PathBuf },
-    Postgres { pool: PgPool },
+    Postgres { pool: PgPool, outage: Outage },
 }
 
 impl Db {
@@ -122,14 +125,14 @@ impl Db {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await?;
-        Ok(Self { backend: Backend::Postgres { pool } })
+        Ok(Self { backend: Backend::Postgres { pool, outage: Outage::none() } })
     }
 
     /// A connection to read with. Each statement sees what was committed before it.
     pub async fn read(&self) -> Result<Tx, Error> {
         Ok(match &self.backend {
             Backend::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Backend::Postgres { pool } => Tx::Postgres(pool.acquire().await?),
+            Backend::Postgres { pool, outage } => Tx::Postgres(outage.outwait(pool, pool.acquire()).await?),
         })
     }
 
@@ -142,9 +145,10 @@ impl Db {
                 sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
                 Tx::SqliteTransaction(tx)
             }
-            Backend::Postgres { pool } => Tx::PostgresTransaction(
-                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?,
-            ),
+            Backend::Postgres { pool, outage } => {
+                let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+                Tx::PostgresTransaction(outage.outwait(pool, begin).await?)
+            }
         })
     }
 
@@ -154,9 +158,10 @@ impl Db {
     pub async fn write<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
         match &self.backend {
             Backend::Sqlite { writer, .. } => writer.submit(change).await,
-            Backend::Postgres { pool } => {
-                let pool = pool.clone();
-                tokio::spawn(async move { write_postgres(&pool, &change).await })
+            Backend::Postgres { pool, outage } => {
+                let (pool, outage) = (pool.clone(), outage.clone());
+                let written = async move { write_postgres(&pool, &outage, &change).await };
+                tokio::spawn(written.in_current_span())
                     .await
                     .unwrap_or_else(|panic| Err(Error::Internal(format!("a write panicked: {panic}"))))
             }
@@ -179,7 +184,7 @@ impl Db {
     pub fn postgres(&self) -> Option<&PgPool> {
         match &self.backend {
             Backend::Sqlite { .. } => None,
-            Backend::Postgres { pool } => Some(pool),
+            Backend::Postgres { pool, .. } => Some(pool),
         }
     }
 
@@ -194,17 +199,17 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Backend::Postgres { pool } => pool.close().await,
+            Backend::Postgres { pool, .. } => pool.close().await,
         }
     }
 }
 
-async fn write_postgres<W: Write>(pool: &PgPool, change: &W) -> Result<W::Answer, Error> {
+async fn write_postgres<W: Write>(pool: &PgPool, outage: &Outage, change: &W) -> Result<W::Answer, Error> {
     const TRIES: u32 = 8;
     let mut tries = 0;
     loop {
         tries += 1;
-        let mut tx = Tx::PostgresTransaction(pool.begin().await?);
+        let mut tx = Tx::PostgresTransaction(outage.outwait(pool, pool.begin()).await?);
         let result = match change.apply(&mut tx).await {
             Ok(answer) => tx.commit().await.map(|()| answer),
             Err(error) => Err(error),

@@ -8,6 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
 
 use super::{Durability, Tx, Write};
 use crate::error::Error;
@@ -47,6 +48,7 @@ impl Writer {
     pub async fn submit<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
         let (reply, answer) = oneshot::channel();
         let durability = change.durability();
+        let span = tracing::Span::current();
         let apply: Apply = Box::new(move |tx| {
             async move {
                 let result = AssertUnwindSafe(change.apply(tx)).catch_unwind().await.unwrap_or_else(|_| {
@@ -60,6 +62,8 @@ impl Writer {
                     }),
                 }
             }
+            // What is said on the way is said of whoever wanted the change.
+            .instrument(span)
             .boxed()
         });
         self.queue.send(Job { durability, apply }).await.map_err(|_| Error::Closed)?;

@@ -250,5 +250,6 @@ fn io_error(error: Error) -> Failure {
 
 fn db_error(error: Error) -> Failure {
     tracing::warn!(%error, "the database failed a stage");
-    Failure::new(Code::DbError, "The database could not be read")
+    let failure = Failure::new(Code::DbError, "The database could not be read");
+    if error.database_is_away() { failure.at_no_cost() } else { failure }
 }
