@@ -34,6 +34,7 @@ pub use connections::serve;
 
 use crate::app::App;
 use crate::error::Refusal;
+use crate::observe::spans;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -116,10 +117,12 @@ async fn frame(mut request: Request, next: Next) -> Response {
         });
     request.headers_mut().insert(REQUEST_ID, id.clone());
     let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), method = %request.method(), path);
+    let span = spans::request(id.to_str().unwrap_or_default(), request.method(), &path, request.headers());
+    let this = span.clone();
     async move {
         let mut response = next.run(request).await;
-        tracing::debug!(status = response.status().as_u16(), "answered");
+        spans::answered(&this, response.status().as_u16());
+        tracing::debug!("answered");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

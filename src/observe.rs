@@ -2,4 +2,7 @@
 
 pub mod alerts;
 pub mod hourly;
+pub mod logs;
 pub mod queue_status;
+pub mod spans;
+pub mod traces;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::blobs::{Blobs, Stored};
@@ -13,6 +14,7 @@ use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
 use crate::file::{File, Shift};
 use crate::lifecycle::{Status, Transition};
+use crate::observe::spans;
 use crate::queue::liveness;
 
 /// How often bytes that keep arriving push the deadline of their file back; more often where that is short.
@@ -44,19 +46,29 @@ impl Upload {
     {
         let tasks = self.tasks.clone();
         tasks
-            .spawn(async move { self.run(body).await })
+            .spawn(async move { self.run(body).await }.in_current_span())
             .await
             .unwrap_or_else(|panic| Err(Error::Internal(format!("an upload panicked: {panic}"))))
     }
 
-    async fn run<S, E>(self, mut body: S) -> Result<Stored, Error>
+    async fn run<S, E>(self, body: S) -> Result<Stored, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
+        E: std::fmt::Display + Send,
+    {
+        let found = File::find(&mut self.db.read().await?, self.file).await?;
+        let file = found.ok_or_else(Refusal::no_such_file)?;
+        must_await_bytes(&file)?;
+        let span = spans::in_request("upload", &file);
+        self.take_in(&file, body).instrument(span).await
+    }
+
+    async fn take_in<S, E>(&self, file: &File, mut body: S) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,
     {
         let (db, blobs, clock, owner, id) = (&self.db, &self.blobs, &self.clock, self.owner, self.file);
-        let file = File::find(&mut db.read().await?, id).await?.ok_or_else(Refusal::no_such_file)?;
-        must_await_bytes(&file)?;
         let expected = self.size.unsigned_abs();
 
         let key = Blobs::key(id, clock.new_id());

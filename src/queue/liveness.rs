@@ -115,7 +115,7 @@ impl Liveness {
         if self.identity().id != lost.id {
             return Ok(());
         }
-        tracing::warn!(worker = %lost.id, "taken for dead by the other processes; beginning anew");
+        tracing::warn!(workerId = %lost.id, "taken for dead by the other processes; beginning anew");
         if let Some(lock) = lock.take() {
             lock.release().await;
         }
@@ -201,7 +201,7 @@ impl Liveness {
                 let again = again.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut)))?;
                 let Some(again) = again else { return Ok(false) };
                 *lock = Some(again);
-                tracing::info!(worker = %identity.id, "took the lock again that was lost with its connection");
+                tracing::info!(workerId = %identity.id, "took the lock again that was lost with its connection");
             }
         }
         self.db.write(Heartbeat { worker: identity.id, now }).await
@@ -240,7 +240,7 @@ impl Liveness {
                 continue;
             };
             rescued += 1;
-            tracing::warn!(%worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
+            tracing::warn!(workerId = %worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
             locks::forget(&self.db, worker);
             abandoned_uploads::sweep_once(&self.db, &self.blobs).await?;
             self.wake.new_work();

@@ -5,6 +5,7 @@ pub mod at_rest;
 pub mod clamd;
 pub mod client;
 pub mod cluster;
+pub mod collector;
 pub mod database;
 pub mod embedding_server;
 pub mod gateway_server;
