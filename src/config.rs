@@ -17,9 +17,9 @@ pub use cleaning::{AlertConfig, CleaningConfig};
 pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
 pub use healing::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 pub use reader::{ConfigError, Setting, Source, Variables};
+use reader::{Reader, bytes, milliseconds, one_of, stages};
 pub use secrets::Secrets;
 pub use traces::{Sampling, TracesConfig};
-use reader::{Reader, bytes, milliseconds, one_of, stages};
 
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{BreakerConfig, Service};

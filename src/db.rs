@@ -29,7 +29,7 @@ use writer::Writer;
 
 /// Statements kept prepared on each connection. Bulk statements exist once for every number of rows they can have.
 const PREPARED_STATEMENTS: usize = 1_024;
-const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A change to the database: everything in it happens, or nothing.

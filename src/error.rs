@@ -86,6 +86,13 @@ impl Error {
         }
     }
 
+    /// Whether another program has the database to itself.
+    pub(crate) fn is_a_lock(&self) -> bool {
+        const SQLITE_BUSY: u32 = 5;
+        let Self::Database(sqlx::Error::Database(error)) = self else { return false };
+        error.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xFF == SQLITE_BUSY)
+    }
+
     /// The same error for another one who waited for the same commit.
     pub(crate) fn again(&self) -> Self {
         Self::GroupNotCommitted(self.to_string().into())

@@ -47,7 +47,11 @@ where
         LogFormat::Json => Look::Json,
         LogFormat::Auto if !at_terminal => Look::Json,
         LogFormat::Auto | LogFormat::Pretty => {
-            if at_terminal && std::env::var_os("NO_COLOR").is_none() { Look::Coloured } else { Look::Plain }
+            if at_terminal && std::env::var_os("NO_COLOR").is_none() {
+                Look::Coloured
+            } else {
+                Look::Plain
+            }
         }
     };
     Lines::new(look, config.secrets.clone()).with_filter(filter)

@@ -66,14 +66,15 @@ impl Outage {
         }
         // One looks for all.
         if let Ok(_looking) = self.looking.try_lock() {
-            tokio::select! {
+            let looked = tokio::select! {
                 answer = &mut connection => return answer,
-                Err(error) = look(pool) => {
-                    if !self.away.send_replace(true) {
-                        tracing::error!(%error, "the database is away");
-                    }
-                    return Err(sqlx::Error::PoolTimedOut);
+                looked = look(pool) => looked,
+            };
+            if let Err(error) = looked {
+                if !self.away.send_replace(true) {
+                    tracing::error!(%error, "the database is away");
                 }
+                return Err(sqlx::Error::PoolTimedOut);
             }
         }
         let mut away = self.away.subscribe();

@@ -67,7 +67,7 @@ impl Writer {
             .boxed()
         });
         self.queue.send(Job { durability, apply }).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Closed)?
+        answer.await.map_err(|_| Error::GroupNotCommitted("it could not be begun".into()))?
     }
 
     /// The writer's own pool of one connection, for the migrations that run before any change.
@@ -101,8 +101,11 @@ async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
             for acknowledge in told {
                 acknowledge(Err(error.again()));
             }
-            replace_connection(&pool).await;
-            syncs = Durability::Synced;
+            // Another program's lock says nothing about our connection.
+            if !error.is_a_lock() {
+                replace_connection(&pool).await;
+                syncs = Durability::Synced;
+            }
         }
     }
 }
@@ -165,7 +168,8 @@ async fn replace_connection(pool: &SqlitePool) {
 type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
 /// Applies all that wait and can rely on a commit that syncs so much. On an error nothing of the group stands, and
-/// those who were not told are handed back with it. (A job that never ran drops its reply, which its caller sees as [`Error::Closed`].)
+/// those who were not told are handed back with it. (A job that never ran drops its reply, and its caller is told that it was
+/// not begun.)
 async fn commit_group(
     pool: &SqlitePool,
     syncs: Durability,
@@ -175,7 +179,12 @@ async fn commit_group(
     let Some(first) = queue.next(syncs) else { return Ok(()) };
     let mut tx = match pool.begin_with("BEGIN IMMEDIATE").await {
         Ok(transaction) => Tx::SqliteTransaction(transaction),
-        Err(error) => return Err((error.into(), told)),
+        Err(error) => {
+            // Nor would it go better for those who came in the meantime: each would wait as long again.
+            queue.look();
+            queue.waiting.clear();
+            return Err((error.into(), told));
+        }
     };
     // The first needs no savepoint: if it fails, there is nothing else to keep.
     let first = (first.apply)(&mut tx).await;

@@ -56,7 +56,8 @@ impl Write for Revive {
             artifacts::forget_result(tx, file.id).await?;
         }
         let trace = traces::current();
-        let by = RetriedBy { user: &self.caller.user, operation: None, trace: trace.as_deref(), now: self.now };
+        let by =
+            RetriedBy { user: &self.caller.user, operation: None, trace: trace.as_deref(), now: self.now };
         let revived = revive_all(tx, &[(stage, file)], &by).await?;
         revived.into_iter().next().ok_or_else(|| Error::Internal("nothing was revived".to_owned()))
     }

@@ -88,7 +88,8 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut line = Line { fields: Vec::new(), message: String::new(), target: event.metadata().target().into() };
+        let mut line =
+            Line { fields: Vec::new(), message: String::new(), target: event.metadata().target().into() };
         if let Some(scope) = context.event_scope(event) {
             for span in scope.from_root() {
                 if let Some(kept) = span.extensions().get::<Kept>() {
@@ -179,7 +180,8 @@ impl Line {
                 Value::String(text) => visible(text),
                 other => other.to_string(),
             };
-            write!(line, " {}{value}", paint("2", &format!("{name}="))).expect("writing to a string does not fail");
+            write!(line, " {}{value}", paint("2", &format!("{name}=")))
+                .expect("writing to a string does not fail");
         }
         line.push('\n');
         line
@@ -188,7 +190,15 @@ impl Line {
 
 /// On one line, and without what a terminal would take for a command.
 fn visible(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }.chars().collect::<Vec<_>>()).collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// Reads the fields of an event or a span.
@@ -268,7 +278,8 @@ mod tests {
     use super::*;
 
     fn line() -> Line {
-        let mut line = Line { message: "a \"word\"\n".to_owned(), target: "landfall::x".to_owned(), fields: vec![] };
+        let mut line =
+            Line { message: "a \"word\"\n".to_owned(), target: "landfall::x".to_owned(), fields: vec![] };
         line.put("fileId".into(), "f".into());
         line.put("attempt".into(), 2.into());
         line.put("fileId".into(), "g\u{1b}[0m".into());
@@ -282,7 +293,10 @@ mod tests {
         assert_eq!(text.matches('\n').count(), 1);
         let read: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["message"], "a \"word\"\n");
-        assert_eq!((&read["level"], &read["attempt"], &read["fileId"]), (&"WARN".into(), &2.into(), &"g\u{1b}[0m".into()));
+        assert_eq!(
+            (&read["level"], &read["attempt"], &read["fileId"]),
+            (&"WARN".into(), &2.into(), &"g\u{1b}[0m".into())
+        );
         assert!(read["otel.kind"].is_null());
         assert_eq!(text.matches("fileId").count(), 1);
     }

@@ -79,6 +79,10 @@ pub fn ask_gateway() -> Span {
 
 pub fn ask_embeddings(texts: usize) -> Span {
     info_span!(
-        "ask the embedding service", otel.kind = "client", otel.status_code = Empty, texts, status = Empty,
+        "ask the embedding service",
+        otel.kind = "client",
+        otel.status_code = Empty,
+        texts,
+        status = Empty,
     )
 }

@@ -220,7 +220,9 @@ mod tests {
     fn what_is_kept_is_read_back() {
         let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         assert_eq!(parsed(text).as_ref().and_then(written).as_deref(), Some(text));
-        for nonsense in ["", "00-", "00-0af7-b7ad-01", "00-00000000000000000000000000000000-b7ad6b7169203331-01"] {
+        for nonsense in
+            ["", "00-", "00-0af7-b7ad-01", "00-00000000000000000000000000000000-b7ad6b7169203331-01"]
+        {
             assert_eq!(parsed(nonsense), None, "{nonsense}");
         }
     }

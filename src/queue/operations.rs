@@ -227,7 +227,9 @@ impl Operations {
                 for (operation,) in under_way {
                     match self.step(operation, false).await {
                         Ok(step) => moved |= matches!(step, Step::Moved { .. }),
-                        Err(error) => tracing::warn!(operationId = %operation, %error, "an operation could not go on"),
+                        Err(error) => {
+                            tracing::warn!(operationId = %operation, %error, "an operation could not go on")
+                        }
                     }
                 }
             }

@@ -40,7 +40,10 @@ impl Logged {
         // The last may be on its way.
         let text = self.text();
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-        whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+        whole
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+            .collect()
     }
 
     fn line(&self, message: &str) -> Value {
@@ -51,7 +54,10 @@ impl Logged {
 
 /// A token as an administrator makes one for somebody.
 fn token(db: &TestDb, user: &str) -> String {
-    let made = Process::command(db).env("JWT_SECRET", JWT_SECRET).args(["token", "--user", user, "--role", "admin"]).output();
+    let made = Process::command(db)
+        .env("JWT_SECRET", JWT_SECRET)
+        .args(["token", "--user", user, "--role", "admin"])
+        .output();
     let made = String::from_utf8(made.unwrap().stdout).unwrap();
     made.split_whitespace().find(|word| word.starts_with("eyJ")).expect("a token").to_owned()
 }

@@ -176,8 +176,10 @@ async fn a_collector_that_hangs_or_is_away_costs_a_warning_and_nothing_else() {
         let db = TestDb::sqlite();
         let log = db.folder.path().join("log");
         let endpoint = format!("http://{address}");
-        let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_EXPORTER_OTLP_TIMEOUT", "300")];
-        let process = Process::start_with_log(&db, &variables, Stdio::from(std::fs::File::create(&log).unwrap()));
+        let variables =
+            [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_EXPORTER_OTLP_TIMEOUT", "300")];
+        let process =
+            Process::start_with_log(&db, &variables, Stdio::from(std::fs::File::create(&log).unwrap()));
         let client = process.client();
         for _ in 0..3 {
             let file = upload_traced(&client, TRACE).await;
@@ -198,9 +200,13 @@ async fn a_collector_that_hangs_or_is_away_costs_a_warning_and_nothing_else() {
 async fn who_calls_decides_whether_a_trace_is_kept() {
     let db = TestDb::sqlite();
     let collector = Collector::start().await;
-    let process = Process::start(&db, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url), ("OTEL_TRACES_SAMPLER", "parentbased_always_off")]);
+    let process = Process::start(
+        &db,
+        &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url), ("OTEL_TRACES_SAMPLER", "parentbased_always_off")],
+    );
     let client = process.client();
-    let (kept, not_kept) = (upload_traced(&client, TRACE).await, client.upload("b.txt", b"Other words.").await);
+    let (kept, not_kept) =
+        (upload_traced(&client, TRACE).await, client.upload("b.txt", b"Other words.").await);
     for file in [&kept, &not_kept] {
         until("it is ready", async || client.status(file).await == "ready").await;
     }

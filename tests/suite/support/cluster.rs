@@ -43,7 +43,10 @@ impl Cluster {
             chown(folder.path(), Some(user), Some(group)).expect("only root has to lend an account");
             chown(&password, Some(user), Some(group)).expect("the same");
         }
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|probe| probe.local_addr()).expect("a free port").port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|probe| probe.local_addr())
+            .expect("a free port")
+            .port();
         let cluster = Self { programs: programs.into(), account, folder, port };
         let made = cluster
             .program("initdb")
@@ -86,8 +89,14 @@ impl Cluster {
     }
 
     fn try_to_start(&self) -> bool {
-        let options = format!("-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100", self.port);
-        let started = self.program("pg_ctl").args(["start", "--wait", "-D", "data", "-l", "log", "-o", &options]).status();
+        let options = format!(
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100",
+            self.port
+        );
+        let started = self
+            .program("pg_ctl")
+            .args(["start", "--wait", "-D", "data", "-l", "log", "-o", &options])
+            .status();
         started.expect("pg_ctl runs").success()
     }
 

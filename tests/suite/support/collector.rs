@@ -61,12 +61,17 @@ impl Collector {
     /// The spans with that name that are about that file.
     pub fn of_file(&self, file: &str, name: &str) -> Vec<Span> {
         let spans = self.spans().into_iter();
-        spans.filter(|span| span.name == name && span.attributes.get("fileId").is_some_and(|id| id == file)).collect()
+        spans
+            .filter(|span| span.name == name && span.attributes.get("fileId").is_some_and(|id| id == file))
+            .collect()
     }
 
     /// The spans right below another.
     pub fn below(&self, parent: &Span) -> Vec<Span> {
-        self.spans().into_iter().filter(|span| span.parent == parent.id && span.trace == parent.trace).collect()
+        self.spans()
+            .into_iter()
+            .filter(|span| span.parent == parent.id && span.trace == parent.trace)
+            .collect()
     }
 }
 
