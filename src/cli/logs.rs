@@ -2,12 +2,9 @@
 
 use std::io::IsTerminal;
 
-use tracing::Subscriber;
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::{Config, LogFormat};
 use crate::observe::logs::{Lines, Look};
@@ -25,22 +22,20 @@ pub fn start_with_traces(config: &Config) -> anyhow::Result<Option<Traces>> {
         return Ok(None);
     };
     let (traces, tracer) = Traces::start(traces)?;
-    // The spans that are ours. What happens in them is the log's, where secrets are taken out of it.
-    let ours = filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("landfall"));
     let spans = tracing_opentelemetry::layer()
         .with_tracer(tracer)
         .with_location(false)
         .with_threads(false)
         .with_target(false)
-        .with_tracked_inactivity(false);
-    tracing_subscriber::registry().with(lines(config)).with(spans.with_filter(ours)).init();
+        .with_tracked_inactivity(false)
+        // An attempt says itself how it ended.
+        .with_error_events_to_status(false)
+        .with_error_events_to_exceptions(false);
+    tracing_subscriber::registry().with(lines(config)).with(spans).init();
     Ok(Some(traces))
 }
 
-fn lines<S>(config: &Config) -> impl Layer<S> + use<S>
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-{
+fn lines(config: &Config) -> Lines {
     let filter = config.log_filter.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
     let at_terminal = std::io::stderr().is_terminal();
     let look = match config.log_format {
@@ -54,5 +49,5 @@ where
             }
         }
     };
-    Lines::new(look, config.secrets.clone()).with_filter(filter)
+    Lines::new(look, filter, config.secrets.clone())
 }

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::blobs::{Blobs, Stored};
+use crate::blobs::{Blobs, Incoming, Stored};
 use crate::clock::{Clock, Time, to_delta};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
@@ -19,6 +19,9 @@ use crate::queue::liveness;
 
 /// How often bytes that keep arriving push the deadline of their file back; more often where that is short.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
+/// How long to wait before looking again what became of an upload whose answer was lost.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 
 /// Takes in the body of an upload. Refused or broken off, it leaves nothing behind, and the file stays as it was.
 pub struct Upload {
@@ -129,13 +132,56 @@ impl Upload {
                 Err(error)
             }
             // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished,
-            // and are looked at again when this process is gone.
-            Err(error) => Err(error),
+            // and are looked at as soon as the database answers, or else when this process is gone.
+            Err(error) => {
+                let unsettled = Unsettled { file: id, key, db: db.clone(), blobs: blobs.clone(), incoming };
+                self.tasks.spawn(unsettled.settle().in_current_span());
+                Err(error)
+            }
         }
     }
 
     fn deadline(&self) -> Time {
         self.clock.now() + to_delta(self.confirm_window)
+    }
+}
+
+/// An upload of which nobody knows whether its row knows it.
+struct Unsettled {
+    file: Uuid,
+    key: String,
+    db: Db,
+    blobs: Blobs,
+    incoming: Incoming,
+}
+
+impl Unsettled {
+    /// Finds out, however long the database takes to come back.
+    async fn settle(self) {
+        while let Err(error) = self.try_to_settle().await {
+            tracing::debug!(%error, "it is not known yet what became of an upload");
+            Clock::System.sleep(SETTLE_AGAIN).await;
+        }
+        self.incoming.finish();
+    }
+
+    async fn try_to_settle(&self) -> Result<(), Error> {
+        self.db.write(Ended { file: self.file }).await?;
+        settle_unfinished(&self.db, &self.blobs, &self.key).await
+    }
+}
+
+/// Waits for whoever holds the file's row. A commit whose answer was lost may still be on its way, and holds it until it
+/// has happened or not.
+struct Ended {
+    file: Uuid,
+}
+
+impl Write for Ended {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        File::lock(tx, self.file).await.map(drop)
     }
 }
 

@@ -1,5 +1,9 @@
 //! The log: a line for each event, in JSON or for people, with the ids of everything that it happened in.
 //!
+//! Only our own spans exist, and all of them do, whatever the filter lets through: a line has its ids at every level, and the
+//! traces do not depend on it. The filter is applied here for everybody. (Filters of single layers remember in the thread
+//! what they last said, and are taken at their word by whoever comes next and does not ask; sqlx asks and says nothing.)
+//!
 //! A field of the event or of any span around it stands in the line under its own name; the innermost wins. No value that
 //! a setting calls a secret gets into a line, whoever wrote it there.
 
@@ -12,10 +16,12 @@ use chrono::SecondsFormat;
 use opentelemetry::trace::TraceContextExt;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
-use tracing::{Dispatch, Event, Level, Subscriber, span};
-use tracing_subscriber::Layer;
+use tracing::level_filters::LevelFilter;
+use tracing::subscriber::Interest;
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber, span};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::clock::Clock;
 use crate::config::Secrets;
@@ -33,14 +39,15 @@ pub enum Look {
 /// Writes lines to the standard error.
 pub struct Lines {
     look: Look,
+    filter: EnvFilter,
     secrets: Secrets,
     /// Where spans know their traces, once the log is in place.
     dispatch: OnceLock<tracing::dispatcher::WeakDispatch>,
 }
 
 impl Lines {
-    pub fn new(look: Look, secrets: Secrets) -> Self {
-        Self { look, secrets, dispatch: OnceLock::new() }
+    pub fn new(look: Look, filter: EnvFilter, secrets: Secrets) -> Self {
+        Self { look, filter, secrets, dispatch: OnceLock::new() }
     }
 
     fn fields(&self) -> Fields<'_> {
@@ -69,7 +76,42 @@ where
         drop(self.dispatch.set(dispatch.downgrade()));
     }
 
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        let filtered = Layer::<S>::register_callsite(&self.filter, metadata);
+        match (metadata.is_span(), is_ours(metadata)) {
+            (false, _) => filtered,
+            (true, true) => Interest::always(),
+            (true, false) => Interest::never(),
+        }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, context: Context<'_, S>) -> bool {
+        if metadata.is_span() {
+            is_ours(metadata)
+        } else {
+            Layer::<S>::enabled(&self.filter, metadata, context)
+        }
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        // That of the spans, at least.
+        Layer::<S>::max_level_hint(&self.filter).map(|level| level.max(LevelFilter::INFO))
+    }
+
+    fn on_enter(&self, id: &span::Id, context: Context<'_, S>) {
+        self.filter.on_enter(id, context);
+    }
+
+    fn on_exit(&self, id: &span::Id, context: Context<'_, S>) {
+        self.filter.on_exit(id, context);
+    }
+
+    fn on_close(&self, id: span::Id, context: Context<'_, S>) {
+        self.filter.on_close(id, context);
+    }
+
     fn on_new_span(&self, attributes: &span::Attributes<'_>, id: &span::Id, context: Context<'_, S>) {
+        self.filter.on_new_span(attributes, id, context.clone());
         let mut fields = self.fields();
         attributes.record(&mut fields);
         if let Some(span) = context.span(id) {
@@ -78,6 +120,7 @@ where
     }
 
     fn on_record(&self, id: &span::Id, values: &span::Record<'_>, context: Context<'_, S>) {
+        self.filter.on_record(id, values, context.clone());
         let mut fields = self.fields();
         values.record(&mut fields);
         if let Some(span) = context.span(id)
@@ -112,6 +155,10 @@ where
         // There is nowhere to complain about it.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
+}
+
+fn is_ours(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with("landfall")
 }
 
 struct Line {

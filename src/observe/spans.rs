@@ -1,12 +1,11 @@
 //! What the log and the traces call things: the spans that every line and every trace hangs on, with their fields, in one
 //! place.
 //!
-//! They have the level of errors, so that no filter that lets a line through takes its ids away. A field is called what
-//! the API calls it. Those that begin with `otel.` are for the traces alone.
+//! A field is called what the API calls it. Those that begin with `otel.` are for the traces alone.
 
 use axum::http::{HeaderMap, Method};
 use tracing::field::Empty;
-use tracing::{Span, error_span, info_span};
+use tracing::{Span, info_span};
 
 use super::traces;
 use crate::failure::Code;
@@ -15,7 +14,7 @@ use crate::lifecycle::Stage;
 
 /// A request. `path` is the route and not the address, which may hold a signature.
 pub fn request(id: &str, method: &Method, path: &str, headers: &HeaderMap) -> Span {
-    let span = error_span!(
+    let span = info_span!(
         "request", otel.name = format!("{method} {path}"), otel.kind = "server", otel.status_code = Empty,
         requestId = id, %method, path, status = Empty,
     );
@@ -33,7 +32,7 @@ pub fn answered(span: &Span, status: u16) {
 
 /// What a request does to a file that it has found.
 pub fn in_request(name: &'static str, file: &File) -> Span {
-    let span = error_span!(
+    let span = info_span!(
         "file", otel.name = name, fileId = %file.id, batchId = file.batch_id.map(tracing::field::display),
     );
     traces::follow_in_request(file, &span);
@@ -42,7 +41,7 @@ pub fn in_request(name: &'static str, file: &File) -> Span {
 
 /// One attempt at a stage, from the moment that a worker has the file in hand until its ending is written.
 pub fn attempt(file: &File, stage: Stage, worker: &str) -> Span {
-    let span = error_span!(
+    let span = info_span!(
         parent: None, "stage", otel.name = stage.name(), otel.kind = "consumer", otel.status_code = Empty,
         fileId = %file.id, batchId = file.batch_id.map(tracing::field::display), stage = stage.name(), attempt = file.attempt, worker,
         outcome = Empty, errorCode = Empty,
