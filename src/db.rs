@@ -132,7 +132,9 @@ impl Db {
     pub async fn read(&self) -> Result<Tx, Error> {
         Ok(match &self.backend {
             Backend::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Backend::Postgres { pool, outage } => Tx::Postgres(outage.outwait(pool, pool.acquire()).await?),
+            Backend::Postgres { pool, outage } => {
+                Tx::Postgres(Box::pin(outage.outwait(pool, pool.acquire())).await?)
+            }
         })
     }
 
@@ -147,7 +149,7 @@ impl Db {
             }
             Backend::Postgres { pool, outage } => {
                 let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-                Tx::PostgresTransaction(outage.outwait(pool, begin).await?)
+                Tx::PostgresTransaction(Box::pin(outage.outwait(pool, begin)).await?)
             }
         })
     }
@@ -209,7 +211,7 @@ async fn write_postgres<W: Write>(pool: &PgPool, outage: &Outage, change: &W) ->
     let mut tries = 0;
     loop {
         tries += 1;
-        let mut tx = Tx::PostgresTransaction(outage.outwait(pool, pool.begin()).await?);
+        let mut tx = Tx::PostgresTransaction(Box::pin(outage.outwait(pool, pool.begin())).await?);
         let result = match change.apply(&mut tx).await {
             Ok(answer) => tx.commit().await.map(|()| answer),
             Err(error) => Err(error),

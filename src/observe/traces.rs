@@ -161,7 +161,8 @@ pub fn waited(file: &File) {
         .with_start_time(at(due_at))
         .with_attributes(attributes)
         .start_with_context(tracer, &parent);
-    span.end_with_timestamp(at(claimed_at));
+    // A claim has the time at which it was begun, and may find what was queued since.
+    span.end_with_timestamp(at(claimed_at.max(due_at)));
 }
 
 fn at(time: Time) -> SystemTime {

@@ -228,7 +228,7 @@ impl Operations {
                     match self.step(operation, false).await {
                         Ok(step) => moved |= matches!(step, Step::Moved { .. }),
                         Err(error) => {
-                            tracing::warn!(operationId = %operation, %error, "an operation could not go on")
+                            tracing::warn!(operationId = %operation, %error, "an operation could not go on");
                         }
                     }
                 }

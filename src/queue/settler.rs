@@ -56,7 +56,9 @@ impl Gather {
                 Ok(held) => replies.into_iter().zip(held).for_each(|(reply, held)| answer(reply, Ok(held))),
                 // Nobody's fault, and no better one by one. Each tries again when it thinks fit.
                 Err(error) if error.database_is_away() => {
-                    replies.into_iter().for_each(|reply| answer(reply, Err(error.again())));
+                    for reply in replies {
+                        answer(reply, Err(error.again()));
+                    }
                 }
                 // One that the database cannot take must not fail its neighbours.
                 Err(error) if settlements.len() > 1 => {
