@@ -67,6 +67,9 @@ CREATE TABLE files (
     -- Whether that has come. Files that wait for their next attempt are not in the way of those that can be claimed.
     is_due        BOOLEAN NOT NULL DEFAULT FALSE,
 
+    -- When it could last be claimed, as its last claim found it: since then it had waited.
+    due_at        TIMESTAMPTZ,
+
     -- The hold of a worker: a fresh token for each attempt. Only who knows the token moves the file.
     claim         UUID,
     claimed_by    UUID,
@@ -88,6 +91,11 @@ CREATE TABLE files (
     retried_by    TEXT,
     retried_in    UUID,
 
+    -- The place in its trace that its stages hang on (a W3C traceparent), and that of its first life where a person
+    -- wanted it tried again. NULL where nobody collects traces.
+    trace_parent  TEXT,
+    trace_first   TEXT,
+
     -- When the owner was last told that a failed file is going to be deleted.
     deletion_warned_at TIMESTAMPTZ,
 
@@ -100,6 +108,7 @@ CREATE TABLE files (
     failed_at     TIMESTAMPTZ,
     deleted_at    TIMESTAMPTZ,
 
+    CONSTRAINT traces_are_short CHECK (LENGTH(trace_parent) <= 64 AND LENGTH(trace_first) <= 64),
     CONSTRAINT running_exactly_when_claimed CHECK (
         (status IN ('scanning', 'extracting', 'chunking', 'embedding'))
         = (claim IS NOT NULL AND claimed_by IS NOT NULL AND claimed_at IS NOT NULL)),
@@ -207,6 +216,8 @@ CREATE TABLE operations (
     error_count   BIGINT NOT NULL DEFAULT 0,
     -- The first of those errors.
     errors        JSONB NOT NULL,
+    -- The trace of the request that wanted it.
+    trace_parent  TEXT,
     -- The last dead letter that was dealt with; the next is older.
     cursor_at     TIMESTAMPTZ NOT NULL,
     cursor_id     UUID NOT NULL,
@@ -227,6 +238,9 @@ CREATE TABLE workers (
     services     TEXT NOT NULL,
     -- What its operating-system or advisory lock is called; a lock nobody holds is a dead process.
     lock_key     BIGINT NOT NULL,
+    -- Which start of the database server its lock was taken under. A server that was started anew knows no locks, and
+    -- that says nothing about who lives.
+    lock_epoch   TEXT NOT NULL DEFAULT '',
     started_at   TIMESTAMPTZ NOT NULL,
     heartbeat_at TIMESTAMPTZ NOT NULL
 );

@@ -39,6 +39,7 @@ use crate::app::App;
 use crate::clock::Stopwatch;
 use crate::error::Refusal;
 use crate::observe::metrics as counted;
+use crate::observe::spans;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -138,14 +139,17 @@ async fn frame(mut request: Request, next: Next) -> Response {
         });
     request.headers_mut().insert(REQUEST_ID, id.clone());
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let path = matched.as_ref().map_or("", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), method = %request.method(), path);
+    let path = matched.as_ref().map_or("", MatchedPath::as_str);
+    let span = spans::request(id.to_str().unwrap_or_default(), request.method(), path, request.headers());
+    let this = span.clone();
     async move {
         let (method, stopwatch) = (request.method().clone(), Stopwatch::start());
         let mut response = next.run(request).await;
         let path = matched.as_ref().map(MatchedPath::as_str);
-        counted::answered(method.as_str(), path, response.status().as_u16(), stopwatch.elapsed());
-        tracing::debug!(status = response.status().as_u16(), "answered");
+        let status = response.status().as_u16();
+        counted::answered(method.as_str(), path, status, stopwatch.elapsed());
+        spans::answered(&this, status);
+        tracing::debug!("answered");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

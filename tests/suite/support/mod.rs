@@ -4,6 +4,8 @@ pub mod ailments;
 pub mod at_rest;
 pub mod clamd;
 pub mod client;
+pub mod cluster;
+pub mod collector;
 pub mod database;
 pub mod embedding_server;
 pub mod gateway_server;
@@ -185,6 +187,12 @@ impl TestServer {
 
     pub async fn assert_books_balance(&self) {
         assert_eq!(self.findings().await, [], "the audit found something");
+    }
+
+    /// Ends what it does by itself, as a panic in it would: in the middle of whatever it was doing.
+    pub async fn abort_work(&mut self) {
+        self.running.abort();
+        drop((&mut self.running).await);
     }
 
     /// Stops as SIGTERM does.
