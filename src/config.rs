@@ -6,6 +6,7 @@ mod cleaning;
 mod embed;
 mod healing;
 mod reader;
+mod webhooks;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
 pub use healing::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
+pub use webhooks::WebhookConfig;
 
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{BreakerConfig, Service};
@@ -40,6 +42,7 @@ pub struct Config {
     pub queue: QueueConfig,
     pub cleaning: CleaningConfig,
     pub alerts: AlertConfig,
+    pub webhooks: WebhookConfig,
     pub embed: EmbedConfig,
     pub sandbox: SandboxConfig,
     /// The languages that OCR looks for, unless it is off.
@@ -240,6 +243,7 @@ impl Config {
             },
             cleaning: CleaningConfig::read(&mut read),
             alerts: AlertConfig::read(&mut read),
+            webhooks: WebhookConfig::read(&mut read),
             sandbox: read_sandbox(&mut read),
             ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),

@@ -19,6 +19,7 @@ pub struct Wake {
     elsewhere: Arc<Notify>,
     removals: Arc<Notify>,
     operations: Arc<Notify>,
+    deliveries: Arc<Notify>,
 }
 
 impl Wake {
@@ -59,6 +60,15 @@ impl Wake {
 
     pub async fn operation(&self) {
         self.operations.notified().await;
+    }
+
+    /// There is something to send to a webhook.
+    pub fn delivery_due(&self) {
+        self.deliveries.notify_one();
+    }
+
+    pub async fn delivery(&self) {
+        self.deliveries.notified().await;
     }
 
     /// Resolves at the next signal, or at once if there was one since the last wait.
