@@ -5,7 +5,7 @@
 //! Webhooks that keep up are all at the same event, so they are dealt with together, and each event is read once for all
 //! of them. One that has more deliveries waiting than it may have stays where it is: the events are its queue.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -145,7 +145,7 @@ impl Write for Collect {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
-        let mut moved = Vec::with_capacity(self.webhooks.len());
+        let mut moved = HashSet::with_capacity(self.webhooks.len());
         for portion in self.webhooks.chunks(Rows::MOST) {
             let mut rows = Rows::default();
             for webhook in portion {

@@ -24,8 +24,12 @@ use crate::error::Error;
 use crate::queue::liveness::Liveness;
 use crate::queue::wake::Wake;
 
+/// How long requests under way may go on after the process was told to stop.
+const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// Deliveries after which it is another webhook's turn.
 const TURN: usize = 50;
+/// At least so long between two looks at the events, however many there are: they are dealt with many at a time.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
 pub struct Webhooks {
@@ -74,20 +78,28 @@ impl Webhooks {
 
     async fn keep_collecting(&self) {
         let Inner { db, clock, wake, interval, .. } = &*self.inner;
+        let mut events = wake.events();
         loop {
+            // What happens from here on is a reason to look again.
+            events.mark_unchanged();
             match collect(db, clock).await {
                 Ok(0) => {}
                 Ok(_) => wake.delivery_due(),
                 Err(error) => tracing::warn!(%error, "could not make deliveries of the events"),
             }
-            Clock::System.sleep(*interval).await;
+            Clock::System.sleep(BETWEEN_LOOKS).await;
+            tokio::select! {
+                _ = events.changed() => {}
+                () = Clock::System.sleep(*interval) => {}
+            }
         }
     }
 
     async fn keep_sending(&self, stop: &CancellationToken) {
         let tasks = TaskTracker::new();
+        let cut_off = CancellationToken::new();
         while !stop.is_cancelled() {
-            if let Err(error) = self.give_turns(&tasks, stop).await {
+            if let Err(error) = self.give_turns(&tasks, stop, &cut_off).await {
                 tracing::warn!(%error, "could not look for deliveries that are due");
             }
             // By the system's clock: whoever holds the other one still moves it between two looks.
@@ -98,11 +110,23 @@ impl Webhooks {
             }
         }
         tasks.close();
-        tasks.wait().await;
+        tokio::select! {
+            () = tasks.wait() => {}
+            () = Clock::System.sleep(LAST_ANSWERS) => {
+                // What was not answered is sent again by whoever comes next.
+                cut_off.cancel();
+                tasks.wait().await;
+            }
+        }
     }
 
     /// Gives a turn to as many webhooks with something due as there are slots for; who waited longest goes first.
-    async fn give_turns(&self, tasks: &TaskTracker, stop: &CancellationToken) -> Result<(), Error> {
+    async fn give_turns(
+        &self,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+        cut_off: &CancellationToken,
+    ) -> Result<(), Error> {
         for failing in [false, true] {
             let (busy, busy_failing) = {
                 let turns = self.inner.turns();
@@ -122,8 +146,8 @@ impl Webhooks {
                 }
                 let Some(turn) = Turn::begin(&self.inner, webhook, failing) else { continue };
                 given += 1;
-                let stop = stop.clone();
-                tasks.spawn(async move { turn.run(&stop).await });
+                let (stop, cut_off) = (stop.clone(), cut_off.clone());
+                tasks.spawn(async move { cut_off.run_until_cancelled(Box::pin(turn.run(&stop))).await });
             }
         }
         Ok(())

@@ -166,6 +166,7 @@ impl Write for Register {
 }
 
 /// What is to be different. What is left out stays as it is.
+#[expect(clippy::option_option, reason = "`null` is not the same as nothing at all")]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Changes {

@@ -67,7 +67,7 @@ mod tests {
         let secret = Secret::from(BASE64_STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
         let message = Uuid::parse_str("0189d5c2-0000-7000-8000-000000000000").unwrap();
         assert_eq!(
-            header(&[secret.clone()], message, 1_614_265_330, r#"{"test": 2432232314}"#),
+            header(std::slice::from_ref(&secret), message, 1_614_265_330, r#"{"test": 2432232314}"#),
             "v1,CY7vinS3IrzuGnZixGOioNOqaUXhfon7cZt8J4Rj5bc="
         );
         assert_eq!(secret.reveal(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");

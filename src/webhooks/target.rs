@@ -159,24 +159,25 @@ fn is_public(address: IpAddr) -> bool {
 
 /// All but what IANA's registry of special addresses has.
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    !matches!(
-        (a, b, c),
-        (0 | 10 | 127, ..)
-            | (100, 64..=127, _)
-            | (169, 254, _)
-            | (172, 16..=31, _)
-            | (192, 0, 0 | 2)
-            | (192, 31, 196)
-            | (192, 52, 193)
-            | (192, 88, 99)
-            | (192, 168, _)
-            | (192, 175, 48)
-            | (198, 18 | 19, _)
-            | (198, 51, 100)
-            | (203, 0, 113)
-            | (224..=255, ..)
-    )
+    let [first, second, third, _] = address.octets();
+    match first {
+        0 | 10 | 127 | 224..=255 => false,
+        100 => !(64..=127).contains(&second),
+        169 => second != 254,
+        172 => !(16..=31).contains(&second),
+        192 => match second {
+            168 => false,
+            0 => third != 0 && third != 2,
+            31 => third != 196,
+            52 => third != 193,
+            88 => third != 99,
+            175 => third != 48,
+            _ => true,
+        },
+        198 => second != 18 && second != 19 && (second, third) != (51, 100),
+        203 => (second, third) != (0, 113),
+        _ => true,
+    }
 }
 
 /// Only what is handed out for use in the internet, and of that not what leads into another address.
