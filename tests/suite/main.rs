@@ -43,3 +43,6 @@ mod sandbox;
 mod scan;
 mod search;
 mod waiting;
+mod webhook_registration;
+mod webhook_verification;
+mod webhooks;
