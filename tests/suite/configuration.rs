@@ -52,6 +52,8 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("FAILED_FILE_RETENTION_DAYS", "0", "days from 1"),
         ("TOMBSTONE_RETENTION_DAYS", "week", "days from 1"),
         ("ALERT_WEBHOOK_URL", "hooks.slack.com/secret", "https://"),
+        ("WEBHOOK_ALLOW_PRIVATE", "yes", "true, false"),
+        ("WEBHOOK_CONCURRENCY", "1", "from 2"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");
