@@ -8,6 +8,7 @@ mod healing;
 mod reader;
 mod secrets;
 mod traces;
+mod webhooks;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
 pub use secrets::Secrets;
 pub use traces::{Sampling, TracesConfig};
+pub use webhooks::WebhookConfig;
 
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{BreakerConfig, Service};
@@ -46,6 +48,7 @@ pub struct Config {
     pub queue: QueueConfig,
     pub cleaning: CleaningConfig,
     pub alerts: AlertConfig,
+    pub webhooks: WebhookConfig,
     pub embed: EmbedConfig,
     pub sandbox: SandboxConfig,
     /// The languages that OCR looks for, unless it is off.
@@ -275,6 +278,7 @@ impl Config {
             },
             cleaning: CleaningConfig::read(&mut read),
             alerts: AlertConfig::read(&mut read),
+            webhooks: WebhookConfig::read(&mut read),
             sandbox: read_sandbox(&mut read),
             ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),

@@ -148,6 +148,14 @@ impl Refusal {
         Self::new(404, "NOTIFICATION_NOT_FOUND", "There is no such notification")
     }
 
+    pub fn no_such_webhook() -> Self {
+        Self::new(404, "WEBHOOK_NOT_FOUND", "There is no such webhook")
+    }
+
+    pub fn no_such_delivery() -> Self {
+        Self::new(404, "DELIVERY_NOT_FOUND", "There is no such delivery")
+    }
+
     /// The answer for a file that is no dead letter.
     pub fn not_failed(status: Status) -> Self {
         Self::new(409, "INVALID_STATE", format!("This file is {status}: it did not fail"))

@@ -20,6 +20,7 @@ mod search;
 mod stuck;
 mod tenants;
 mod uploads;
+mod webhooks;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -85,6 +86,12 @@ pub fn router(app: App) -> Router {
         .route("/api/v2/notifications", get(notifications::list))
         .route("/api/v2/notifications/read-all", post(notifications::read_all))
         .route("/api/v2/notifications/{id}/read", post(notifications::read))
+        .route("/api/v2/webhooks", post(webhooks::register).get(webhooks::list))
+        .route("/api/v2/webhooks/{id}", get(webhooks::show).patch(webhooks::change).delete(webhooks::remove))
+        .route("/api/v2/webhooks/{id}/rotate-secret", post(webhooks::rotate_secret))
+        .route("/api/v2/webhooks/{id}/test", post(webhooks::test))
+        .route("/api/v2/webhooks/{id}/deliveries", get(webhooks::deliveries))
+        .route("/api/v2/webhooks/{id}/deliveries/{delivery}/redeliver", post(webhooks::redeliver))
         .route("/api/v2/search", post(search::search))
         .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
         .route("/api/v2/admin/queue-status", get(queues::status))

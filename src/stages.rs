@@ -1,6 +1,6 @@
 //! What is done to a file: the interface between the queue, which decides when, and the stages, which know how.
 
-mod answers;
+pub(crate) mod answers;
 pub mod artifacts;
 pub mod chunk;
 pub mod cores;

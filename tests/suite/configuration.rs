@@ -56,6 +56,8 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("OTEL_EXPORTER_OTLP_HEADERS", "no pair", "name=value"),
         ("OTEL_TRACES_SAMPLER", "sometimes", "always_on"),
         ("OTEL_TRACES_SAMPLER_ARG", "2", "from 0 to 1"),
+        ("WEBHOOK_ALLOW_PRIVATE", "yes", "true, false"),
+        ("WEBHOOK_CONCURRENCY", "1", "from 2"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");
