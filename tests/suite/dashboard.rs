@@ -275,7 +275,8 @@ on_each_database! {
         let work = Script::new()
             .then(Stage::Extract, Step::Fail(Code::ParseError))
             .then(Stage::Extract, Step::Block(gate.clone()));
-        let server = Setup::default().work(work).clock(&clock).start(&db).await;
+        let setup = Setup::default().work(work).clock(&clock).with("RETENTION_SCHEDULE", "0 0 1 1 *");
+        let server = setup.start(&db).await;
         let alice = server.client("alice");
         alice.upload("a.txt", b"x").await;
         server.idle().await;
