@@ -378,10 +378,12 @@ CREATE TABLE throughput (
 );
 CREATE INDEX throughput_by_age ON throughput (slot);
 
--- A user's files in one state: those at rest, and, by times that change only at the end and not with every step, the others.
+-- A user's files in one state: those at rest, those that are not confirmed, and, by times that change only at the end and
+-- not with every step, those in between. (Those that are being worked on are few: `files_claimed`.)
 CREATE INDEX files_at_rest ON files (user_id, status, id) WHERE status IN ('ready', 'failed', 'cancelled');
+CREATE INDEX files_to_confirm ON files (user_id, status, id) WHERE upload_until IS NOT NULL;
 CREATE INDEX files_under_way ON files (user_id, id)
-    WHERE ready_at IS NULL AND failed_at IS NULL AND deleted_at IS NULL;
+    WHERE confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL AND deleted_at IS NULL;
 CREATE INDEX batches_active ON batches (user_id) WHERE status = 'active';
 
 -- Which database this is, and how far it has come. Its storage has a copy, by which another database, or an older state

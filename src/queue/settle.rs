@@ -163,14 +163,13 @@ impl Write for SettleGroup {
                 None => Cow::Borrowed(settlement),
             })
             .collect();
-        let moved = self.move_rows(tx, &settlements).await?;
-        let moved: HashSet<Uuid> = moved.into_iter().map(|(id,)| id).collect();
+        let moved = self.move_all(tx, &settlements).await?;
         let mut events = Vec::with_capacity(moved.len());
         let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
         let mut counters = Counters::default();
         let mut failed = Vec::new();
         for settlement in &settlements {
-            if !moved.contains(&settlement.file) {
+            if !moved.contains(&(settlement.file, settlement.claim)) {
                 continue;
             }
             let owner = &settlement.owner;
@@ -194,19 +193,37 @@ impl Write for SettleGroup {
             tally.apply(tx, batch, self.now).await?;
         }
         counters.write(tx, self.now).await?;
-        let endings = settlements
-            .iter()
-            .map(|settlement| moved.contains(&settlement.file).then(|| settlement.transition().to()));
+        let endings = settlements.iter().map(|settlement| {
+            let is_moved = moved.contains(&(settlement.file, settlement.claim));
+            is_moved.then(|| settlement.transition().to())
+        });
         Ok(endings.collect())
     }
 }
 
 impl SettleGroup {
-    async fn move_rows(
+    /// Answers which files were moved, each with the claim that moved it.
+    ///
+    /// A statement answers files and not claims, so no file is in one twice: the late ending of somebody who had a file
+    /// before may be in the same group as that of its holder, and only one of them moves it.
+    async fn move_all(
         &self,
         tx: &mut Tx,
         settlements: &[Cow<'_, Settlement>],
-    ) -> Result<Vec<(Uuid,)>, Error> {
+    ) -> Result<HashSet<(Uuid, Uuid)>, Error> {
+        let mut moved = HashSet::new();
+        let mut left: Vec<&Settlement> = settlements.iter().map(Cow::as_ref).collect();
+        while !left.is_empty() {
+            let mut files = HashSet::new();
+            let (now, later): (Vec<_>, Vec<_>) = left.into_iter().partition(|one| files.insert(one.file));
+            let ids: HashSet<Uuid> = self.move_rows(tx, &now).await?.into_iter().map(|(id,)| id).collect();
+            moved.extend(now.iter().filter(|one| ids.contains(&one.file)).map(|one| (one.file, one.claim)));
+            left = later;
+        }
+        Ok(moved)
+    }
+
+    async fn move_rows(&self, tx: &mut Tx, settlements: &[&Settlement]) -> Result<Vec<(Uuid,)>, Error> {
         let mut rows = Rows::default();
         for settlement in settlements {
             let to = settlement.transition().to();

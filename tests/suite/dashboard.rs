@@ -37,6 +37,30 @@ fn states(dashboard: &Value) -> BTreeMap<String, i64> {
         .collect()
 }
 
+/// The same, by the lists of the files in each state, page by page.
+async fn listed(client: &Client) -> BTreeMap<String, i64> {
+    let mut counted = BTreeMap::new();
+    for status in Status::ALL {
+        let files = pages(client, &format!("status={status}&limit=7")).await;
+        assert!(files.iter().all(|file| file["status"] == status.name()), "{files:?}");
+        if !files.is_empty() {
+            counted.insert(status.name().to_owned(), i64::try_from(files.len()).unwrap());
+        }
+    }
+    counted
+}
+
+async fn pages(client: &Client, query: &str) -> Vec<Value> {
+    let mut files = Vec::new();
+    let mut path = format!("/api/v2/uploads/files?{query}");
+    loop {
+        let page = client.get(&path).await.ok();
+        files.extend(page["files"].as_array().expect("a list").iter().cloned());
+        let Some(cursor) = page["nextCursor"].as_str() else { return files };
+        path = format!("/api/v2/uploads/files?{query}&cursor={cursor}");
+    }
+}
+
 fn only(states: &[(&str, i64)]) -> BTreeMap<String, i64> {
     states.iter().map(|(status, count)| ((*status).to_owned(), *count)).collect()
 }
@@ -188,6 +212,7 @@ on_each_database! {
         clock.advance(Duration::from_secs(7));
         let answer = dashboard(&alice).await;
         assert_eq!(states(&answer), only(&[("extracting", 1), ("queued", 1)]));
+        assert_eq!(listed(&alice).await, states(&answer));
         assert_eq!(answer["queueDepths"], json!({ "file-extract": 1, "file-chunk": 0, "file-embed": 0 }));
         assert_eq!(answer["oldestWaitingMs"], 7_000);
 
@@ -344,7 +369,37 @@ on_each_database! {
             })
             .await;
         }
+        for user in users {
+            let client = server.client(user);
+            assert_eq!(listed(&client).await, states(&dashboard(&client).await));
+        }
         server.assert_books_balance().await;
+        server.stop().await;
+    }
+
+    async fn a_name_is_found_however_far_down_it_is(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let needle = alice.register(None, "needle.txt", 1).await["fileId"].clone();
+        let id = if server.app.db.is_postgres() {
+            "CAST(lpad(to_hex(n), 32, 'f') AS UUID)"
+        } else {
+            "unhex(replace(printf('%32x', n), ' ', 'f'))"
+        };
+        let hay = format!(
+            "WITH RECURSIVE numbers (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < 12000)
+             INSERT INTO files (id, tenant_id, user_id, file_name, size_bytes, status, next_stage, upload_until, created_at,
+                                updated_at)
+             SELECT {id}, 'alice', 'alice', 'hay-' || n, 1, 'registered', 'extract', $1, $1, $1 FROM numbers"
+        );
+        let later = server.app.clock.now() + chrono::TimeDelta::hours(1);
+        server.app.db.write(Sql(hay, args![later])).await.unwrap();
+        let first = alice.get("/api/v2/uploads/files?q=NEEDLE").await.ok();
+        assert_eq!(first["files"], json!([]), "no answer looks at more than it may");
+        assert!(first["nextCursor"].is_string());
+        let found = pages(&alice, "q=NEEDLE").await;
+        assert_eq!((found.len(), &found[0]["fileId"]), (1, &needle));
+        assert_eq!(pages(&alice, "q=hay-&limit=200").await.len(), 12_000);
         server.stop().await;
     }
 }

@@ -13,6 +13,7 @@ use landfall::recovery::{Job, Jobs, Sweep, SweepReport};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::support::at_rest::Recount;
 use crate::support::script::Gate;
 use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, until};
 
@@ -81,6 +82,7 @@ async fn break_claim(server: &TestServer, file: &str, stage: Stage) {
         args![Uuid::parse_str(file).unwrap(), stage.running(), stage, Uuid::new_v4(), server.app.clock.now()],
     )
     .await;
+    server.app.db.write(Recount).await.unwrap();
 }
 
 async fn events(server: &TestServer, kind: &str) -> Vec<Value> {

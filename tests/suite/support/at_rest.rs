@@ -9,6 +9,7 @@ use landfall::audit::{Finding, audit};
 use landfall::clock::{Clock, ManualClock, Time};
 use landfall::db::{Arg, FromRows, Tx, Write};
 use landfall::error::Error;
+use landfall::observe::totals;
 
 use super::{Script, TestDb, config};
 
@@ -33,6 +34,21 @@ impl Obstruction {
     pub fn take_away(self) {
         std::fs::remove_dir_all(&self.path).expect("it is there");
         std::fs::rename(&self.hidden, &self.path).expect("it is there");
+    }
+}
+
+/// Counts everybody's files anew, after a test has moved some behind the server's back.
+pub struct Recount;
+
+impl Write for Recount {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let users: Vec<(String,)> = tx.rows("SELECT DISTINCT user_id FROM files", Vec::new()).await?;
+        for (user,) in users {
+            totals::recount(tx, &user).await?;
+        }
+        Ok(())
     }
 }
 
