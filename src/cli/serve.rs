@@ -31,7 +31,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         }
         None => None,
     };
-    let app = App::start(config, Replacements::default()).await?;
+    let app = Box::pin(App::start(config, Replacements::default())).await?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         role = ?app.config.role,

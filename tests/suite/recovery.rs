@@ -47,6 +47,10 @@ fn name(first: First, stage: Stage) -> String {
     format!("{first:?}-{stage}")
 }
 
+/// What the history of a file would have told of its last step.
+const HISTORY: &str = "INSERT INTO events (at, kind, tenant_id, user_id, file_id, to_state)
+                       SELECT $2, 'file:status-changed', tenant_id, user_id, id, status FROM files WHERE file_name = $1";
+
 /// Leaves a file at a stage in the hands of `worker`.
 async fn strand(rest: &AtRest, file: &str, stage: Stage, worker: Uuid) {
     rest.sql(
@@ -56,13 +60,7 @@ async fn strand(rest: &AtRest, file: &str, stage: Stage, worker: Uuid) {
         args![file, stage.running(), stage, Uuid::new_v4(), worker, rest.now()],
     )
     .await;
-    // As its history would have told.
-    rest.sql(
-        "INSERT INTO events (at, kind, tenant_id, user_id, file_id, to_state)
-         SELECT $2, 'file:status-changed', tenant_id, user_id, id, status FROM files WHERE file_name = $1",
-        args![file, rest.now()],
-    )
-    .await;
+    rest.sql(HISTORY, args![file, rest.now()]).await;
 }
 
 /// Where a file is: its status, its stage, its attempts, recoveries, and the workers that died with it.
@@ -268,26 +266,32 @@ on_each_database! {
         let alice = server.client("alice");
         for _ in First::BOTH {
             alice.upload("failed", b"12345").await;
+            alice.register(None, "never-came", 5).await;
         }
         server.idle().await;
         server.stop().await;
         let rest = AtRest::open(&db, &clock, &[]).await;
         let sweep = async || rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap();
-        let mut failed: Vec<(Uuid,)> = rest.rows("SELECT id FROM files ORDER BY id", args![]).await;
-        // The second fails a month after the first.
-        rest.sql("UPDATE files SET failed_at = $1 WHERE id = $2", args![rest.now() + TimeDelta::days(60), failed.remove(1).0]).await;
+        let mut failed: Vec<(Uuid,)> = rest.rows("SELECT id FROM files WHERE file_name = 'failed' ORDER BY id", args![]).await;
+        // The second of each comes into the world two months after the first.
+        let later = rest.now() + TimeDelta::days(60);
+        rest.sql("UPDATE files SET failed_at = $1 WHERE id = $2", args![later, failed.remove(1).0]).await;
+        let second = "UPDATE files SET created_at = $1, upload_until = $1
+                      WHERE id = (SELECT id FROM files WHERE file_name = 'never-came' ORDER BY id DESC LIMIT 1)";
+        rest.sql(second, args![later]).await;
         for first in First::BOTH {
             clock.advance(DAY * 30);
             rest.store(&format!("00/{first:?}"), "stray", rest.now() - TimeDelta::days(2));
             let reports = sweep_until_still(&rest, first, sweep).await;
             assert_eq!(sum_of(&reports, "oldFailures", "warnings"), 1, "{reports:?}");
+            assert_eq!(sum_of(&reports, "abandonedUploads", "deleted"), 1, "{reports:?}");
             assert!(!rest.is_stored(&format!("00/{first:?}")));
             clock.advance(DAY * 30);
             let reports = sweep_until_still(&rest, first, sweep).await;
             assert_eq!(sum_of(&reports, "oldFailures", "deleted"), 1, "{reports:?}");
         }
         assert_eq!(rest.number("SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'").await, 2);
-        assert_eq!(rest.number("SELECT used_bytes + used_files FROM tenants").await, 0);
+        assert_eq!(rest.number("SELECT used_bytes + used_files + reserved_bytes + reserved_files FROM tenants").await, 0);
         rest.assert_books_balance().await;
     }
 
@@ -326,6 +330,7 @@ on_each_database! {
         let rest = left_after(&db, &clock, async |alice| {
             for first in First::BOTH {
                 alice.upload(&format!("{first:?}"), b"12345").await;
+                alice.upload(&format!("infected-{first:?}"), b"12345").await;
             }
         })
         .await;
@@ -336,11 +341,22 @@ on_each_database! {
             let obstruction = rest.obstruct(&key);
             delete::delete(&rest.app.db, &rest.app.blobs, &caller, id, rest.now()).await.expect_err("the storage fails");
             obstruction.take_away();
+            // And the process died after the scanner's word was written down.
+            let infected = format!("infected-{first:?}");
+            let (_, bad): (Uuid, String) = rest.rows(sql, args![&infected]).await.remove(0);
+            strand(&rest, &infected, Stage::Scan, Uuid::new_v4()).await;
+            let judged = "UPDATE files SET status = 'failed', failed_at = $2, error_code = 'INFECTED', error_message = 'Eicar',
+                              error_stage = 'scan', error_at = $2, error_fingerprint = 'x', claim = NULL, claimed_by = NULL,
+                              claimed_at = NULL
+                          WHERE file_name = $1";
+            rest.sql(judged, args![&infected, rest.now()]).await;
+            rest.sql(HISTORY, args![&infected, rest.now()]).await;
             let sweep = async || unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap();
             let finished: usize = sweep_until_still(&rest, first, sweep).await.into_iter().sum();
-            assert!(finished >= 1 && !rest.is_stored(&key));
+            assert!(finished >= 2 && !rest.is_stored(&key) && !rest.is_stored(&bad));
+            assert_eq!(status(&rest, &infected).await, "failed", "its owner can still read why");
         }
-        assert_eq!(rest.number("SELECT used_bytes + used_files FROM tenants").await, 0);
+        assert_eq!(rest.number("SELECT used_bytes FROM tenants").await, 10, "refunded what was deleted");
         rest.assert_books_balance().await;
     }
 
