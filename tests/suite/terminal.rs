@@ -24,8 +24,9 @@ impl Terminal {
     fn open(db: &TestDb, server: &str, arguments: &str) -> Self {
         let folder = db.folder.path().to_owned();
         let program = env!("CARGO_BIN_EXE_landfall");
+        // Ctrl-C is for all that run in the terminal; this shell is to go on.
         let shell = format!(
-            "stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} top {arguments}'; \
+            "trap : INT; stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} top {arguments}'; \
              echo $? >code; stty -g >after"
         );
         let mut child = Command::new("script")
