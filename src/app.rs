@@ -35,6 +35,8 @@ use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
 use crate::stages::sandbox::Program;
 use crate::stages::sandbox::pool::Pool;
+use crate::webhooks::dispatcher::Webhooks;
+use crate::webhooks::target::{self, Checked, Names};
 
 /// How long uploads under way may go on after the process was told to stop.
 const LAST_UPLOADS: Duration = Duration::from_secs(10);
@@ -62,6 +64,7 @@ pub struct App {
     pub orphans: Scanner,
     /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
     pub uploads: TaskTracker,
+    pub webhooks: Webhooks,
 }
 
 /// What a test may put in place of the real thing.
@@ -71,6 +74,8 @@ pub struct Replacements {
     pub work: Option<Arc<dyn Work>>,
     /// The program that reads documents. A test's own program cannot.
     pub extractor: Option<Program>,
+    /// What names of hosts mean to webhooks.
+    pub names: Option<Names>,
 }
 
 impl App {
@@ -153,7 +158,20 @@ impl App {
             config: config.cleaning.clone(),
             looking: Arc::default(),
         };
+        let webhooks = Webhooks::new(
+            db.clone(),
+            clock.clone(),
+            liveness.clone(),
+            wake.clone(),
+            Checked {
+                names: replacements.names.unwrap_or_else(target::system_names),
+                allow_private: config.webhooks.allow_private,
+            },
+            config.webhooks.clone(),
+            config.queue.poll_interval,
+        );
         Ok(Self {
+            webhooks,
             config: Arc::new(config),
             clock,
             db,
@@ -188,6 +206,7 @@ impl App {
         let tasks = TaskTracker::new();
         // The others must see this process alive until its last file is settled.
         let settled = CancellationToken::new();
+        let sending = TaskTracker::new();
         tasks.spawn(self.liveness.clone().run(settled.clone()));
         let parts = || (self.db.clone(), self.blobs.clone(), self.clock.clone());
         let (db, blobs, clock) = parts();
@@ -210,6 +229,8 @@ impl App {
             tasks.spawn(async move { until_stop.run_until_cancelled(ownership.run()).await });
             let (until_stop, alerts) = (stop.clone(), self.alerts());
             tasks.spawn(async move { until_stop.run_until_cancelled(alerts.run()).await });
+            let (webhooks, stop) = (self.webhooks.clone(), stop.clone());
+            sending.spawn(async move { webhooks.run(stop).await });
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {
@@ -221,6 +242,9 @@ impl App {
             None => stop.cancelled().await,
         }
         self.jobs.stop().await;
+        // What was sent must be noted while the hold on its webhook still counts.
+        sending.close();
+        sending.wait().await;
         self.uploads.close();
         tokio::select! {
             () = self.uploads.wait() => {}

@@ -6,6 +6,9 @@ mod cleaning;
 mod embed;
 mod healing;
 mod reader;
+mod secrets;
+mod traces;
+mod webhooks;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -16,6 +19,9 @@ pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
 pub use healing::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
+pub use secrets::Secrets;
+pub use traces::{Sampling, TracesConfig};
+pub use webhooks::WebhookConfig;
 
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{BreakerConfig, Service};
@@ -36,10 +42,13 @@ pub struct Config {
     pub role: Role,
     pub log_format: LogFormat,
     pub log_filter: String,
+    /// Where spans are sent, if they are.
+    pub traces: Option<TracesConfig>,
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
     pub cleaning: CleaningConfig,
     pub alerts: AlertConfig,
+    pub webhooks: WebhookConfig,
     pub embed: EmbedConfig,
     pub sandbox: SandboxConfig,
     /// The languages that OCR looks for, unless it is off.
@@ -52,6 +61,8 @@ pub struct Config {
     pub gateway: Option<GatewayConfig>,
     /// Every variable that was looked at, for `landfall config`.
     pub settings: Vec<Setting>,
+    /// What none of them may show.
+    pub secrets: Secrets,
 }
 
 #[derive(Debug, Clone)]
@@ -239,6 +250,7 @@ impl Config {
                 )
             }),
             log_filter: read.with("LOG_LEVEL", "info", reader::log_filter),
+            traces: TracesConfig::read(&mut read),
             intake: IntakeConfig {
                 max_file_bytes: read.with("MAX_FILE_SIZE", "50MB", bytes),
                 confirm_window: read.with("UPLOAD_CONFIRM_WINDOW_MS", "3600000", milliseconds),
@@ -266,6 +278,7 @@ impl Config {
             },
             cleaning: CleaningConfig::read(&mut read),
             alerts: AlertConfig::read(&mut read),
+            webhooks: WebhookConfig::read(&mut read),
             sandbox: read_sandbox(&mut read),
             ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),
@@ -275,13 +288,14 @@ impl Config {
             gateway,
             data_dir,
             settings: Vec::new(),
+            secrets: Secrets::default(),
         };
         if let Some(extract) = config.queue.stages.iter().find(|config| config.stage == Stage::Extract) {
             config.sandbox.timeout = extract.timeout;
         }
         config.check_together(&mut read);
-        let settings = read.finish()?;
-        Ok(Self { settings, ..config })
+        let (settings, secrets) = read.finish()?;
+        Ok(Self { settings, secrets, ..config })
     }
 
     /// What no variable can know alone.

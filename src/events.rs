@@ -2,6 +2,8 @@
 //!
 //! They are the history of each file, and they are the outbox of the event stream.
 
+pub mod tail;
+
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -23,6 +25,19 @@ pub const BATCH_CANCELLED: &str = "batch:cancelled";
 pub const FILE_CLEANED_UP: &str = "file:cleaned-up";
 pub const NOTIFICATION_CREATED: &str = "notification:created";
 pub const ALERT_RAISED: &str = "alert:raised";
+
+/// The types of events that belong to somebody.
+pub const OF_USERS: &[&str] = &[
+    FILE_STATUS_CHANGED,
+    FILE_PROCESSING_STALLED,
+    FILE_CLEANED_UP,
+    BATCH_COMPLETED,
+    BATCH_EXPIRED,
+    BATCH_CANCELLED,
+    NOTIFICATION_CREATED,
+];
+/// Those of the whole system's, for administrators.
+pub const OF_SYSTEM: &[&str] = &[QUEUE_RATE_LIMIT_EXCEEDED, CIRCUIT_CHANGED, JOB_COMPLETED, ALERT_RAISED];
 
 #[derive(Debug, Clone)]
 pub struct Event {

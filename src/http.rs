@@ -20,6 +20,7 @@ mod search;
 mod stuck;
 mod tenants;
 mod uploads;
+mod webhooks;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -39,6 +40,7 @@ use crate::app::App;
 use crate::clock::Stopwatch;
 use crate::error::Refusal;
 use crate::observe::metrics as counted;
+use crate::observe::spans;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -84,6 +86,12 @@ pub fn router(app: App) -> Router {
         .route("/api/v2/notifications", get(notifications::list))
         .route("/api/v2/notifications/read-all", post(notifications::read_all))
         .route("/api/v2/notifications/{id}/read", post(notifications::read))
+        .route("/api/v2/webhooks", post(webhooks::register).get(webhooks::list))
+        .route("/api/v2/webhooks/{id}", get(webhooks::show).patch(webhooks::change).delete(webhooks::remove))
+        .route("/api/v2/webhooks/{id}/rotate-secret", post(webhooks::rotate_secret))
+        .route("/api/v2/webhooks/{id}/test", post(webhooks::test))
+        .route("/api/v2/webhooks/{id}/deliveries", get(webhooks::deliveries))
+        .route("/api/v2/webhooks/{id}/deliveries/{delivery}/redeliver", post(webhooks::redeliver))
         .route("/api/v2/search", post(search::search))
         .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
         .route("/api/v2/admin/queue-status", get(queues::status))
@@ -138,14 +146,17 @@ async fn frame(mut request: Request, next: Next) -> Response {
         });
     request.headers_mut().insert(REQUEST_ID, id.clone());
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let path = matched.as_ref().map_or("", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), method = %request.method(), path);
+    let path = matched.as_ref().map_or("", MatchedPath::as_str);
+    let span = spans::request(id.to_str().unwrap_or_default(), request.method(), path, request.headers());
+    let this = span.clone();
     async move {
         let (method, stopwatch) = (request.method().clone(), Stopwatch::start());
         let mut response = next.run(request).await;
         let path = matched.as_ref().map(MatchedPath::as_str);
-        counted::answered(method.as_str(), path, response.status().as_u16(), stopwatch.elapsed());
-        tracing::debug!(status = response.status().as_u16(), "answered");
+        let status = response.status().as_u16();
+        counted::answered(method.as_str(), path, status, stopwatch.elapsed());
+        spans::answered(&this, status);
+        tracing::debug!("answered");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

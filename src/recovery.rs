@@ -148,7 +148,7 @@ impl Jobs {
             match self.begin(job.sweep.clone(), Trigger::Tick { due_at, next_at }).await {
                 Ok((Begun::Run | Begun::Elsewhere, _)) => {}
                 Ok((Begun::Running(run), _)) => {
-                    tracing::info!(job = known.name, run = %run.run_id, "still runs, and is not begun again");
+                    tracing::info!(job = known.name, runId = %run.run_id, "still runs, and is not begun again");
                 }
                 Err(error) => {
                     tracing::warn!(job = known.name, %error, "could not be begun");
@@ -214,7 +214,7 @@ impl Jobs {
         };
         let begun = inner.db.write(begin).await?;
         let started = matches!(begun, Begun::Run).then(|| {
-            tracing::info!(job = name, %run, "job started");
+            tracing::info!(job = name, runId = %run, "job started");
             let inner = inner.clone();
             let ended = self.inner.tasks.spawn(async move { inner.carry_out(&*sweep, run, now).await });
             Started { run, ended }
@@ -237,14 +237,14 @@ impl Inner {
         shorten(&mut report.errors);
         let metrics = Value::Object(report.metrics.clone()).to_string();
         if report.errors.is_empty() {
-            tracing::info!(job = name, %run, metrics, "job completed");
+            tracing::info!(job = name, runId = %run, metrics, "job completed");
         } else {
-            tracing::error!(job = name, %run, metrics, errors = ?report.errors, "job completed with errors");
+            tracing::error!(job = name, runId = %run, metrics, errors = ?report.errors, "job completed with errors");
         }
         loop {
             let end = End { run, name, report: report.clone(), now: self.clock.now() };
             let Err(error) = self.db.write(end).await else { return };
-            tracing::warn!(job = name, %run, %error, "the end of a job could not be written");
+            tracing::warn!(job = name, runId = %run, %error, "the end of a job could not be written");
             // A run without an end would keep the next from its beginning for as long as this process lives.
             if self.stop.run_until_cancelled(Clock::System.sleep(TRY_AGAIN)).await.is_none() {
                 return;

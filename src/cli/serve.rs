@@ -15,7 +15,7 @@ use crate::config::{Config, Role};
 use crate::http;
 
 pub async fn run(config: Config) -> anyhow::Result<Outcome> {
-    logs::start(&config);
+    let traces = logs::start_with_traces(&config)?;
     let stop = stop_on_signal()?;
     let address = SocketAddr::new(config.http.bind_address, config.http.port);
     // Before anything else: a second server on the same port should not touch the data of the first.
@@ -67,6 +67,9 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     }
     app.db.close().await;
     tracing::info!("stopped");
+    if let Some(traces) = traces {
+        traces.shut_down().await;
+    }
     Ok(Outcome::Good)
 }
 

@@ -1,5 +1,7 @@
 //! Whether this process lives, and whether it can do its work.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,28 +10,59 @@ use serde_json::{Value, json};
 use crate::app::App;
 use crate::db::{Tx, Write, args};
 use crate::error::Error;
+use crate::queue::worker::Ailment;
 
+/// Whoever asks has little patience: what does not answer by then does not answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Depends on nothing: a process that answers lives, and starting it again would mend nothing.
 pub async fn alive() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
+/// Names every check, so that whoever finds this red knows where to look.
 pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Value>) {
-    let database = database(&app).await;
-    let storage = storage(&app).await;
-    let status =
-        if database.is_ok() && storage.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let say = |result: &Result<(), Error>| if result.is_ok() { "ok" } else { "unavailable" };
-    (status, Json(json!({ "database": say(&database), "storage": say(&storage) })))
+    let (database, storage) =
+        tokio::join!(in_time("database", database(&app)), in_time("storage", app.blobs.check()));
+    let mut checks = vec![("database", database), ("storage", storage), ("heartbeat", heartbeat(&app))];
+    if app.worker.is_some() {
+        checks.push(("worker", worker(&app)));
+    }
+    let ready = checks.iter().all(|(_, check)| check.is_ok());
+    let checks: serde_json::Map<String, Value> = checks
+        .into_iter()
+        .map(|(name, check)| {
+            let check = match check {
+                Ok(()) => json!({ "status": "ok" }),
+                Err(message) => json!({ "status": "failed", "message": message }),
+            };
+            (name.to_owned(), check)
+        })
+        .collect();
+    let (code, status) =
+        if ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready") };
+    (code, Json(json!({ "status": status, "checks": checks })))
+}
+
+/// The sentence is for anybody who asks, so it says nothing of where and how.
+async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> Result<(), String> {
+    match tokio::time::timeout(PATIENCE, check).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => {
+            tracing::warn!(check = what, %error, "not ready");
+            Err(format!("The {what} is not available"))
+        }
+        Err(_) => {
+            tracing::warn!(check = what, "not ready: no answer in time");
+            Err(format!("The {what} did not answer within {} s", PATIENCE.as_secs()))
+        }
+    }
 }
 
 /// Reads, and goes the way of a change without changing anything.
 pub async fn database(app: &App) -> Result<(), Error> {
     app.db.read().await?.number("SELECT COUNT(*) FROM workers", args![]).await?;
     app.db.write(Nothing).await
-}
-
-pub async fn storage(app: &App) -> Result<(), Error> {
-    app.blobs.check().await
 }
 
 struct Nothing;
@@ -39,5 +72,23 @@ impl Write for Nothing {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         tx.execute("UPDATE workers SET name = name WHERE 1 = 0", args![]).await.map(drop)
+    }
+}
+
+/// A process that the others take for dead gets none of its uploads in and none of its work done.
+fn heartbeat(app: &App) -> Result<(), String> {
+    match app.liveness.silent_for() {
+        None => Ok(()),
+        Some(silence) => Err(format!("The heartbeat was last renewed {} s ago", silence.num_seconds())),
+    }
+}
+
+fn worker(app: &App) -> Result<(), String> {
+    match app.worker.as_ref().and_then(crate::queue::worker::Worker::ailment) {
+        None => Ok(()),
+        Some(Ailment::NotRunning) => Err("The worker is not running".to_owned()),
+        Some(Ailment::Hangs(since)) => {
+            Err(format!("The worker last looked at the queue {} s ago", since.num_seconds()))
+        }
     }
 }

@@ -34,7 +34,7 @@ pub async fn show(
 ) -> Result<Response, Error> {
     admit(&app, address, &headers).await?;
     let mut exposition = Exposition::default();
-    let (database, storage) = tokio::join!(facts(&app, &mut exposition), health::storage(&app));
+    let (database, storage) = tokio::join!(facts(&app, &mut exposition), app.blobs.check());
     if let Err(error) = &database {
         tracing::warn!(error, "what the database knows is left out of the metrics");
     }

@@ -288,7 +288,7 @@ fn walk(stage: Stage, tenant: &str, user: &str, most: &str, postgres: bool) -> S
 fn update(stage: Stage, now: &str, token: &str, worker: &str, from: &str) -> String {
     format!(
         "UPDATE files SET
-             status = '{}', is_due = FALSE, run_after = NULL, claim = {token}, claimed_by = {worker},
+             status = '{}', is_due = FALSE, due_at = run_after, run_after = NULL, claim = {token}, claimed_by = {worker},
              claimed_at = {now}, attempt = attempt + 1, updated_at = {now}
          {from}
          WHERE id IN (SELECT id FROM due)

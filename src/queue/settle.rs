@@ -16,7 +16,7 @@ use crate::clock::Time;
 use crate::db::{Durability, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::events::{self, Event, FILE_STATUS_CHANGED};
-use crate::failure::{Failure, Retry};
+use crate::failure::{Code, Failure, Retry};
 use crate::file::File;
 use crate::index;
 use crate::lifecycle::{Stage, Status, Transition};
@@ -77,6 +77,18 @@ pub enum Verdict {
     },
     /// Given back unfinished through no fault of the file's: the attempt does not count.
     Release,
+}
+
+impl Verdict {
+    /// What the log and the traces call it.
+    pub fn words(&self) -> (&'static str, Option<Code>) {
+        match self {
+            Self::Advance { .. } => ("done", None),
+            Self::RetryAt { failure, .. } => ("retry", Some(failure.code)),
+            Self::DeadLetter { failure } => ("failed", Some(failure.code)),
+            Self::Release => ("released", None),
+        }
+    }
 }
 
 impl Settlement {

@@ -10,6 +10,7 @@
 //! | run of a job | it ended longer ago than its time |
 //! | operation | it ended longer ago than its time |
 //! | notification | it was made longer ago than its time |
+//! | delivery to a webhook | it ended longer ago than its time, or its webhook is gone |
 //! | rate bucket | its next turn came a day ago: a new one would be the same |
 //!
 //! The history of a file that still has a row stays with it, whatever its age. Everything goes in portions, each of which
@@ -116,6 +117,14 @@ impl Retention {
             kind("jobRuns", "job_runs", "id", "ended_at < $1", keep.job_runs),
             kind("operations", "operations", "id", "ended_at < $1", keep.operations),
             kind("notifications", "notifications", "id", "created_at < $1", keep.notifications),
+            kind("webhookDeliveries", "webhook_deliveries", "number", "ended_at < $1", keep.deliveries),
+            kind(
+                "deliveriesWithoutWebhook",
+                "webhook_deliveries",
+                "number",
+                "created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id)",
+                Duration::ZERO,
+            ),
             kind(
                 "rateBuckets",
                 "rate_buckets",

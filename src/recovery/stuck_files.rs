@@ -41,6 +41,7 @@ use crate::notifications;
 use crate::observe::hourly::Counters;
 use crate::observe::metrics;
 use crate::observe::totals::Distribution;
+use crate::observe::traces;
 use crate::queue::dead_letter::fingerprint;
 use crate::queue::waiting::Obstacles;
 use crate::queue::wake::Wake;
@@ -224,7 +225,7 @@ impl StuckFiles {
                 let (file, reason) = (stuck.file.id, stuck.reason);
                 let still_ms = stuck.duration(now).num_milliseconds();
                 tracing::warn!(
-                    %file, ?reason, status = %stuck.file.status, still_ms, retries = stuck.file.retry_count,
+                    fileId = %file, ?reason, status = %stuck.file.status, stillMs = still_ms, retries = stuck.file.retry_count,
                     "detected a stuck file"
                 );
                 match self.recover(stuck, now).await {
@@ -261,7 +262,7 @@ impl StuckFiles {
             Reason::ClaimBroken => Change::Fail,
         };
         let outcome = self.db.write(Recover { seen: file.clone(), change, now }).await?;
-        tracing::info!(file = %file.id, ?outcome, "dealt with a stuck file");
+        tracing::info!(fileId = %file.id, ?outcome, "dealt with a stuck file");
         Ok(outcome)
     }
 }
@@ -456,6 +457,13 @@ impl Write for RetryStuck {
             }
             status => return Err(not_on_its_way(status).into()),
         }
+        if let Some(trace) = traces::current() {
+            tx.execute(
+                "UPDATE files SET trace_first = COALESCE(trace_first, trace_parent), trace_parent = $2 WHERE id = $1",
+                args![file.id, trace],
+            )
+            .await?;
+        }
         Ok(RetriedStuck {
             success: true,
             file_id: file.id,
@@ -539,7 +547,7 @@ impl StuckFiles {
                     Ok(Outcome::Requeued) => answer.retried_count += 1,
                     Ok(Outcome::Failed | Outcome::Spared) => answer.skipped_count += 1,
                     Err(error) => {
-                        tracing::warn!(file = %stuck.file.id, %error, "a stuck file could not be retried");
+                        tracing::warn!(fileId = %stuck.file.id, %error, "a stuck file could not be retried");
                         let error = "It could not be retried because of an error of the server's";
                         answer.errors.push(json!({ "fileId": stuck.file.id, "error": error }));
                     }

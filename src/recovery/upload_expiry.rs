@@ -121,12 +121,12 @@ impl UploadExpiry {
         let fate = self.db.write(change).await?;
         match &fate {
             Fate::Adopted => {
-                tracing::info!(file = %file.id, "adopted an upload that is whole and was never confirmed");
+                tracing::info!(fileId = %file.id, "adopted an upload that is whole and was never confirmed");
                 self.wake.new_work();
             }
             Fate::Deleted(blob) => {
                 metrics::abandoned_upload_deleted();
-                tracing::info!(file = %file.id, bytes = file.size_bytes, "deleted an upload that was never confirmed");
+                tracing::info!(fileId = %file.id, bytes = file.size_bytes, "deleted an upload that was never confirmed");
                 if let Some(key) = blob {
                     delete::remove_blob(&self.db, &self.blobs, file.id, key).await?;
                 }

@@ -60,7 +60,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
 /// Whether it was still abandoned.
 async fn give_up(job: &OrphanCleanup, change: GiveUp) -> Result<bool, Error> {
     let Some(file) = job.db.write(change).await? else { return Ok(false) };
-    tracing::info!(job = "orphan-cleanup", file = %file.id, size = file.size_bytes, "gave up an upload");
+    tracing::info!(job = "orphan-cleanup", fileId = %file.id, size = file.size_bytes, "gave up an upload");
     if let Some(key) = &file.blob_key {
         delete::remove_blob(&job.db, &job.blobs, file.id, key).await?;
     }

@@ -91,7 +91,7 @@ async fn delete_all(
 /// Whether it was still to be deleted.
 async fn let_go(job: &OrphanCleanup, change: LetGo) -> Result<bool, Error> {
     let Some(file) = job.db.write(change).await? else { return Ok(false) };
-    tracing::info!(job = "orphan-cleanup", file = %file.id, size = file.size_bytes, "deleted an old failed file");
+    tracing::info!(job = "orphan-cleanup", fileId = %file.id, size = file.size_bytes, "deleted an old failed file");
     if let Some(key) = &file.blob_key {
         delete::remove_blob(&job.db, &job.blobs, file.id, key).await?;
     }

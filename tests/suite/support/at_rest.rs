@@ -63,7 +63,7 @@ impl AtRest {
         let replacements =
             // Without a program that reads documents, which nobody wants read.
             Replacements { clock: Some(Clock::Manual(clock.clone())), work: Some(Script::new()), ..Replacements::default() };
-        let app = App::start(config(db, variables), replacements).await.expect("it opens");
+        let app = Box::pin(App::start(config(db, variables), replacements)).await.expect("it opens");
         let folder = db.folder.path().join("blobs/blobs");
         Self { app, clock: clock.clone(), folder }
     }
