@@ -159,6 +159,6 @@ impl Keys {
             }
         }
         // Nobody is at the keyboard.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
