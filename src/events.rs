@@ -2,6 +2,8 @@
 //!
 //! They are the history of each file, and they are the outbox of the event stream.
 
+pub mod tail;
+
 use serde::Serialize;
 use uuid::Uuid;
 

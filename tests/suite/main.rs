@@ -19,6 +19,7 @@ mod damage;
 mod dead_letters;
 mod documents;
 mod embedding_service;
+mod event_order;
 mod fairness;
 mod formats;
 mod gateway;
