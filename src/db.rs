@@ -17,6 +17,7 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{PgPool, SqlitePool};
+use tokio::sync::watch;
 
 pub use args::{Arg, Rows, args};
 pub use tx::{FromRows, Tx};
@@ -56,6 +57,8 @@ pub enum Durability {
 #[derive(Clone)]
 pub struct Db {
     backend: Backend,
+    /// Told of every commit of this process.
+    commits: watch::Sender<()>,
 }
 
 #[derive(Clone)]
@@ -105,12 +108,13 @@ impl Db {
             .max_lifetime(None)
             // One that fails is replaced; to ask it each time costs a trip to its thread.
             .test_before_acquire(false);
-        let writer = Writer::start(writing.connect_with(options.clone()).await?);
+        let commits = watch::Sender::default();
+        let writer = Writer::start(writing.connect_with(options.clone()).await?, commits.clone());
         let readers = SqlitePoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "on"));
-        Ok(Self { backend: Backend::Sqlite { writer, readers, file } })
+        Ok(Self { backend: Backend::Sqlite { writer, readers, file }, commits })
     }
 
     async fn open_postgres(url: &str, connections: u32) -> Result<Self, Error> {
@@ -122,7 +126,7 @@ impl Db {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await?;
-        Ok(Self { backend: Backend::Postgres { pool } })
+        Ok(Self { backend: Backend::Postgres { pool }, commits: watch::Sender::default() })
     }
 
     /// A connection to read with. Each statement sees what was committed before it.
@@ -155,12 +159,21 @@ impl Db {
         match &self.backend {
             Backend::Sqlite { writer, .. } => writer.submit(change).await,
             Backend::Postgres { pool } => {
-                let pool = pool.clone();
-                tokio::spawn(async move { write_postgres(&pool, &change).await })
-                    .await
-                    .unwrap_or_else(|panic| Err(Error::Internal(format!("a write panicked: {panic}"))))
+                let (pool, commits) = (pool.clone(), self.commits.clone());
+                tokio::spawn(async move {
+                    let answer = write_postgres(&pool, &change).await?;
+                    commits.send_replace(());
+                    Ok(answer)
+                })
+                .await
+                .unwrap_or_else(|panic| Err(Error::Internal(format!("a write panicked: {panic}"))))
             }
         }
+    }
+
+    /// Changes whenever this process has committed something.
+    pub fn commits(&self) -> watch::Receiver<()> {
+        self.commits.subscribe()
     }
 
     pub fn is_postgres(&self) -> bool {

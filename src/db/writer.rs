@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Durability, Tx, Write};
 use crate::error::Error;
@@ -38,9 +38,9 @@ struct Applied {
 }
 
 impl Writer {
-    pub fn start(pool: SqlitePool) -> Self {
+    pub fn start(pool: SqlitePool, commits: watch::Sender<()>) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        tokio::spawn(run(pool.clone(), jobs));
+        tokio::spawn(run(pool.clone(), jobs, commits));
         Self { queue, pool }
     }
 
@@ -76,7 +76,7 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
+async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>, commits: watch::Sender<()>) {
     let mut queue = Queue { jobs, waiting: VecDeque::new() };
     // A connection begins with what it was opened with.
     let mut syncs = Durability::Synced;
@@ -100,6 +100,7 @@ async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
             replace_connection(&pool).await;
             syncs = Durability::Synced;
         }
+        commits.send_replace(());
     }
 }
 
