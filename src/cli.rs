@@ -4,6 +4,7 @@ mod audit;
 mod client;
 mod config;
 mod dlq;
+mod events;
 mod files;
 mod jobs;
 mod logs;
@@ -47,6 +48,8 @@ enum Command {
     Search(search::Args),
     /// Look at files that failed, and retry or discard them.
     Dlq(dlq::Args),
+    /// Show what happens, as it happens.
+    Events(events::Args),
     /// See when maintenance runs and ran, or run some of it now.
     Jobs(jobs::Args),
     /// Make a token for the API.
@@ -94,6 +97,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Status(args) => status::run(&args, cli.json).await,
             Command::Search(args) => search::run(&args, cli.json).await,
             Command::Dlq(args) => dlq::run(&args, cli.json).await,
+            Command::Events(args) => events::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
