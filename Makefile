@@ -1,5 +1,5 @@
 # Everything a fresh machine needs beyond the Rust toolchain and python3 is fetched by these steps into .tools/; only
-# clamd, for the tests, comes as one of Debian's packages.
+# clamd, for the tests, comes as one of Debian's packages, and Node with npm has to be there.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -20,6 +20,10 @@ endif
 # Debian's packages are the machine's, not the project's: they are installed once, with the rights of whoever may.
 CLAMD := /usr/sbin/clamd
 
+# Clients that others wrote, for the tests. npm leaves this file behind when it is done.
+NODE := $(TOOLS)/node
+NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run model test test-quick bench fmt lint deny clean
@@ -34,8 +38,8 @@ run: ## Build Landfall and start it on SQLite and a folder
 model: ## Fetch a better model than the built-in one, and say how to use it
 	@scripts/fetch-model
 
-test: lint deny $(CLAMD) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
-	LANDFALL_TEST_CLAMD=$(CLAMD) scripts/with-postgres $(RUN_TESTS)
+test: lint deny $(CLAMD) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
+	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres $(RUN_TESTS)
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 
@@ -71,3 +75,9 @@ $(CLAMD):
 	@echo "The tests need a real clamd; installing Debian's clamav-daemon"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends clamav-daemon
+
+$(NODE_CLIENTS): tests/clients/package.json tests/clients/package-lock.json
+	mkdir -p $(NODE)
+	cp tests/clients/package.json tests/clients/package-lock.json tests/clients/.npmrc $(NODE)
+	cd $(NODE) && npm ci
+	@touch $@

@@ -9,8 +9,10 @@ pub mod embedding_server;
 pub mod gateway_server;
 pub mod made;
 pub mod model_folder;
+pub mod node;
 pub mod process;
 pub mod script;
+pub mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
