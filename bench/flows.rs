@@ -24,6 +24,7 @@ mod flatness;
 mod latency;
 mod limits;
 mod measure;
+mod streams;
 mod throughput;
 mod vectors;
 mod worker;
@@ -45,6 +46,7 @@ enum Scenario {
     Latency(Kind),
     Flatness(Kind),
     Claims(Kind),
+    Streams(Kind),
     Vectors(usize),
     Embedding,
 }
@@ -58,6 +60,7 @@ impl Scenario {
         all.extend(each(Self::Latency));
         all.extend(each(Self::Flatness));
         all.extend(each(Self::Claims));
+        all.extend(each(Self::Streams));
         all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
         all.extend(each(Self::Limits));
         all
@@ -70,6 +73,7 @@ impl Scenario {
             Self::Latency(kind) => format!("{}-latency", kind.name()),
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
             Self::Claims(kind) => format!("{}-claims", kind.name()),
+            Self::Streams(kind) => format!("{}-streams", kind.name()),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
             // It needs no database; the figures stand in the first column.
             Self::Embedding => "embedding".to_owned(),
@@ -82,7 +86,8 @@ impl Scenario {
             | Self::Throughput(kind, _)
             | Self::Latency(kind)
             | Self::Flatness(kind)
-            | Self::Claims(kind) => kind,
+            | Self::Claims(kind)
+            | Self::Streams(kind) => kind,
             Self::Vectors(_) | Self::Embedding => Kind::Sqlite,
         }
     }
@@ -101,6 +106,7 @@ impl Scenario {
             Self::Latency(kind) => latency::run(kind).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Claims(kind) => claims::run(kind).await,
+            Self::Streams(kind) => streams::run(kind).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
             Self::Embedding => embedding::run().await,
         }
@@ -115,6 +121,10 @@ fn finished() -> anyhow::Result<i64> {
 }
 
 fn main() -> anyhow::Result<()> {
+    if let Ok(address) = std::env::var(streams::CLIENTS) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        return runtime.block_on(streams::clients(&address));
+    }
     match std::env::var(CHILD) {
         Ok(name) => run_here(&name),
         Err(_) => run_all(),
