@@ -357,6 +357,6 @@ CREATE TABLE alerts (
 -- that has missed some.
 CREATE INDEX batches_owing_progress ON batches (progress_due) WHERE progress_due IS NOT NULL;
 CREATE TABLE removed_events (
-    only  BIGINT PRIMARY KEY CHECK (only = 1),
+    one   BIGINT PRIMARY KEY CHECK (one = 1),
     up_to BIGINT NOT NULL
 );

@@ -138,8 +138,8 @@ pub async fn record(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
 pub async fn note_removal(tx: &mut Tx, gone: &[(i64,)]) -> Result<(), Error> {
     let Some((last,)) = gone.iter().max() else { return Ok(()) };
     tx.execute(
-        "INSERT INTO removed_events (only, up_to) VALUES (1, $1)
-         ON CONFLICT (only) DO UPDATE SET up_to = excluded.up_to WHERE removed_events.up_to < excluded.up_to",
+        "INSERT INTO removed_events (one, up_to) VALUES (1, $1)
+         ON CONFLICT (one) DO UPDATE SET up_to = excluded.up_to WHERE removed_events.up_to < excluded.up_to",
         args![*last],
     )
     .await

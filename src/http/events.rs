@@ -174,14 +174,13 @@ fn event_id(text: &str) -> Result<i64, Refusal> {
 
 fn types(text: Option<&str>) -> Result<Vec<String>, Refusal> {
     let names = text.into_iter().flat_map(|text| text.split(',')).map(str::trim);
-    names
-        .map(|name| match events::TYPES.contains(&name) {
-            true => Ok(name.to_owned()),
-            false => Err(Refusal::new(
-                400,
-                "INVALID_REQUEST",
-                format!("There are no events of the type {name:?}; there are {}", events::TYPES.join(", ")),
-            )),
-        })
-        .collect()
+    let known = |name: &str| {
+        if events::TYPES.contains(&name) {
+            return Ok(name.to_owned());
+        }
+        let message =
+            format!("There are no events of the type {name:?}; there are {}", events::TYPES.join(", "));
+        Err(Refusal::new(400, "INVALID_REQUEST", message))
+    };
+    names.map(known).collect()
 }

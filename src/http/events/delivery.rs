@@ -78,7 +78,6 @@ impl Delivering {
         let mut unanswered = 0;
         loop {
             let messages = tokio::select! {
-                biased;
                 () = self.closing.cancelled() => return Ending::ServerStopping,
                 () = &mut expiry => return Ending::TokenExpired,
                 next = self.subscription.next() => match next {
