@@ -51,6 +51,9 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("ORPHAN_MIN_AGE_MS", "0", "milliseconds"),
         ("FAILED_FILE_RETENTION_DAYS", "0", "days from 1"),
         ("TOMBSTONE_RETENTION_DAYS", "week", "days from 1"),
+        ("MAX_EVENT_STREAMS", "0", "at least 1"),
+        ("EVENT_BUFFER", "none", "from 1"),
+        ("EVENT_STALL_MS", "0", "milliseconds"),
         ("ALERT_WEBHOOK_URL", "hooks.slack.com/secret", "https://"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);

@@ -1,10 +1,13 @@
 //! Clients that others wrote, on servers that know of events from one another only.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use landfall::db::args;
 use serde_json::{Value, json};
 
 use crate::support::node::NodeClient;
-use crate::support::process::Process;
+use crate::support::process::{self, Process};
 use crate::support::stream::EventStream;
 use crate::support::{Script, Setup, TestDb, TestServer};
 
@@ -19,18 +22,30 @@ async fn written(server: &TestServer, user: &str, after: i64) -> Vec<i64> {
     ids.into_iter().map(|(id,)| id).collect()
 }
 
-/// What a client printed, up to the event with that id; its own messages are not among them.
-fn up_to(client: &mut NodeClient, last: i64) -> Vec<i64> {
-    let mut ids = Vec::new();
-    while ids.last() != Some(&last) {
-        let line = client.line().expect("it goes on until it has all");
-        let kind = line["type"].as_str().unwrap_or("stream:");
-        assert_ne!(kind, "stream:gap");
-        if !kind.starts_with("stream:") {
-            ids.push(line["id"].as_i64().expect("an id"));
-        }
+/// What a client printed so far.
+struct Listening {
+    client: NodeClient,
+    ids: Vec<i64>,
+    cuts: u64,
+}
+
+impl Listening {
+    /// Reads on until that has come; what the stream says of itself is not among the events.
+    async fn up_to(mut self, reached: impl Fn(&Self) -> bool + Send + 'static) -> Self {
+        let reading = tokio::task::spawn_blocking(move || {
+            while !reached(&self) {
+                let line = self.client.line().expect("it goes on until it has all");
+                let kind = line["type"].as_str().unwrap_or("stream:");
+                assert_ne!(kind, "stream:gap");
+                if !kind.starts_with("stream:") {
+                    self.ids.push(line["id"].as_i64().expect("an id"));
+                }
+                self.cuts = self.cuts.max(line["cuts"].as_u64().unwrap_or(0));
+            }
+            self
+        });
+        reading.await.expect("the client goes on")
     }
-    ids
 }
 
 /// A client is cut off again and again, comes back to now the one and now the other of two processes, and files flow.
@@ -43,7 +58,8 @@ async fn cut_off_at_random(db: TestDb, kind: &str) {
     let began = written(&server, "alice", 0).await.last().copied().unwrap_or(0);
     let arguments = [kind, &CUTS.to_string(), &servers[0].base, &servers[1].base];
     let variables = [("LANDFALL_TOKEN", alice.token.clone()), ("LANDFALL_AFTER", began.to_string())];
-    let Some(mut client) = NodeClient::start("listen.mjs", &arguments, &variables) else { return };
+    let Some(client) = NodeClient::start("listen.mjs", &arguments, &variables) else { return };
+    let listening = Listening { client, ids: Vec::new(), cuts: 0 };
     let names: Vec<String> = (0..FILES).map(|number| format!("{number}.txt")).collect();
     alice.upload_all(&names).await;
     server.idle().await;
@@ -55,32 +71,19 @@ async fn cut_off_at_random(db: TestDb, kind: &str) {
     .await;
     let expected = written(&server, "alice", began).await;
     let last = *expected.last().expect("there are events");
-    let got = tokio::task::spawn_blocking(move || {
-        let got = up_to(&mut client, last);
-        (client, got)
-    });
-    let (mut client, got) = got.await.expect("the client goes on");
+    let listening = listening.up_to(move |so_far| so_far.ids.last() == Some(&last)).await;
     assert!(expected.len() > FILES * 7);
-    assert_eq!(got.len(), expected.len());
-    assert_eq!(got, expected, "each once and in order");
+    assert_eq!(listening.ids.len(), expected.len());
+    assert_eq!(listening.ids, expected, "each once and in order");
     // It was really cut off so often, and hears on.
+    let listening = listening.up_to(|so_far| so_far.cuts > 0).await;
+    assert_eq!(listening.cuts, CUTS as u64);
     alice.upload("last.txt", b"x").await;
     server.idle().await;
-    let further = written(&server, "alice", last).await;
-    let rest = tokio::task::spawn_blocking(move || {
-        let (mut cuts, mut got) = (0, Vec::new());
-        while got.len() < 7 || cuts == 0 {
-            let line = client.line().expect("it goes on");
-            cuts = cuts.max(line["cuts"].as_u64().unwrap_or(0));
-            if line["type"] == "file:status-changed" {
-                got.push(line["id"].as_i64().expect("an id"));
-            }
-        }
-        (cuts, got)
-    });
-    let (cuts, got) = rest.await.expect("the client goes on");
-    assert_eq!(got, further);
-    assert_eq!(cuts, CUTS as u64);
+    let all = written(&server, "alice", began).await;
+    let count = all.len();
+    let listening = listening.up_to(move |so_far| so_far.ids.len() == count).await;
+    assert_eq!(listening.ids, all);
     server.assert_books_balance().await;
     drop(servers);
 }
@@ -117,6 +120,42 @@ on_each_database! {
             }
         }).await.unwrap();
         assert_eq!(close, json!({ "close": 1001, "reason": "SERVER_STOPPING" }));
+    }
+
+    async fn the_command_line_shows_what_happened_and_what_happens(db: TestDb) {
+        let server = Setup::default().work(Script::new()).start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a.txt", b"x").await;
+        server.idle().await;
+        let arguments = ["events", "--server", &server.base, "--token", &alice.token];
+        let (code, lines) = process::run(&db, &[&arguments[..], &["--json"]].concat());
+        assert_eq!(code, 0);
+        let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(events.len(), 7);
+        assert_eq!((&events[6]["data"]["to"], &events[6]["data"]["fileId"]), (&json!("ready"), &json!(file)));
+        let fourth = events[3]["id"].to_string();
+        let (code, lines) = process::run(&db, &[&arguments[..], &["--after", &fourth, "--type", "file:status-changed"]].concat());
+        assert_eq!((code, lines.lines().count()), (0, 3));
+        assert!(lines.lines().all(|line| line.contains(&file)), "{lines}");
+        assert!(lines.contains("embedding → ready"), "{lines}");
+        assert_eq!(process::run(&db, &[&arguments[..], &["--type", "file:danced"]].concat()).0, 2);
+        assert_eq!(process::run(&db, &[&arguments[..], &["--all"]].concat()).0, 2);
+
+        let mut following = Process::command(&db)
+            .args(arguments)
+            .args(["--follow", "--json", "--after", &fourth])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let mut lines = BufReader::new(following.stdout.take().expect("piped")).lines();
+        for event in &events[4..] {
+            assert_eq!(serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap(), *event);
+        }
+        let file = alice.upload("b.txt", b"x").await;
+        let news = tokio::task::spawn_blocking(move || lines.take(7).map(Result::unwrap).collect::<Vec<_>>());
+        assert!(news.await.unwrap().iter().all(|line| line.contains(&file)));
+        following.kill().expect("it goes on until it is stopped");
+        following.wait().expect("it ends");
     }
 
     async fn an_event_reaches_the_listeners_of_other_processes(db: TestDb) {

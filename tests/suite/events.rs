@@ -109,7 +109,8 @@ on_each_database! {
         }
         let events = all.up_to(of(his)).await;
         assert!(events.iter().any(|event| event["userId"] == "alice"));
-        let systems: Vec<_> = events.iter().filter(|event| event["userId"].is_null()).collect();
+        let systems = |event: &&Value| event["type"] == "file:cleaned-up" && event["userId"].is_null();
+        let systems: Vec<_> = events.iter().filter(systems).collect();
         assert_eq!(systems.len(), 1, "the system's own are for administrators");
         EventStream::refused(&alice, "?scope=all").await.refused(403, "FORBIDDEN");
     }
@@ -421,4 +422,16 @@ on_each_database! {
         let (one, other) = tokio::join!(pay(), pay());
         assert_eq!((one, other, told().await), (None, None, 2));
     }
+}
+
+#[test]
+fn every_type_of_event_is_in_the_documents() {
+    let document = include_str!("../../docs/events.md");
+    let documented: Vec<&str> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, _)| name)
+        .filter(|name| name.contains(':') && !name.contains('=') && !name.starts_with("stream:"))
+        .collect();
+    assert_eq!(documented, landfall::events::TYPES);
 }
