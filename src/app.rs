@@ -15,6 +15,9 @@ use crate::config::{Config, Role, Schedules};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
 use crate::events;
+use crate::events::fan_out::FanOut;
+use crate::events::progress;
+use crate::events::ticket::Tickets;
 use crate::index;
 use crate::lifecycle::Stage;
 use crate::observe::alerts::Alerts;
@@ -50,6 +53,10 @@ pub struct App {
     pub ownership: Ownership,
     pub auth: Arc<Auth>,
     pub signer: UrlSigner,
+    /// Signs what a browser opens an event stream with.
+    pub tickets: Tickets,
+    /// Brings events to whoever listens.
+    pub fan_out: FanOut,
     pub embedder: Embedder,
     pub wake: Wake,
     pub liveness: Arc<Liveness>,
@@ -94,8 +101,10 @@ impl App {
         events::leave_a_gap(&db).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
+        let tickets = Tickets::new(db.write(SharedSecret { name: "event-tickets" }).await?);
         let embedder = Embedder::open(&config.embed).await?;
         let wake = Wake::start(&db, Clock::System);
+        let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let works = matches!(config.role, Role::All | Role::Worker);
         let liveness = Liveness::start(
             db.clone(),
@@ -151,6 +160,8 @@ impl App {
             orphans,
             auth: Arc::new(auth),
             signer,
+            tickets,
+            fan_out,
             embedder,
             wake,
             liveness,
@@ -186,6 +197,9 @@ impl App {
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
         let until_stop = stop.clone();
         tasks.spawn(async move { until_stop.run_until_cancelled(metrics::upkeep()).await });
+        let (fan_out, until_stop) = (self.fan_out.clone(), stop.clone());
+        tasks.spawn(async move { fan_out.run(until_stop).await });
+        let progress = progress::run(self.db.clone(), self.clock.clone(), self.wake.clone());
         let (db, embedder) = (self.db.clone(), self.embedder.clone());
         tasks.spawn(async move { index::reindex::warn_of_stale_files(&db, &embedder).await });
         if self.config.role != Role::Api {
@@ -205,7 +219,7 @@ impl App {
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {
-            let sweeps = async { tokio::join!(deletions, uploads) };
+            let sweeps = async { tokio::join!(deletions, uploads, progress) };
             Box::pin(until_settled.run_until_cancelled(sweeps)).await
         });
         match &self.worker {
