@@ -11,7 +11,7 @@ use crate::blobs::Blobs;
 use crate::blobs::signed_url::UrlSigner;
 use crate::clock::Clock;
 use crate::config::{Config, Role};
-use crate::db::{Db, Tx, Write, args};
+use crate::db::{Db, Interference, Tx, Write, args};
 use crate::error::Error;
 use crate::events;
 use crate::index;
@@ -68,12 +68,16 @@ pub struct Replacements {
     pub work: Option<Arc<dyn Work>>,
     /// The program that reads documents. A test's own program cannot.
     pub extractor: Option<Program>,
+    /// Who gets between this process and its database.
+    pub interference: Option<Arc<dyn Interference>>,
 }
 
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         let clock = replacements.clock.unwrap_or(Clock::System);
-        let db = Db::open(&config.database_url, config.database_connections).await?;
+        let db =
+            Db::open_with(&config.database_url, config.database_connections, replacements.interference)
+                .await?;
         index::install(&db).await?;
         events::leave_a_gap(&db).await?;
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;

@@ -6,12 +6,14 @@
 //! all that wait in a single transaction, so that they share one sync of the disk; PostgreSQL does the same by itself.
 
 mod args;
+mod interference;
 mod migrate;
 mod tx;
 mod writer;
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -19,9 +21,12 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{PgPool, SqlitePool};
 
 pub use args::{Arg, Rows, args};
+pub use interference::{Interference, Step};
 pub use tx::{FromRows, Tx};
 
 use crate::error::Error;
+use interference::Between;
+use tx::Link;
 use writer::Writer;
 
 /// Statements kept prepared on each connection. Bulk statements exist once for every number of rows they can have.
@@ -56,6 +61,7 @@ pub enum Durability {
 #[derive(Clone)]
 pub struct Db {
     backend: Backend,
+    between: Between,
 }
 
 #[derive(Clone)]
@@ -67,16 +73,27 @@ enum Backend {
 impl Db {
     /// Opens the database that `url` names, creates or migrates its schema.
     pub async fn open(url: &str, connections: u32) -> Result<Self, Error> {
-        let db = if url.starts_with("sqlite:") {
-            Self::open_sqlite(url, connections).await?
+        Self::open_with(url, connections, None).await
+    }
+
+    /// The same with somebody who may get between this process and the database.
+    pub async fn open_with(
+        url: &str,
+        connections: u32,
+        interference: Option<Arc<dyn Interference>>,
+    ) -> Result<Self, Error> {
+        let between = Between(interference);
+        let backend = if url.starts_with("sqlite:") {
+            Self::open_sqlite(url, connections, &between).await?
         } else {
             Self::open_postgres(url, connections).await?
         };
+        let db = Self { backend, between };
         migrate::run(&db).await?;
         Ok(db)
     }
 
-    async fn open_sqlite(url: &str, connections: u32) -> Result<Self, Error> {
+    async fn open_sqlite(url: &str, connections: u32, between: &Between) -> Result<Backend, Error> {
         load_vector_functions();
         let options = SqliteConnectOptions::from_str(url)?
             .create_if_missing(true)
@@ -105,15 +122,15 @@ impl Db {
             .max_lifetime(None)
             // One that fails is replaced; to ask it each time costs a trip to its thread.
             .test_before_acquire(false);
-        let writer = Writer::start(writing.connect_with(options.clone()).await?);
+        let writer = Writer::start(writing.connect_with(options.clone()).await?, between.clone());
         let readers = SqlitePoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "on"));
-        Ok(Self { backend: Backend::Sqlite { writer, readers, file } })
+        Ok(Backend::Sqlite { writer, readers, file })
     }
 
-    async fn open_postgres(url: &str, connections: u32) -> Result<Self, Error> {
+    async fn open_postgres(url: &str, connections: u32) -> Result<Backend, Error> {
         let options = PgConnectOptions::from_str(url)?
             .application_name("landfall")
             .statement_cache_capacity(PREPARED_STATEMENTS);
@@ -122,30 +139,33 @@ impl Db {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await?;
-        Ok(Self { backend: Backend::Postgres { pool } })
+        Ok(Backend::Postgres { pool })
     }
 
     /// A connection to read with. Each statement sees what was committed before it.
     pub async fn read(&self) -> Result<Tx, Error> {
-        Ok(match &self.backend {
-            Backend::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Backend::Postgres { pool } => Tx::Postgres(pool.acquire().await?),
-        })
+        let link = match &self.backend {
+            Backend::Sqlite { readers, .. } => Link::Sqlite(readers.acquire().await?),
+            Backend::Postgres { pool } => Link::Postgres(pool.acquire().await?),
+        };
+        Ok(Tx::new(link, &self.between))
     }
 
     /// A connection whose statements all see the same moment.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
-        Ok(match &self.backend {
+        self.between.meet(Step::Begin).await?;
+        let link = match &self.backend {
             Backend::Sqlite { readers, .. } => {
                 let mut tx = readers.begin().await?;
                 // SQLite picks its moment with the first read.
                 sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
-                Tx::SqliteTransaction(tx)
+                Link::SqliteTransaction(tx)
             }
-            Backend::Postgres { pool } => Tx::PostgresTransaction(
+            Backend::Postgres { pool } => Link::PostgresTransaction(
                 pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?,
             ),
-        })
+        };
+        Ok(Tx::new(link, &self.between))
     }
 
     /// Applies a change; when this answers `Ok`, it is on disk, unless its durability asks for less.
@@ -155,8 +175,8 @@ impl Db {
         match &self.backend {
             Backend::Sqlite { writer, .. } => writer.submit(change).await,
             Backend::Postgres { pool } => {
-                let pool = pool.clone();
-                tokio::spawn(async move { write_postgres(&pool, &change).await })
+                let (pool, between) = (pool.clone(), self.between.clone());
+                tokio::spawn(async move { write_postgres(&pool, &between, &change).await })
                     .await
                     .unwrap_or_else(|panic| Err(Error::Internal(format!("a write panicked: {panic}"))))
             }
@@ -199,12 +219,17 @@ impl Db {
     }
 }
 
-async fn write_postgres<W: Write>(pool: &PgPool, change: &W) -> Result<W::Answer, Error> {
+async fn write_postgres<W: Write>(
+    pool: &PgPool,
+    between: &Between,
+    change: &W,
+) -> Result<W::Answer, Error> {
     const TRIES: u32 = 8;
     let mut tries = 0;
     loop {
         tries += 1;
-        let mut tx = Tx::PostgresTransaction(pool.begin().await?);
+        between.meet(Step::Begin).await?;
+        let mut tx = Tx::new(Link::PostgresTransaction(pool.begin().await?), between);
         let result = match change.apply(&mut tx).await {
             Ok(answer) => tx.commit().await.map(|()| answer),
             Err(error) => Err(error),

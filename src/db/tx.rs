@@ -6,9 +6,15 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
 
 use super::args::{Arg, Rows, for_postgres, for_sqlite};
+use super::interference::{Between, Step};
 use crate::error::Error;
 
-pub enum Tx {
+pub struct Tx {
+    link: Link,
+    between: Between,
+}
+
+pub(super) enum Link {
     Sqlite(PoolConnection<Sqlite>),
     SqliteTransaction(Transaction<'static, Sqlite>),
     Postgres(PoolConnection<Postgres>),
@@ -26,23 +32,31 @@ pub trait FromRows: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> 
 impl<T> FromRows for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl Tx {
-    fn connection(&mut self) -> Connection<'_> {
-        match self {
-            Self::Sqlite(connection) => Connection::Sqlite(connection),
-            Self::SqliteTransaction(transaction) => Connection::Sqlite(transaction),
-            Self::Postgres(connection) => Connection::Postgres(connection),
-            Self::PostgresTransaction(transaction) => Connection::Postgres(transaction),
-        }
+    pub(super) fn new(link: Link, between: &Between) -> Self {
+        Self { link, between: between.clone() }
+    }
+
+    /// The connection, for this statement.
+    async fn connection(&mut self, sql: &str) -> Result<Connection<'_>, Error> {
+        self.between.meet(Step::Statement(sql)).await?;
+        Ok(match &mut self.link {
+            Link::Sqlite(connection) => Connection::Sqlite(connection),
+            Link::SqliteTransaction(transaction) => Connection::Sqlite(transaction),
+            Link::Postgres(connection) => Connection::Postgres(connection),
+            Link::PostgresTransaction(transaction) => Connection::Postgres(transaction),
+        })
     }
 
     pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_) | Self::PostgresTransaction(_))
+        matches!(self.link, Link::Postgres(_) | Link::PostgresTransaction(_))
     }
 
     /// Runs a statement and answers how many rows it changed.
     pub async fn execute(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<u64, Error> {
-        let sql = AssertSqlSafe(sql.into());
-        Ok(match self.connection() {
+        let sql = sql.into();
+        let connection = self.connection(&sql).await?;
+        let sql = AssertSqlSafe(sql);
+        Ok(match connection {
             Connection::Sqlite(connection) => {
                 sqlx::query_with(sql, for_sqlite(args)?).execute(connection).await?.rows_affected()
             }
@@ -57,8 +71,10 @@ impl Tx {
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Vec<T>, Error> {
-        let sql = AssertSqlSafe(sql.into());
-        Ok(match self.connection() {
+        let sql = sql.into();
+        let connection = self.connection(&sql).await?;
+        let sql = AssertSqlSafe(sql);
+        Ok(match connection {
             Connection::Sqlite(connection) => {
                 sqlx::query_as_with(sql, for_sqlite(args)?).fetch_all(connection).await?
             }
@@ -73,8 +89,10 @@ impl Tx {
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Option<T>, Error> {
-        let sql = AssertSqlSafe(sql.into());
-        Ok(match self.connection() {
+        let sql = sql.into();
+        let connection = self.connection(&sql).await?;
+        let sql = AssertSqlSafe(sql);
+        Ok(match connection {
             Connection::Sqlite(connection) => {
                 sqlx::query_as_with(sql, for_sqlite(args)?).fetch_optional(connection).await?
             }
@@ -104,8 +122,9 @@ impl Tx {
 
     /// Statements without arguments, separated by semicolons.
     pub async fn script(&mut self, sql: &str) -> Result<(), Error> {
+        let connection = self.connection(sql).await?;
         let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        match self.connection() {
+        match connection {
             Connection::Sqlite(connection) => sql.execute(connection).await.map(drop)?,
             Connection::Postgres(connection) => sql.execute(connection).await.map(drop)?,
         }
@@ -113,20 +132,21 @@ impl Tx {
     }
 
     pub(super) async fn rollback(self) -> Result<(), Error> {
-        match self {
-            Self::SqliteTransaction(transaction) => transaction.rollback().await?,
-            Self::PostgresTransaction(transaction) => transaction.rollback().await?,
-            Self::Sqlite(_) | Self::Postgres(_) => {}
+        match self.link {
+            Link::SqliteTransaction(transaction) => transaction.rollback().await?,
+            Link::PostgresTransaction(transaction) => transaction.rollback().await?,
+            Link::Sqlite(_) | Link::Postgres(_) => {}
         }
         Ok(())
     }
 
     pub(super) async fn commit(self) -> Result<(), Error> {
-        match self {
-            Self::SqliteTransaction(transaction) => transaction.commit().await?,
-            Self::PostgresTransaction(transaction) => transaction.commit().await?,
-            Self::Sqlite(_) | Self::Postgres(_) => {}
+        self.between.meet(Step::Commit).await?;
+        match self.link {
+            Link::SqliteTransaction(transaction) => transaction.commit().await?,
+            Link::PostgresTransaction(transaction) => transaction.commit().await?,
+            Link::Sqlite(_) | Link::Postgres(_) => {}
         }
-        Ok(())
+        self.between.meet(Step::Committed).await
     }
 }

@@ -9,6 +9,8 @@ use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::sync::{mpsc, oneshot};
 
+use super::interference::{Between, Step};
+use super::tx::Link;
 use super::{Durability, Tx, Write};
 use crate::error::Error;
 
@@ -38,9 +40,9 @@ struct Applied {
 }
 
 impl Writer {
-    pub fn start(pool: SqlitePool) -> Self {
+    pub fn start(pool: SqlitePool, between: Between) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        tokio::spawn(run(pool.clone(), jobs));
+        tokio::spawn(run(pool.clone(), between, jobs));
         Self { queue, pool }
     }
 
@@ -76,7 +78,7 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
+async fn run(pool: SqlitePool, between: Between, jobs: mpsc::Receiver<Job>) {
     let mut queue = Queue { jobs, waiting: VecDeque::new() };
     // A connection begins with what it was opened with.
     let mut syncs = Durability::Synced;
@@ -92,7 +94,7 @@ async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
                 }
             };
         }
-        if let Err((error, told)) = commit_group(&pool, syncs, &mut queue).await {
+        if let Err((error, told)) = commit_group(&pool, &between, syncs, &mut queue).await {
             tracing::error!(%error, "a group of writes was not committed");
             for acknowledge in told {
                 acknowledge(Err(error.again()));
@@ -164,14 +166,15 @@ type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
 /// those who were not told are handed back with it. (A job that never ran drops its reply, which its caller sees as [`Error::Closed`].)
 async fn commit_group(
     pool: &SqlitePool,
+    between: &Between,
     syncs: Durability,
     queue: &mut Queue,
 ) -> Result<(), (Error, Vec<Acknowledge>)> {
     let mut told: Vec<Acknowledge> = Vec::new();
     let Some(first) = queue.next(syncs) else { return Ok(()) };
-    let mut tx = match pool.begin_with("BEGIN IMMEDIATE").await {
-        Ok(transaction) => Tx::SqliteTransaction(transaction),
-        Err(error) => return Err((error.into(), told)),
+    let mut tx = match begin(pool, between).await {
+        Ok(tx) => tx,
+        Err(error) => return Err((error, told)),
     };
     // The first needs no savepoint: if it fails, there is nothing else to keep.
     let first = (first.apply)(&mut tx).await;
@@ -201,6 +204,11 @@ async fn commit_group(
         acknowledge(Ok(()));
     }
     Ok(())
+}
+
+async fn begin(pool: &SqlitePool, between: &Between) -> Result<Tx, Error> {
+    between.meet(Step::Begin).await?;
+    Ok(Tx::new(Link::SqliteTransaction(pool.begin_with("BEGIN IMMEDIATE").await?), between))
 }
 
 /// Runs one job in its savepoint. A job that fails is undone and told at once: there is nothing to wait for.
