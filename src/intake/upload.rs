@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::blobs::{Blobs, Stored};
+use crate::blobs::{Blobs, Incoming, Stored};
 use crate::clock::{Clock, Time, to_delta};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
@@ -17,6 +17,9 @@ use crate::queue::liveness;
 
 /// How often bytes that keep arriving push the deadline of their file back; more often where that is short.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
+/// How long to wait before the database is asked again what became of an upload.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Takes in the body of an upload. Refused or broken off, it leaves nothing behind, and the file stays as it was.
 pub struct Upload {
@@ -116,9 +119,13 @@ impl Upload {
                 incoming.finish();
                 Err(error)
             }
-            // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished,
-            // and are looked at again when this process is gone.
-            Err(error) => Err(error),
+            // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished
+            // until the database says; if this process is gone by then, whoever cleans up after it looks.
+            Err(error) => {
+                let (db, blobs, clock) = (db.clone(), blobs.clone(), clock.clone());
+                self.tasks.spawn(async move { find_out(&db, &blobs, &clock, incoming, id, &key).await });
+                Err(error)
+            }
         }
     }
 
@@ -127,19 +134,35 @@ impl Upload {
     }
 }
 
-/// Settles an upload whose process is gone: what the row does not know is removed, and so is an earlier upload that
-/// it had replaced and not yet removed.
+/// Sees an upload to its end whose last answer was lost, however long the database takes to come back.
+async fn find_out(db: &Db, blobs: &Blobs, clock: &Clock, incoming: Incoming, file: Uuid, key: &str) {
+    loop {
+        let found_out = async {
+            db.write(AwaitOthers { file }).await?;
+            settle_unfinished(db, blobs, key).await
+        };
+        match found_out.await {
+            Ok(()) => return incoming.finish(),
+            Err(error) => tracing::warn!(%file, %error, "whether an upload arrived is not known yet"),
+        }
+        clock.sleep(ASK_AGAIN).await;
+    }
+}
+
+/// Settles an upload that nobody brings to its row any more: what the row does not know is removed, and so is an
+/// earlier upload that it had replaced and not yet removed.
+///
+/// The storage is listed first, then the names of what is under way, and the row is asked last. So what is stored, has
+/// no such name by now and is not the row's by then is nobody's; another upload that arrives meanwhile is either not
+/// listed, or under way, or the row's.
 pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), Error> {
     let Some(id) = Blobs::file_of(key) else { return Ok(()) };
-    let file = File::find(&mut db.read().await?, id).await?;
-    let known = file.and_then(|file| file.blob_key);
-    if known.as_deref() != Some(key) {
-        return blobs.remove(key).await;
-    }
-    // Another upload of the same file may be under way; its bytes are its own.
+    let stored = blobs.keys_of(id).await?;
     let under_way = blobs.unfinished().await?;
-    for other in blobs.keys_of(id).await? {
-        if other != key && !under_way.iter().any(|(_, unfinished)| *unfinished == other) {
+    let known = File::find(&mut db.read().await?, id).await?.and_then(|file| file.blob_key);
+    for other in stored {
+        let is_others = other != key && under_way.iter().any(|(_, unfinished)| *unfinished == other);
+        if !is_others && known.as_ref() != Some(&other) {
             blobs.remove(&other).await?;
         }
     }
@@ -195,6 +218,20 @@ impl Write for StillArriving {
         )
         .await
         .map(drop)
+    }
+}
+
+/// Changes nothing, after everybody who has begun to change the file: a commit whose answer was lost may still be on its
+/// way, and holds the row until it is over.
+struct AwaitOthers {
+    file: Uuid,
+}
+
+impl Write for AwaitOthers {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        File::lock(tx, self.file).await.map(drop)
     }
 }
 
