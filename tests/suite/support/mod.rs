@@ -7,7 +7,9 @@ pub mod client;
 pub mod database;
 pub mod embedding_server;
 pub mod gateway_server;
+pub mod hands;
 pub mod made;
+pub mod meddler;
 pub mod model_folder;
 pub mod process;
 pub mod script;
@@ -133,6 +135,7 @@ impl TestServer {
             clock: setup.clock.map(Clock::Manual),
             work: setup.work,
             extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
+            interference: None,
         };
         let app = App::start(config, replacements).await.expect("the server starts");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
