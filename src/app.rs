@@ -75,9 +75,8 @@ pub struct Replacements {
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         let clock = replacements.clock.unwrap_or(Clock::System);
-        let db =
-            Db::open_with(&config.database_url, config.database_connections, replacements.interference)
-                .await?;
+        let db = Db::open_with(&config.database_url, config.database_connections, replacements.interference)
+            .await?;
         index::install(&db).await?;
         events::leave_a_gap(&db).await?;
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;

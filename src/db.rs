@@ -219,11 +219,7 @@ impl Db {
     }
 }
 
-async fn write_postgres<W: Write>(
-    pool: &PgPool,
-    between: &Between,
-    change: &W,
-) -> Result<W::Answer, Error> {
+async fn write_postgres<W: Write>(pool: &PgPool, between: &Between, change: &W) -> Result<W::Answer, Error> {
     const TRIES: u32 = 8;
     let mut tries = 0;
     loop {
