@@ -88,7 +88,7 @@ pub fn run(cli: Cli) -> ExitCode {
     };
     let outcome = runtime.block_on(async {
         match cli.command {
-            Command::Serve => serve::run(settings()?).await,
+            Command::Serve => Box::pin(serve::run(settings()?)).await,
             Command::Upload(args) => upload::run(&args, cli.json).await,
             Command::Files(args) => files::run(&args, cli.json).await,
             Command::Status(args) => status::run(&args, cli.json).await,

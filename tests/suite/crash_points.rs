@@ -286,10 +286,13 @@ impl Case {
     }
 }
 
+/// Name, status, code of a failure, recoveries, whether there is a blob, chunks.
+type FileShape = (String, String, Option<String>, i64, i64, Option<i64>);
+
 #[derive(Debug, PartialEq, Eq)]
 struct Shape {
     quota: Option<(i64, i64, i64, i64)>,
-    files: Vec<(String, String, Option<String>, i64, i64, Option<i64>)>,
+    files: Vec<FileShape>,
     batches: Vec<(String, i64, i64, i64, i64, i64, i64)>,
     told: Vec<(String, i64)>,
     ends: Vec<(String, i64)>,

@@ -241,6 +241,8 @@ on_each_database! {
     }
 
     async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) {
+        // The schedules are read, then the beginning is written; what comes after it is the sweep.
+        const STEPS: usize = 9;
         let (clock, meddler) = (manual_clock(), Meddler::new());
         let yearly = [("STUCK_RECOVERY_SCHEDULE", NEVER.to_owned()), ("BATCH_TIMEOUT_SCHEDULE", NEVER.to_owned()), ("RETENTION_SCHEDULE", NEVER.to_owned())];
         let rest = AtRest::open_with(&db, &clock, &yearly, Script::new(), Some(meddler.clone())).await;
@@ -253,8 +255,6 @@ on_each_database! {
         run().await;
         all_over().await;
         assert_eq!(ended().await, 1);
-        // The schedules are read, then the beginning is written; what comes after it is the sweep.
-        const STEPS: usize = 9;
         for step in 2..=STEPS {
             let before = ended().await;
             meddler.break_at(step, Break::Once);

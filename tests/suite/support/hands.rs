@@ -51,8 +51,8 @@ impl Hands {
     }
 
     /// The same request with the same key is done once.
-    fn key(&self, key: &str) -> Option<Key> {
-        Some(Key::new(&self.caller.user, key, "", b"").expect("a good key"))
+    fn key(&self, key: &str) -> Key {
+        Key::new(&self.caller.user, key, "", b"").expect("a good key")
     }
 
     pub async fn open_batch(&self, files: usize, key: &str) -> Result<Uuid, Error> {
@@ -64,7 +64,8 @@ impl Hands {
             now: app.clock.now(),
             timeout: app.config.intake.batch_timeout,
         };
-        let opened = app.db.write(Idempotent { key: self.key(key), now: app.clock.now(), change }).await?;
+        let opened =
+            app.db.write(Idempotent { key: Some(self.key(key)), now: app.clock.now(), change }).await?;
         Ok(opened.batch_id)
     }
 
@@ -82,7 +83,8 @@ impl Hands {
             config: app.config.intake.clone(),
             signer: app.signer.clone(),
         };
-        let tickets = app.db.write(Idempotent { key: self.key(name), now: app.clock.now(), change }).await?;
+        let tickets =
+            app.db.write(Idempotent { key: Some(self.key(name)), now: app.clock.now(), change }).await?;
         Ok(tickets[0].file_id)
     }
 
