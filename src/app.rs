@@ -12,7 +12,7 @@ use crate::blobs::ownership::{Ownership, Standing};
 use crate::blobs::signed_url::UrlSigner;
 use crate::clock::Clock;
 use crate::config::{Config, Role, Schedules};
-use crate::db::{Db, Tx, Write, args};
+use crate::db::{Db, Interference, Tx, Write, args};
 use crate::error::Error;
 use crate::events;
 use crate::events::fan_out::FanOut;
@@ -83,13 +83,16 @@ pub struct Replacements {
     pub extractor: Option<Program>,
     /// What names of hosts mean to webhooks.
     pub names: Option<Names>,
+    /// Who gets between this process and its database.
+    pub interference: Option<Arc<dyn Interference>>,
 }
 
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         let clock = replacements.clock.unwrap_or(Clock::System);
         metrics::recorder();
-        let db = Db::open(&config.database_url, config.database_connections).await?;
+        let db = Db::open_with(&config.database_url, config.database_connections, replacements.interference)
+            .await?;
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
         match ownership.keep().await? {

@@ -6,6 +6,7 @@
 //! all that wait in a single transaction, so that they share one sync of the disk; PostgreSQL does the same by itself.
 
 mod args;
+mod interference;
 mod migrate;
 mod outage;
 mod tx;
@@ -13,6 +14,7 @@ mod writer;
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -21,11 +23,13 @@ use sqlx::{PgPool, SqlitePool};
 use tokio::sync::watch;
 
 pub use args::{Arg, Rows, args};
+pub use interference::{Interference, Step};
 use tx::Held;
 pub use tx::{FromRows, Tx};
 
 use crate::error::Error;
 use crate::observe::aftermath::{Aftermath, Counts};
+use interference::Between;
 use outage::Outage;
 use tracing::Instrument;
 use writer::Writer;
@@ -64,6 +68,7 @@ pub struct Db {
     backend: Backend,
     /// Told of every commit of this process.
     commits: watch::Sender<()>,
+    between: Between,
 }
 
 #[derive(Clone)]
@@ -75,16 +80,33 @@ enum Backend {
 impl Db {
     /// Opens the database that `url` names, creates or migrates its schema.
     pub async fn open(url: &str, connections: u32) -> Result<Self, Error> {
-        let db = if url.starts_with("sqlite:") {
-            Self::open_sqlite(url, connections).await?
+        Self::open_with(url, connections, None).await
+    }
+
+    /// The same with somebody who may get between this process and the database.
+    pub async fn open_with(
+        url: &str,
+        connections: u32,
+        interference: Option<Arc<dyn Interference>>,
+    ) -> Result<Self, Error> {
+        let between = Between(interference);
+        let commits = watch::Sender::default();
+        let backend = if url.starts_with("sqlite:") {
+            Self::open_sqlite(url, connections, &between, &commits).await?
         } else {
             Self::open_postgres(url, connections).await?
         };
+        let db = Self { backend, between, commits };
         migrate::run(&db).await?;
         Ok(db)
     }
 
-    async fn open_sqlite(url: &str, connections: u32) -> Result<Self, Error> {
+    async fn open_sqlite(
+        url: &str,
+        connections: u32,
+        between: &Between,
+        commits: &watch::Sender<()>,
+    ) -> Result<Backend, Error> {
         load_vector_functions();
         let options = SqliteConnectOptions::from_str(url)?
             .create_if_missing(true)
@@ -113,16 +135,16 @@ impl Db {
             .max_lifetime(None)
             // One that fails is replaced; to ask it each time costs a trip to its thread.
             .test_before_acquire(false);
-        let commits = watch::Sender::default();
-        let writer = Writer::start(writing.connect_with(options.clone()).await?, commits.clone());
+        let writing = writing.connect_with(options.clone()).await?;
+        let writer = Writer::start(writing, between.clone(), commits.clone());
         let readers = SqlitePoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "on"));
-        Ok(Self { backend: Backend::Sqlite { writer, readers, file }, commits })
+        Ok(Backend::Sqlite { writer, readers, file })
     }
 
-    async fn open_postgres(url: &str, connections: u32) -> Result<Self, Error> {
+    async fn open_postgres(url: &str, connections: u32) -> Result<Backend, Error> {
         let options = PgConnectOptions::from_str(url)?
             .application_name("landfall")
             .statement_cache_capacity(PREPARED_STATEMENTS);
@@ -131,23 +153,24 @@ impl Db {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await?;
-        let backend = Backend::Postgres { pool, outage: Outage::none() };
-        Ok(Self { backend, commits: watch::Sender::default() })
+        Ok(Backend::Postgres { pool, outage: Outage::none() })
     }
 
     /// A connection to read with. Each statement sees what was committed before it.
     pub async fn read(&self) -> Result<Tx, Error> {
-        Ok(Tx::new(match &self.backend {
+        let held = match &self.backend {
             Backend::Sqlite { readers, .. } => Held::Sqlite(readers.acquire().await?),
             Backend::Postgres { pool, outage } => {
                 Held::Postgres(Box::pin(outage.outwait(pool, pool.acquire())).await?)
             }
-        }))
+        };
+        Ok(Tx::new(held, &self.between))
     }
 
     /// A connection whose statements all see the same moment.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
-        Ok(Tx::new(match &self.backend {
+        self.between.meet(Step::Begin).await?;
+        let held = match &self.backend {
             Backend::Sqlite { readers, .. } => {
                 let mut tx = readers.begin().await?;
                 // SQLite picks its moment with the first read.
@@ -158,7 +181,8 @@ impl Db {
                 let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
                 Held::PostgresTransaction(Box::pin(outage.outwait(pool, begin)).await?)
             }
-        }))
+        };
+        Ok(Tx::new(held, &self.between))
     }
 
     /// Applies a change; when this answers `Ok`, it is on disk, unless its durability asks for less.
@@ -168,9 +192,10 @@ impl Db {
         match &self.backend {
             Backend::Sqlite { writer, .. } => writer.submit(change).await,
             Backend::Postgres { pool, outage } => {
-                let (pool, outage, commits) = (pool.clone(), outage.clone(), self.commits.clone());
+                let (pool, outage) = (pool.clone(), outage.clone());
+                let (between, commits) = (self.between.clone(), self.commits.clone());
                 let written = async move {
-                    let answer = write_postgres(&pool, &outage, &change).await?;
+                    let answer = write_postgres(&pool, &outage, &between, &change).await?;
                     commits.send_replace(());
                     Ok(answer)
                 };
@@ -222,13 +247,19 @@ impl Db {
     }
 }
 
-async fn write_postgres<W: Write>(pool: &PgPool, outage: &Outage, change: &W) -> Result<W::Answer, Error> {
+async fn write_postgres<W: Write>(
+    pool: &PgPool,
+    outage: &Outage,
+    between: &Between,
+    change: &W,
+) -> Result<W::Answer, Error> {
     const TRIES: u32 = 8;
     let mut tries = 0;
     loop {
         tries += 1;
+        between.meet(Step::Begin).await?;
         let begun = Box::pin(outage.outwait(pool, pool.begin())).await?;
-        let mut tx = Tx::new(Held::PostgresTransaction(begun));
+        let mut tx = Tx::new(Held::PostgresTransaction(begun), between);
         let result = match carry_out(change, &mut tx).await {
             Ok((answer, counts)) => tx.commit().await.map(|()| {
                 counts.publish();

@@ -31,7 +31,7 @@ use crate::clock::{Clock, Time, to_delta};
 use crate::db::Db;
 use crate::error::{Error, Refusal};
 use crate::queue::liveness::Liveness;
-use runs::{Begin, Begun, End, Trigger};
+use runs::{Begin, Begun, End, Here, Trigger};
 use schedule::Schedule;
 
 /// How often the schedules are looked at where none is due sooner: another process may have changed them.
@@ -80,7 +80,8 @@ struct Inner {
     clock: Clock,
     liveness: Arc<Liveness>,
     jobs: Vec<Job>,
-    /// Runs under way here.
+    /// Runs under way here, and their tasks.
+    here: Here,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -103,9 +104,8 @@ impl Jobs {
             })
             .await?;
         }
-        let inner =
-            Inner { db, clock, liveness, jobs, tasks: TaskTracker::new(), stop: CancellationToken::new() };
-        Ok(Self { inner: Arc::new(inner) })
+        let (here, tasks, stop) = (Here::default(), TaskTracker::new(), CancellationToken::new());
+        Ok(Self { inner: Arc::new(Inner { db, clock, liveness, jobs, here, tasks, stop }) })
     }
 
     /// Runs what is due, until `stop`.
@@ -204,19 +204,19 @@ impl Jobs {
         let inner = &self.inner;
         let name = sweep.name();
         let (run, now) = (inner.clock.new_id(), inner.clock.now());
-        let begin = Begin {
-            run,
-            name,
-            trigger,
-            worker: inner.liveness.identity().id,
-            worker_name: inner.liveness.name().to_owned(),
-            now,
-        };
-        let begun = inner.db.write(begin).await?;
+        inner.here.add(run);
+        let begun = inner.write_beginning(name, run, trigger, now).await;
+        if !matches!(begun, Ok(Begun::Run)) {
+            inner.here.remove(run);
+        }
+        let begun = begun?;
         let started = matches!(begun, Begun::Run).then(|| {
             tracing::info!(job = name, runId = %run, "job started");
             let inner = inner.clone();
-            let ended = self.inner.tasks.spawn(async move { inner.carry_out(&*sweep, run, now).await });
+            let ended = self.inner.tasks.spawn(async move {
+                inner.carry_out(&*sweep, run, now).await;
+                inner.here.remove(run);
+            });
             Started { run, ended }
         });
         Ok((begun, started))
@@ -224,6 +224,33 @@ impl Jobs {
 }
 
 impl Inner {
+    /// Writes that a run begins. An answer that is lost is asked for once more: the tick may have been taken, and comes
+    /// only once.
+    async fn write_beginning(
+        &self,
+        name: &'static str,
+        run: Uuid,
+        trigger: Trigger,
+        now: Time,
+    ) -> Result<Begun, Error> {
+        let begin = || Begin {
+            run,
+            name,
+            trigger: trigger.clone(),
+            worker: self.liveness.identity().id,
+            worker_name: self.liveness.name().to_owned(),
+            here: self.here.clone(),
+            now,
+        };
+        match self.db.write(begin()).await {
+            Err(error) => {
+                tracing::warn!(job = name, runId = %run, %error, "the beginning of a job is written once more");
+                self.db.write(begin()).await
+            }
+            begun => begun,
+        }
+    }
+
     /// Sweeps, and writes down what came of it.
     async fn carry_out(&self, sweep: &dyn Sweep, run: Uuid, now: Time) {
         let name = sweep.name();

@@ -6,11 +6,13 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
 
 use super::args::{Arg, Rows, for_postgres, for_sqlite};
+use super::interference::{Between, Step};
 use crate::error::Error;
 use crate::observe::aftermath::Aftermath;
 
 pub struct Tx {
     held: Held,
+    between: Between,
     /// What a change leaves to the end of its transaction, and to after its commit.
     pub(crate) aftermath: Aftermath,
 }
@@ -33,17 +35,19 @@ pub trait FromRows: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> 
 impl<T> FromRows for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl Tx {
-    pub(super) fn new(held: Held) -> Self {
-        Self { held, aftermath: Aftermath::default() }
+    pub(super) fn new(held: Held, between: &Between) -> Self {
+        Self { held, between: between.clone(), aftermath: Aftermath::default() }
     }
 
-    fn connection(&mut self) -> Connection<'_> {
-        match &mut self.held {
+    /// The connection, for this statement.
+    async fn connection(&mut self, sql: &str) -> Result<Connection<'_>, Error> {
+        self.between.meet(Step::Statement(sql)).await?;
+        Ok(match &mut self.held {
             Held::Sqlite(connection) => Connection::Sqlite(connection),
             Held::SqliteTransaction(transaction) => Connection::Sqlite(transaction),
             Held::Postgres(connection) => Connection::Postgres(connection),
             Held::PostgresTransaction(transaction) => Connection::Postgres(transaction),
-        }
+        })
     }
 
     pub fn is_postgres(&self) -> bool {
@@ -52,8 +56,10 @@ impl Tx {
 
     /// Runs a statement and answers how many rows it changed.
     pub async fn execute(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<u64, Error> {
-        let sql = AssertSqlSafe(sql.into());
-        Ok(match self.connection() {
+        let sql = sql.into();
+        let connection = self.connection(&sql).await?;
+        let sql = AssertSqlSafe(sql);
+        Ok(match connection {
             Connection::Sqlite(connection) => {
                 sqlx::query_with(sql, for_sqlite(args)?).execute(connection).await?.rows_affected()
             }
@@ -68,8 +74,10 @@ impl Tx {
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Vec<T>, Error> {
-        let sql = AssertSqlSafe(sql.into());
-        Ok(match self.connection() {
+        let sql = sql.into();
+        let connection = self.connection(&sql).await?;
+        let sql = AssertSqlSafe(sql);
+        Ok(match connection {
             Connection::Sqlite(connection) => {
                 sqlx::query_as_with(sql, for_sqlite(args)?).fetch_all(connection).await?
             }
@@ -84,8 +92,10 @@ impl Tx {
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Option<T>, Error> {
-        let sql = AssertSqlSafe(sql.into());
-        Ok(match self.connection() {
+        let sql = sql.into();
+        let connection = self.connection(&sql).await?;
+        let sql = AssertSqlSafe(sql);
+        Ok(match connection {
             Connection::Sqlite(connection) => {
                 sqlx::query_as_with(sql, for_sqlite(args)?).fetch_optional(connection).await?
             }
@@ -115,8 +125,9 @@ impl Tx {
 
     /// Statements without arguments, separated by semicolons.
     pub async fn script(&mut self, sql: &str) -> Result<(), Error> {
+        let connection = self.connection(sql).await?;
         let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        match self.connection() {
+        match connection {
             Connection::Sqlite(connection) => sql.execute(connection).await.map(drop)?,
             Connection::Postgres(connection) => sql.execute(connection).await.map(drop)?,
         }
@@ -133,11 +144,12 @@ impl Tx {
     }
 
     pub(super) async fn commit(self) -> Result<(), Error> {
+        self.between.meet(Step::Commit).await?;
         match self.held {
             Held::SqliteTransaction(transaction) => transaction.commit().await?,
             Held::PostgresTransaction(transaction) => transaction.commit().await?,
             Held::Sqlite(_) | Held::Postgres(_) => {}
         }
-        Ok(())
+        self.between.meet(Step::Committed).await
     }
 }

@@ -10,6 +10,7 @@ use sqlx::SqlitePool;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::Instrument;
 
+use super::interference::{Between, Step};
 use super::{Durability, Held, Tx, Write, carry_out};
 use crate::error::Error;
 use crate::observe::aftermath::Aftermath;
@@ -40,9 +41,9 @@ struct Applied {
 }
 
 impl Writer {
-    pub fn start(pool: SqlitePool, commits: watch::Sender<()>) -> Self {
+    pub fn start(pool: SqlitePool, between: Between, commits: watch::Sender<()>) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        tokio::spawn(run(pool.clone(), jobs, commits));
+        tokio::spawn(run(pool.clone(), between, jobs, commits));
         Self { queue, pool }
     }
 
@@ -89,7 +90,7 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>, commits: watch::Sender<()>) {
+async fn run(pool: SqlitePool, between: Between, jobs: mpsc::Receiver<Job>, commits: watch::Sender<()>) {
     let mut queue = Queue { jobs, waiting: VecDeque::new() };
     // A connection begins with what it was opened with.
     let mut syncs = Durability::Synced;
@@ -105,7 +106,7 @@ async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>, commits: watch::Sender
                 }
             };
         }
-        if let Err((error, told)) = commit_group(&pool, syncs, &mut queue).await {
+        if let Err((error, told)) = commit_group(&pool, &between, syncs, &mut queue).await {
             tracing::error!(%error, "a group of writes was not committed");
             for acknowledge in told {
                 acknowledge(Err(error.again()));
@@ -182,18 +183,19 @@ type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
 /// not begun.)
 async fn commit_group(
     pool: &SqlitePool,
+    between: &Between,
     syncs: Durability,
     queue: &mut Queue,
 ) -> Result<(), (Error, Vec<Acknowledge>)> {
     let mut told: Vec<Acknowledge> = Vec::new();
     let Some(first) = queue.next(syncs) else { return Ok(()) };
-    let mut tx = match pool.begin_with("BEGIN IMMEDIATE").await {
-        Ok(transaction) => Tx::new(Held::SqliteTransaction(transaction)),
+    let mut tx = match begin(pool, between).await {
+        Ok(tx) => tx,
         Err(error) => {
             // Nor would it go better for those who came in the meantime: each would wait as long again.
             queue.look();
             queue.waiting.clear();
-            return Err((error.into(), told));
+            return Err((error, told));
         }
     };
     // The first needs no savepoint: if it fails, there is nothing else to keep.
@@ -224,6 +226,11 @@ async fn commit_group(
         acknowledge(Ok(()));
     }
     Ok(())
+}
+
+async fn begin(pool: &SqlitePool, between: &Between) -> Result<Tx, Error> {
+    between.meet(Step::Begin).await?;
+    Ok(Tx::new(Held::SqliteTransaction(pool.begin_with("BEGIN IMMEDIATE").await?), between))
 }
 
 /// Runs one job in its savepoint. A job that fails is undone and told at once: there is nothing to wait for.

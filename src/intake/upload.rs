@@ -185,19 +185,20 @@ impl Write for Ended {
     }
 }
 
-/// Settles an upload whose process is gone: what the row does not know is removed, and so is an earlier upload that
-/// it had replaced and not yet removed.
+/// Settles an upload that nobody brings to its row any more: what the row does not know is removed, and so is an
+/// earlier upload that it had replaced and not yet removed.
+///
+/// The storage is listed first, then the names of what is under way, and the row is asked last. So what is stored, has
+/// no such name by now and is not the row's by then is nobody's; another upload that arrives meanwhile is either not
+/// listed, or under way, or the row's.
 pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), Error> {
     let Some(id) = Blobs::file_of(key) else { return Ok(()) };
-    let file = File::find(&mut db.read().await?, id).await?;
-    let known = file.and_then(|file| file.blob_key);
-    if known.as_deref() != Some(key) {
-        return blobs.remove(key).await;
-    }
-    // Another upload of the same file may be under way; its bytes are its own.
+    let stored = blobs.keys_of(id).await?;
     let under_way = blobs.unfinished().await?;
-    for other in blobs.keys_of(id).await? {
-        if other != key && !under_way.iter().any(|(_, unfinished)| *unfinished == other) {
+    let known = File::find(&mut db.read().await?, id).await?.and_then(|file| file.blob_key);
+    for other in stored {
+        let is_others = other != key && under_way.iter().any(|(_, unfinished)| *unfinished == other);
+        if !is_others && known.as_ref() != Some(&other) {
             blobs.remove(&other).await?;
         }
     }

@@ -1,7 +1,10 @@
 //! The records of sweeps: when each is due, and what became of its runs.
 //!
-//! A tick belongs to whoever moves the due time on from what it was. A run is under way if and only if it has no end and
-//! the process that runs it is still known; there is never more than one of a job.
+//! A tick belongs to whoever moves the due time on from what it was. A run is under way if and only if it has no end, and
+//! the process that runs it is still known and knows of it; there is never more than one of a job.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -128,6 +131,7 @@ impl Write for Announce {
 }
 
 /// Why a run begins.
+#[derive(Debug, Clone)]
 pub enum Trigger {
     Tick { due_at: Time, next_at: Option<Time> },
     Hand { user: String },
@@ -140,7 +144,29 @@ pub struct Begin {
     pub trigger: Trigger,
     pub worker: Uuid,
     pub worker_name: String,
+    /// What is under way here.
+    pub here: Here,
     pub now: Time,
+}
+
+/// The runs that a process has in hand, from before the first word of them is written until after the last.
+#[derive(Debug, Clone, Default)]
+pub struct Here {
+    runs: Arc<Mutex<HashSet<Uuid>>>,
+}
+
+impl Here {
+    pub fn add(&self, run: Uuid) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).insert(run);
+    }
+
+    pub fn remove(&self, run: Uuid) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+    }
+
+    fn has(&self, run: Uuid) -> bool {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).contains(&run)
+    }
 }
 
 #[derive(Debug)]
@@ -156,6 +182,11 @@ impl Write for Begin {
     type Answer = Begun;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Begun, Error> {
+        let begun_before = "SELECT COUNT(*) FROM job_runs WHERE id = $1 AND ended_at IS NULL";
+        if tx.number(begun_before, args![self.run]).await? > 0 {
+            // The answer to the first try was lost.
+            return Ok(Begun::Run);
+        }
         // Either statement holds the job's row, so that of two that begin at once the second sees the first.
         let started_by = match &self.trigger {
             Trigger::Tick { due_at, next_at } => {
@@ -192,14 +223,29 @@ impl Write for Begin {
 
 impl Begin {
     async fn end_what_nobody_runs(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute(
-            "UPDATE job_runs SET ended_at = $2, errors = $3
-             WHERE name = $1 AND ended_at IS NULL
-               AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = job_runs.worker)",
-            args![self.name, self.now, json!(["the process that ran it died"])],
-        )
-        .await
-        .map(drop)
+        let unended: Vec<(Uuid, Uuid, i64)> = tx
+            .rows(
+                "SELECT id, worker, (SELECT COUNT(*) FROM workers WHERE workers.id = job_runs.worker)
+                 FROM job_runs WHERE name = $1 AND ended_at IS NULL",
+                args![self.name],
+            )
+            .await?;
+        for (run, worker, known) in unended {
+            let why = if known == 0 {
+                "the process that ran it died"
+            } else if worker == self.worker && !self.here.has(run) {
+                // That it had begun was not to be known here. It would keep all others for as long as this process lives.
+                "the process did not learn that it had begun"
+            } else {
+                continue;
+            };
+            tx.execute(
+                "UPDATE job_runs SET ended_at = $2, errors = $3 WHERE id = $1",
+                args![run, self.now, json!([why])],
+            )
+            .await?;
+        }
+        Ok(())
     }
 }
 

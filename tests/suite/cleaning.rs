@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::at_rest::AtRest;
-use crate::support::{Setup, TestDb, TestServer, manual_clock};
+use crate::support::{Setup, TestDb, TestServer, manual_clock, until};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -87,6 +87,22 @@ fn none_abandoned() -> Value {
 
 fn failures(warnings: usize, deleted: usize) -> Value {
     json!({ "warnings": warnings, "deleted": deleted })
+}
+
+/// What is due by its schedule is run to its end.
+async fn tick(rest: &AtRest) {
+    rest.app.jobs.run_due().await.expect("the schedules are read");
+    until("what was due is done", async || {
+        rest.number("SELECT COUNT(*) FROM job_runs WHERE ended_at IS NULL").await == 0
+    })
+    .await;
+}
+
+async fn warnings_and_status(rest: &AtRest) -> (i64, String) {
+    let warnings =
+        rest.number("SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'").await;
+    let status: Vec<(String,)> = rest.rows("SELECT status FROM files", args![]).await;
+    (warnings, status[0].0.clone())
 }
 
 /// Both reports together.
@@ -250,6 +266,47 @@ on_each_database! {
         }
         clock.advance(DAY);
         assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 1));
+        rest.assert_books_balance().await;
+    }
+
+    async fn by_its_schedule_a_failed_file_is_warned_of_once_on_day_23_and_deleted_on_day_30(db: TestDb) {
+        let clock = ManualClock::starting_at("2026-01-02T02:00:00Z".parse().unwrap());
+        let rest = left_by(&db, &clock, &["f.txt"]).await;
+        // The schedule's hour is three.
+        clock.advance(Duration::from_hours(1));
+        for day in 0..=31 {
+            tick(&rest).await;
+            let expected = match day {
+                0..23 => (0, "failed"),
+                23..30 => (1, "failed"),
+                _ => (1, "deleted"),
+            };
+            assert_eq!(warnings_and_status(&rest).await, (expected.0, expected.1.to_owned()), "day {day}");
+            clock.advance(DAY);
+        }
+        rest.assert_books_balance().await;
+    }
+
+    async fn by_its_schedule_a_file_that_failed_before_a_long_outage_is_warned_of_after_it_and_deleted_a_week_later(db: TestDb) {
+        let clock = ManualClock::starting_at("2026-01-02T02:00:00Z".parse().unwrap());
+        let mut rest = left_by(&db, &clock, &["f.txt"]).await;
+        clock.advance(Duration::from_hours(1));
+        for day in 0..=48 {
+            if day == 40 {
+                rest.app.db.close().await;
+                rest = AtRest::open(&db, &clock, &[]).await;
+            }
+            if !(20..40).contains(&day) {
+                tick(&rest).await;
+                let expected = match day {
+                    0..40 => (0, "failed"),
+                    40..47 => (1, "failed"),
+                    _ => (1, "deleted"),
+                };
+                assert_eq!(warnings_and_status(&rest).await, (expected.0, expected.1.to_owned()), "day {day}");
+            }
+            clock.advance(DAY);
+        }
         rest.assert_books_balance().await;
     }
 

@@ -13,7 +13,8 @@ use landfall::recovery::{Job, Jobs, Sweep, SweepReport};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::at_rest::Recount;
+use crate::support::at_rest::{AtRest, Recount};
+use crate::support::meddler::{Break, Meddler};
 use crate::support::script::Gate;
 use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, until};
 
@@ -169,6 +170,14 @@ on_each_database! {
             assert_eq!((&error["code"], &error["stage"]), (&json!("STUCK_EXHAUSTED"), &json!(stage)), "{error}");
         }
         assert_eq!(recover(&server).await["totalStuck"], 0);
+        let told = alice.get("/api/v2/notifications").await.ok();
+        for (stage, file) in &files {
+            let of_it: Vec<&Value> = told["notifications"].as_array().unwrap().iter().filter(|one| one["fileId"] == **file).collect();
+            assert_eq!(of_it.len(), 1, "told once: {told}");
+            assert_eq!((&of_it[0]["type"], &of_it[0]["data"]["code"]), (&json!("file-failure-notification"), &json!("STUCK_EXHAUSTED")), "{told}");
+            assert_eq!(of_it[0]["data"]["stage"], json!(stage), "{told}");
+        }
+        assert_eq!(told["unreadCount"], 4, "{told}");
         assert_eq!(events(&server, "file:processing-stalled").await.len(), 12);
         let path = format!("/api/v2/uploads/files/{}/retry", files[0].1);
         assert_eq!(alice.post(&path, json!({})).await.ok()["retryCount"], 0, "a person's wish begins anew");
@@ -206,7 +215,73 @@ on_each_database! {
         assert!(runs(&server, "stuck-file-recovery").await > 0);
         assert_eq!(number(&server, "SELECT CAST(SUM(retry_count) AS BIGINT) FROM files").await, 0);
         assert_eq!(number(&server, "SELECT COUNT(*) FROM files WHERE status = 'failed'").await, 0);
+        assert_eq!(number(&server, "SELECT COUNT(*) FROM files WHERE status = 'queued' AND attempt > 0").await, 0);
+        assert_eq!(number(&server, "SELECT CAST(MAX(attempt) AS BIGINT) FROM files").await, 1);
         assert_eq!(server.client("alice").get("/api/v2/uploads/stuck").await.ok()["total"], 0);
+    }
+
+    async fn a_queue_that_nobody_works_at_for_six_hours_is_told_of_and_goes_through_when_a_worker_comes(db: TestDb) {
+        const FILES: i64 = 1_000;
+        let clock = manual_clock();
+        let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *");
+        let server = setup().with("ROLE", "maintenance").start(&db).await;
+        server.app.db.write(Backlog { files: 1_000, now: server.app.clock.now() }).await.unwrap();
+        for tick in 1..=72 {
+            clock.advance(Duration::from_mins(5));
+            until("the tick's run is over", async || {
+                let ended = "SELECT COUNT(*) FROM job_runs WHERE name = 'stuck-file-recovery' AND ended_at IS NOT NULL";
+                number(&server, ended).await == tick
+            })
+            .await;
+        }
+        let raised = events(&server, "alert:raised").await;
+        assert!(raised.iter().any(|alert| alert["alert"] == "no-workers:extract"), "{raised:?}");
+        let untouched = "SELECT COUNT(*) FROM files WHERE status = 'queued' AND retry_count = 0 AND attempt = 0";
+        assert_eq!(number(&server, untouched).await, FILES);
+        assert_eq!(events(&server, "file:processing-stalled").await.len(), 0);
+        let worker = setup().work(Script::new()).start(&db).await;
+        worker.idle().await;
+        let through = "SELECT COUNT(*) FROM files WHERE status = 'ready' AND retry_count = 0 AND lost_workers = 0";
+        assert_eq!(number(&server, through).await, FILES);
+        worker.stop().await;
+        server.stop().await;
+    }
+
+    async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) {
+        // The schedules are read, then the beginning is written; what comes after it is the sweep.
+        const STEPS: usize = 9;
+        let (clock, meddler) = (manual_clock(), Meddler::new());
+        let yearly = [("STUCK_RECOVERY_SCHEDULE", NEVER.to_owned()), ("BATCH_TIMEOUT_SCHEDULE", NEVER.to_owned()), ("RETENTION_SCHEDULE", NEVER.to_owned())];
+        let rest = AtRest::open_with(&db, &clock, &yearly, Script::new(), Some(meddler.clone())).await;
+        let ended = async || rest.number("SELECT COUNT(*) FROM job_runs WHERE name = 'orphan-cleanup' AND metrics IS NOT NULL").await;
+        let run = async || {
+            clock.advance(Duration::from_hours(24));
+            rest.app.jobs.run_due().await.is_ok()
+        };
+        let all_over = async || until("no run is under way", async || rest.number("SELECT COUNT(*) FROM job_runs WHERE ended_at IS NULL").await == 0).await;
+        run().await;
+        all_over().await;
+        assert_eq!(ended().await, 1);
+        for step in 2..=STEPS {
+            let before = ended().await;
+            meddler.break_at(step, Break::Once);
+            assert!(run().await);
+            all_over().await;
+            meddler.rest();
+            assert_eq!(ended().await, before + 1, "broken at step {step}: the tick was run, once");
+        }
+        assert_eq!(rest.number("SELECT COUNT(*) FROM job_runs WHERE started_at = (SELECT MAX(started_at) FROM job_runs)").await, 1);
+        for step in 2..=STEPS {
+            // The database is gone before it is known whether the run had begun, and comes back later.
+            meddler.break_at(step, Break::ForGood);
+            run().await;
+            meddler.rest();
+            let before = ended().await;
+            assert!(run().await);
+            until("the next one is run", async || ended().await > before).await;
+            all_over().await;
+        }
+        rest.assert_books_balance().await;
     }
 
     async fn a_queue_that_nobody_works_at_is_reported_and_costs_nothing(db: TestDb) {

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use landfall::app::{App, Replacements};
 use landfall::audit::{Finding, audit};
 use landfall::clock::{Clock, ManualClock, Time};
-use landfall::db::{Arg, FromRows, Tx, Write};
+use landfall::db::{Arg, Db, FromRows, Interference, Tx, Write};
 use landfall::error::Error;
 use landfall::observe::totals;
+use landfall::stages::Work;
 
+use super::meddler::Meddler;
 use super::{Script, TestDb, config};
 
 /// Any statement, with its arguments.
@@ -55,17 +58,35 @@ impl Write for Recount {
 pub struct AtRest {
     pub app: App,
     pub clock: ManualClock,
+    /// A connection that nobody meddles with.
+    pub looking_on: Db,
     folder: PathBuf,
 }
 
 impl AtRest {
     pub async fn open(db: &TestDb, clock: &ManualClock, variables: &[(&'static str, String)]) -> Self {
-        let replacements =
+        Self::open_with(db, clock, variables, Script::new(), None).await
+    }
+
+    /// The same with work that is done when the test lets it, and somebody between it and its database.
+    pub async fn open_with(
+        db: &TestDb,
+        clock: &ManualClock,
+        variables: &[(&'static str, String)],
+        work: Arc<dyn Work>,
+        meddler: Option<Arc<Meddler>>,
+    ) -> Self {
+        let replacements = Replacements {
+            clock: Some(Clock::Manual(clock.clone())),
+            work: Some(work),
+            interference: meddler.map(|meddler| -> Arc<dyn Interference> { meddler }),
             // Without a program that reads documents, which nobody wants read.
-            Replacements { clock: Some(Clock::Manual(clock.clone())), work: Some(Script::new()), ..Replacements::default() };
+            ..Replacements::default()
+        };
         let app = Box::pin(App::start(config(db, variables), replacements)).await.expect("it opens");
+        let looking_on = Db::open(&db.url, 2).await.expect("it opens");
         let folder = db.folder.path().join("blobs/blobs");
-        Self { app, clock: clock.clone(), folder }
+        Self { app, clock: clock.clone(), looking_on, folder }
     }
 
     pub fn now(&self) -> Time {

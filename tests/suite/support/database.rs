@@ -1,5 +1,7 @@
 //! A database and a folder that belong to one test.
 
+use std::path::Path;
+
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -69,6 +71,20 @@ impl TestDb {
         let mut url = url::Url::parse(&server).expect("a URL");
         url.set_path(&name);
         url.to_string()
+    }
+
+    /// The same for a test that commits thousands of times and pulls no plug: nothing waits for a disk. It must not have
+    /// been used yet.
+    pub fn without_syncs(self) -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let folder = folder.expect("a temporary folder");
+        if self.url.starts_with("sqlite:") {
+            return Self { url: format!("sqlite://{}/landfall.db", folder.path().display()), folder };
+        }
+        let mut url = url::Url::parse(&self.url).expect("a URL");
+        url.query_pairs_mut().append_pair("options", "-c synchronous_commit=off");
+        Self { url: url.to_string().replace('+', "%20"), folder }
     }
 
     /// The settings of every process that a test starts on this database.

@@ -9,8 +9,10 @@ pub mod collector;
 pub mod database;
 pub mod embedding_server;
 pub mod gateway_server;
+pub mod hands;
 pub mod hooks;
 pub mod made;
+pub mod meddler;
 pub mod model_folder;
 pub mod node;
 pub mod process;
@@ -148,6 +150,7 @@ impl TestServer {
             clock: setup.clock.map(Clock::Manual),
             work: setup.work,
             extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
+            interference: None,
             names: setup.names,
         };
         let app = Box::pin(App::start(config, replacements)).await.expect("the server starts");

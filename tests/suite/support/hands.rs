@@ -1,0 +1,354 @@
+//! A process at rest, and hands that do with it what its clients, its worker and its sweeps would do: one thing at a time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use landfall::batch::Batch;
+use landfall::clock::{Clock, ManualClock};
+use landfall::db::args;
+use landfall::error::Error;
+use landfall::failure::{Code, Failure};
+use landfall::file::{Caller, File};
+use landfall::intake::announce::Announced;
+use landfall::intake::batches::{CloseBatch, OpenBatch};
+use landfall::intake::cancel::Cancel;
+use landfall::intake::cancel_batch::CancelBatch;
+use landfall::intake::confirm::{self, Belief, Confirmed};
+use landfall::intake::delete;
+use landfall::intake::idempotency::{Idempotent, Key};
+use landfall::intake::register::{Register, Reissue};
+use landfall::intake::revive::{self, Revive};
+use landfall::intake::upload::Upload;
+use landfall::lifecycle::Stage;
+use landfall::queue::rescue::RescueWorker;
+use landfall::recovery::batch_timeout::BatchTimeout;
+use landfall::recovery::{Sweep, SweepReport, abandoned_uploads, unfinished_deletions};
+use landfall::stages::{Chunk, Embedded, Extracted, Job, Markup, Output, Work};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::TestDb;
+use super::at_rest::AtRest;
+use super::meddler::Meddler;
+
+/// What a person does, with a process and in a tenant's name.
+#[derive(Clone)]
+pub struct Hands {
+    pub rest: Arc<AtRest>,
+    pub caller: Caller,
+}
+
+impl Hands {
+    pub fn of(rest: &Arc<AtRest>, tenant: &str) -> Self {
+        let caller = Caller { user: tenant.to_owned(), tenant: tenant.to_owned(), admin: false };
+        Self { rest: rest.clone(), caller }
+    }
+
+    /// The same request with the same key is done once.
+    fn key(&self, key: &str) -> Key {
+        Key::new(&self.caller.user, key, "", b"").expect("a good key")
+    }
+
+    pub async fn open_batch(&self, files: usize, key: &str) -> Result<Uuid, Error> {
+        let app = &self.rest.app;
+        let change = OpenBatch {
+            caller: self.caller.clone(),
+            id: app.clock.new_id(),
+            batch: serde_json::from_value(json!({ "fileCount": files })).expect("a good batch"),
+            now: app.clock.now(),
+            timeout: app.config.intake.batch_timeout,
+        };
+        let opened =
+            app.db.write(Idempotent { key: Some(self.key(key)), now: app.clock.now(), change }).await?;
+        Ok(opened.batch_id)
+    }
+
+    /// Registers a file; its name is its key.
+    pub async fn register(&self, batch: Option<Uuid>, name: &str, size: i64) -> Result<Uuid, Error> {
+        let app = &self.rest.app;
+        let announced =
+            Announced { name: name.to_owned(), size, content_type: None, md5: None, mapping: None };
+        let change = Register {
+            caller: self.caller.clone(),
+            batch,
+            priority: None,
+            files: vec![(app.clock.new_id(), announced)],
+            now: app.clock.now(),
+            config: app.config.intake.clone(),
+            signer: app.signer.clone(),
+        };
+        let tickets =
+            app.db.write(Idempotent { key: Some(self.key(name)), now: app.clock.now(), change }).await?;
+        Ok(tickets[0].file_id)
+    }
+
+    pub async fn fresh_url(&self, file: Uuid) -> Result<(), Error> {
+        let app = &self.rest.app;
+        let (now, window) = (app.clock.now(), app.config.intake.confirm_window);
+        let change = Reissue { caller: self.caller.clone(), file, now, window, signer: app.signer.clone() };
+        app.db.write(change).await.map(drop)
+    }
+
+    /// Sends these parts of a body of so many bytes.
+    pub async fn send(
+        &self,
+        file: Uuid,
+        size: i64,
+        parts: Vec<Result<&'static [u8], &'static str>>,
+    ) -> Result<(), Error> {
+        let parts = parts.into_iter().map(|part| part.map(Bytes::from_static));
+        self.uploading(file, size).receive(futures_util::stream::iter(parts)).await.map(drop)
+    }
+
+    pub fn uploading(&self, file: Uuid, size: i64) -> Upload {
+        let app = &self.rest.app;
+        Upload {
+            db: app.db.clone(),
+            blobs: app.blobs.clone(),
+            clock: app.clock.clone(),
+            owner: app.liveness.identity().id,
+            tasks: app.uploads.clone(),
+            confirm_window: app.config.intake.confirm_window,
+            stall: Duration::from_hours(1_000_000),
+            file,
+            size,
+            md5: None,
+        }
+    }
+
+    pub async fn upload(&self, file: Uuid) -> Result<(), Error> {
+        self.send(file, 5, vec![Ok(b"12345")]).await
+    }
+
+    pub async fn confirm(&self, file: Uuid) -> Result<Confirmed, Error> {
+        let app = &self.rest.app;
+        let (belief, now) = (Belief::default(), app.clock.now());
+        confirm::confirm(&app.db, &app.blobs, &self.caller, file, None, &belief, now).await
+    }
+
+    /// A file of five bytes, the whole way in.
+    pub async fn bring(&self, batch: Option<Uuid>, name: &str) -> Result<Uuid, Error> {
+        let file = self.register(batch, name, 5).await?;
+        self.upload(file).await?;
+        self.confirm(file).await?;
+        Ok(file)
+    }
+
+    pub async fn cancel(&self, file: Uuid) -> Result<File, Error> {
+        let app = &self.rest.app;
+        app.db.write(Cancel { caller: self.caller.clone(), file, now: app.clock.now() }).await
+    }
+
+    pub async fn retry(&self, file: Uuid) -> Result<File, Error> {
+        let app = &self.rest.app;
+        let wish = Revive {
+            caller: self.caller.clone(),
+            file,
+            from_stage: None,
+            first_stage: app.config.intake.first_stage,
+            only_failed: false,
+            now: app.clock.now(),
+        };
+        revive::revive(&app.db, &app.blobs, wish).await
+    }
+
+    pub async fn delete(&self, file: Uuid) -> Result<(), Error> {
+        let app = &self.rest.app;
+        delete::delete(&app.db, &app.blobs, &self.caller, file, app.clock.now()).await
+    }
+
+    pub async fn close_batch(&self, id: Uuid) -> Result<Batch, Error> {
+        let app = &self.rest.app;
+        app.db.write(CloseBatch { caller: self.caller.clone(), id, now: app.clock.now() }).await
+    }
+
+    pub async fn cancel_batch(&self, batch: Uuid) -> Result<(), Error> {
+        let app = &self.rest.app;
+        let change = CancelBatch { caller: self.caller.clone(), batch, now: app.clock.now() };
+        app.db.write(change).await.map(drop)
+    }
+
+    /// Leaves a file as if a worker had taken it that nobody knows.
+    pub async fn break_claim(&self, file: Uuid, stage: Stage, holder: Uuid) {
+        let sql = "UPDATE files SET status = $2, next_stage = $3, claim = $4, claimed_by = $4, claimed_at = $5,
+                                    updated_at = $5, run_after = NULL, is_due = FALSE, attempt = 1 WHERE id = $1";
+        self.rest.sql(sql, args![file, stage.running(), stage, holder, self.rest.now()]).await;
+    }
+}
+
+/// Where a test's files fail: by the first letter of their names, at extract (x), chunk (c) or embed (e), for good where
+/// the second letter is an f, and the first time only where it is a t. All others arrive, with text, a chunk and a vector.
+#[derive(Default)]
+pub struct Maker {
+    tried: Mutex<HashMap<Uuid, usize>>,
+}
+
+impl Maker {
+    fn make(&self, job: &Job) -> Result<Output, Failure> {
+        let mut letters = job.file.file_name.chars();
+        let ails_here = match letters.next() {
+            Some('x') => job.stage == Stage::Extract,
+            Some('c') => job.stage == Stage::Chunk,
+            Some('e') => job.stage == Stage::Embed,
+            _ => false,
+        };
+        if ails_here {
+            let mut tried = self.tried.lock().expect("not poisoned");
+            let tries = tried.entry(job.file.id).or_default();
+            *tries += 1;
+            match letters.next() {
+                Some('f') => return Err(Failure::new(Code::ParseError, "It is damaged")),
+                Some('t') if *tries == 1 => return Err(Failure::new(Code::DbError, "It was refused")),
+                _ => {}
+            }
+        }
+        Ok(match job.stage {
+            Stage::Scan => Output::Nothing,
+            Stage::Extract => Output::Extracted(Extracted {
+                text: "Wind from the west".to_owned(),
+                markup: Markup::Plain,
+                places: Vec::new(),
+            }),
+            Stage::Chunk => Output::Chunked(vec![Chunk {
+                text: "Wind from the west".to_owned(),
+                page: None,
+                heading: None,
+                char_start: 0,
+                char_end: 18,
+                tokens: 4,
+            }]),
+            Stage::Embed => {
+                Output::Embedded(Embedded { model: "made".to_owned(), vectors: vec![vec![1.0; 8]] })
+            }
+        })
+    }
+}
+
+impl Work for Maker {
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
+        let made = self.make(job);
+        async move { made }.boxed()
+    }
+}
+
+/// A process at rest whose connection to its database can be broken.
+pub async fn at_rest(
+    db: &TestDb,
+    clock: &ManualClock,
+    meddler: &Arc<Meddler>,
+    variables: &[(&'static str, String)],
+) -> Arc<AtRest> {
+    Arc::new(AtRest::open_with(db, clock, variables, Arc::new(Maker::default()), Some(meddler.clone())).await)
+}
+
+/// The worker of a process, at work.
+pub struct Working {
+    stop: CancellationToken,
+    running: JoinHandle<()>,
+}
+
+impl Working {
+    pub fn begin(rest: &AtRest) -> Self {
+        let (worker, stop) = (rest.app.worker.clone().expect("it works"), CancellationToken::new());
+        let running = tokio::spawn({
+            let stop = stop.clone();
+            async move { worker.run(stop).await }
+        });
+        Self { stop, running }
+    }
+
+    pub async fn end(self) {
+        self.stop.cancel();
+        self.running.await.expect("the worker ends well");
+    }
+}
+
+impl AtRest {
+    pub fn batch_timeout(&self) -> BatchTimeout {
+        BatchTimeout { db: self.app.db.clone(), wake: self.app.wake.clone() }
+    }
+
+    /// Lets the worker work, and time pass, until nothing of this tenant's is on its way any more, or the database is
+    /// gone.
+    pub async fn work(&self, tenant: &str, gone: &CancellationToken) {
+        let working = Working::begin(self);
+        let worker = self.app.worker.as_ref().expect("it works");
+        let on_its_way = "SELECT COUNT(*) FROM files WHERE tenant_id = $1 AND confirmed_at IS NOT NULL
+                              AND status NOT IN ('ready', 'failed', 'cancelled', 'deleted')";
+        let all_through = async {
+            loop {
+                self.let_time_pass_until(worker.run_until_idle()).await;
+                // Through a connection of its own: this is the test that asks.
+                let Ok(mut tx) = self.looking_on.read().await else { return };
+                if tx.number(on_its_way, args![tenant]).await.expect("an answer") == 0 {
+                    return;
+                }
+                self.clock.advance(Duration::from_secs(30));
+            }
+        };
+        let and_home = async {
+            all_through.await;
+            working.stop.cancel();
+            std::future::pending::<()>().await;
+        };
+        // It may be gone at the very end as well, when all are through and the worker looks once more.
+        let mut running = working.running;
+        tokio::select! {
+            () = gone.cancelled() => self.app.liveness.identity().lost.cancel(),
+            ended = &mut running => return ended.expect("the worker ends well"),
+            () = and_home => {}
+        }
+        working.stop.cancel();
+        running.await.expect("the worker ends well");
+    }
+
+    /// What waits by the clock goes on.
+    pub async fn let_time_pass_until<T>(&self, done: impl Future<Output = T>) -> T {
+        tokio::pin!(done);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut done => return done,
+                () = Clock::System.sleep(Duration::from_millis(3)) => self.clock.advance(Duration::from_secs(1)),
+            }
+        }
+    }
+
+    /// Every sweep that mends something, once. Answers what went wrong.
+    pub async fn sweep(&self) -> Vec<String> {
+        let (app, now) = (&self.app, self.now());
+        let mut errors = Vec::new();
+        errors
+            .extend(unfinished_deletions::sweep_once(&app.db, &app.blobs).await.err().map(|e| e.to_string()));
+        errors.extend(abandoned_uploads::sweep_once(&app.db, &app.blobs).await.err().map(|e| e.to_string()));
+        let batch_timeout = self.batch_timeout();
+        let reports = [
+            app.stuck_files.expiry.sweep_once(now).await,
+            app.stuck_files.sweep_once(now).await,
+            batch_timeout.sweep_once(now).await,
+            app.orphan_cleanup.sweep_once(now).await,
+        ];
+        for report in reports {
+            match report {
+                Ok(SweepReport { errors: more, .. }) => errors.extend(more),
+                Err(error) => errors.push(error.to_string()),
+            }
+        }
+        errors
+    }
+
+    /// The process dies and is started again: what it held is given back, and what it had not seen to its end is not its
+    /// any more.
+    pub async fn die_and_rise(&self) {
+        let dead = self.app.liveness.identity();
+        dead.lost.cancel();
+        self.app.db.write(RescueWorker { worker: dead.id, now: self.now() }).await.expect("it is rescued");
+        self.app.liveness.begin_anew(&dead).await.expect("it rises");
+    }
+}
