@@ -590,7 +590,9 @@ on_each_database! {
             until("it is over", async || !job(&servers[0].admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()).await;
             assert_eq!(runs(&servers[0], "stuck-file-recovery").await, tick);
         }
-        assert_eq!(events(&servers[0], "job:completed").await.len(), 10);
+        let completed = events(&servers[0], "job:completed").await;
+        // The clock passes the hour of another job as well.
+        assert_eq!(completed.iter().filter(|data| data["job"] == "stuck-file-recovery").count(), 10, "{completed:?}");
         let [one, two] = servers;
         one.stop().await;
         two.stop().await;
