@@ -53,7 +53,7 @@ const HISTORY: &str = "INSERT INTO events (at, kind, tenant_id, user_id, file_id
 
 /// Leaves a file at a stage in the hands of `worker`.
 async fn strand(rest: &AtRest, file: &str, stage: Stage, worker: Uuid) {
-    rest.sql(
+    rest.move_files(
         "UPDATE files SET status = $2, next_stage = $3, claim = $4, claimed_by = $5, claimed_at = $6, updated_at = $6,
                           run_after = NULL, is_due = FALSE, attempt = 1
          WHERE file_name = $1",
@@ -140,7 +140,7 @@ on_each_database! {
         let rest = with_a_file_for_each_stage(&db, &clock).await;
         for first in First::BOTH {
             for stage in Stage::ALL {
-                rest.sql(
+                rest.move_files(
                     "UPDATE files SET run_after = $2, is_due = FALSE, next_stage = $3 WHERE file_name = $1",
                     args![name(first, stage), rest.now() + TimeDelta::days(700), stage],
                 )
@@ -349,7 +349,7 @@ on_each_database! {
                               error_stage = 'scan', error_at = $2, error_fingerprint = 'x', claim = NULL, claimed_by = NULL,
                               claimed_at = NULL
                           WHERE file_name = $1";
-            rest.sql(judged, args![&infected, rest.now()]).await;
+            rest.move_files(judged, args![&infected, rest.now()]).await;
             rest.sql(HISTORY, args![&infected, rest.now()]).await;
             let sweep = async || unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap();
             let finished: usize = sweep_until_still(&rest, first, sweep).await.into_iter().sum();

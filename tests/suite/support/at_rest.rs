@@ -99,6 +99,12 @@ impl AtRest {
         assert!(changed > 0, "{sql} changes something");
     }
 
+    /// The same for one that moves files behind the server's back; they are counted anew.
+    pub async fn move_files(&self, sql: &str, args: Vec<Arg>) {
+        self.sql(sql, args).await;
+        self.app.db.write(Recount).await.expect("they are counted");
+    }
+
     pub async fn rows<T: FromRows>(&self, sql: &str, args: Vec<Arg>) -> Vec<T> {
         self.app.db.read().await.expect("a connection").rows(sql, args).await.expect("an answer")
     }

@@ -178,7 +178,7 @@ impl Hands {
     pub async fn break_claim(&self, file: Uuid, stage: Stage, holder: Uuid) {
         let sql = "UPDATE files SET status = $2, next_stage = $3, claim = $4, claimed_by = $4, claimed_at = $5,
                                     updated_at = $5, run_after = NULL, is_due = FALSE, attempt = 1 WHERE id = $1";
-        self.rest.sql(sql, args![file, stage.running(), stage, holder, self.rest.now()]).await;
+        self.rest.move_files(sql, args![file, stage.running(), stage, holder, self.rest.now()]).await;
     }
 }
 
