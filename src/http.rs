@@ -3,6 +3,7 @@
 mod batches;
 mod connections;
 mod dlq;
+mod document;
 mod error;
 mod files;
 mod health;
@@ -13,12 +14,14 @@ mod operations;
 mod orphans;
 mod page;
 mod queues;
+mod refusals;
 mod request;
 mod search;
 mod stuck;
 mod tenants;
 mod uploads;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::Router;
@@ -26,76 +29,98 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post, put};
+use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 pub use connections::serve;
+pub use refusals::KNOWN as KNOWN_REFUSALS;
 
 use crate::app::App;
 use crate::error::Refusal;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-pub fn router(app: App) -> Router {
-    let uploads = Router::new()
-        .route("/batches", post(batches::open).get(batches::list))
-        .route("/batches/{id}", get(batches::show))
-        .route("/batches/{id}/upload-urls", post(uploads::register_in_batch))
-        .route("/batches/{id}/close", post(batches::close))
-        .route("/batches/{id}/cancel", post(batches::cancel))
-        .route("/batches/{id}/files/{file}/confirm", post(uploads::confirm_in_batch))
-        .route("/files", get(files::list))
-        .route("/files/init", post(uploads::register))
-        .route("/files/{id}", get(files::show).delete(files::delete))
-        .route("/files/{id}/upload-url", post(uploads::fresh_url))
-        .route("/files/{id}/confirm", post(uploads::confirm))
-        .route("/files/{id}/cancel", post(files::cancel))
-        .route("/files/{id}/retry", post(files::retry))
-        .route("/files/{id}/history", get(files::history))
-        .route("/files/{id}/text", get(files::text))
-        .route("/files/{id}/result", get(files::result))
-        .route("/files/{id}/chunks", get(files::chunks))
-        .route("/dlq", get(dlq::list))
-        .route("/dlq/groups", get(dlq::groups))
-        .route("/dlq/retry-all", post(dlq::retry_all))
-        .route("/dlq/{id}", delete(dlq::discard))
-        .route("/dlq/{id}/retry", post(dlq::retry))
-        .route("/stuck", get(stuck::list))
-        .route("/stuck/retry-all", post(stuck::retry_all))
-        .route("/stuck/{id}/retry", post(stuck::retry))
-        .route("/operations", get(operations::list))
-        .route("/operations/{id}", get(operations::show))
-        .route("/operations/{id}/stop", post(operations::stop))
-        .route("/orphans", get(orphans::report))
-        .route("/quota", get(tenants::quota));
-    let limited = Router::new()
+/// Every route is made of a handler that describes it.
+fn limited_routes() -> OpenApiRouter<App> {
+    let uploads = OpenApiRouter::new()
+        .routes(routes!(batches::open, batches::list))
+        .routes(routes!(batches::show))
+        .routes(routes!(uploads::register_in_batch))
+        .routes(routes!(batches::close))
+        .routes(routes!(batches::cancel))
+        .routes(routes!(uploads::confirm_in_batch))
+        .routes(routes!(files::list))
+        .routes(routes!(uploads::register))
+        .routes(routes!(files::show, files::delete))
+        .routes(routes!(uploads::fresh_url))
+        .routes(routes!(uploads::confirm))
+        .routes(routes!(files::cancel))
+        .routes(routes!(files::retry))
+        .routes(routes!(files::history))
+        .routes(routes!(files::text))
+        .routes(routes!(files::result))
+        .routes(routes!(files::chunks))
+        .routes(routes!(dlq::list))
+        .routes(routes!(dlq::groups))
+        .routes(routes!(dlq::retry_all))
+        .routes(routes!(dlq::discard))
+        .routes(routes!(dlq::retry))
+        .routes(routes!(stuck::list))
+        .routes(routes!(stuck::retry_all))
+        .routes(routes!(stuck::retry))
+        .routes(routes!(operations::list))
+        .routes(routes!(operations::show))
+        .routes(routes!(operations::stop))
+        .routes(routes!(orphans::report))
+        .routes(routes!(tenants::quota));
+    OpenApiRouter::with_openapi(document::Base::openapi())
         .nest("/api/v2/uploads", uploads)
-        .route("/api/jobs", get(jobs::list))
-        .route("/api/jobs/{id}", get(jobs::show))
-        .route("/api/jobs/{id}/retry", post(jobs::retry))
-        .route("/api/v2/notifications", get(notifications::list))
-        .route("/api/v2/notifications/read-all", post(notifications::read_all))
-        .route("/api/v2/notifications/{id}/read", post(notifications::read))
-        .route("/api/v2/search", post(search::search))
-        .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
-        .route("/api/v2/admin/queue-status", get(queues::status))
-        .route("/api/v2/admin/queues/{stage}/pause", post(queues::pause))
-        .route("/api/v2/admin/queues/{stage}/resume", post(queues::resume))
-        .route("/api/v2/admin/jobs", get(maintenance::list))
-        .route("/api/v2/admin/jobs/{name}/run", post(maintenance::run))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/", get(page::page))
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::show))
+        .routes(routes!(jobs::retry))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::read_all))
+        .routes(routes!(notifications::read))
+        .routes(routes!(search::search))
+        .routes(routes!(tenants::set_quota))
+        .routes(routes!(queues::status))
+        .routes(routes!(queues::pause))
+        .routes(routes!(queues::resume))
+        .routes(routes!(maintenance::list))
+        .routes(routes!(maintenance::run))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(page::page))
+        .routes(routes!(document::document))
+        .routes(routes!(document::docs))
+        .routes(routes!(document::asset))
+}
+
+/// Bytes take as long as they take; only a standstill ends them.
+fn streaming_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(uploads::receive))
+        .routes(routes!(files::download))
+        .routes(routes!(jobs::download))
+}
+
+/// The description of all routes, as OpenAPI has it.
+pub fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> =
+        LazyLock::new(|| document::complete(limited_routes().merge(streaming_routes()).into_openapi()));
+    &DOCUMENT
+}
+
+pub fn router(app: App) -> Router {
+    let limited = Router::from(limited_routes())
         .layer(middleware::from_fn_with_state(app.config.http.request_timeout, time_limit));
-    // Bytes take as long as they take; only a standstill ends them.
-    let streaming = Router::new()
-        .route("/api/v2/uploads/blobs/{id}", put(uploads::receive))
-        .route("/api/v2/uploads/files/{id}/download", get(files::download))
-        .route("/api/jobs/{id}/download", get(jobs::download));
-    streaming
+    Router::from(streaming_routes())
         .merge(limited)
-        .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())
+        .fallback(async || Refusal::nothing_here().into_response())
         .method_not_allowed_fallback(async || {
             Refusal::new(405, "METHOD_NOT_ALLOWED", "This address does not take that method").into_response()
         })

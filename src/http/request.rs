@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, OptionalFromRequestParts, Query, Request};
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -116,6 +116,24 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
+/// What the path has in the places of its parameters.
+pub struct InPath<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match <Path<T> as FromRequestParts<S>>::from_request_parts(parts, state).await {
+            Ok(Path(values)) => Ok(Self(values)),
+            Err(rejection) => Err(Refusal::new(
+                400,
+                "INVALID_REQUEST",
+                format!("The path cannot be read: {}", rejection.body_text()),
+            )),
+        }
+    }
+}
+
 /// An id that is not one names nothing.
 pub fn file_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_file())
@@ -139,10 +157,13 @@ pub fn everybodys(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal>
 }
 
 /// Which part of a list is asked for.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct PageParams {
+    #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<i64>,
+    /// The `nextCursor` of the page before.
     pub cursor: Option<String>,
 }
 

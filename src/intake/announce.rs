@@ -4,20 +4,27 @@ use base64::Engine;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::batches::check_mapping;
+use super::batches::{check_mapping, mapping_schema};
 use crate::error::Refusal;
 
 const LONGEST_NAME_BYTES: usize = 255;
 const LONGEST_TYPE_BYTES: usize = 255;
 
 /// As the client sends it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Announcement {
+    #[schema(min_length = 1, max_length = 255)]
     file_name: String,
+    #[schema(minimum = 0)]
     file_size: i64,
+    #[schema(max_length = 255, example = "text/plain")]
     content_type: Option<String>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[schema(min_length = 24, max_length = 32)]
     md5: Option<String>,
+    /// For the operator's own extraction.
+    #[schema(schema_with = mapping_schema)]
     mapping: Option<serde_json::Value>,
 }
 

@@ -13,14 +13,17 @@ use crate::lifecycle::{Status, Transition};
 use crate::quota;
 
 /// What the owner believes to have sent.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Belief {
+    #[schema(minimum = 0)]
     pub size: Option<i64>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[schema(min_length = 24, max_length = 32)]
     pub md5: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmed {
     pub file_id: Uuid,

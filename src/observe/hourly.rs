@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DurationRound, TimeDelta};
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use serde::Serialize;
 
 use crate::clock::Time;
@@ -12,10 +12,10 @@ use crate::error::Error;
 /// Hours that are kept.
 const HOURS: i64 = 48;
 
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hour {
-    pub hour: Time,
+    pub hour: DateTime<Utc>,
     pub completed: i64,
     /// All that failed, those that took too long among them.
     pub failed: i64,
