@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -70,11 +71,29 @@ impl Received {
         Ok(Self { bytes: read_body(body, limit).await?, path: parts.uri.path().to_owned(), key })
     }
 
+    /// An object.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        serde_json::from_slice(&self.bytes).map_err(|error| {
-            let code = if error.is_data() { "INVALID_REQUEST" } else { "INVALID_JSON" };
-            Refusal::new(400, code, format!("The body cannot be read: {error}"))
-        })
+        if self.is_list() {
+            // Its fields in their order would do as well, which nobody means.
+            return Err(Refusal::new(
+                400,
+                "INVALID_REQUEST",
+                "The body cannot be read: it must be an object",
+            ));
+        }
+        serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))
+    }
+
+    /// A list of objects.
+    pub fn json_list<T: DeserializeOwned>(&self) -> Result<Vec<T>, Refusal> {
+        let items: Vec<Map<String, Value>> =
+            serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))?;
+        let read = |item| serde_json::from_value(Value::Object(item)).map_err(|error| unreadable(&error));
+        items.into_iter().map(read).collect()
+    }
+
+    pub fn is_list(&self) -> bool {
+        self.bytes.trim_ascii_start().starts_with(b"[")
     }
 
     /// The same, where an empty body stands for the default.
@@ -86,6 +105,11 @@ impl Received {
         let key = self.key.as_deref();
         key.map(|key| idempotency::Key::new(&caller.user, key, &self.path, &self.bytes)).transpose()
     }
+}
+
+fn unreadable(error: &serde_json::Error) -> Refusal {
+    let code = if error.is_data() { "INVALID_REQUEST" } else { "INVALID_JSON" };
+    Refusal::new(400, code, format!("The body cannot be read: {error}"))
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, Error> {

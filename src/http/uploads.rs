@@ -73,8 +73,8 @@ async fn register_files(
 ) -> Result<Response, Error> {
     let base = base_url(app, request.headers());
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
-    let many = batch.is_some() && received.bytes.trim_ascii_start().starts_with(b"[");
-    let announced: Vec<Announcement> = if many { received.json()? } else { vec![received.json()?] };
+    let many = batch.is_some() && received.is_list();
+    let announced: Vec<Announcement> = if many { received.json_list()? } else { vec![received.json()?] };
     if announced.is_empty() || announced.len() > MOST_AT_ONCE {
         return Err(
             Refusal::new(400, "INVALID_FILE_COUNT", format!("A list has 1 to {MOST_AT_ONCE} files")).into()

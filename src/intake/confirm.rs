@@ -19,7 +19,7 @@ pub struct Belief {
     #[schema(minimum = 0)]
     pub size: Option<i64>,
     /// 32 hexadecimal digits, or 24 characters of base64.
-    #[schema(min_length = 24, max_length = 32)]
+    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
     pub md5: Option<String>,
 }
 

@@ -4,6 +4,7 @@ pub mod ailments;
 pub mod at_rest;
 pub mod clamd;
 pub mod client;
+pub mod contract;
 pub mod database;
 pub mod embedding_server;
 pub mod gateway_server;
