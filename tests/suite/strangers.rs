@@ -268,7 +268,17 @@ async fn send(client: &Client, call: &Call, token: bool) -> (u16, String) {
     }
     let response = request.send().await.expect("an answer");
     let (status, headers) = (response.status().as_u16(), format!("{:?}", response.headers()));
-    (status, headers + &response.text().await.expect("text"))
+    (status, headers + &without_filter(&response.text().await.expect("text")))
+}
+
+/// An answer without what an operation repeats of its own request.
+fn without_filter(answer: &str) -> String {
+    let mut parts = answer.split("\"filter\":{");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        rest.push_str(part.split_once('}').map_or("", |(_, after)| after));
+    }
+    rest
 }
 
 on_each_database! {

@@ -55,8 +55,10 @@ impl Client {
     /// Sends a request, and checks that its answer is one that the API's description has.
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
         let request = request.build().expect("a request");
-        let (method, path) = (request.method().to_string(), request.url().path().to_owned());
+        let method = request.method().to_string();
         let response = self.http.execute(request).await.expect("an answer");
+        // Where it was sent on to, if it was.
+        let path = response.url().path().to_owned();
         let status = response.status().as_u16();
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.map(str::to_owned);
