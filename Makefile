@@ -1,5 +1,5 @@
 # Everything a fresh machine needs beyond the Rust toolchain and python3 is fetched by these steps into .tools/; only
-# clamd, for the tests, comes as one of Debian's packages.
+# clamd and promtool, for the tests, come as Debian's packages, and Node with npm has to be there.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -19,6 +19,11 @@ endif
 
 # Debian's packages are the machine's, not the project's: they are installed once, with the rights of whoever may.
 CLAMD := /usr/sbin/clamd
+PROMTOOL := /usr/bin/promtool
+
+# Clients that others wrote, for the tests. npm leaves this file behind when it is done.
+NODE := $(TOOLS)/node
+NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -34,8 +39,9 @@ run: ## Build Landfall and start it on SQLite and a folder
 model: ## Fetch a better model than the built-in one, and say how to use it
 	@scripts/fetch-model
 
-test: lint deny $(CLAMD) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
-	LANDFALL_TEST_CLAMD=$(CLAMD) scripts/with-postgres $(RUN_TESTS)
+test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
+	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
+		scripts/with-postgres $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
@@ -72,3 +78,14 @@ $(CLAMD):
 	@echo "The tests need a real clamd; installing Debian's clamav-daemon"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends clamav-daemon
+
+$(PROMTOOL):
+	@echo "The tests need promtool; installing Debian's prometheus"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends prometheus
+
+$(NODE_CLIENTS): tests/clients/package.json tests/clients/package-lock.json
+	mkdir -p $(NODE)
+	cp tests/clients/package.json tests/clients/package-lock.json tests/clients/.npmrc $(NODE)
+	cd $(NODE) && npm ci
+	@touch $@

@@ -14,6 +14,7 @@
     reason = "counts and ranks of samples are small"
 )]
 
+mod answers;
 mod claims;
 mod databases;
 mod desk;
@@ -24,6 +25,7 @@ mod flatness;
 mod latency;
 mod limits;
 mod measure;
+mod orphans;
 mod throughput;
 mod vectors;
 mod worker;
@@ -45,6 +47,8 @@ enum Scenario {
     Latency(Kind),
     Flatness(Kind),
     Claims(Kind),
+    Answers(Kind),
+    Orphans,
     Vectors(usize),
     Embedding,
 }
@@ -58,6 +62,8 @@ impl Scenario {
         all.extend(each(Self::Latency));
         all.extend(each(Self::Flatness));
         all.extend(each(Self::Claims));
+        all.extend(each(Self::Answers));
+        all.push(Self::Orphans);
         all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
         all.extend(each(Self::Limits));
         all
@@ -70,6 +76,8 @@ impl Scenario {
             Self::Latency(kind) => format!("{}-latency", kind.name()),
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
             Self::Claims(kind) => format!("{}-claims", kind.name()),
+            Self::Answers(kind) => format!("{}-answers", kind.name()),
+            Self::Orphans => "orphans".to_owned(),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
             // It needs no database; the figures stand in the first column.
             Self::Embedding => "embedding".to_owned(),
@@ -82,8 +90,9 @@ impl Scenario {
             | Self::Throughput(kind, _)
             | Self::Latency(kind)
             | Self::Flatness(kind)
-            | Self::Claims(kind) => kind,
-            Self::Vectors(_) | Self::Embedding => Kind::Sqlite,
+            | Self::Claims(kind)
+            | Self::Answers(kind) => kind,
+            Self::Vectors(_) | Self::Embedding | Self::Orphans => Kind::Sqlite,
         }
     }
 
@@ -101,6 +110,8 @@ impl Scenario {
             Self::Latency(kind) => latency::run(kind).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Claims(kind) => claims::run(kind).await,
+            Self::Answers(kind) => answers::run(kind, finished()?).await,
+            Self::Orphans => orphans::run(finished()?).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
             Self::Embedding => embedding::run().await,
         }

@@ -67,6 +67,9 @@ CREATE TABLE files (
     -- Whether that has come. Files that wait for their next attempt are not in the way of those that can be claimed.
     is_due        BOOLEAN NOT NULL DEFAULT FALSE,
 
+    -- When it could last be claimed, as its last claim found it: since then it had waited.
+    due_at        TIMESTAMPTZ,
+
     -- The hold of a worker: a fresh token for each attempt. Only who knows the token moves the file.
     claim         UUID,
     claimed_by    UUID,
@@ -88,6 +91,11 @@ CREATE TABLE files (
     retried_by    TEXT,
     retried_in    UUID,
 
+    -- The place in its trace that its stages hang on (a W3C traceparent), and that of its first life where a person
+    -- wanted it tried again. NULL where nobody collects traces.
+    trace_parent  TEXT,
+    trace_first   TEXT,
+
     -- When the owner was last told that a failed file is going to be deleted.
     deletion_warned_at TIMESTAMPTZ,
 
@@ -100,6 +108,7 @@ CREATE TABLE files (
     failed_at     TIMESTAMPTZ,
     deleted_at    TIMESTAMPTZ,
 
+    CONSTRAINT traces_are_short CHECK (LENGTH(trace_parent) <= 64 AND LENGTH(trace_first) <= 64),
     CONSTRAINT running_exactly_when_claimed CHECK (
         (status IN ('scanning', 'extracting', 'chunking', 'embedding'))
         = (claim IS NOT NULL AND claimed_by IS NOT NULL AND claimed_at IS NOT NULL)),
@@ -207,6 +216,8 @@ CREATE TABLE operations (
     error_count   BIGINT NOT NULL DEFAULT 0,
     -- The first of those errors.
     errors        JSONB NOT NULL,
+    -- The trace of the request that wanted it.
+    trace_parent  TEXT,
     -- The last dead letter that was dealt with; the next is older.
     cursor_at     TIMESTAMPTZ NOT NULL,
     cursor_id     UUID NOT NULL,
@@ -227,6 +238,9 @@ CREATE TABLE workers (
     services     TEXT NOT NULL,
     -- What its operating-system or advisory lock is called; a lock nobody holds is a dead process.
     lock_key     BIGINT NOT NULL,
+    -- Which start of the database server its lock was taken under. A server that was started anew knows no locks, and
+    -- that says nothing about who lives.
+    lock_epoch   TEXT NOT NULL DEFAULT '',
     started_at   TIMESTAMPTZ NOT NULL,
     heartbeat_at TIMESTAMPTZ NOT NULL
 );
@@ -320,13 +334,16 @@ CREATE TABLE notifications (
     id         UUID PRIMARY KEY,
     tenant_id  TEXT NOT NULL,
     user_id    TEXT NOT NULL,
-    kind       TEXT NOT NULL CHECK (kind IN ('file-failure-notification', 'file-deletion-warning')),
-    file_id    UUID NOT NULL,
-    file_name  TEXT NOT NULL,
+    kind       TEXT NOT NULL CHECK (kind IN ('file-failure-notification', 'file-deletion-warning',
+                   'webhook-disabled-notification')),
+    -- The file that it is about, where it is about one.
+    file_id    UUID,
+    file_name  TEXT,
     message    TEXT NOT NULL,
     data       JSONB NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
-    read_at    TIMESTAMPTZ
+    read_at    TIMESTAMPTZ,
+    CONSTRAINT of_a_file_with_its_name CHECK ((file_id IS NULL) = (file_name IS NULL))
 );
 CREATE INDEX notifications_by_user ON notifications (user_id, id);
 CREATE INDEX notifications_unread ON notifications (user_id, id) WHERE read_at IS NULL;
@@ -349,3 +366,118 @@ CREATE TABLE alerts (
     attempts     BIGINT NOT NULL DEFAULT 0,
     delivered_at TIMESTAMPTZ
 );
+
+-- The dashboard: how many files each user has in each state, kept by the transactions that move them. `at_…` are those
+-- that wait for the stage and those that are being worked on there. (No CHECK: what is added may be negative.)
+CREATE TABLE user_totals (
+    user_id    TEXT NOT NULL,
+    tenant_id  TEXT NOT NULL,
+    registered BIGINT NOT NULL DEFAULT 0,
+    uploaded   BIGINT NOT NULL DEFAULT 0,
+    at_scan    BIGINT NOT NULL DEFAULT 0,
+    at_extract BIGINT NOT NULL DEFAULT 0,
+    at_chunk   BIGINT NOT NULL DEFAULT 0,
+    at_embed   BIGINT NOT NULL DEFAULT 0,
+    ready      BIGINT NOT NULL DEFAULT 0,
+    failed     BIGINT NOT NULL DEFAULT 0,
+    cancelled  BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (user_id, tenant_id)
+);
+
+-- What came to its end within the last day: each user's, and under the empty name everybody's.
+CREATE TABLE throughput (
+    user_id       TEXT NOT NULL,
+    slot          TIMESTAMPTZ NOT NULL,
+    completed     BIGINT NOT NULL,
+    failed        BIGINT NOT NULL,
+    processing_ms BIGINT NOT NULL,
+    PRIMARY KEY (user_id, slot)
+);
+CREATE INDEX throughput_by_age ON throughput (slot);
+
+-- A user's files in one state: those at rest, those that are not confirmed, and, by times that change only at the end and
+-- not with every step, those in between. (Those that are being worked on are few: `files_claimed`.)
+CREATE INDEX files_at_rest ON files (user_id, status, id) WHERE status IN ('ready', 'failed', 'cancelled');
+CREATE INDEX files_to_confirm ON files (user_id, status, id) WHERE upload_until IS NOT NULL;
+CREATE INDEX files_under_way ON files (user_id, id)
+    WHERE confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL AND deleted_at IS NULL;
+CREATE INDEX batches_active ON batches (user_id) WHERE status = 'active';
+
+-- Which database this is, and how far it has come. Its storage has a copy, by which another database, or an older state
+-- of this one, is told from the one that its blobs belong to.
+CREATE TABLE database_identity (
+    only_one   BOOLEAN PRIMARY KEY CHECK (only_one),
+    id         UUID NOT NULL,
+    generation BIGINT NOT NULL CHECK (generation >= 0)
+);
+
+-- Webhooks: where events are sent to, and at whose wish.
+CREATE TABLE webhooks (
+    id               UUID PRIMARY KEY,
+    tenant_id        TEXT NOT NULL,
+    user_id          TEXT NOT NULL,
+    -- all: everybody's events and the system's own, at an administrator's wish.
+    scope            TEXT NOT NULL CHECK (scope IN ('own', 'all')),
+    url              TEXT NOT NULL,
+    description      TEXT,
+    -- NULL: every type.
+    event_types      JSONB,
+    secret           BYTEA NOT NULL,
+    -- The one before, which goes on signing beside it for a while.
+    old_secret       BYTEA,
+    old_secret_until TIMESTAMPTZ,
+
+    enabled          BOOLEAN NOT NULL DEFAULT TRUE,
+    disabled_at      TIMESTAMPTZ,
+    disabled_reason  TEXT,
+    -- The last event that deliveries were written for, where it is one of those wanted.
+    cursor_id        BIGINT NOT NULL,
+    -- The process that sends to it. Once that is not known any more, nobody does.
+    held_by          UUID,
+    -- When it last had a turn: who waits longest is next.
+    turn_at          TIMESTAMPTZ NOT NULL,
+    -- How it went lately: failures in a row, since when, and until when it is left in peace.
+    failures         BIGINT NOT NULL DEFAULT 0,
+    failing_since    TIMESTAMPTZ,
+    rest_until       TIMESTAMPTZ,
+    created_at       TIMESTAMPTZ NOT NULL,
+    updated_at       TIMESTAMPTZ NOT NULL,
+    CONSTRAINT disabled_has_a_time_and_a_reason CHECK (
+        enabled = (disabled_at IS NULL) AND enabled = (disabled_reason IS NULL)),
+    CONSTRAINT failing_exactly_after_failures CHECK ((failures > 0) = (failing_since IS NOT NULL)),
+    CONSTRAINT an_old_secret_has_an_end CHECK ((old_secret IS NULL) = (old_secret_until IS NULL))
+);
+CREATE INDEX webhooks_by_user ON webhooks (user_id, id);
+CREATE INDEX webhooks_for_all ON webhooks (id) WHERE scope = 'all';
+
+-- What is or was to be sent to each. The body is kept as it is signed, so that every attempt sends the same bytes.
+CREATE TABLE webhook_deliveries (
+    number           {{identity}},
+    id               UUID NOT NULL UNIQUE,
+    -- No foreign key: when a webhook goes, its deliveries follow in portions.
+    webhook_id       UUID NOT NULL,
+    -- What receivers know it by: the same at every attempt, and when it is sent once more at somebody's wish.
+    message_id       UUID NOT NULL,
+    -- NULL: a test, of which no event tells.
+    event_id         BIGINT,
+    event_type       TEXT NOT NULL,
+    body             TEXT NOT NULL,
+    status           TEXT NOT NULL CHECK (status IN ('pending', 'delivered', 'exhausted')),
+    attempts         BIGINT NOT NULL DEFAULT 0,
+    next_at          TIMESTAMPTZ,
+    first_attempt_at TIMESTAMPTZ,
+    last_attempt_at  TIMESTAMPTZ,
+    -- How the last attempt went.
+    response_status  BIGINT,
+    response_excerpt TEXT,
+    error            TEXT,
+    duration_ms      BIGINT,
+    created_at       TIMESTAMPTZ NOT NULL,
+    ended_at         TIMESTAMPTZ,
+    CONSTRAINT pending_exactly_when_due CHECK ((status = 'pending') = (next_at IS NOT NULL)),
+    CONSTRAINT pending_exactly_without_an_end CHECK ((status = 'pending') = (ended_at IS NULL))
+);
+-- The line before each webhook, in the order of the events. What was delivered is not in it.
+CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (webhook_id, number) WHERE next_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, number);
+CREATE INDEX webhook_deliveries_ended ON webhook_deliveries (ended_at) WHERE ended_at IS NOT NULL;

@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
 use crate::blobs::Blobs;
+use crate::blobs::ownership::{Ownership, Standing};
 use crate::blobs::signed_url::UrlSigner;
 use crate::clock::Clock;
 use crate::config::{Config, Role};
@@ -17,6 +18,7 @@ use crate::events;
 use crate::index;
 use crate::lifecycle::Stage;
 use crate::observe::alerts::Alerts;
+use crate::observe::metrics;
 use crate::queue::liveness::Liveness;
 use crate::queue::operations::Operations;
 use crate::queue::wake::Wake;
@@ -33,6 +35,8 @@ use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
 use crate::stages::sandbox::Program;
 use crate::stages::sandbox::pool::Pool;
+use crate::webhooks::dispatcher::Webhooks;
+use crate::webhooks::target::{self, Checked, Names};
 
 /// How long uploads under way may go on after the process was told to stop.
 const LAST_UPLOADS: Duration = Duration::from_secs(10);
@@ -43,6 +47,7 @@ pub struct App {
     pub clock: Clock,
     pub db: Db,
     pub blobs: Blobs,
+    pub ownership: Ownership,
     pub auth: Arc<Auth>,
     pub signer: UrlSigner,
     pub embedder: Embedder,
@@ -59,6 +64,7 @@ pub struct App {
     pub orphans: Scanner,
     /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
     pub uploads: TaskTracker,
+    pub webhooks: Webhooks,
 }
 
 /// What a test may put in place of the real thing.
@@ -68,15 +74,24 @@ pub struct Replacements {
     pub work: Option<Arc<dyn Work>>,
     /// The program that reads documents. A test's own program cannot.
     pub extractor: Option<Program>,
+    /// What names of hosts mean to webhooks.
+    pub names: Option<Names>,
 }
 
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         let clock = replacements.clock.unwrap_or(Clock::System);
+        metrics::recorder();
         let db = Db::open(&config.database_url, config.database_connections).await?;
+        let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+        let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
+        match ownership.keep().await? {
+            Standing::Ours => {}
+            standing if standing.may_be_used() => tracing::warn!("{standing}"),
+            standing => return Err(Error::StorageNotOurs(standing.to_string())),
+        }
         index::install(&db).await?;
         events::leave_a_gap(&db).await?;
-        let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
         let embedder = Embedder::open(&config.embed).await?;
@@ -120,8 +135,13 @@ impl App {
         });
         let batch_timeout = Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() });
         let schedules = &config.healing.schedules;
-        let orphan_cleanup =
-            Arc::new(OrphanCleanup { db: db.clone(), blobs: blobs.clone(), config: config.cleaning.clone() });
+        let orphan_cleanup = Arc::new(OrphanCleanup {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            ownership: ownership.clone(),
+            config: config.cleaning.clone(),
+            force: false,
+        });
         let retention = Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() });
         let jobs: [(Arc<dyn Sweep>, _); _] = [
             (stuck_files.clone(), &schedules.stuck_recovery),
@@ -138,11 +158,25 @@ impl App {
             config: config.cleaning.clone(),
             looking: Arc::default(),
         };
+        let webhooks = Webhooks::new(
+            db.clone(),
+            clock.clone(),
+            liveness.clone(),
+            wake.clone(),
+            Checked {
+                names: replacements.names.unwrap_or_else(target::system_names),
+                allow_private: config.webhooks.allow_private,
+            },
+            config.webhooks.clone(),
+            config.queue.poll_interval,
+        );
         Ok(Self {
+            webhooks,
             config: Arc::new(config),
             clock,
             db,
             blobs,
+            ownership,
             orphans,
             auth: Arc::new(auth),
             signer,
@@ -172,12 +206,15 @@ impl App {
         let tasks = TaskTracker::new();
         // The others must see this process alive until its last file is settled.
         let settled = CancellationToken::new();
+        let sending = TaskTracker::new();
         tasks.spawn(self.liveness.clone().run(settled.clone()));
         let parts = || (self.db.clone(), self.blobs.clone(), self.clock.clone());
         let (db, blobs, clock) = parts();
         let deletions = recovery::unfinished_deletions::run(db, blobs, clock, self.wake.clone());
         let (db, blobs, clock) = parts();
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
+        let until_stop = stop.clone();
+        tasks.spawn(async move { until_stop.run_until_cancelled(metrics::upkeep()).await });
         let (db, embedder) = (self.db.clone(), self.embedder.clone());
         tasks.spawn(async move { index::reindex::warn_of_stale_files(&db, &embedder).await });
         if self.config.role != Role::Api {
@@ -188,8 +225,12 @@ impl App {
             tasks.spawn(async move { jobs.run(until_stop).await });
             let (expiry, until_stop) = (self.stuck_files.expiry.clone(), stop.clone());
             tasks.spawn(async move { until_stop.run_until_cancelled(expiry.run()).await });
+            let (ownership, until_stop) = (self.ownership.clone(), stop.clone());
+            tasks.spawn(async move { until_stop.run_until_cancelled(ownership.run()).await });
             let (until_stop, alerts) = (stop.clone(), self.alerts());
             tasks.spawn(async move { until_stop.run_until_cancelled(alerts.run()).await });
+            let (webhooks, stop) = (self.webhooks.clone(), stop.clone());
+            sending.spawn(async move { webhooks.run(stop).await });
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {
@@ -201,6 +242,9 @@ impl App {
             None => stop.cancelled().await,
         }
         self.jobs.stop().await;
+        // What was sent must be noted while the hold on its webhook still counts.
+        sending.close();
+        sending.wait().await;
         self.uploads.close();
         tokio::select! {
             () = self.uploads.wait() => {}

@@ -15,7 +15,7 @@ use crate::clock::Time;
 use crate::db::{Db, Tx, args};
 use crate::error::Error;
 use invariants::Invariant;
-pub use mend::mend;
+pub use mend::{Mended, mend};
 
 /// Findings of one kind that are named one by one; the rest is counted.
 const NAMED: usize = 20;
@@ -27,6 +27,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// What was wrong before, and was put right.
     pub mended: Vec<Finding>,
+    /// Why orphans were left that could have been removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,6 +69,7 @@ impl Violations {
 /// `oldest_heartbeat`: a worker that gave no sign since then is not alive.
 pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<Report, Error> {
     let mut report = Report::default();
+    blobs::belong(db, storage, &mut report).await?;
     blobs::without_rows(db, storage, &mut report).await?;
     let mut tx = db.snapshot().await?;
     report.files = tx.number("SELECT COUNT(*) FROM files WHERE status <> 'deleted'", args![]).await?;

@@ -3,6 +3,7 @@
 //! A key is made of ids only; the name that a person gave the file stays in its row and never becomes a path.
 
 mod local;
+pub mod ownership;
 pub mod signed_url;
 
 use std::path::PathBuf;
@@ -84,6 +85,15 @@ impl Blobs {
     /// All that is stored, a page at a time, so that memory does not grow with its number.
     pub fn list(&self) -> Listing {
         self.folder.list()
+    }
+
+    /// What the storage has been told of the database that it belongs to.
+    pub async fn mark(&self) -> Result<Option<String>, Error> {
+        self.folder.mark().await
+    }
+
+    pub async fn set_mark(&self, mark: &str) -> Result<(), Error> {
+        self.folder.set_mark(mark).await
     }
 
     /// Whether the storage answers.

@@ -7,11 +7,15 @@ mod dlq;
 mod files;
 mod jobs;
 mod logs;
+mod orphans;
 mod reindex;
 mod search;
 mod serve;
 mod status;
+mod storage;
+mod stuck;
 mod token;
+mod top;
 mod upload;
 mod words;
 
@@ -47,6 +51,12 @@ enum Command {
     Search(search::Args),
     /// Look at files that failed, and retry or discard them.
     Dlq(dlq::Args),
+    /// Look at files that are stuck, and give them back to the queue.
+    Stuck(stuck::Args),
+    /// See what is left over: blobs that no file knows, uploads that never came.
+    Orphans(orphans::Args),
+    /// Watch everything: throughput, queues, workers, circuits, schedules, errors.
+    Top(top::Args),
     /// See when maintenance runs and ran, or run some of it now.
     Jobs(jobs::Args),
     /// Make a token for the API.
@@ -55,6 +65,8 @@ enum Command {
     Config,
     /// Embed anew what was embedded with another model. May run beside servers, twice, and be stopped at any time.
     Reindex,
+    /// Show which database the storage belongs to, or give it to this one.
+    Storage(storage::Args),
     /// Check that the books balance: every file, batch, quota, blob and index entry.
     Audit(audit::Args),
     /// Read documents from the standard input. The server starts this by itself.
@@ -88,16 +100,20 @@ pub fn run(cli: Cli) -> ExitCode {
     };
     let outcome = runtime.block_on(async {
         match cli.command {
-            Command::Serve => serve::run(settings()?).await,
+            Command::Serve => Box::pin(serve::run(settings()?)).await,
             Command::Upload(args) => upload::run(&args, cli.json).await,
             Command::Files(args) => files::run(&args, cli.json).await,
             Command::Status(args) => status::run(&args, cli.json).await,
             Command::Search(args) => search::run(&args, cli.json).await,
             Command::Dlq(args) => dlq::run(&args, cli.json).await,
+            Command::Stuck(args) => stuck::run(&args, cli.json).await,
+            Command::Orphans(args) => orphans::run(&args, cli.json).await,
+            Command::Top(args) => top::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),
             Command::Reindex => reindex::run(settings()?, cli.json).await,
+            Command::Storage(args) => storage::run(settings()?, &args, cli.json).await,
             Command::Audit(args) => audit::run(settings()?, &args, cli.json).await,
             Command::ExtractChild(_) | Command::OcrChild(_) => unreachable!("it ran before"),
         }

@@ -6,8 +6,11 @@ mod cleaning;
 mod embed;
 mod healing;
 mod reader;
+mod secrets;
+mod traces;
+mod webhooks;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +19,9 @@ pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
 pub use healing::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
+pub use secrets::Secrets;
+pub use traces::{Sampling, TracesConfig};
+pub use webhooks::WebhookConfig;
 
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{BreakerConfig, Service};
@@ -36,10 +42,13 @@ pub struct Config {
     pub role: Role,
     pub log_format: LogFormat,
     pub log_filter: String,
+    /// Where spans are sent, if they are.
+    pub traces: Option<TracesConfig>,
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
     pub cleaning: CleaningConfig,
     pub alerts: AlertConfig,
+    pub webhooks: WebhookConfig,
     pub embed: EmbedConfig,
     pub sandbox: SandboxConfig,
     /// The languages that OCR looks for, unless it is off.
@@ -52,6 +61,8 @@ pub struct Config {
     pub gateway: Option<GatewayConfig>,
     /// Every variable that was looked at, for `landfall config`.
     pub settings: Vec<Setting>,
+    /// What none of them may show.
+    pub secrets: Secrets,
 }
 
 #[derive(Debug, Clone)]
@@ -60,11 +71,33 @@ pub struct HttpConfig {
     pub port: u16,
     /// Where clients reach this server, when that is not where it listens.
     pub public_url: Option<String>,
+    /// Where this process answers for itself alone: its health and its metrics.
+    pub metrics_address: Option<SocketAddr>,
+    /// What whoever reads the metrics has to know.
+    pub metrics_token: Option<Token>,
     pub max_connections: usize,
     pub max_body_bytes: usize,
     pub request_timeout: Duration,
     pub header_timeout: Duration,
     pub upload_stall: Duration,
+}
+
+/// A secret that is not shown.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl std::ops::Deref for Token {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token")
+    }
 }
 
 #[derive(Clone)]
@@ -181,6 +214,10 @@ impl Config {
                 bind_address: read.parse("BIND_ADDRESS", "127.0.0.1", "an IP address"),
                 port: read.parse("PORT", "3002", "a port from 0 to 65535"),
                 public_url: read.url("PUBLIC_URL", &["http", "https"]),
+                metrics_address: read.optional("METRICS_ADDRESS", |text| {
+                    text.parse().map_err(|_| "an IP address and a port, like 0.0.0.0:9464".to_owned())
+                }),
+                metrics_token: read.secret("METRICS_TOKEN").map(Token),
                 max_connections: read.at_least("MAX_CONNECTIONS", 4_096, 1),
                 max_body_bytes: usize::try_from(read.with("MAX_BODY_SIZE", "2MB", bytes))
                     .unwrap_or(usize::MAX),
@@ -213,6 +250,7 @@ impl Config {
                 )
             }),
             log_filter: read.with("LOG_LEVEL", "info", reader::log_filter),
+            traces: TracesConfig::read(&mut read),
             intake: IntakeConfig {
                 max_file_bytes: read.with("MAX_FILE_SIZE", "50MB", bytes),
                 confirm_window: read.with("UPLOAD_CONFIRM_WINDOW_MS", "3600000", milliseconds),
@@ -240,6 +278,7 @@ impl Config {
             },
             cleaning: CleaningConfig::read(&mut read),
             alerts: AlertConfig::read(&mut read),
+            webhooks: WebhookConfig::read(&mut read),
             sandbox: read_sandbox(&mut read),
             ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),
@@ -249,13 +288,14 @@ impl Config {
             gateway,
             data_dir,
             settings: Vec::new(),
+            secrets: Secrets::default(),
         };
         if let Some(extract) = config.queue.stages.iter().find(|config| config.stage == Stage::Extract) {
             config.sandbox.timeout = extract.timeout;
         }
         config.check_together(&mut read);
-        let settings = read.finish()?;
-        Ok(Self { settings, ..config })
+        let (settings, secrets) = read.finish()?;
+        Ok(Self { settings, secrets, ..config })
     }
 
     /// What no variable can know alone.
@@ -268,6 +308,9 @@ impl Config {
         }
         if self.auth.jwt_secret.as_ref().is_some_and(|secret| secret.len() < 32) {
             read.complain("JWT_SECRET", "at least 32 characters long");
+        }
+        if self.http.metrics_token.as_ref().is_some_and(|token| token.len() < 16) {
+            read.complain("METRICS_TOKEN", "at least 16 characters long");
         }
         if self.auth.jwt_secret.is_some() && self.auth.jwks_url.is_some() {
             read.complain("JWT_JWKS_URL", "set only where JWT_SECRET is not");

@@ -7,6 +7,7 @@
 
 mod args;
 mod migrate;
+mod outage;
 mod tx;
 mod writer;
 
@@ -17,16 +18,21 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{PgPool, SqlitePool};
+use tokio::sync::watch;
 
 pub use args::{Arg, Rows, args};
+use tx::Held;
 pub use tx::{FromRows, Tx};
 
 use crate::error::Error;
+use crate::observe::aftermath::{Aftermath, Counts};
+use outage::Outage;
+use tracing::Instrument;
 use writer::Writer;
 
 /// Statements kept prepared on each connection. Bulk statements exist once for every number of rows they can have.
 const PREPARED_STATEMENTS: usize = 1_024;
-const BUSY_TIMEOUT: Duration = Duration::from_secs(15);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A change to the database: everything in it happens, or nothing.
@@ -56,12 +62,14 @@ pub enum Durability {
 #[derive(Clone)]
 pub struct Db {
     backend: Backend,
+    /// Told of every commit of this process.
+    commits: watch::Sender<()>,
 }
 
 #[derive(Clone)]
 enum Backend {
     Sqlite { writer: Writer, readers: SqlitePool, file: PathBuf },
-    Postgres { pool: PgPool },
+    Postgres { pool: PgPool, outage: Outage },
 }
 
 impl Db {
@@ -105,12 +113,13 @@ impl Db {
             .max_lifetime(None)
             // One that fails is replaced; to ask it each time costs a trip to its thread.
             .test_before_acquire(false);
-        let writer = Writer::start(writing.connect_with(options.clone()).await?);
+        let commits = watch::Sender::default();
+        let writer = Writer::start(writing.connect_with(options.clone()).await?, commits.clone());
         let readers = SqlitePoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "on"));
-        Ok(Self { backend: Backend::Sqlite { writer, readers, file } })
+        Ok(Self { backend: Backend::Sqlite { writer, readers, file }, commits })
     }
 
     async fn open_postgres(url: &str, connections: u32) -> Result<Self, Error> {
@@ -122,30 +131,34 @@ impl Db {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(options)
             .await?;
-        Ok(Self { backend: Backend::Postgres { pool } })
+        let backend = Backend::Postgres { pool, outage: Outage::none() };
+        Ok(Self { backend, commits: watch::Sender::default() })
     }
 
     /// A connection to read with. Each statement sees what was committed before it.
     pub async fn read(&self) -> Result<Tx, Error> {
-        Ok(match &self.backend {
-            Backend::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Backend::Postgres { pool } => Tx::Postgres(pool.acquire().await?),
-        })
+        Ok(Tx::new(match &self.backend {
+            Backend::Sqlite { readers, .. } => Held::Sqlite(readers.acquire().await?),
+            Backend::Postgres { pool, outage } => {
+                Held::Postgres(Box::pin(outage.outwait(pool, pool.acquire())).await?)
+            }
+        }))
     }
 
     /// A connection whose statements all see the same moment.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
-        Ok(match &self.backend {
+        Ok(Tx::new(match &self.backend {
             Backend::Sqlite { readers, .. } => {
                 let mut tx = readers.begin().await?;
                 // SQLite picks its moment with the first read.
                 sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
-                Tx::SqliteTransaction(tx)
+                Held::SqliteTransaction(tx)
             }
-            Backend::Postgres { pool } => Tx::PostgresTransaction(
-                pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?,
-            ),
-        })
+            Backend::Postgres { pool, outage } => {
+                let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+                Held::PostgresTransaction(Box::pin(outage.outwait(pool, begin)).await?)
+            }
+        }))
     }
 
     /// Applies a change; when this answers `Ok`, it is on disk, unless its durability asks for less.
@@ -154,13 +167,23 @@ impl Db {
     pub async fn write<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
         match &self.backend {
             Backend::Sqlite { writer, .. } => writer.submit(change).await,
-            Backend::Postgres { pool } => {
-                let pool = pool.clone();
-                tokio::spawn(async move { write_postgres(&pool, &change).await })
+            Backend::Postgres { pool, outage } => {
+                let (pool, outage, commits) = (pool.clone(), outage.clone(), self.commits.clone());
+                let written = async move {
+                    let answer = write_postgres(&pool, &outage, &change).await?;
+                    commits.send_replace(());
+                    Ok(answer)
+                };
+                tokio::spawn(written.in_current_span())
                     .await
                     .unwrap_or_else(|panic| Err(Error::Internal(format!("a write panicked: {panic}"))))
             }
         }
+    }
+
+    /// Changes whenever this process has committed something.
+    pub fn commits(&self) -> watch::Receiver<()> {
+        self.commits.subscribe()
     }
 
     pub fn is_postgres(&self) -> bool {
@@ -179,7 +202,7 @@ impl Db {
     pub fn postgres(&self) -> Option<&PgPool> {
         match &self.backend {
             Backend::Sqlite { .. } => None,
-            Backend::Postgres { pool } => Some(pool),
+            Backend::Postgres { pool, .. } => Some(pool),
         }
     }
 
@@ -194,19 +217,23 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Backend::Postgres { pool } => pool.close().await,
+            Backend::Postgres { pool, .. } => pool.close().await,
         }
     }
 }
 
-async fn write_postgres<W: Write>(pool: &PgPool, change: &W) -> Result<W::Answer, Error> {
+async fn write_postgres<W: Write>(pool: &PgPool, outage: &Outage, change: &W) -> Result<W::Answer, Error> {
     const TRIES: u32 = 8;
     let mut tries = 0;
     loop {
         tries += 1;
-        let mut tx = Tx::PostgresTransaction(pool.begin().await?);
-        let result = match change.apply(&mut tx).await {
-            Ok(answer) => tx.commit().await.map(|()| answer),
+        let begun = Box::pin(outage.outwait(pool, pool.begin())).await?;
+        let mut tx = Tx::new(Held::PostgresTransaction(begun));
+        let result = match carry_out(change, &mut tx).await {
+            Ok((answer, counts)) => tx.commit().await.map(|()| {
+                counts.publish();
+                answer
+            }),
             Err(error) => Err(error),
         };
         match result {
@@ -219,6 +246,16 @@ async fn write_postgres<W: Write>(pool: &PgPool, change: &W) -> Result<W::Answer
             result => return result,
         }
     }
+}
+
+/// Applies a change, and then what it left to the end of the transaction. Answers what is to be counted after the commit.
+async fn carry_out<W: Write>(change: &W, tx: &mut Tx) -> Result<(W::Answer, Counts), Error> {
+    let answer = change.apply(tx).await;
+    // Of a change that failed nothing may stay for the next one on this connection.
+    let Aftermath { totals, counts } = std::mem::take(&mut tx.aftermath);
+    let answer = answer?;
+    totals.write(tx).await?;
+    Ok((answer, counts))
 }
 
 /// Makes sqlite-vec's functions part of every SQLite connection that is opened from now on.

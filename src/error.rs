@@ -23,6 +23,9 @@ pub enum Error {
     Closed,
     #[error("storage: cannot {what}: {source}")]
     Storage { what: String, source: std::io::Error },
+    /// The storage and the database have nothing to do with one another.
+    #[error("{0}")]
+    StorageNotOurs(String),
     #[error("{0}")]
     Internal(String),
 }
@@ -54,6 +57,43 @@ impl Error {
             Self::Database(sqlx::Error::Encode(_)) | Self::Internal(_) => true,
             _ => false,
         }
+    }
+
+    /// Whether the database could not be asked, or could not write for want of room or a lock: nothing is known to be
+    /// wrong with what it was given, and the same may go well when it is back.
+    pub fn database_is_away(&self) -> bool {
+        match self {
+            Self::GroupNotCommitted(_) | Self::Closed => true,
+            Self::Database(error) => match error {
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::PoolClosed
+                | sqlx::Error::WorkerCrashed => true,
+                sqlx::Error::Database(error) => match error.code().as_deref() {
+                    // PostgreSQL's classes "connection exception", "insufficient resources", "operator intervention",
+                    // "system error".
+                    Some(code) if code.len() == 5 => {
+                        ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+                    }
+                    // SQLite's BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN.
+                    Some(code) => {
+                        code.parse::<u32>().is_ok_and(|code| matches!(code & 0xFF, 5 | 6 | 8 | 10 | 13 | 14))
+                    }
+                    None => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether another program has the database to itself.
+    pub(crate) fn is_a_lock(&self) -> bool {
+        const SQLITE_BUSY: u32 = 5;
+        let Self::Database(sqlx::Error::Database(error)) = self else { return false };
+        error.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xFF == SQLITE_BUSY)
     }
 
     /// The same error for another one who waited for the same commit.
@@ -106,6 +146,14 @@ impl Refusal {
 
     pub fn no_such_notification() -> Self {
         Self::new(404, "NOTIFICATION_NOT_FOUND", "There is no such notification")
+    }
+
+    pub fn no_such_webhook() -> Self {
+        Self::new(404, "WEBHOOK_NOT_FOUND", "There is no such webhook")
+    }
+
+    pub fn no_such_delivery() -> Self {
+        Self::new(404, "DELIVERY_NOT_FOUND", "There is no such delivery")
     }
 
     pub fn nothing_here() -> Self {

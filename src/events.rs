@@ -2,6 +2,8 @@
 //!
 //! They are the history of each file, and they are the outbox of the event stream.
 
+pub mod tail;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
@@ -25,6 +27,19 @@ pub const FILE_CLEANED_UP: &str = "file:cleaned-up";
 pub const NOTIFICATION_CREATED: &str = "notification:created";
 pub const ALERT_RAISED: &str = "alert:raised";
 
+/// The types of events that belong to somebody.
+pub const OF_USERS: &[&str] = &[
+    FILE_STATUS_CHANGED,
+    FILE_PROCESSING_STALLED,
+    FILE_CLEANED_UP,
+    BATCH_COMPLETED,
+    BATCH_EXPIRED,
+    BATCH_CANCELLED,
+    NOTIFICATION_CREATED,
+];
+/// Those of the whole system's, for administrators.
+pub const OF_SYSTEM: &[&str] = &[QUEUE_RATE_LIMIT_EXCEEDED, CIRCUIT_CHANGED, JOB_COMPLETED, ALERT_RAISED];
+
 #[derive(Debug, Clone)]
 pub struct Event {
     pub at: Time,
@@ -36,6 +51,8 @@ pub struct Event {
     pub from: Option<Status>,
     pub to: Option<Status>,
     pub stage: Option<Stage>,
+    /// The stage that the file waits for, where it is in the queue before this or after it.
+    pub next_stage: Option<Stage>,
     pub attempt: Option<i64>,
     pub worker: Option<String>,
     pub failure: Option<Failure>,
@@ -55,6 +72,7 @@ impl Event {
             from: None,
             to: None,
             stage: None,
+            next_stage: Some(file.next_stage),
             attempt: Some(file.attempt),
             worker: None,
             failure: None,
@@ -74,6 +92,7 @@ impl Event {
             from: None,
             to: None,
             stage: None,
+            next_stage: None,
             attempt: None,
             worker: None,
             failure: None,
@@ -82,8 +101,17 @@ impl Event {
     }
 }
 
-/// Writes events, in their order, in as few statements as their number allows.
+/// Writes events, in their order, in as few statements as their number allows. Every move of a file comes by here, so this
+/// is where its owner's totals learn of it.
 pub async fn record(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
+    for event in &events {
+        tx.aftermath.learn(event);
+    }
+    write_down(tx, events).await
+}
+
+/// The same for what did not happen now and is only told late: nothing is counted.
+pub async fn write_down(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
     let mut rows = Rows::default();
     for event in events {
         let (code, message) = event.failure.map(|failure| (failure.code, failure.message)).unzip();

@@ -194,6 +194,13 @@ impl Failure {
         }
     }
 
+    /// One that the file has nothing to do with and that passes: it waits, and its attempt does not count.
+    #[must_use]
+    pub fn at_no_cost(mut self) -> Self {
+        self.retry = Retry::Wait;
+        self
+    }
+
     /// One that the same attempt would meet again, whatever its code says of others.
     #[must_use]
     pub fn for_good(mut self) -> Self {

@@ -2,6 +2,7 @@
 
 mod batches;
 mod connections;
+mod dashboard;
 mod dlq;
 mod document;
 mod error;
@@ -9,6 +10,7 @@ mod files;
 mod health;
 mod jobs;
 mod maintenance;
+mod metrics;
 mod notifications;
 mod operations;
 mod orphans;
@@ -20,15 +22,17 @@ mod search;
 mod stuck;
 mod tenants;
 mod uploads;
+mod webhooks;
 
+use std::net::IpAddr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
@@ -40,7 +44,10 @@ pub use connections::serve;
 pub use refusals::KNOWN as KNOWN_REFUSALS;
 
 use crate::app::App;
+use crate::clock::Stopwatch;
 use crate::error::Refusal;
+use crate::observe::metrics as counted;
+use crate::observe::spans;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -69,6 +76,7 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(dlq::retry_all))
         .routes(routes!(dlq::discard))
         .routes(routes!(dlq::retry))
+        .routes(routes!(dashboard::show))
         .routes(routes!(stuck::list))
         .routes(routes!(stuck::retry_all))
         .routes(routes!(stuck::retry))
@@ -85,6 +93,12 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(notifications::list))
         .routes(routes!(notifications::read_all))
         .routes(routes!(notifications::read))
+        .routes(routes!(webhooks::register, webhooks::list))
+        .routes(routes!(webhooks::show, webhooks::change, webhooks::remove))
+        .routes(routes!(webhooks::rotate_secret))
+        .routes(routes!(webhooks::test))
+        .routes(routes!(webhooks::deliveries))
+        .routes(routes!(webhooks::redeliver))
         .routes(routes!(search::search))
         .routes(routes!(tenants::set_quota))
         .routes(routes!(queues::status))
@@ -92,12 +106,18 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(queues::resume))
         .routes(routes!(maintenance::list))
         .routes(routes!(maintenance::run))
-        .routes(routes!(health::alive))
-        .routes(routes!(health::ready))
         .routes(routes!(page::page))
         .routes(routes!(document::document))
         .routes(routes!(document::docs))
         .routes(routes!(document::asset))
+        .merge(health_and_metrics())
+}
+
+fn health_and_metrics() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::show))
 }
 
 /// Bytes take as long as they take; only a standstill ends them.
@@ -115,18 +135,32 @@ pub fn document() -> &'static Value {
     &DOCUMENT
 }
 
+/// All that is answered to those who reach the server where it serves clients.
 pub fn router(app: App) -> Router {
-    let limited = Router::from(limited_routes())
-        .layer(middleware::from_fn_with_state(app.config.http.request_timeout, time_limit));
-    Router::from(streaming_routes())
-        .merge(limited)
+    let (limit, address) = (app.config.http.request_timeout, app.config.http.bind_address);
+    let limited = limited(limited_routes(), limit, address);
+    framed(Router::from(streaming_routes()).merge(limited)).with_state(app)
+}
+
+/// What any process answers for itself, whatever its role, on the address that there is for that.
+pub fn monitoring_router(app: App, address: IpAddr) -> Router {
+    framed(limited(health_and_metrics(), app.config.http.request_timeout, address)).with_state(app)
+}
+
+fn limited(routes: OpenApiRouter<App>, limit: Duration, address: IpAddr) -> Router<App> {
+    Router::from(routes)
+        .layer(Extension(metrics::ListensOn(address)))
+        .layer(middleware::from_fn_with_state(limit, time_limit))
+}
+
+fn framed(routes: Router<App>) -> Router<App> {
+    routes
         .fallback(async || Refusal::nothing_here().into_response())
         .method_not_allowed_fallback(async || {
             Refusal::new(405, "METHOD_NOT_ALLOWED", "This address does not take that method").into_response()
         })
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
         .layer(middleware::from_fn(frame))
-        .with_state(app)
 }
 
 /// Names each request, logs how it went, and says what no answer should be taken for.
@@ -140,11 +174,18 @@ async fn frame(mut request: Request, next: Next) -> Response {
             HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("an id is plain text")
         });
     request.headers_mut().insert(REQUEST_ID, id.clone());
-    let path = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default(), method = %request.method(), path);
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let path = matched.as_ref().map_or("", MatchedPath::as_str);
+    let span = spans::request(id.to_str().unwrap_or_default(), request.method(), path, request.headers());
+    let this = span.clone();
     async move {
+        let (method, stopwatch) = (request.method().clone(), Stopwatch::start());
         let mut response = next.run(request).await;
-        tracing::debug!(status = response.status().as_u16(), "answered");
+        let path = matched.as_ref().map(MatchedPath::as_str);
+        let status = response.status().as_u16();
+        counted::answered(method.as_str(), path, status, stopwatch.elapsed());
+        spans::answered(&this, status);
+        tracing::debug!("answered");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

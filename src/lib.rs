@@ -27,6 +27,8 @@ pub mod index;
 pub mod events;
 // Its owner is told.
 pub mod notifications;
+// So are programs that its owner named.
+pub mod webhooks;
 // What went wrong on the way is put right.
 pub mod recovery;
 // How the whole of it is doing.

@@ -1,4 +1,5 @@
-//! What a user is told of without having asked: a file failed, a failed file is going to be deleted.
+//! What a user is told of without having asked: a file failed, a failed file is going to be deleted, a webhook was
+//! disabled.
 //!
 //! A notification is written in the transaction of what it tells of. So nobody is told of what did not happen, and
 //! nothing happens that its owner was not told of.
@@ -13,9 +14,11 @@ use crate::db::{Arg, Rows, Tx, Write, args};
 use crate::error::{Error, Refusal};
 use crate::events::{self, Event, NOTIFICATION_CREATED};
 use crate::file::File;
+use crate::webhooks::Webhook;
 
 pub const FILE_FAILURE: &str = "file-failure-notification";
 pub const FILE_DELETION_WARNING: &str = "file-deletion-warning";
+pub const WEBHOOK_DISABLED: &str = "webhook-disabled-notification";
 
 /// Unread ones are counted up to here, so that a list costs the same whatever its owner ignored.
 const MOST_COUNTED: i64 = 1_000;
@@ -31,8 +34,9 @@ pub struct Notification {
     #[serde(rename = "type")]
     #[schema(pattern = "^(file-failure-notification|file-deletion-warning)$")]
     pub kind: String,
-    pub file_id: Uuid,
-    pub file_name: String,
+    /// Missing, with its name, where it is about no file.
+    pub file_id: Option<Uuid>,
+    pub file_name: Option<String>,
     pub message: String,
     #[schema(value_type = Object)]
     pub data: Value,
@@ -143,7 +147,7 @@ pub async fn tell_of_failures(tx: &mut Tx, files: &[Uuid], now: Time) -> Result<
                     "stage": file.error_stage,
                     "failedAt": file.failed_at,
                 }),
-                file,
+                subject: Subject::File(file),
             });
         }
     }
@@ -160,42 +164,91 @@ pub async fn warn_of_deletion(tx: &mut Tx, files: Vec<(File, Time)>, now: Time) 
             at.date_naive()
         ),
         data: json!({ "deletionDate": at, "failedAt": file.failed_at }),
-        file,
+        subject: Subject::File(file),
     });
     write(tx, notices.collect(), now).await
 }
 
+/// Tells the owner of a webhook that nothing is sent to it any more.
+pub async fn tell_of_disabled_webhook(
+    tx: &mut Tx,
+    webhook: Webhook,
+    reason: &str,
+    now: Time,
+) -> Result<(), Error> {
+    let notice = Notice {
+        kind: WEBHOOK_DISABLED,
+        message: format!(
+            "The webhook {} was disabled: {reason}. Enable it again when it is mended",
+            webhook.url
+        ),
+        data: json!({ "webhookId": webhook.id, "url": webhook.url, "reason": reason }),
+        subject: Subject::Webhook(webhook),
+    };
+    write(tx, vec![notice], now).await
+}
+
 struct Notice {
     kind: &'static str,
-    file: File,
+    subject: Subject,
     message: String,
     data: Value,
+}
+
+/// What it is about.
+enum Subject {
+    File(File),
+    Webhook(Webhook),
+}
+
+impl Subject {
+    fn tenant(&self) -> &String {
+        match self {
+            Self::File(file) => &file.tenant_id,
+            Self::Webhook(webhook) => &webhook.tenant_id,
+        }
+    }
+
+    fn user(&self) -> &String {
+        match self {
+            Self::File(file) => &file.user_id,
+            Self::Webhook(webhook) => &webhook.user_id,
+        }
+    }
+
+    fn file(&self) -> Option<&File> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Webhook(_) => None,
+        }
+    }
 }
 
 async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error> {
     let mut rows = Rows::default();
     let mut created = Vec::with_capacity(notices.len());
     for notice in notices {
-        let (id, file) = (new_id_at(now), &notice.file);
+        let (id, subject) = (new_id_at(now), &notice.subject);
+        let (file, name) = subject.file().map(|file| (file.id, file.file_name.clone())).unzip();
+        let mut data = json!({ "notificationId": id, "type": notice.kind, "message": notice.message });
+        if let Some(name) = &name {
+            data["fileId"] = json!(file);
+            data["fileName"] = json!(name);
+        }
         created.push(Event {
-            kind: NOTIFICATION_CREATED,
-            attempt: None,
-            data: Some(json!({
-                "notificationId": id,
-                "type": notice.kind,
-                "fileId": file.id,
-                "fileName": file.file_name,
-                "message": notice.message,
-            })),
-            ..Event::of_file(file, now)
+            tenant: subject.tenant().clone(),
+            user: subject.user().clone(),
+            file,
+            batch: subject.file().and_then(|file| file.batch_id),
+            ..Event::of_system(NOTIFICATION_CREATED, now, data)
         });
         rows.push(vec![
             Arg::from(id),
-            Arg::from(&file.tenant_id),
-            Arg::from(&file.user_id),
+            Arg::from(subject.tenant()),
+            Arg::from(subject.user()),
             Arg::from(notice.kind),
-            Arg::from(file.id),
-            Arg::from(&file.file_name),
+            Arg::from(file),
+            Arg::from(name),
             Arg::from(notice.message),
             Arg::from(notice.data),
             Arg::from(now),

@@ -55,6 +55,12 @@ pub trait Sweep: Send + Sync {
     fn name(&self) -> &'static str;
 
     fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>>;
+
+    /// The same without what holds it back when it looks as if somebody had made a mistake; for a person who knows that
+    /// there was none. `None` where nothing holds it back.
+    fn forced(&self) -> Option<Arc<dyn Sweep>> {
+        None
+    }
 }
 
 /// A sweep, and when it runs.
@@ -130,7 +136,7 @@ impl Jobs {
         let now = inner.clock.now();
         let schedules = runs::schedules(&mut inner.db.read().await?).await?;
         let mut next_look = now + to_delta(INTERVAL);
-        for (at, job) in inner.jobs.iter().enumerate() {
+        for job in &inner.jobs {
             let Some(known) = schedules.iter().find(|known| known.name == job.sweep.name()) else { continue };
             let Some(due_at) = known.due_at else { continue };
             if due_at > now {
@@ -139,10 +145,10 @@ impl Jobs {
             }
             // Counted from now: of the ticks that were missed, one is made up for.
             let next_at = job.schedule.next_after(now);
-            match self.begin(at, Trigger::Tick { due_at, next_at }).await {
+            match self.begin(job.sweep.clone(), Trigger::Tick { due_at, next_at }).await {
                 Ok((Begun::Run | Begun::Elsewhere, _)) => {}
                 Ok((Begun::Running(run), _)) => {
-                    tracing::info!(job = known.name, run = %run.run_id, "still runs, and is not begun again");
+                    tracing::info!(job = known.name, runId = %run.run_id, "still runs, and is not begun again");
                 }
                 Err(error) => {
                     tracing::warn!(job = known.name, %error, "could not be begun");
@@ -156,16 +162,30 @@ impl Jobs {
 
     /// Begins a run because a person wants it.
     pub async fn run_by_hand(&self, name: &str, user: &str) -> Result<Started, Error> {
-        let at = self.inner.jobs.iter().position(|job| job.sweep.name() == name);
-        let at = at.ok_or_else(|| {
-            let names: Vec<&str> = self.inner.jobs.iter().map(|job| job.sweep.name()).collect();
-            Refusal::new(
-                404,
-                "JOB_NOT_FOUND",
-                format!("There is no such job; there are {}", names.join(", ")),
-            )
+        self.run_for(self.find(name)?, user).await
+    }
+
+    /// The same, though it looks as if that were a mistake.
+    pub async fn run_by_force(&self, name: &str, user: &str) -> Result<Started, Error> {
+        let forced = self.find(name)?.forced().ok_or_else(|| {
+            Refusal::new(400, "NOTHING_TO_FORCE", format!("Nothing holds {name} back; run it without force"))
         })?;
-        match self.begin(at, Trigger::Hand { user: user.to_owned() }).await? {
+        tracing::warn!(job = name, user, "run by force");
+        self.run_for(forced, user).await
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<dyn Sweep>, Refusal> {
+        let job = self.inner.jobs.iter().find(|job| job.sweep.name() == name);
+        job.map(|job| job.sweep.clone()).ok_or_else(|| {
+            let names: Vec<&str> = self.inner.jobs.iter().map(|job| job.sweep.name()).collect();
+            let message = format!("There is no such job; there are {}", names.join(", "));
+            Refusal::new(404, "JOB_NOT_FOUND", message)
+        })
+    }
+
+    async fn run_for(&self, sweep: Arc<dyn Sweep>, user: &str) -> Result<Started, Error> {
+        let name = sweep.name();
+        match self.begin(sweep, Trigger::Hand { user: user.to_owned() }).await? {
             (Begun::Run, Some(started)) => Ok(started),
             (Begun::Running(run), _) => {
                 let message = format!("{name} runs already, at {}", run.worker);
@@ -176,9 +196,13 @@ impl Jobs {
         }
     }
 
-    async fn begin(&self, at: usize, trigger: Trigger) -> Result<(Begun, Option<Started>), Error> {
+    async fn begin(
+        &self,
+        sweep: Arc<dyn Sweep>,
+        trigger: Trigger,
+    ) -> Result<(Begun, Option<Started>), Error> {
         let inner = &self.inner;
-        let name = inner.jobs[at].sweep.name();
+        let name = sweep.name();
         let (run, now) = (inner.clock.new_id(), inner.clock.now());
         let begin = Begin {
             run,
@@ -190,9 +214,9 @@ impl Jobs {
         };
         let begun = inner.db.write(begin).await?;
         let started = matches!(begun, Begun::Run).then(|| {
-            tracing::info!(job = name, %run, "job started");
+            tracing::info!(job = name, runId = %run, "job started");
             let inner = inner.clone();
-            let ended = self.inner.tasks.spawn(async move { inner.carry_out(at, run, now).await });
+            let ended = self.inner.tasks.spawn(async move { inner.carry_out(&*sweep, run, now).await });
             Started { run, ended }
         });
         Ok((begun, started))
@@ -201,8 +225,7 @@ impl Jobs {
 
 impl Inner {
     /// Sweeps, and writes down what came of it.
-    async fn carry_out(&self, at: usize, run: Uuid, now: Time) {
-        let sweep = &self.jobs[at].sweep;
+    async fn carry_out(&self, sweep: &dyn Sweep, run: Uuid, now: Time) {
         let name = sweep.name();
         let swept = AssertUnwindSafe(sweep.sweep_once(now)).catch_unwind();
         let mut report = match self.stop.run_until_cancelled(swept).await {
@@ -214,14 +237,14 @@ impl Inner {
         shorten(&mut report.errors);
         let metrics = Value::Object(report.metrics.clone()).to_string();
         if report.errors.is_empty() {
-            tracing::info!(job = name, %run, metrics, "job completed");
+            tracing::info!(job = name, runId = %run, metrics, "job completed");
         } else {
-            tracing::error!(job = name, %run, metrics, errors = ?report.errors, "job completed with errors");
+            tracing::error!(job = name, runId = %run, metrics, errors = ?report.errors, "job completed with errors");
         }
         loop {
             let end = End { run, name, report: report.clone(), now: self.clock.now() };
             let Err(error) = self.db.write(end).await else { return };
-            tracing::warn!(job = name, %run, %error, "the end of a job could not be written");
+            tracing::warn!(job = name, runId = %run, %error, "the end of a job could not be written");
             // A run without an end would keep the next from its beginning for as long as this process lives.
             if self.stop.run_until_cancelled(Clock::System.sleep(TRY_AGAIN)).await.is_none() {
                 return;

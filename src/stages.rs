@@ -1,6 +1,6 @@
 //! What is done to a file: the interface between the queue, which decides when, and the stages, which know how.
 
-mod answers;
+pub(crate) mod answers;
 pub mod artifacts;
 pub mod chunk;
 pub mod cores;
@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::file::File;
 use crate::lifecycle::Stage;
 
@@ -151,4 +151,10 @@ pub struct Embedded {
     /// Model, revision and dimensions: only vectors of the same ones can be compared.
     pub model: String,
     pub vectors: Vec<Vec<f32>>,
+}
+
+/// The storage would not give a stage the bytes that it needs. Said in one way, whoever asked for them.
+fn storage_failed(error: &dyn std::fmt::Display) -> Failure {
+    tracing::warn!(%error, "the storage failed a stage");
+    Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
 }

@@ -12,6 +12,12 @@ pub fn client_without_redirects() -> reqwest::Client {
     builder.build().expect("a client without special settings can always be built")
 }
 
+/// One for addresses that strangers name: it connects only to what `names` answers, by no proxy, and goes nowhere else.
+pub fn client_for_strangers(names: impl reqwest::dns::Resolve + 'static) -> reqwest::Client {
+    let builder = builder().redirect(reqwest::redirect::Policy::none()).no_proxy().dns_resolver(names);
+    builder.build().expect("a client without special settings can always be built")
+}
+
 fn builder() -> reqwest::ClientBuilder {
     // Already there if another part of the program was first.
     drop(rustls::crypto::ring::default_provider().install_default());

@@ -1,15 +1,27 @@
-//! No blob without its row, no row without its blob.
+//! The storage is the database's own. No blob without its row, no row without its blob.
 
 use uuid::Uuid;
 
 use super::{Report, Violations};
 use crate::blobs::Blobs;
+use crate::blobs::ownership::Ownership;
 use crate::db::{Db, args};
 use crate::error::Error;
 
 /// Rows that are compared with the storage at a time.
 const PAGE: i64 = 500;
 const PAGE_OF_BLOBS: usize = 500;
+
+/// Whether the two have to do with one another at all, and are of the same time.
+pub async fn belong(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
+    let standing = Ownership { db: db.clone(), blobs: storage.clone() }.look().await?;
+    let mut violations = Violations::default();
+    if !standing.may_be_cleaned() {
+        violations.push(standing.to_string());
+    }
+    report.add("the storage is the database's own", violations);
+    Ok(())
+}
 
 /// Blobs that no row knows. An upload that is just arriving has its blob a moment before its row says so; it is asked
 /// about once more before it counts.

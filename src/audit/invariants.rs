@@ -3,6 +3,7 @@
 
 use crate::clock::Time;
 use crate::db::{Arg, args};
+use crate::observe::totals;
 
 pub struct Invariant {
     pub name: &'static str,
@@ -30,6 +31,8 @@ pub enum Mend {
     Batch,
     /// The tenant's account is added up anew.
     Account,
+    /// The user's files are counted anew.
+    Totals,
 }
 
 impl Invariant {
@@ -50,6 +53,7 @@ pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
     }
     all.extend(batches());
     all.extend(accounts());
+    all.push(totals());
     all
 }
 
@@ -201,6 +205,24 @@ fn quota(column: &'static str, sum: &str) -> Invariant {
          WHERE t.{column} <> COALESCE(f.amount, 0)"
     );
     of_file("quota equals the rows", column, &sql)
+}
+
+/// What is kept and what is counted, side by side.
+fn totals() -> Invariant {
+    let kept = totals::COLUMNS.map(|column| {
+        format!("SELECT user_id, tenant_id, '{column}' AS counted_in, {column} AS found, CAST(0 AS BIGINT) AS expected FROM user_totals")
+    });
+    let sql = format!(
+        "SELECT CAST(NULL AS UUID) AS id, user_id AS name, CAST(SUM(found) AS BIGINT) AS found,
+                CAST(SUM(expected) AS BIGINT) AS expected
+         FROM ({} UNION ALL
+               SELECT user_id, tenant_id, {} AS counted_in, CAST(0 AS BIGINT), COUNT(*) FROM files
+               WHERE status <> 'deleted' GROUP BY user_id, tenant_id, counted_in) AS both_sides
+         GROUP BY user_id, tenant_id, counted_in HAVING SUM(found) <> SUM(expected)",
+        kept.join(" UNION ALL "),
+        totals::COLUMN_OF_FILE
+    );
+    of_file("totals equal the rows", "count of files in one state", &sql).of("user").mended_by(Mend::Totals)
 }
 
 /// SQLite keeps words and vectors in two tables.

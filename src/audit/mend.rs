@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::invariants::{self, Invariant, Mend};
 use super::{Finding, Violation, Violations};
 use crate::batch;
-use crate::blobs::Blobs;
+use crate::blobs::ownership::Ownership;
 use crate::clock::Time;
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
@@ -19,22 +19,35 @@ use crate::failure::{Code, Failure};
 use crate::file::{File, Shift};
 use crate::index;
 use crate::lifecycle::{Status, Transition};
+use crate::observe::totals;
 use crate::queue::locks;
 use crate::queue::rescue::RescueWorker;
 use crate::quota;
-use crate::recovery::orphan_cleanup::orphan_blobs::Orphans;
+use crate::recovery::orphan_cleanup::orphan_blobs::{self, Orphans, Permit};
 use crate::recovery::{abandoned_uploads, unfinished_deletions};
 
+#[derive(Debug, Default)]
+pub struct Mended {
+    pub findings: Vec<Finding>,
+    /// Why blobs were left that no row knows.
+    pub held_back: Option<String>,
+}
+
 /// `oldest_heartbeat`: a worker that gave no sign since then is not alive. `written_before`: a blob without a row is left
-/// alone unless it is older than that. Answers what was put right.
+/// alone unless it is older than that. `force`: also if those are so many that it looks like a mistake.
 pub async fn mend(
-    db: &Db,
-    storage: &Blobs,
+    storage: &Ownership,
     oldest_heartbeat: Time,
     written_before: Time,
+    force: bool,
     now: Time,
-) -> Result<Vec<Finding>, Error> {
-    let mut mended = mend_blobs(db, storage, written_before).await?;
+) -> Result<Mended, Error> {
+    let standing = storage.look().await?;
+    if !standing.may_be_used() {
+        return Err(Error::StorageNotOurs(standing.to_string()));
+    }
+    let db = &storage.db;
+    let (mut mended, held_back) = mend_blobs(storage, written_before, force).await?;
     // What dead workers held, before what nobody knows who held.
     for worker in locks::dead_workers(db, oldest_heartbeat).await? {
         let Some(rescued) = db.write(RescueWorker { worker, now }).await? else { continue };
@@ -48,22 +61,34 @@ pub async fn mend(
     for invariant in invariants::all(db.is_postgres(), oldest_heartbeat) {
         mended.extend(mend_rows(db, &invariant, oldest_heartbeat, now).await?);
     }
-    Ok(mended)
+    Ok(Mended { findings: mended, held_back })
 }
 
-async fn mend_blobs(db: &Db, storage: &Blobs, written_before: Time) -> Result<Vec<Finding>, Error> {
+async fn mend_blobs(
+    storage: &Ownership,
+    written_before: Time,
+    force: bool,
+) -> Result<(Vec<Finding>, Option<String>), Error> {
+    let Ownership { db, blobs } = storage;
     // Deletions and uploads that were cut short have a note of what is to do.
-    unfinished_deletions::sweep_once(db, storage).await?;
-    abandoned_uploads::sweep_once(db, storage).await?;
+    unfinished_deletions::sweep_once(db, blobs).await?;
+    abandoned_uploads::sweep_once(db, blobs).await?;
+    let most = match orphan_blobs::permit(storage, written_before, force).await? {
+        Permit::Remove { most } => most,
+        Permit::HeldBack { why, .. } => return Ok((Vec::new(), Some(why))),
+    };
     let mut removed = Violations::default();
-    let mut orphans = Orphans::look(db, storage, written_before);
+    let mut orphans = Orphans::look(db, blobs, written_before);
     while let Some(page) = orphans.next_page().await? {
         for orphan in page {
-            storage.remove(&orphan.blob.key).await?;
-            removed.push(format!("blob {} belonged to no file", orphan.blob.key));
+            // What is beyond what was counted stays a finding.
+            if removed.count < most {
+                blobs.remove(&orphan.blob.key).await?;
+                removed.push(format!("blob {} belonged to no file", orphan.blob.key));
+            }
         }
     }
-    Ok(removed.into_findings("no blob without its row").collect())
+    Ok((removed.into_findings("no blob without its row").collect(), None))
 }
 
 async fn mend_rows(
@@ -108,6 +133,7 @@ impl Write for PutRight {
             (Mend::Index, Some(file), _) => take_out_of_index(tx, file).await,
             (Mend::Batch, Some(batch), _) => batch::recount(tx, batch, self.now).await,
             (Mend::Account, _, Some(tenant)) => quota::add_up(tx, tenant).await,
+            (Mend::Totals, _, Some(user)) => totals::recount(tx, user).await,
             (Mend::Words, _, Some(chunk)) => remove_words(tx, chunk).await,
             _ => Ok(false),
         }
@@ -157,7 +183,8 @@ impl PutRight {
             data: Some(json!({ "reason": "audit" })),
             ..Event::of_file(&file, self.now)
         };
-        events::record(tx, vec![event]).await?;
+        // Where the file is, its owner's totals knew already, or are counted anew.
+        events::write_down(tx, vec![event]).await?;
         Ok(true)
     }
 }

@@ -49,7 +49,9 @@ impl Jwks {
                     known.fetched_at = Some(now);
                 }
                 Err(error) => {
-                    tracing::warn!(url = self.url, %error, "the keys for tokens could not be fetched");
+                    // Without the address, which may hold a key.
+                    let error = error.without_url();
+                    tracing::warn!(%error, "the keys for tokens could not be fetched");
                 }
             }
         }

@@ -5,14 +5,20 @@ use std::path::{Path, PathBuf};
 
 use md5::{Digest, Md5};
 use tokio::fs;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use uuid::Uuid;
 
 use crate::clock::Time;
 use crate::error::Error;
 
+/// Beside the blobs, not among them.
+const MARK: &str = "database.json";
+/// A mark is much shorter. Whatever is longer is none.
+const LONGEST_MARK: u64 = 4_096;
+
 #[derive(Debug, Clone)]
 pub struct Folder {
+    root: PathBuf,
     blobs: PathBuf,
     /// On the same file system as the blobs, so that a move is one step.
     incoming: PathBuf,
@@ -20,11 +26,12 @@ pub struct Folder {
 
 impl Folder {
     pub async fn open(root: PathBuf) -> Result<Self, Error> {
-        let folder = Self { blobs: root.join("blobs"), incoming: root.join("incoming") };
+        let (blobs, incoming) = (root.join("blobs"), root.join("incoming"));
+        let folder = Self { root, blobs, incoming };
         for path in [&folder.blobs, &folder.incoming] {
             fs::create_dir_all(path).await.map_err(cannot("create", path))?;
         }
-        sync_folder(&root).await?;
+        sync_folder(&folder.root).await?;
         Ok(folder)
     }
 
@@ -114,6 +121,36 @@ impl Folder {
 
     pub fn list(&self) -> Listing {
         Listing::of(&self.blobs, self.blobs.clone())
+    }
+
+    pub async fn mark(&self) -> Result<Option<String>, Error> {
+        let path = self.root.join(MARK);
+        let file = match fs::File::open(&path).await {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(cannot("open", &path)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(LONGEST_MARK).read_to_end(&mut bytes).await.map_err(cannot("read", &path))?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Whole or not at all: whoever reads it meanwhile, or after a power cut, finds the old mark or the new one.
+    pub async fn set_mark(&self, mark: &str) -> Result<(), Error> {
+        let (path, beside) =
+            (self.root.join(MARK), self.root.join(format!("{MARK}.{}", Uuid::new_v4().simple())));
+        let written = async {
+            let mut file = fs::File::create_new(&beside).await?;
+            file.write_all(mark.as_bytes()).await?;
+            file.sync_all().await?;
+            fs::rename(&beside, &path).await
+        };
+        if let Err(error) = written.await {
+            // Nobody looks for it under that name.
+            drop(fs::remove_file(&beside).await);
+            return Err(cannot("write", &path)(error));
+        }
+        sync_folder(&self.root).await
     }
 
     pub async fn check(&self) -> Result<(), Error> {

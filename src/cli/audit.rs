@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::{Outcome, logs};
-use crate::audit::{Report, audit, mend};
+use crate::audit::{Mended, Report, audit, mend};
 use crate::blobs::Blobs;
+use crate::blobs::ownership::Ownership;
 use crate::clock::{Clock, to_delta};
 use crate::config::Config;
 use crate::db::Db;
@@ -15,6 +16,9 @@ pub struct Args {
     /// Put right what is safe to put right, and then say what is left. May run beside servers.
     #[arg(long)]
     fix: bool,
+    /// Remove blobs that belong to no file however many they are.
+    #[arg(long, requires = "fix")]
+    force: bool,
 }
 
 pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
@@ -26,11 +30,13 @@ pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<O
     let oldest_heartbeat = now - to_delta(config.queue.heartbeat_expiry);
     let mended = if args.fix {
         let written_before = now - to_delta(config.cleaning.orphan_min_age);
-        mend(&db, &blobs, oldest_heartbeat, written_before, now).await?
+        let storage = Ownership { db: db.clone(), blobs: blobs.clone() };
+        mend(&storage, oldest_heartbeat, written_before, args.force, now).await?
     } else {
-        Vec::new()
+        Mended::default()
     };
-    let report = Report { mended, ..audit(&db, &blobs, oldest_heartbeat).await? };
+    let Mended { findings: mended, held_back } = mended;
+    let report = Report { mended, held_back, ..audit(&db, &blobs, oldest_heartbeat).await? };
     if as_json {
         println!("{}", json!(report));
     } else {
@@ -45,6 +51,9 @@ fn print(report: &Report, fixed: bool) {
     }
     for finding in &report.findings {
         println!("{:<28} {}", finding.invariant, finding.what);
+    }
+    if let Some(why) = &report.held_back {
+        println!("left alone: {why} (or `landfall audit --fix --force`)");
     }
     let found = report.findings.len();
     let verdict = match (found, fixed) {

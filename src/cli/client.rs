@@ -17,6 +17,7 @@ use crate::intake::register::UploadTicket;
 
 const UPLOADS: &str = "/api/v2/uploads";
 const JOBS: &str = "/api/v2/admin/jobs";
+const QUEUE_STATUS: &str = "/api/v2/admin/queue-status";
 /// How long an answer may take. The bytes of a file have no such limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// What is signed for one request need not outlive it by much.
@@ -175,9 +176,19 @@ impl Client {
         self.answer(self.request(Method::GET, JOBS)?).await
     }
 
-    pub async fn run_job(&self, name: &str) -> Result<Value, ClientError> {
+    pub async fn run_job(&self, name: &str, force: bool) -> Result<Value, ClientError> {
         let path: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-        self.answer(self.request(Method::POST, &format!("{JOBS}/{path}/run"))?).await
+        let query = if force { "?force=true" } else { "" };
+        self.answer(self.request(Method::POST, &format!("{JOBS}/{path}/run{query}"))?).await
+    }
+
+    pub async fn queue_status(&self) -> Result<Value, ClientError> {
+        self.answer(self.request(Method::GET, QUEUE_STATUS)?).await
+    }
+
+    /// Where the server is.
+    pub fn server(&self) -> &str {
+        &self.server
     }
 
     pub async fn search(&self, question: &Value) -> Result<Value, ClientError> {

@@ -32,6 +32,9 @@ enum Command {
     Run {
         /// As `landfall jobs list` shows it.
         name: String,
+        /// Also if that looks like a mistake: `orphan-cleanup` then removes orphans however many they are.
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         connection: Connection,
     },
@@ -60,7 +63,9 @@ struct Run {
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     match &args.command {
         Command::List { connection } => list(&Client::connect(connection)?, as_json).await,
-        Command::Run { name, connection } => run_now(&Client::connect(connection)?, name, as_json).await,
+        Command::Run { name, force, connection } => {
+            run_now(&Client::connect(connection)?, name, *force, as_json).await
+        }
     }
 }
 
@@ -89,8 +94,8 @@ async fn list(client: &Client, as_json: bool) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-async fn run_now(client: &Client, name: &str, as_json: bool) -> anyhow::Result<Outcome> {
-    let mut answer = client.run_job(name).await?["run"].take();
+async fn run_now(client: &Client, name: &str, force: bool, as_json: bool) -> anyhow::Result<Outcome> {
+    let mut answer = client.run_job(name, force).await?["run"].take();
     let mut run: Run = told(client, &answer)?;
     while run.ended_at.is_none() {
         Clock::System.sleep(BETWEEN_LOOKS).await;

@@ -1,6 +1,6 @@
 //! `landfall serve`: the server, until it is told to stop.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::Context;
 use chrono::TimeDelta;
@@ -15,7 +15,7 @@ use crate::config::{Config, Role};
 use crate::http;
 
 pub async fn run(config: Config) -> anyhow::Result<Outcome> {
-    logs::start(&config);
+    let traces = logs::start_with_traces(&config)?;
     let stop = stop_on_signal()?;
     let address = SocketAddr::new(config.http.bind_address, config.http.port);
     // Before anything else: a second server on the same port should not touch the data of the first.
@@ -25,7 +25,13 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         }
         Role::Worker | Role::Maintenance => None,
     };
-    let app = App::start(config, Replacements::default()).await?;
+    let monitoring = match config.http.metrics_address {
+        Some(address) => {
+            Some(TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?)
+        }
+        None => None,
+    };
+    let app = Box::pin(App::start(config, Replacements::default())).await?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         role = ?app.config.role,
@@ -34,17 +40,36 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         model = app.embedder.name(),
         "started"
     );
+    // A process that is finishing its work is still watched.
+    let ended = CancellationToken::new();
+    let running_until = ended.clone();
     let running = tokio::spawn({
         let (app, stop) = (app.clone(), stop.clone());
         async move { app.run(stop).await }
+    });
+    let answering = monitoring.map(|listener| {
+        let (app, stop) = (app.clone(), running_until.clone());
+        tokio::spawn(async move {
+            let address =
+                listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+            let router = http::monitoring_router(app.clone(), address);
+            http::serve(listener, router, &app.config.http, stop).await;
+        })
     });
     if let Some(listener) = listener {
         greet(&app, listener.local_addr()?)?;
         http::serve(listener, http::router(app.clone()), &app.config.http, stop).await;
     }
     running.await?;
+    ended.cancel();
+    if let Some(answering) = answering {
+        answering.await?;
+    }
     app.db.close().await;
     tracing::info!("stopped");
+    if let Some(traces) = traces {
+        traces.shut_down().await;
+    }
     Ok(Outcome::Good)
 }
 

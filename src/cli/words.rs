@@ -43,6 +43,41 @@ pub fn time(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// How long something takes or is ago, as far as a person wants to know it: the largest unit and the next.
+pub fn span(ms: i64) -> String {
+    const UNITS: [(&str, i64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
+    let ms = ms.max(0);
+    if ms < 1_000 {
+        return format!("{ms} ms");
+    }
+    let seconds = ms / 1_000;
+    let largest = UNITS.iter().position(|(_, length)| seconds >= *length).unwrap_or(UNITS.len() - 1);
+    let (name, length) = UNITS[largest];
+    let words = format!("{} {name}", seconds / length);
+    match UNITS.get(largest + 1).map(|(name, next)| (name, seconds % length / next)) {
+        Some((name, rest)) if rest > 0 => format!("{words} {rest} {name}"),
+        _ => words,
+    }
+}
+
+/// A number with its thousands apart.
+pub fn number(number: i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut apart = if number < 0 { "-".to_owned() } else { String::new() };
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            apart.push(',');
+        }
+        apart.push(digit);
+    }
+    apart
+}
+
+/// "1 file waits", "2,000 files wait".
+pub fn files_wait(files: i64) -> String {
+    if files == 1 { "1 file waits".to_owned() } else { format!("{} files wait", number(files)) }
+}
+
 /// "1 file", "2 files".
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
@@ -84,6 +119,29 @@ mod tests {
         assert_eq!(size(1_536), "1.5 KB");
         assert_eq!(size(1_048_575), "1.0 MB");
         assert_eq!(size(52_428_800), "50.0 MB");
+    }
+
+    #[test]
+    fn spans_have_two_units_at_most() {
+        for (ms, shown) in [
+            (-5, "0 ms"),
+            (999, "999 ms"),
+            (59_999, "59 s"),
+            (60_000, "1 min"),
+            (252_000, "4 min 12 s"),
+            (7_260_000, "2 h 1 min"),
+            (90_000_000_000, "1041 d 16 h"),
+        ] {
+            assert_eq!(span(ms), shown);
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(
+            [0, 999, 1_000, 1_234_567, -1_000].map(number),
+            ["0", "999", "1,000", "1,234,567", "-1,000"]
+        );
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub struct CleaningConfig {
     pub job_runs: Duration,
     pub operations: Duration,
     pub notifications: Duration,
+    pub deliveries: Duration,
 }
 
 impl CleaningConfig {
@@ -33,6 +34,7 @@ impl CleaningConfig {
             job_runs: read.with("JOB_RUN_RETENTION_DAYS", "30", days),
             operations: read.with("OPERATION_RETENTION_DAYS", "30", days),
             notifications: read.with("NOTIFICATION_RETENTION_DAYS", "90", days),
+            deliveries: read.with("WEBHOOK_DELIVERY_RETENTION_DAYS", "30", days),
         }
     }
 }
@@ -48,7 +50,7 @@ fn read_failed_files(read: &mut Reader) -> Duration {
     letters
 }
 
-fn days(text: &str) -> Result<Duration, String> {
+pub(super) fn days(text: &str) -> Result<Duration, String> {
     let number = text.parse::<u32>().ok().filter(|days| (1..=3_650).contains(days));
     number.map(|days| DAY * days).ok_or_else(|| "a number of days from 1 to 3650".to_owned())
 }

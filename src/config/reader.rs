@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::secrets::{Secrets, in_address, password_in};
 use crate::lifecycle::Stage;
 
 /// Where the value of a setting comes from.
@@ -85,15 +86,25 @@ pub(super) struct Reader {
     variables: Variables,
     settings: Vec<Setting>,
     complaints: Vec<String>,
+    secrets: Vec<String>,
 }
 
 impl Reader {
     pub fn new(variables: Variables) -> Self {
-        Self { variables, settings: Vec::new(), complaints: Vec::new() }
+        Self { variables, settings: Vec::new(), complaints: Vec::new(), secrets: Vec::new() }
     }
 
-    pub fn finish(self) -> Result<Vec<Setting>, ConfigError> {
-        if self.complaints.is_empty() { Ok(self.settings) } else { Err(ConfigError(self.complaints)) }
+    pub fn finish(self) -> Result<(Vec<Setting>, Secrets), ConfigError> {
+        if self.complaints.is_empty() {
+            Ok((self.settings, Secrets::new(self.secrets)))
+        } else {
+            Err(ConfigError(self.complaints))
+        }
+    }
+
+    /// Keeps values out of whatever is shown.
+    pub fn hide<'a>(&mut self, values: impl Iterator<Item = &'a String>) {
+        self.secrets.extend(values.cloned());
     }
 
     pub fn complain(&mut self, name: &str, allowed: &str) {
@@ -170,6 +181,7 @@ impl Reader {
             value: if found.is_some() { "(set)" } else { "" }.to_owned(),
             source: found.as_ref().map_or(Source::Default, |(_, source)| *source),
         });
+        self.secrets.extend(found.iter().map(|(value, _)| value.clone()));
         found.map(|(value, _)| value)
     }
 
@@ -191,7 +203,8 @@ impl Reader {
     /// An address. What is kept for display has no password.
     pub fn url(&mut self, name: &'static str, schemes: &[&str]) -> Option<String> {
         let (text, source) = self.look_up(name).unwrap_or((String::new(), Source::Default));
-        let shown = without_password(&text);
+        self.secrets.extend(in_address(&text));
+        let shown = without_secrets(&text);
         self.settings.push(Setting { name, value: shown.clone(), source });
         if text.is_empty() {
             return None;
@@ -211,7 +224,8 @@ impl Reader {
     /// The address of a service that has its key elsewhere. What is kept for display has no password.
     pub fn service_url(&mut self, name: &'static str) -> Option<url::Url> {
         let (value, source) = self.look_up(name).unwrap_or_else(|| (String::new(), Source::Default));
-        let shown = without_password(&value);
+        self.secrets.extend(in_address(&value));
+        let shown = without_secrets(&value);
         self.settings.push(Setting { name, value: shown.clone(), source });
         if value.is_empty() {
             return None;
@@ -230,6 +244,7 @@ impl Reader {
     /// A database's address. What is kept for display has no password.
     pub fn database_url(&mut self, name: &'static str, default: &str) -> String {
         let (value, source) = self.look_up(name).unwrap_or_else(|| (default.to_owned(), Source::Default));
+        self.secrets.extend(password_in(&value));
         let shown = without_password(&value);
         let known = ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| value.starts_with(scheme));
         if !known {
@@ -237,6 +252,17 @@ impl Reader {
         }
         self.settings.push(Setting { name, value: shown, source });
         value
+    }
+}
+
+/// An address of a service, whose query may hold a key as well.
+fn without_secrets(address: &str) -> String {
+    match url::Url::parse(address) {
+        Ok(mut url) if url.query().is_some() => {
+            url.set_query(Some("***"));
+            without_password(url.as_str())
+        }
+        _ => without_password(address),
     }
 }
 

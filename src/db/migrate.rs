@@ -29,7 +29,7 @@ pub async fn run(db: &Db) -> Result<(), Error> {
     );
     match &db.backend {
         Backend::Sqlite { writer, .. } => migrator.run(writer.pool()).await,
-        Backend::Postgres { pool } => migrator.run(pool).await,
+        Backend::Postgres { pool, .. } => migrator.run(pool).await,
     }
     .map_err(Error::Migration)
 }

@@ -7,8 +7,15 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Sqlite, SqliteConnect
 
 use super::args::{Arg, Rows, for_postgres, for_sqlite};
 use crate::error::Error;
+use crate::observe::aftermath::Aftermath;
 
-pub enum Tx {
+pub struct Tx {
+    held: Held,
+    /// What a change leaves to the end of its transaction, and to after its commit.
+    pub(crate) aftermath: Aftermath,
+}
+
+pub(super) enum Held {
     Sqlite(PoolConnection<Sqlite>),
     SqliteTransaction(Transaction<'static, Sqlite>),
     Postgres(PoolConnection<Postgres>),
@@ -26,17 +33,21 @@ pub trait FromRows: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> 
 impl<T> FromRows for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl Tx {
+    pub(super) fn new(held: Held) -> Self {
+        Self { held, aftermath: Aftermath::default() }
+    }
+
     fn connection(&mut self) -> Connection<'_> {
-        match self {
-            Self::Sqlite(connection) => Connection::Sqlite(connection),
-            Self::SqliteTransaction(transaction) => Connection::Sqlite(transaction),
-            Self::Postgres(connection) => Connection::Postgres(connection),
-            Self::PostgresTransaction(transaction) => Connection::Postgres(transaction),
+        match &mut self.held {
+            Held::Sqlite(connection) => Connection::Sqlite(connection),
+            Held::SqliteTransaction(transaction) => Connection::Sqlite(transaction),
+            Held::Postgres(connection) => Connection::Postgres(connection),
+            Held::PostgresTransaction(transaction) => Connection::Postgres(transaction),
         }
     }
 
     pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_) | Self::PostgresTransaction(_))
+        matches!(self.held, Held::Postgres(_) | Held::PostgresTransaction(_))
     }
 
     /// Runs a statement and answers how many rows it changed.
@@ -113,19 +124,19 @@ impl Tx {
     }
 
     pub(super) async fn rollback(self) -> Result<(), Error> {
-        match self {
-            Self::SqliteTransaction(transaction) => transaction.rollback().await?,
-            Self::PostgresTransaction(transaction) => transaction.rollback().await?,
-            Self::Sqlite(_) | Self::Postgres(_) => {}
+        match self.held {
+            Held::SqliteTransaction(transaction) => transaction.rollback().await?,
+            Held::PostgresTransaction(transaction) => transaction.rollback().await?,
+            Held::Sqlite(_) | Held::Postgres(_) => {}
         }
         Ok(())
     }
 
     pub(super) async fn commit(self) -> Result<(), Error> {
-        match self {
-            Self::SqliteTransaction(transaction) => transaction.commit().await?,
-            Self::PostgresTransaction(transaction) => transaction.commit().await?,
-            Self::Sqlite(_) | Self::Postgres(_) => {}
+        match self.held {
+            Held::SqliteTransaction(transaction) => transaction.commit().await?,
+            Held::PostgresTransaction(transaction) => transaction.commit().await?,
+            Held::Sqlite(_) | Held::Postgres(_) => {}
         }
         Ok(())
     }

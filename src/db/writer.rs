@@ -7,10 +7,12 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::Instrument;
 
-use super::{Durability, Tx, Write};
+use super::{Durability, Held, Tx, Write, carry_out};
 use crate::error::Error;
+use crate::observe::aftermath::Aftermath;
 
 /// Changes that may wait for the writer before whoever brings another has to wait as well.
 const QUEUE: usize = 1_024;
@@ -38,32 +40,43 @@ struct Applied {
 }
 
 impl Writer {
-    pub fn start(pool: SqlitePool) -> Self {
+    pub fn start(pool: SqlitePool, commits: watch::Sender<()>) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        tokio::spawn(run(pool.clone(), jobs));
+        tokio::spawn(run(pool.clone(), jobs, commits));
         Self { queue, pool }
     }
 
     pub async fn submit<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
         let (reply, answer) = oneshot::channel();
         let durability = change.durability();
+        let span = tracing::Span::current();
         let apply: Apply = Box::new(move |tx| {
             async move {
-                let result = AssertUnwindSafe(change.apply(tx)).catch_unwind().await.unwrap_or_else(|_| {
+                let applied = AssertUnwindSafe(carry_out(&change, tx)).catch_unwind().await;
+                let result = applied.unwrap_or_else(|_| {
+                    tx.aftermath = Aftermath::default();
                     Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
                 });
                 Applied {
                     keep: result.is_ok(),
                     acknowledge: Box::new(move |committed| {
+                        let result = result.and_then(|(answer, counts)| {
+                            committed.map(|()| {
+                                counts.publish();
+                                answer
+                            })
+                        });
                         // Nobody waits any more: the change stands all the same.
-                        drop(reply.send(result.and_then(|answer| committed.map(|()| answer))));
+                        drop(reply.send(result));
                     }),
                 }
             }
+            // What is said on the way is said of whoever wanted the change.
+            .instrument(span)
             .boxed()
         });
         self.queue.send(Job { durability, apply }).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Closed)?
+        answer.await.map_err(|_| Error::GroupNotCommitted("it could not be begun".into()))?
     }
 
     /// The writer's own pool of one connection, for the migrations that run before any change.
@@ -76,7 +89,7 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
+async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>, commits: watch::Sender<()>) {
     let mut queue = Queue { jobs, waiting: VecDeque::new() };
     // A connection begins with what it was opened with.
     let mut syncs = Durability::Synced;
@@ -97,9 +110,13 @@ async fn run(pool: SqlitePool, jobs: mpsc::Receiver<Job>) {
             for acknowledge in told {
                 acknowledge(Err(error.again()));
             }
-            replace_connection(&pool).await;
-            syncs = Durability::Synced;
+            // Another program's lock says nothing about our connection.
+            if !error.is_a_lock() {
+                replace_connection(&pool).await;
+                syncs = Durability::Synced;
+            }
         }
+        commits.send_replace(());
     }
 }
 
@@ -161,7 +178,8 @@ async fn replace_connection(pool: &SqlitePool) {
 type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
 
 /// Applies all that wait and can rely on a commit that syncs so much. On an error nothing of the group stands, and
-/// those who were not told are handed back with it. (A job that never ran drops its reply, which its caller sees as [`Error::Closed`].)
+/// those who were not told are handed back with it. (A job that never ran drops its reply, and its caller is told that it was
+/// not begun.)
 async fn commit_group(
     pool: &SqlitePool,
     syncs: Durability,
@@ -170,8 +188,13 @@ async fn commit_group(
     let mut told: Vec<Acknowledge> = Vec::new();
     let Some(first) = queue.next(syncs) else { return Ok(()) };
     let mut tx = match pool.begin_with("BEGIN IMMEDIATE").await {
-        Ok(transaction) => Tx::SqliteTransaction(transaction),
-        Err(error) => return Err((error.into(), told)),
+        Ok(transaction) => Tx::new(Held::SqliteTransaction(transaction)),
+        Err(error) => {
+            // Nor would it go better for those who came in the meantime: each would wait as long again.
+            queue.look();
+            queue.waiting.clear();
+            return Err((error.into(), told));
+        }
     };
     // The first needs no savepoint: if it fails, there is nothing else to keep.
     let first = (first.apply)(&mut tx).await;

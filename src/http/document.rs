@@ -44,6 +44,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
         (name = "dead letters", description = "What failed for good, and how it is tried again"),
         (name = "stuck", description = "What stands still"),
         (name = "notifications", description = "What the caller was told of"),
+        (name = "webhooks", description = "Addresses that events are sent to"),
         (name = "jobs", description = "The same files under the names of an older API"),
         (name = "administration", description = "For administrators"),
         (name = "health", description = "Whether this process lives, and what it is"),

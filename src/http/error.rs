@@ -59,16 +59,20 @@ fn hidden(error: &Error) -> Refusal {
         Error::Storage { .. } => {
             Refusal::new(503, "STORAGE_UNAVAILABLE", "The storage does not answer").retryable()
         }
+        // Sending the same again would be no use.
+        Error::Database(_) if error.is_about_the_data() => internal(),
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => {
             Refusal::new(503, "DATABASE_UNAVAILABLE", "The database does not answer").retryable()
         }
-        Error::Internal(_) | Error::Refused(_) => {
-            Refusal::new(500, "INTERNAL", "Something unexpected went wrong; it has been logged")
-        }
+        Error::StorageNotOurs(_) | Error::Internal(_) | Error::Refused(_) => internal(),
     }
+}
+
+fn internal() -> Refusal {
+    Refusal::new(500, "INTERNAL", "Something unexpected went wrong; it has been logged")
 }
 
 pub fn unexpected() -> Response {
     tracing::error!("a request handler panicked");
-    hidden(&Error::Internal(String::new())).into_response()
+    internal().into_response()
 }

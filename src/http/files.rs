@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::request::{InPath, Page, PageParams, Params, Received, everybodys, file_id};
 use crate::app::App;
-use crate::db::{Tx, args};
+use crate::db::{Arg, Tx, args};
 use crate::error::{Error, Refusal};
 use crate::events::{self, HistoryEntry};
 use crate::file::{Caller, File, FileView, Surroundings};
@@ -84,38 +84,113 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<FileList>, Error> {
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
-    let mut conditions = String::from("id < $1 AND deleted_at IS NULL");
-    let mut arguments = args![page.after.unwrap_or(Uuid::max()), page.limit];
+    let mut wanted = Wanted {
+        conditions: "id < $1 AND deleted_at IS NULL".to_owned(),
+        arguments: args![page.after.unwrap_or(Uuid::max())],
+        source: "files",
+    };
     if !everybodys(&caller, params.scope.as_deref())? {
-        arguments.push((&caller.user).into());
-        conditions.push_str(&format!(" AND user_id = ${}", arguments.len()));
+        wanted.and("user_id = ", &caller.user);
     }
     if let Some(status) = &params.status {
         let status: Status = status
             .parse()
             .map_err(|error| Refusal::new(400, "INVALID_REQUEST", format!("status: {error}")))?;
-        arguments.push(status.into());
-        conditions.push_str(&format!(" AND status = ${}", arguments.len()));
+        wanted.in_state(status);
     }
     if let Some(batch) = &params.batch_id {
-        arguments.push(super::request::batch_id(batch)?.into());
-        conditions.push_str(&format!(" AND batch_id = ${}", arguments.len()));
-    }
-    if let Some(part) = &params.q {
-        arguments.push(contains(part).into());
-        conditions.push_str(&format!(" AND LOWER(file_name) LIKE ${} ESCAPE '!'", arguments.len()));
+        wanted.and("batch_id = ", super::request::batch_id(batch)?);
     }
     let mut tx = app.db.read().await?;
-    let files: Vec<File> = tx
-        .rows(format!("SELECT * FROM files WHERE {conditions} ORDER BY id DESC LIMIT $2"), arguments)
-        .await?;
-    let next = page.next(&files, |file| file.id.to_string());
+    let (files, next) = match &params.q {
+        Some(part) => wanted.named(&mut tx, part, &page).await?,
+        None => {
+            let files = wanted.first(&mut tx, page.limit).await?;
+            let next = page.next(&files, |file| file.id.to_string());
+            (files, next)
+        }
+    };
     let surroundings = Surroundings::look(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
     let mut views = Vec::with_capacity(files.len());
     for file in files {
         views.push(surroundings.view(&mut tx, file).await?);
     }
     Ok(Json(FileList { files: views, next_cursor: next }))
+}
+
+/// Names that are looked at for one answer. Where there are more, the answer may have few files or none, and a cursor to go
+/// on from.
+const NAMES_A_LOOK: i64 = 5_000;
+
+/// Which files are wanted, newest first.
+struct Wanted {
+    conditions: String,
+    arguments: Vec<Arg>,
+    source: &'static str,
+}
+
+impl Wanted {
+    fn and(&mut self, condition: &str, value: impl Into<Arg>) {
+        self.arguments.push(value.into());
+        self.conditions.push_str(&format!(" AND {condition}${}", self.arguments.len()));
+    }
+
+    /// In the words of the indices, and in the text of the statement, so that they are used.
+    fn in_state(&mut self, status: Status) {
+        let index = match status {
+            Status::Registered | Status::Uploaded => "upload_until IS NOT NULL",
+            Status::Queued => "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL",
+            Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {
+                self.source = "held";
+                "claimed_by IS NOT NULL"
+            }
+            Status::Ready | Status::Failed | Status::Cancelled => {
+                "status IN ('ready', 'failed', 'cancelled')"
+            }
+            Status::Deleted => "deleted_at IS NOT NULL",
+        };
+        self.conditions.push_str(&format!(" AND status = '{status}' AND {index}"));
+    }
+
+    fn select(&self, what: &str, limit: i64) -> String {
+        // What is being worked on is little, however much there is of all else.
+        let held = "WITH held AS MATERIALIZED (SELECT * FROM files WHERE claimed_by IS NOT NULL)";
+        let with = if self.source == "held" { held } else { "" };
+        format!(
+            "{with} SELECT {what} FROM {} WHERE {} ORDER BY id DESC LIMIT {limit}",
+            self.source, self.conditions
+        )
+    }
+
+    async fn first(&self, tx: &mut Tx, limit: i64) -> Result<Vec<File>, Error> {
+        tx.rows(self.select("*", limit), self.arguments.clone()).await
+    }
+
+    /// Those with `part` in their names, and where to go on.
+    async fn named(
+        &self,
+        tx: &mut Tx,
+        part: &str,
+        page: &Page<Uuid>,
+    ) -> Result<(Vec<File>, Option<String>), Error> {
+        let mut arguments = self.arguments.clone();
+        arguments.push(contains(part).into());
+        let sql = format!(
+            "SELECT * FROM files WHERE id IN
+                 (SELECT id FROM ({}) AS looked_at WHERE LOWER(file_name) LIKE ${} ESCAPE '!' ORDER BY id DESC LIMIT {})
+             ORDER BY id DESC",
+            self.select("id, file_name", NAMES_A_LOOK),
+            arguments.len(),
+            page.limit
+        );
+        let files: Vec<File> = tx.rows(sql, arguments).await?;
+        if let Some(next) = page.next(&files, |file| file.id.to_string()) {
+            return Ok((files, Some(next)));
+        }
+        let last = format!("{} OFFSET {}", self.select("id", 1), NAMES_A_LOOK - 1);
+        let last: Option<(Uuid,)> = tx.row(last, self.arguments.clone()).await?;
+        Ok((files, last.map(|(id,)| id.to_string())))
+    }
 }
 
 /// A pattern for `LIKE` that means exactly these characters.

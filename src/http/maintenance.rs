@@ -6,9 +6,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::request::{InPath, require_admin};
+use super::request::{InPath, Params, require_admin};
 use crate::app::App;
 use crate::error::Error;
 use crate::file::Caller;
@@ -39,22 +39,35 @@ pub struct JobRun {
     run: Option<RunView>,
 }
 
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RunParams {
+    /// Also if that looks like a mistake.
+    force: Option<bool>,
+}
+
 /// Runs one now. Answers what came of it, or that it is under way.
 #[utoipa::path(
     post, path = "/api/v2/admin/jobs/{jobName}/run", operation_id = "runMaintenanceJob", tag = "administration",
+    params(RunParams),
     responses(
         (status = 200, body = JobRun, description = "It has ended"),
         (status = 202, body = JobRun, description = "It is under way"),
-        (status = "4XX", description = "JOB_NOT_FOUND JOB_RUNNING")
+        (status = "4XX", description = "JOB_NOT_FOUND JOB_RUNNING NOTHING_TO_FORCE")
     )
 )]
 pub async fn run(
     State(app): State<App>,
     caller: Caller,
     InPath(name): InPath<String>,
+    Params(params): Params<RunParams>,
 ) -> Result<Response, Error> {
     require_admin(&caller)?;
-    let started = app.jobs.run_by_hand(&name, &caller.user).await?;
+    let started = match params.force {
+        Some(true) => app.jobs.run_by_force(&name, &caller.user).await?,
+        _ => app.jobs.run_by_hand(&name, &caller.user).await?,
+    };
     let ended = tokio::time::timeout(WHILE_THE_CALLER_WAITS, started.ended).await.is_ok();
     let run = RunView::find(&mut app.db.read().await?, started.run).await?;
     let status = if ended { StatusCode::OK } else { StatusCode::ACCEPTED };

@@ -19,7 +19,7 @@ use crate::queue::pause::{Pause, Resume};
 )]
 pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<QueueStatus>, Error> {
     require_admin(&caller)?;
-    queue_status::look(&mut app.db.read().await?, app.clock.now()).await.map(Json)
+    queue_status::look(&mut app.db.snapshot().await?, app.clock.now()).await.map(Json)
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

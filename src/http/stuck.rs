@@ -55,7 +55,7 @@ pub async fn list(
     }
     let user = (!everybodys(&caller, params.scope.as_deref())?).then_some(caller.user.as_str());
     let now = app.clock.now();
-    let mut tx = app.db.read().await?;
+    let mut tx = app.db.snapshot().await?;
     let (mut shown, mut total): (Vec<StuckView>, usize) = (Vec::new(), 0);
     let mut after = Some(Uuid::nil());
     while let Some(last) = after {

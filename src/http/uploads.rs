@@ -36,7 +36,7 @@ pub async fn register(State(app): State<App>, caller: Caller, request: Request) 
     register_files(&app, caller, None, request).await
 }
 
-/// The same for one file of a batch, or for a list of up to 1000: for all of them, or none.
+/// Reserves room for one file of a batch, or for a list of up to 1000: for all of them, or none.
 #[utoipa::path(
     post, path = "/batches/{batchId}/upload-urls", operation_id = "registerFilesInBatch", tag = "uploads",
     request_body = OneOrMany<Announcement>,
@@ -256,7 +256,7 @@ pub struct InBatch {
     file_id: String,
 }
 
-/// The same for a file of a batch.
+/// Confirms a file of a batch.
 #[utoipa::path(
     post, path = "/batches/{batchId}/files/{fileId}/confirm", operation_id = "confirmFileInBatch",
     tag = "uploads", request_body = Option<Belief>,

@@ -168,7 +168,7 @@ impl Reindex {
                 Err(failure) => failure,
             };
             let Some(delay) = self.retry.delay(Stage::Embed, attempt, &failure, rand::random()) else {
-                tracing::warn!(%file, %failure, "a file could not be embedded anew; it stays as it was");
+                tracing::warn!(fileId = %file, %failure, "a file could not be embedded anew; it stays as it was");
                 return seen.note_failure(&failure);
             };
             attempt += 1;

@@ -1,6 +1,7 @@
 //! The owner says that the bytes are there. If they are, the file is in the queue when this is answered.
 
 use serde::{Deserialize, Serialize};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::announce::parse_md5;
@@ -10,6 +11,7 @@ use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
 use crate::file::{Caller, File, Shift};
 use crate::lifecycle::{Status, Transition};
+use crate::observe::{spans, traces};
 use crate::quota;
 
 /// What the owner believes to have sent.
@@ -54,7 +56,20 @@ pub async fn confirm(
             return Ok(Confirmed { file_id: id, status, newly: false });
         }
     }
-    let blob = match verify(blobs, &file, belief).await {
+    let span = spans::in_request("confirm", &file);
+    confirm_found(db, blobs, caller, &file, belief, now).instrument(span).await
+}
+
+async fn confirm_found(
+    db: &Db,
+    blobs: &Blobs,
+    caller: &Caller,
+    file: &File,
+    belief: &Belief,
+    now: Time,
+) -> Result<Confirmed, Error> {
+    let id = file.id;
+    let blob = match verify(blobs, file, belief).await {
         Ok(blob) => blob,
         Err(error) => {
             // It may have been deleted since it was looked at, and its blob with it.
@@ -135,8 +150,9 @@ impl Write for Confirm {
             Shift {
                 transition: Transition::Confirm,
                 now: self.now,
-                set: "run_after = $4, is_due = TRUE, confirmed_at = $4, upload_until = NULL",
-                args: args![],
+                set: "run_after = $4, is_due = TRUE, confirmed_at = $4, upload_until = NULL,
+                      trace_parent = COALESCE($5, trace_parent)",
+                args: args![traces::current()],
                 failure: None,
             },
         )

@@ -15,6 +15,7 @@ use crate::error::{Error, Refusal};
 use crate::events::{self, Event, FILE_STATUS_CHANGED};
 use crate::file::{Caller, Priority};
 use crate::lifecycle::Status;
+use crate::observe::traces;
 use crate::quota;
 
 pub struct Register {
@@ -68,6 +69,7 @@ impl Write for Register {
         let priority = self.priority.map_or(priority, Priority::rank);
 
         let upload_until = self.now + to_delta(self.config.confirm_window);
+        let trace = traces::current();
         let mut rows = Rows::default();
         let mut registered = Vec::with_capacity(self.files.len());
         for (id, file) in &self.files {
@@ -87,12 +89,13 @@ impl Write for Register {
                 upload_until,
                 self.now,
                 self.now,
+                trace.clone(),
             ]);
             registered.push(self.event(*id));
         }
         tx.insert(
             "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, declared_md5, mapping,
-                    status, next_stage, priority, upload_until, created_at, updated_at)",
+                    status, next_stage, priority, upload_until, created_at, updated_at, trace_parent)",
             rows,
             "",
         )
@@ -157,6 +160,7 @@ impl Register {
             from: None,
             to: Some(Status::Registered),
             stage: None,
+            next_stage: None,
             attempt: None,
             worker: None,
             failure: None,

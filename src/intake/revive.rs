@@ -14,6 +14,7 @@ use crate::events::{self, Event};
 use crate::failure::Code;
 use crate::file::{Caller, File};
 use crate::lifecycle::{Stage, Status, Transition};
+use crate::observe::traces;
 use crate::stages::artifacts;
 
 /// Queues a file again at the stage where it ended, or at an earlier one, with all its attempts before it.
@@ -54,7 +55,9 @@ impl Write for Revive {
             // What another extraction made of it would stand beside the new text.
             artifacts::forget_result(tx, file.id).await?;
         }
-        let by = RetriedBy { user: &self.caller.user, operation: None, now: self.now };
+        let trace = traces::current();
+        let by =
+            RetriedBy { user: &self.caller.user, operation: None, trace: trace.as_deref(), now: self.now };
         let revived = revive_all(tx, &[(stage, file)], &by).await?;
         revived.into_iter().next().ok_or_else(|| Error::Internal("nothing was revived".to_owned()))
     }
@@ -104,6 +107,8 @@ pub struct RetriedBy<'a> {
     pub user: &'a str,
     /// The operation that does it, where it is one of many.
     pub operation: Option<Uuid>,
+    /// The trace that they go on in.
+    pub trace: Option<&'a str>,
     pub now: Time,
 }
 
@@ -118,7 +123,7 @@ pub async fn revive_all(
     let mut rows = Rows::default();
     let mut from: BTreeMap<Uuid, Status> = BTreeMap::new();
     for (stage, file) in files {
-        rows.push(args![file.id, file.status, *stage, to, by.now, by.user, by.operation]);
+        rows.push(args![file.id, file.status, *stage, to, by.now, by.user, by.operation, by.trace]);
         from.insert(file.id, file.status);
     }
     let mut revived: Vec<File> = Vec::with_capacity(files.len());
@@ -130,7 +135,9 @@ pub async fn revive_all(
                  attempt = 0, lost_workers = 0, retry_count = 0, failed_at = NULL,
                  error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
                  error_fingerprint = NULL,
-                 retried_at = v.column5, retried_by = v.column6, retried_in = v.column7
+                 retried_at = v.column5, retried_by = v.column6, retried_in = v.column7,
+                 trace_first = CASE WHEN v.column8 IS NULL THEN trace_first ELSE COALESCE(trace_first, trace_parent) END,
+                 trace_parent = COALESCE(v.column8, trace_parent)
              FROM ({values}) AS v
              WHERE files.id = v.column1 AND files.status = v.column2
              RETURNING *"

@@ -5,18 +5,23 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::blobs::{Blobs, Stored};
+use crate::blobs::{Blobs, Incoming, Stored};
 use crate::clock::{Clock, Time, to_delta};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
 use crate::file::{File, Shift};
 use crate::lifecycle::{Status, Transition};
+use crate::observe::spans;
 use crate::queue::liveness;
 
 /// How often bytes that keep arriving push the deadline of their file back; more often where that is short.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
+/// How long to wait before looking again what became of an upload whose answer was lost.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 
 /// Takes in the body of an upload. Refused or broken off, it leaves nothing behind, and the file stays as it was.
 pub struct Upload {
@@ -44,19 +49,29 @@ impl Upload {
     {
         let tasks = self.tasks.clone();
         tasks
-            .spawn(async move { self.run(body).await })
+            .spawn(async move { self.run(body).await }.in_current_span())
             .await
             .unwrap_or_else(|panic| Err(Error::Internal(format!("an upload panicked: {panic}"))))
     }
 
-    async fn run<S, E>(self, mut body: S) -> Result<Stored, Error>
+    async fn run<S, E>(self, body: S) -> Result<Stored, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
+        E: std::fmt::Display + Send,
+    {
+        let found = File::find(&mut self.db.read().await?, self.file).await?;
+        let file = found.ok_or_else(Refusal::no_such_file)?;
+        must_await_bytes(&file)?;
+        let span = spans::in_request("upload", &file);
+        self.take_in(&file, body).instrument(span).await
+    }
+
+    async fn take_in<S, E>(&self, file: &File, mut body: S) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,
     {
         let (db, blobs, clock, owner, id) = (&self.db, &self.blobs, &self.clock, self.owner, self.file);
-        let file = File::find(&mut db.read().await?, id).await?.ok_or_else(Refusal::no_such_file)?;
-        must_await_bytes(&file)?;
         let expected = self.size.unsigned_abs();
 
         let key = Blobs::key(id, clock.new_id());
@@ -117,13 +132,56 @@ impl Upload {
                 Err(error)
             }
             // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished,
-            // and are looked at again when this process is gone.
-            Err(error) => Err(error),
+            // and are looked at as soon as the database answers, or else when this process is gone.
+            Err(error) => {
+                let unsettled = Unsettled { file: id, key, db: db.clone(), blobs: blobs.clone(), incoming };
+                self.tasks.spawn(unsettled.settle().in_current_span());
+                Err(error)
+            }
         }
     }
 
     fn deadline(&self) -> Time {
         self.clock.now() + to_delta(self.confirm_window)
+    }
+}
+
+/// An upload of which nobody knows whether its row knows it.
+struct Unsettled {
+    file: Uuid,
+    key: String,
+    db: Db,
+    blobs: Blobs,
+    incoming: Incoming,
+}
+
+impl Unsettled {
+    /// Finds out, however long the database takes to come back.
+    async fn settle(self) {
+        while let Err(error) = self.try_to_settle().await {
+            tracing::debug!(%error, "it is not known yet what became of an upload");
+            Clock::System.sleep(SETTLE_AGAIN).await;
+        }
+        self.incoming.finish();
+    }
+
+    async fn try_to_settle(&self) -> Result<(), Error> {
+        self.db.write(Ended { file: self.file }).await?;
+        settle_unfinished(&self.db, &self.blobs, &self.key).await
+    }
+}
+
+/// Waits for whoever holds the file's row. A commit whose answer was lost may still be on its way, and holds it until it
+/// has happened or not.
+struct Ended {
+    file: Uuid,
+}
+
+impl Write for Ended {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        File::lock(tx, self.file).await.map(drop)
     }
 }
 

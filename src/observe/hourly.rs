@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use serde::Serialize;
 
+use super::throughput::Throughput;
 use crate::clock::Time;
-use crate::db::{Tx, args};
+use crate::db::{Rows, Tx, args};
 use crate::error::Error;
+use crate::failure::{Class, Failure};
+use crate::lifecycle::Status;
 
 /// Hours that are kept.
 const HOURS: i64 = 48;
@@ -26,6 +29,66 @@ pub struct Hour {
     pub p95_ms: Option<i64>,
     #[serde(skip)]
     durations: BTreeMap<i64, i64>,
+}
+
+/// What came to an end in a transaction: the hour's counters grow by it, and its owners' throughput.
+#[derive(Default)]
+pub struct Counters {
+    hour: BTreeMap<String, i64>,
+    users: Throughput,
+}
+
+impl Counters {
+    pub fn count(
+        &mut self,
+        user: &str,
+        to: Status,
+        failure: Option<&Failure>,
+        confirmed_at: Option<Time>,
+        now: Time,
+    ) {
+        match to {
+            Status::Ready => {
+                self.add("completed");
+                let took = confirmed_at.map_or(0, |at| (now - at).num_milliseconds().max(0));
+                if confirmed_at.is_some() {
+                    // Durations by powers of two: the hour's percentiles come from these.
+                    self.add(&format!("ms:{}", took.max(1).unsigned_abs().next_power_of_two()));
+                }
+                self.users.completed(user, took);
+            }
+            Status::Failed => {
+                self.add("failed");
+                if let Some(failure) = failure {
+                    self.add(&format!("class:{}", failure.code.class().name()));
+                    if failure.code.class() == Class::Timeout {
+                        self.add("timed_out");
+                    }
+                }
+                self.users.failed(user);
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, name: &str) {
+        *self.hour.entry(name.to_owned()).or_default() += 1;
+    }
+
+    pub async fn write(self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        let hour = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
+        let mut rows = Rows::default();
+        for (name, count) in self.hour {
+            rows.push(args![hour, name, count]);
+        }
+        tx.insert(
+            "hourly (hour, name, count)",
+            rows,
+            "ON CONFLICT (hour, name) DO UPDATE SET count = hourly.count + excluded.count",
+        )
+        .await?;
+        self.users.write(tx, now).await
+    }
 }
 
 /// The hour before which nothing is kept.

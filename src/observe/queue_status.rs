@@ -6,14 +6,16 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::hourly::{self, Hour};
+use super::totals::Distribution;
 use crate::clock::Time;
 use crate::db::{Tx, args};
 use crate::error::Error;
 use crate::lifecycle::Stage;
 use crate::queue::breaker::{Circuit, Service, State};
+use crate::queue::limits::bucket_of_stage;
 use crate::recovery::runs::{self, JobView};
 
-/// Files are counted up to here, so that the answer costs the same whatever waits.
+/// Files that wait for their next attempt are counted up to here, so that the answer costs the same whatever waits.
 const MOST_COUNTED: i64 = 100_000;
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
@@ -48,12 +50,14 @@ pub struct WorkerView {
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueView {
-    /// Files that could be claimed now, as far as they are counted.
+    /// Files that could be claimed now.
     pub waiting: i64,
     /// Files that wait for their next attempt.
     pub retrying: i64,
     pub running: i64,
     pub paused: Option<PauseView>,
+    /// When the next file may begin, where a rate limit holds the stage up.
+    pub limited_until: Option<Time>,
 }
 
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
@@ -91,37 +95,43 @@ pub async fn look(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
         throughput,
         recent_hours,
         workers,
-        queues: queues(tx).await?,
+        queues: queues(tx, now).await?,
         circuits: circuits(tx).await?,
         schedules: runs::list(tx).await?,
     })
 }
 
-async fn queues(tx: &mut Tx) -> Result<BTreeMap<String, QueueView>, Error> {
+async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, Error> {
     let paused: Vec<(String, Time, String)> =
         tx.rows("SELECT stage, paused_at, paused_by FROM paused_stages", args![]).await?;
-    let running: Vec<(String, i64)> = tx
-        .rows("SELECT status, COUNT(*) FROM files WHERE claimed_by IS NOT NULL GROUP BY status", args![])
+    let buckets = Stage::ALL.map(bucket_of_stage);
+    let limited: Vec<(String, Time)> = tx
+        .rows(
+            "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4) AND next_at > $5",
+            args![&buckets[0], &buckets[1], &buckets[2], &buckets[3], now],
+        )
+        .await?;
+    let distribution = Distribution::look(tx, None).await?;
+    let retrying: Vec<(String, i64)> = tx
+        .rows(
+            "SELECT next_stage, COUNT(*) FROM (SELECT next_stage FROM files WHERE status = 'queued' AND NOT is_due LIMIT $1)
+                 AS retrying GROUP BY next_stage",
+            args![MOST_COUNTED],
+        )
         .await?;
     let mut queues = BTreeMap::new();
     for stage in Stage::ALL {
-        let count = |which: &str| {
-            format!(
-                "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND {which}
-                     AND next_stage = $1 LIMIT $2) AS counted"
-            )
-        };
-        let waiting = tx.number(count("is_due"), args![stage, MOST_COUNTED]).await?;
-        let retrying = tx.number(count("NOT is_due"), args![stage, MOST_COUNTED]).await?;
-        let at_it = running.iter().find(|(status, _)| status == stage.running().name());
+        let retrying = retrying.iter().find(|(name, _)| name == stage.name()).map_or(0, |(_, count)| *count);
         let paused = paused.iter().find(|(name, _, _)| name == stage.name());
+        let limited_until = limited.iter().find(|(name, _)| *name == bucket_of_stage(stage));
         queues.insert(
             format!("file-{stage}"),
             QueueView {
-                waiting,
+                waiting: distribution.waiting(stage) - retrying,
                 retrying,
-                running: at_it.map_or(0, |(_, count)| *count),
+                running: distribution.running(stage),
                 paused: paused.map(|(_, at, by)| PauseView { at: *at, by: by.clone() }),
+                limited_until: limited_until.map(|(_, until)| *until),
             },
         );
     }

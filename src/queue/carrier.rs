@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::breaker::{Report, Service};
 use super::liveness::Identity;
@@ -18,6 +19,7 @@ use crate::clock::{Stopwatch, to_delta};
 use crate::failure::{Code, Failure};
 use crate::file::File;
 use crate::lifecycle::{Stage, Status};
+use crate::observe::{metrics, spans, traces};
 use crate::stages::{Job, Output};
 
 /// One file in hand, from its claim until it is out of this worker's hands.
@@ -43,24 +45,19 @@ enum Interrupted {
 
 impl Carrier {
     pub(super) async fn carry(mut self, mut file: File) {
+        traces::waited(&file);
         let mut carried: Option<Arc<Output>> = None;
         loop {
             let stage = file.next_stage;
-            let mut next_place = None;
-            let ended = self.attempt(&file, stage, carried.take()).await;
-            let reports = self.reports(&ended);
-            let verdict = match ended {
-                Ok(Ok(output)) => {
-                    next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter());
-                    Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
-                }
-                Ok(Err(failure)) => self.judge(&file, stage, failure),
-                Err(Interrupted::Release) => Verdict::Release,
-                Err(Interrupted::Abandon) => break,
-            };
-            let Some((written, status)) = self.settle(&file, stage, verdict, reports).await else {
+            let span = spans::attempt(&file, stage, self.inner.liveness.name());
+            let work = self.work(&file, stage, carried.take()).instrument(span.clone());
+            let Some((written, status, next_place)) = work.await else {
+                spans::ended(&span, "lost", None);
                 break;
             };
+            let (outcome, code) = written.words();
+            spans::ended(&span, outcome, code);
+            drop(span);
             match (written, next_place, stage.next()) {
                 (Verdict::Advance { output, carry: true }, Some(place), Some(next)) => {
                     self.inner.leave(std::mem::replace(&mut self.place, place));
@@ -83,6 +80,31 @@ impl Carrier {
         if nothing_left {
             self.inner.wake.look_again();
         }
+    }
+
+    /// One stage: the attempt and its ending. Answers the verdict that was written, where the file is by it, and its
+    /// place at the next stage; `None` where the file is not ours any more.
+    async fn work(
+        &self,
+        file: &File,
+        stage: Stage,
+        carried: Option<Arc<Output>>,
+    ) -> Option<(Verdict, Status, Option<Place>)> {
+        let mut next_place = None;
+        let ended = self.attempt(file, stage, carried).await;
+        let reports = self.reports(&ended);
+        let verdict = match ended {
+            Ok(Ok(output)) => {
+                next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter());
+                Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
+            }
+            Ok(Err(failure)) => self.judge(file, stage, failure),
+            Err(Interrupted::Release) => Verdict::Release,
+            Err(Interrupted::Abandon) => return None,
+        };
+        let settled = self.settle(file, stage, verdict, reports).instrument(spans::settle());
+        let (written, status) = settled.await?;
+        Some((written, status, next_place))
     }
 
     /// What the attempt says about the services that its stage needs.
@@ -151,7 +173,14 @@ impl Carrier {
             }
             interrupted = interrupted => Err(interrupted),
         };
-        room.took(began.elapsed());
+        let took = began.elapsed();
+        room.took(took);
+        let outcome = match &ended {
+            Ok(Ok(_)) => "done",
+            Ok(Err(_)) => "failed",
+            Err(_) => "interrupted",
+        };
+        metrics::attempt(stage, outcome, took);
         drop(slot);
         ended
     }
@@ -212,11 +241,11 @@ impl Carrier {
                 }
                 Ok(None) => {
                     self.inner.fenced_off.fetch_add(1, Ordering::Relaxed);
-                    tracing::info!(file = %file.id, %stage, "an ending came too late and changed nothing");
+                    tracing::info!("an ending came too late and changed nothing");
                     return None;
                 }
                 Err(error) => {
-                    tracing::warn!(file = %file.id, %stage, %error, "an ending could not be written");
+                    tracing::warn!(%error, "an ending could not be written");
                     uncertain = true;
                     if let Verdict::Advance { .. } = settlement.verdict
                         && error.is_about_the_data()

@@ -105,6 +105,11 @@ impl Write for ClaimDue {
         }
         taken.look_again_at = gates.look_again_at;
         gates.write(tx, self.now).await?;
+        for file in &taken.files {
+            if let Some(waited) = self.waited(file) {
+                tx.aftermath.counts.waited(file.next_stage, waited);
+            }
+        }
         let events = taken.files.iter().map(|file| self.event(file)).collect();
         events::record(tx, events).await?;
         Ok(Claims::Taken(taken))
@@ -230,6 +235,16 @@ impl ClaimDue {
         tx.rows(sql, arguments).await
     }
 
+    /// How many seconds a file has waited that is taken for the first time since it was confirmed or a person retried it.
+    fn waited(&self, file: &File) -> Option<f64> {
+        let is_first = file.attempt == 1
+            && file.retry_count == 0
+            && file.lost_workers == 0
+            && self.limits.first_stage.is_none_or(|first| file.next_stage == first);
+        let since = file.confirmed_at.max(file.retried_at).filter(|_| is_first)?;
+        Some((self.now - since).to_std().unwrap_or_default().as_secs_f64())
+    }
+
     fn event(&self, file: &File) -> Event {
         Event {
             from: Some(Status::Queued),
@@ -273,7 +288,7 @@ fn walk(stage: Stage, tenant: &str, user: &str, most: &str, postgres: bool) -> S
 fn update(stage: Stage, now: &str, token: &str, worker: &str, from: &str) -> String {
     format!(
         "UPDATE files SET
-             status = '{}', is_due = FALSE, run_after = NULL, claim = {token}, claimed_by = {worker},
+             status = '{}', is_due = FALSE, due_at = run_after, run_after = NULL, claim = {token}, claimed_by = {worker},
              claimed_at = {now}, attempt = attempt + 1, updated_at = {now}
          {from}
          WHERE id IN (SELECT id FROM due)

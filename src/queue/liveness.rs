@@ -2,10 +2,12 @@
 //!
 //! A process has a row, a lock that dies with it, and a heartbeat that catches it when it is frozen or cut off. A
 //! process that finds its row gone was taken for dead: whatever it held is in other hands. It drops its work and
-//! begins anew under another name.
+//! begins anew under another name. One whose lock was lost alone, with the connection or the server that knew it, takes
+//! it again under the same name.
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -39,6 +41,7 @@ pub struct Liveness {
     services: String,
     wake: Wake,
     identity: watch::Sender<Identity>,
+    renewed_at: watch::Sender<Time>,
     lock: Mutex<Option<ProcessLock>>,
 }
 
@@ -62,6 +65,7 @@ impl Liveness {
         let liveness = Self {
             lock: Mutex::new(None),
             identity: watch::Sender::new(first),
+            renewed_at: watch::Sender::new(clock.now()),
             db,
             blobs,
             clock,
@@ -111,12 +115,13 @@ impl Liveness {
         if self.identity().id != lost.id {
             return Ok(());
         }
-        tracing::warn!(worker = %lost.id, "taken for dead by the other processes; beginning anew");
+        tracing::warn!(workerId = %lost.id, "taken for dead by the other processes; beginning anew");
         if let Some(lock) = lock.take() {
             lock.release().await;
         }
         let fresh = Identity { id: self.clock.new_id(), lost: CancellationToken::new() };
         *lock = Some(self.register(fresh.id).await?);
+        self.renewed_at.send_replace(self.clock.now());
         // Known to all before it is used.
         self.identity.send_replace(fresh);
         Ok(())
@@ -139,40 +144,78 @@ impl Liveness {
     }
 
     async fn keep_alive(&self) {
-        let mut last_success = self.clock.now();
+        let expiry = to_delta(self.config.heartbeat_expiry);
         loop {
             self.clock.sleep(self.config.heartbeat_interval).await;
             let identity = self.identity();
-            let lock_held = match self.lock.lock().await.as_mut() {
+            let asked_at = self.clock.now();
+            // When the others may take it for dead, the work stops, whether or not the database has answered by then.
+            let left = (self.renewed_at() + expiry - asked_at).to_std().unwrap_or_default();
+            let alive = match tokio::time::timeout(left, self.renew(&identity, asked_at)).await {
+                Ok(Ok(true)) => {
+                    self.renewed_at.send_replace(asked_at);
+                    true
+                }
+                Ok(Ok(false)) => false,
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the heartbeat could not be renewed");
+                    self.clock.now() - self.renewed_at() < expiry
+                }
+                Err(_) => {
+                    tracing::warn!("the heartbeat could not be renewed in time");
+                    false
+                }
+            };
+            if !alive {
+                identity.lost.cancel();
+                // A connection that is cut off without a word answers after minutes.
+                let anew = tokio::time::timeout(self.config.heartbeat_expiry, self.begin_anew(&identity));
+                match anew.await.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut))) {
+                    Ok(()) => self.wake.look_again(),
+                    Err(error) => {
+                        tracing::warn!(%error, "could not begin anew; trying again with the next heartbeat");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says that this process lives. Answers whether the others believe it.
+    async fn renew(&self, identity: &Identity, now: Time) -> Result<bool, Error> {
+        if identity.lost.is_cancelled() {
+            return Ok(false);
+        }
+        {
+            let mut lock = self.lock.lock().await;
+            let held = match lock.as_mut() {
+                // A connection that is cut off without a word answers after minutes.
                 Some(lock) => {
-                    // A connection that is cut off without a word answers after minutes.
                     let asked = tokio::time::timeout(self.config.heartbeat_interval, lock.still_held());
                     asked.await.unwrap_or(false)
                 }
                 None => false,
             };
-            let now = self.clock.now();
-            let alive = match self.db.write(Heartbeat { worker: identity.id, now }).await {
-                Ok(known) => {
-                    last_success = now;
-                    known && lock_held
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the heartbeat could not be renewed");
-                    now - last_success < to_delta(self.config.heartbeat_expiry)
-                }
-            };
-            if !alive {
-                // Whether or not the database answers: the work stops now.
-                identity.lost.cancel();
-                if let Err(error) = self.begin_anew(&identity).await {
-                    tracing::warn!(%error, "could not begin anew; trying again with the next heartbeat");
-                } else {
-                    last_success = self.clock.now();
-                    self.wake.look_again();
-                }
+            if !held {
+                let again = ProcessLock::take_again(&self.db, identity.id);
+                let again = tokio::time::timeout(self.config.heartbeat_interval, again).await;
+                let again = again.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut)))?;
+                let Some(again) = again else { return Ok(false) };
+                *lock = Some(again);
+                tracing::info!(workerId = %identity.id, "took the lock again that was lost with its connection");
             }
         }
+        self.db.write(Heartbeat { worker: identity.id, now }).await
+    }
+
+    /// When the others last heard of this process.
+    pub fn renewed_at(&self) -> Time {
+        *self.renewed_at.borrow()
+    }
+
+    /// For how long the others have not heard of this process, where that is longer than they believe in it.
+    pub fn silent_for(&self) -> Option<TimeDelta> {
+        let silent = self.clock.now() - self.renewed_at();
+        (silent >= to_delta(self.config.heartbeat_expiry)).then_some(silent)
     }
 
     async fn look_after_others(&self) {
@@ -197,7 +240,7 @@ impl Liveness {
                 continue;
             };
             rescued += 1;
-            tracing::warn!(%worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
+            tracing::warn!(workerId = %worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
             locks::forget(&self.db, worker);
             abandoned_uploads::sweep_once(&self.db, &self.blobs).await?;
             self.wake.new_work();
@@ -228,9 +271,13 @@ impl Write for Register {
     type Answer = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let sql = format!(
+            "INSERT INTO workers (id, name, stages, services, lock_key, lock_epoch, started_at, heartbeat_at)
+             VALUES ($1, $2, $3, $4, $5, {}, $6, $6)",
+            locks::epoch(tx)
+        );
         tx.execute(
-            "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $6)",
+            sql,
             args![
                 self.worker,
                 &self.name,
@@ -255,9 +302,9 @@ impl Write for Heartbeat {
     type Answer = bool;
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        let renewed = tx
-            .execute("UPDATE workers SET heartbeat_at = $2 WHERE id = $1", args![self.worker, self.now])
-            .await?;
-        Ok(renewed == 1)
+        // Its lock was taken before this, on the server that answers.
+        let sql =
+            format!("UPDATE workers SET heartbeat_at = $2, lock_epoch = {} WHERE id = $1", locks::epoch(tx));
+        Ok(tx.execute(sql, args![self.worker, self.now]).await? == 1)
     }
 }

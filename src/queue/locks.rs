@@ -8,7 +8,7 @@ use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use crate::clock::Time;
-use crate::db::{Db, args};
+use crate::db::{Db, Tx, args};
 use crate::error::Error;
 
 /// The lock that says "this process lives", held until it is dropped or the process ends.
@@ -45,6 +45,18 @@ impl ProcessLock {
         }
     }
 
+    /// Takes the lock of a worker again whose connection was lost. `None` where something still holds it: perhaps the
+    /// lost connection, which the server believes in; perhaps not.
+    pub async fn take_again(db: &Db, worker: Uuid) -> Result<Option<Self>, Error> {
+        let Some(pool) = db.postgres() else { return Self::take(db, worker).await.map(Some) };
+        let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
+        let taken: bool = sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
+            .bind(lock_key(worker))
+            .fetch_one(&mut connection)
+            .await?;
+        Ok(taken.then(|| Self::Session(Box::new(connection))))
+    }
+
     /// Whether the lock is still held. A connection can be lost without the process noticing.
     pub async fn still_held(&mut self) -> bool {
         match self {
@@ -75,23 +87,28 @@ pub fn lock_key(worker: Uuid) -> i64 {
     i64::from_be_bytes(worker.as_bytes()[8..].try_into().expect("eight bytes"))
 }
 
+/// What tells one start of the database server from another, in SQL. SQLite's locks are the operating system's.
+pub fn epoch(tx: &Tx) -> &'static str {
+    if tx.is_postgres() { "CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT)" } else { "''" }
+}
+
 /// Workers that are dead: nobody holds their lock, or their heartbeat is older than `oldest`.
+///
+/// A lock that was taken before the server was last started is nobody's, whoever lives: then the heartbeat decides.
 pub async fn dead_workers(db: &Db, oldest: Time) -> Result<Vec<Uuid>, Error> {
     if db.is_postgres() {
-        let dead: Vec<(Uuid,)> = db
-            .read()
-            .await?
-            .rows(
-                "SELECT w.id FROM workers w
-                 WHERE w.heartbeat_at < $1 OR NOT EXISTS (
-                     SELECT 1 FROM pg_locks l
-                     WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-                       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                       AND l.classid::bigint = (w.lock_key >> 32) & 4294967295
-                       AND l.objid::bigint = w.lock_key & 4294967295)",
-                args![oldest],
-            )
-            .await?;
+        let mut tx = db.read().await?;
+        let sql = format!(
+            "SELECT w.id FROM workers w
+             WHERE w.heartbeat_at < $1 OR (w.lock_epoch IN ('', {}) AND NOT EXISTS (
+                 SELECT 1 FROM pg_locks l
+                 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                   AND l.classid::bigint = (w.lock_key >> 32) & 4294967295
+                   AND l.objid::bigint = w.lock_key & 4294967295))",
+            epoch(&tx)
+        );
+        let dead: Vec<(Uuid,)> = tx.rows(sql, args![oldest]).await?;
         return Ok(dead.into_iter().map(|(id,)| id).collect());
     }
     let workers: Vec<(Uuid, Time)> =

@@ -22,6 +22,7 @@ use crate::clock::{Clock, Time};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::{Error, Refusal};
 use crate::file::Caller;
+use crate::observe::traces;
 
 /// How often a process looks by itself for operations to go on with, and for what became of their canaries.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -42,6 +43,7 @@ pub struct Operation {
     pub skipped_count: i64,
     pub error_count: i64,
     pub errors: Value,
+    trace_parent: Option<String>,
     cursor_at: Time,
     cursor_id: Uuid,
     pub created_at: Time,
@@ -151,8 +153,8 @@ impl Write for RetryAll {
         let from = Place::newest(self.now);
         tx.execute(
             "INSERT INTO operations (id, user_id, of_user, code, stage, batch_id, fingerprint, status, canaries, errors,
-                                     cursor_at, cursor_id, created_at, updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $12)",
+                                     cursor_at, cursor_id, created_at, updated_at, trace_parent)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $12, $13)",
             args![
                 self.id,
                 &self.user,
@@ -166,6 +168,7 @@ impl Write for RetryAll {
                 from.failed_at,
                 from.id,
                 self.now,
+                traces::current(),
             ],
         )
         .await?;
@@ -230,7 +233,9 @@ impl Operations {
                 for (operation,) in under_way {
                     match self.step(operation, false).await {
                         Ok(step) => moved |= matches!(step, Step::Moved { .. }),
-                        Err(error) => tracing::warn!(%operation, %error, "an operation could not go on"),
+                        Err(error) => {
+                            tracing::warn!(operationId = %operation, %error, "an operation could not go on");
+                        }
                     }
                 }
             }
@@ -266,7 +271,7 @@ impl Operations {
         if let Err(error) = &taken
             && error.is_about_the_data()
         {
-            tracing::error!(%operation, %error, "a dead letter could not be retried");
+            tracing::error!(operationId = %operation, %error, "a dead letter could not be retried");
             taken = take(Extent::PassOver).await;
         }
         if let Ok(Step::Moved { revived, .. }) = &taken

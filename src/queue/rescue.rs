@@ -1,13 +1,14 @@
 //! What a dead worker held goes back to the queue.
 //!
-//! A worker is dead if and only if nobody holds its lock, or its heartbeat is older than the expiry.
+//! A worker is dead if and only if nobody holds its lock, or its heartbeat is older than the expiry. Where the database
+//! itself was away in between, its silence is not held against the files that it had.
 
 use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
 use super::dead_letter::fingerprint;
-use super::settle::Counters;
+use super::locks;
 use crate::batch::Tally;
 use crate::clock::Time;
 use crate::db::{Tx, Write, args};
@@ -17,6 +18,7 @@ use crate::failure::{Code, Failure};
 use crate::file::File;
 use crate::lifecycle::{Stage, Transition};
 use crate::notifications;
+use crate::observe::hourly::Counters;
 
 /// A file that was in the hands of so many workers when they died is suspected of killing them.
 const DEATHS_OF_A_POISONOUS_FILE: i64 = 3;
@@ -39,12 +41,23 @@ impl Write for RescueWorker {
     type Answer = Option<Rescued>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Answer, Error> {
-        let worker: Option<(String,)> =
-            tx.row("DELETE FROM workers WHERE id = $1 RETURNING name", args![self.worker]).await?;
-        let Some((name,)) = worker else { return Ok(None) };
+        let sql = format!(
+            "DELETE FROM workers WHERE id = $1 RETURNING name, lock_epoch IN ('', {}) AS known_by_this_server",
+            locks::epoch(tx)
+        );
+        let worker: Option<(String, bool)> = tx.row(sql, args![self.worker]).await?;
+        let Some((name, known_by_this_server)) = worker else { return Ok(None) };
 
-        let failure =
-            Failure::new(Code::WorkerLost, format!("The worker {name} died while it held this file"));
+        // Or it lost the database as everybody did.
+        let deaths = i64::from(known_by_this_server);
+        let failure = Failure::new(
+            Code::WorkerLost,
+            if known_by_this_server {
+                format!("The worker {name} died while it held this file")
+            } else {
+                format!("The worker {name} lost the database while it held this file")
+            },
+        );
         let poison = Failure::new(
             Code::WorkerLost,
             format!(
@@ -54,10 +67,10 @@ impl Write for RescueWorker {
         let requeued: Vec<File> = tx
             .rows(
                 "UPDATE files SET status = 'queued', run_after = $2, is_due = TRUE, attempt = attempt - 1,
-                     lost_workers = lost_workers + 1, claim = NULL, claimed_by = NULL, claimed_at = NULL,
+                     lost_workers = lost_workers + $6, claim = NULL, claimed_by = NULL, claimed_at = NULL,
                      error_code = $4, error_message = $5, error_stage = next_stage, error_at = $2, updated_at = $2
-                 WHERE claimed_by = $1 AND lost_workers + 1 < $3 RETURNING *",
-                args![self.worker, self.now, DEATHS_OF_A_POISONOUS_FILE, failure.code, &failure.message],
+                 WHERE claimed_by = $1 AND lost_workers + $6 < $3 RETURNING *",
+                args![self.worker, self.now, DEATHS_OF_A_POISONOUS_FILE, failure.code, &failure.message, deaths],
             )
             .await?;
         let [scan, extract, chunk, embed] = Stage::ALL.map(|stage| fingerprint(stage, &poison));
@@ -112,7 +125,7 @@ impl RescueWorker {
             if let Some(batch) = file.batch_id {
                 *tallies.entry(batch).or_default() += Tally::of(from, to);
             }
-            counters.count(to, Some(failure), file.confirmed_at, self.now);
+            counters.count(&file.user_id, to, Some(failure), file.confirmed_at, self.now);
         }
         events::record(tx, events).await?;
         let failed: Vec<Uuid> = failed.iter().map(|file| file.id).collect();

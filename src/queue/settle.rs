@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use chrono::{DurationRound, TimeDelta};
 use uuid::Uuid;
 
 use super::breaker::{self, BreakerConfig, Circuit, Report, Service, State};
@@ -17,11 +16,12 @@ use crate::clock::Time;
 use crate::db::{Durability, Rows, Tx, Write, args};
 use crate::error::Error;
 use crate::events::{self, Event, FILE_STATUS_CHANGED};
-use crate::failure::{Class, Failure, Retry};
+use crate::failure::{Code, Failure, Retry};
 use crate::file::File;
 use crate::index;
 use crate::lifecycle::{Stage, Status, Transition};
 use crate::notifications;
+use crate::observe::hourly::Counters;
 use crate::stages::{Output, artifacts};
 
 /// How an attempt at a stage ended.
@@ -79,6 +79,18 @@ pub enum Verdict {
     Release,
 }
 
+impl Verdict {
+    /// What the log and the traces call it.
+    pub fn words(&self) -> (&'static str, Option<Code>) {
+        match self {
+            Self::Advance { .. } => ("done", None),
+            Self::RetryAt { failure, .. } => ("retry", Some(failure.code)),
+            Self::DeadLetter { failure } => ("failed", Some(failure.code)),
+            Self::Release => ("released", None),
+        }
+    }
+}
+
 impl Settlement {
     fn transition(&self) -> Transition {
         match &self.verdict {
@@ -114,6 +126,12 @@ impl Settlement {
             Verdict::RetryAt { failure, .. } | Verdict::DeadLetter { failure } => Some(failure),
             Verdict::Advance { .. } | Verdict::Release => None,
         }
+    }
+
+    /// The stage that the file is at afterwards.
+    fn next_stage(&self) -> Stage {
+        let advanced = matches!(self.verdict, Verdict::Advance { .. });
+        self.stage.next().filter(|_| advanced).unwrap_or(self.stage)
     }
 
     /// The attempts made at the stage that the file is at afterwards.
@@ -157,14 +175,13 @@ impl Write for SettleGroup {
                 None => Cow::Borrowed(settlement),
             })
             .collect();
-        let moved = self.move_rows(tx, &settlements).await?;
-        let moved: HashSet<Uuid> = moved.into_iter().map(|(id,)| id).collect();
+        let moved = self.move_all(tx, &settlements).await?;
         let mut events = Vec::with_capacity(moved.len());
         let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
         let mut counters = Counters::default();
         let mut failed = Vec::new();
         for settlement in &settlements {
-            if !moved.contains(&settlement.file) {
+            if !moved.contains(&(settlement.file, settlement.claim)) {
                 continue;
             }
             let owner = &settlement.owner;
@@ -179,7 +196,7 @@ impl Write for SettleGroup {
             if let Some(batch) = owner.batch {
                 *tallies.entry(batch).or_default() += Tally::of(from, to);
             }
-            counters.count(to, settlement.failure(), owner.confirmed_at, self.now);
+            counters.count(&owner.user, to, settlement.failure(), owner.confirmed_at, self.now);
         }
         events::record(tx, events).await?;
         notifications::tell_of_failures(tx, &failed, self.now).await?;
@@ -188,19 +205,37 @@ impl Write for SettleGroup {
             tally.apply(tx, batch, self.now).await?;
         }
         counters.write(tx, self.now).await?;
-        let endings = settlements
-            .iter()
-            .map(|settlement| moved.contains(&settlement.file).then(|| settlement.transition().to()));
+        let endings = settlements.iter().map(|settlement| {
+            let is_moved = moved.contains(&(settlement.file, settlement.claim));
+            is_moved.then(|| settlement.transition().to())
+        });
         Ok(endings.collect())
     }
 }
 
 impl SettleGroup {
-    async fn move_rows(
+    /// Answers which files were moved, each with the claim that moved it.
+    ///
+    /// A statement answers files and not claims, so no file is in one twice: the late ending of somebody who had a file
+    /// before may be in the same group as that of its holder, and only one of them moves it.
+    async fn move_all(
         &self,
         tx: &mut Tx,
         settlements: &[Cow<'_, Settlement>],
-    ) -> Result<Vec<(Uuid,)>, Error> {
+    ) -> Result<HashSet<(Uuid, Uuid)>, Error> {
+        let mut moved = HashSet::new();
+        let mut left: Vec<&Settlement> = settlements.iter().map(Cow::as_ref).collect();
+        while !left.is_empty() {
+            let mut files = HashSet::new();
+            let (now, later): (Vec<_>, Vec<_>) = left.into_iter().partition(|one| files.insert(one.file));
+            let ids: HashSet<Uuid> = self.move_rows(tx, &now).await?.into_iter().map(|(id,)| id).collect();
+            moved.extend(now.iter().filter(|one| ids.contains(&one.file)).map(|one| (one.file, one.claim)));
+            left = later;
+        }
+        Ok(moved)
+    }
+
+    async fn move_rows(&self, tx: &mut Tx, settlements: &[&Settlement]) -> Result<Vec<(Uuid,)>, Error> {
         let mut rows = Rows::default();
         for settlement in settlements {
             let to = settlement.transition().to();
@@ -214,13 +249,12 @@ impl SettleGroup {
                 _ => None,
             };
             let advanced = matches!(settlement.verdict, Verdict::Advance { .. });
-            let next_stage = if advanced { settlement.stage.next() } else { None };
             rows.push(args![
                 settlement.file,
                 settlement.claim,
                 settlement.stage.running(),
                 to,
-                next_stage.unwrap_or(settlement.stage),
+                settlement.next_stage(),
                 i64::from(to.is_running()),
                 run_after,
                 settlement.attempts_after(),
@@ -283,6 +317,7 @@ impl SettleGroup {
             from: Some(settlement.stage.running()),
             to: Some(settlement.transition().to()),
             stage: Some(settlement.stage),
+            next_stage: Some(settlement.next_stage()),
             attempt: Some(settlement.attempt),
             worker: Some(self.worker_name.clone()),
             failure: settlement.failure().cloned(),
@@ -302,52 +337,5 @@ async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -
         }
         Output::Chunked(chunks) => artifacts::keep_chunks(tx, file, chunks).await,
         Output::Embedded(embedded) => index::replace(tx, file, user, embedded).await,
-    }
-}
-
-/// What the hour's counters grow by.
-#[derive(Default)]
-pub struct Counters(BTreeMap<String, i64>);
-
-impl Counters {
-    pub fn count(&mut self, to: Status, failure: Option<&Failure>, confirmed_at: Option<Time>, now: Time) {
-        match to {
-            Status::Ready => {
-                self.add("completed");
-                if let Some(confirmed_at) = confirmed_at {
-                    // Durations by powers of two: the hour's percentiles come from these.
-                    let ms = u64::try_from((now - confirmed_at).num_milliseconds()).unwrap_or_default();
-                    self.add(&format!("ms:{}", ms.max(1).next_power_of_two()));
-                }
-            }
-            Status::Failed => {
-                self.add("failed");
-                if let Some(failure) = failure {
-                    self.add(&format!("class:{}", failure.code.class().name()));
-                    if failure.code.class() == Class::Timeout {
-                        self.add("timed_out");
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn add(&mut self, name: &str) {
-        *self.0.entry(name.to_owned()).or_default() += 1;
-    }
-
-    pub async fn write(self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        let hour = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
-        let mut rows = Rows::default();
-        for (name, count) in self.0 {
-            rows.push(args![hour, name, count]);
-        }
-        tx.insert(
-            "hourly (hour, name, count)",
-            rows,
-            "ON CONFLICT (hour, name) DO UPDATE SET count = hourly.count + excluded.count",
-        )
-        .await
     }
 }

@@ -54,6 +54,12 @@ impl Gather {
                 waiting.drain(..).map(|one| (one.settlement, one.reply)).unzip();
             match self.write(settlements.clone()).await {
                 Ok(held) => replies.into_iter().zip(held).for_each(|(reply, held)| answer(reply, Ok(held))),
+                // Nobody's fault, and no better one by one. Each tries again when it thinks fit.
+                Err(error) if error.database_is_away() => {
+                    for reply in replies {
+                        answer(reply, Err(error.again()));
+                    }
+                }
                 // One that the database cannot take must not fail its neighbours.
                 Err(error) if settlements.len() > 1 => {
                     tracing::warn!(%error, "a group of endings is written one by one");

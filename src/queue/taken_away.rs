@@ -68,7 +68,7 @@ async fn let_go_of_what_nobody_has(inner: &Inner) -> Result<(), Error> {
     for (file, claim) in held {
         let in_hand = inner.in_hand().contains_key(&(file, claim));
         if !in_hand && inner.db.write(LetGo { worker, file, claim, before }).await? {
-            tracing::error!(%file, "a file was held here that nobody had in hand; it will be recovered");
+            tracing::error!(fileId = %file, "a file was held here that nobody had in hand; it will be recovered");
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,7 +20,7 @@ use super::room::{Place, Room};
 use super::settler::Settler;
 use super::taken_away;
 use super::wake::Wake;
-use crate::clock::Clock;
+use crate::clock::{Clock, Time, to_delta};
 use crate::config::QueueConfig;
 use crate::db::Db;
 use crate::error::Error;
@@ -68,6 +69,26 @@ pub(super) struct Inner {
     pub(super) fenced_off: AtomicU64,
     /// Counts the looks at the queue that found nothing while nothing was in hand.
     idle_looks: watch::Sender<u64>,
+    /// When the loop last came by, while it runs.
+    last_look: watch::Sender<Option<Time>>,
+}
+
+/// Why nobody should count on a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ailment {
+    /// Its loop does not run: not yet, not any more, or it panicked.
+    NotRunning,
+    /// It runs, and has not come by the queue for so long.
+    Hangs(TimeDelta),
+}
+
+/// Notes that the loop has ended, however it ends.
+struct Loop<'a>(&'a Inner);
+
+impl Drop for Loop<'_> {
+    fn drop(&mut self) {
+        self.0.last_look.send_replace(None);
+    }
 }
 
 impl Worker {
@@ -88,6 +109,7 @@ impl Worker {
             give_back: CancellationToken::new(),
             fenced_off: AtomicU64::new(0),
             idle_looks: watch::Sender::new(0),
+            last_look: watch::Sender::new(None),
             db,
             clock,
             config,
@@ -102,7 +124,9 @@ impl Worker {
     pub async fn run(&self, stop: CancellationToken) {
         let (inner, watched_until) = (self.inner.clone(), stop.clone());
         tokio::spawn(async move { taken_away::watch(&inner, &watched_until).await });
+        let _loop = Loop(&self.inner);
         while !stop.is_cancelled() {
+            self.inner.last_look.send_replace(Some(self.inner.clock.now()));
             // Asked before the look: whatever was settled by now is there to be seen.
             let nothing_in_hand = self.inner.in_hand().is_empty();
             let mut until_next_look = self.inner.config.poll_interval;
@@ -132,6 +156,14 @@ impl Worker {
                 stop.cancel();
             }
         }
+    }
+
+    /// What is wrong with the loop that claims files, if something is.
+    pub fn ailment(&self) -> Option<Ailment> {
+        let Some(last_look) = *self.inner.last_look.borrow() else { return Some(Ailment::NotRunning) };
+        let patience = self.inner.config.heartbeat_expiry + self.inner.config.poll_interval;
+        let since = self.inner.clock.now() - last_look;
+        (since >= to_delta(patience)).then_some(Ailment::Hangs(since))
     }
 
     /// Endings that the fence refused.

@@ -6,16 +6,20 @@ pub mod old_failures;
 pub mod orphan_blobs;
 pub mod scan;
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use super::{Sweep, SweepReport};
 use crate::blobs::Blobs;
+use crate::blobs::ownership::Ownership;
 use crate::clock::{Stopwatch, Time};
 use crate::config::CleaningConfig;
 use crate::db::Db;
 use crate::error::Error;
+use crate::observe::metrics;
 
 /// Errors that are named one by one; the rest is counted.
 const NAMED: usize = 20;
@@ -24,7 +28,10 @@ const NAMED: usize = 20;
 pub struct OrphanCleanup {
     pub db: Db,
     pub blobs: Blobs,
+    pub ownership: Ownership,
     pub config: CleaningConfig,
+    /// Whether a person wants orphans removed however many they are.
+    pub force: bool,
 }
 
 impl Sweep for OrphanCleanup {
@@ -56,6 +63,10 @@ impl Sweep for OrphanCleanup {
         }
         .boxed()
     }
+
+    fn forced(&self) -> Option<Arc<dyn Sweep>> {
+        Some(Arc::new(Self { force: true, ..self.clone() }))
+    }
 }
 
 /// What went wrong, as far as a person would read it.
@@ -67,7 +78,13 @@ pub struct Errors {
 
 impl Errors {
     /// Notes what went wrong with one item. It is left for the next run.
-    pub fn add(&mut self, what: String) {
+    pub fn add(&mut self, what: &str, error: &Error) {
+        metrics::cleanup_failed(error);
+        self.note(format!("{what}: {error}"));
+    }
+
+    /// Notes what a person should know that is no error of ours.
+    pub fn note(&mut self, what: String) {
         tracing::warn!(job = "orphan-cleanup", "{what}");
         self.count += 1;
         if self.named.len() < NAMED {
@@ -78,7 +95,7 @@ impl Errors {
     /// What a scope answered; nothing where it could not go on.
     fn scope<T: Default>(&mut self, name: &str, answer: Result<T, Error>) -> T {
         answer.unwrap_or_else(|error| {
-            self.add(format!("{name}: {error}"));
+            self.add(name, &error);
             T::default()
         })
     }

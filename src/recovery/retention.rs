@@ -6,9 +6,11 @@
 //! | event that is no step in a file's history | it is older than its time |
 //! | idempotency key | it was made longer ago than its time |
 //! | hourly counters | they are of an hour that no report shows any more |
+//! | throughput of a user | it is older than the day that is shown |
 //! | run of a job | it ended longer ago than its time |
 //! | operation | it ended longer ago than its time |
 //! | notification | it was made longer ago than its time |
+//! | delivery to a webhook | it ended longer ago than its time, or its webhook is gone |
 //! | rate bucket | its next turn came a day ago: a new one would be the same |
 //!
 //! The history of a file that still has a row stays with it, whatever its age. Everything goes in portions, each of which
@@ -26,7 +28,7 @@ use crate::clock::{Time, to_delta};
 use crate::config::CleaningConfig;
 use crate::db::{Arg, Db, Rows, Tx, Write, args};
 use crate::error::Error;
-use crate::observe::hourly;
+use crate::observe::{hourly, throughput};
 
 /// Records that go in one transaction.
 const PORTION: i64 = 500;
@@ -108,9 +110,21 @@ impl Retention {
                 before: hourly::oldest_kept(now),
                 ..kind("hourlyMetrics", "hourly", "hour, name", "hour < $1", Duration::ZERO)
             },
+            Kind {
+                before: throughput::oldest_kept(now),
+                ..kind("throughput", "throughput", "user_id, slot", "slot < $1", Duration::ZERO)
+            },
             kind("jobRuns", "job_runs", "id", "ended_at < $1", keep.job_runs),
             kind("operations", "operations", "id", "ended_at < $1", keep.operations),
             kind("notifications", "notifications", "id", "created_at < $1", keep.notifications),
+            kind("webhookDeliveries", "webhook_deliveries", "number", "ended_at < $1", keep.deliveries),
+            kind(
+                "deliveriesWithoutWebhook",
+                "webhook_deliveries",
+                "number",
+                "created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id)",
+                Duration::ZERO,
+            ),
             kind(
                 "rateBuckets",
                 "rate_buckets",

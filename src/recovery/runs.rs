@@ -84,6 +84,28 @@ pub async fn list(tx: &mut Tx) -> Result<Vec<JobView>, Error> {
     Ok(jobs)
 }
 
+/// A job, when it is due, and its last run that came to an end.
+#[derive(Debug, sqlx::FromRow)]
+pub struct LastEnded {
+    pub name: String,
+    pub due_at: Option<Time>,
+    pub started_at: Option<Time>,
+    pub ended_at: Option<Time>,
+    pub errors: Option<Value>,
+}
+
+pub async fn last_ended(tx: &mut Tx) -> Result<Vec<LastEnded>, Error> {
+    tx.rows(
+        "SELECT s.name, s.due_at, r.started_at, r.ended_at, r.errors
+         FROM job_schedules s LEFT JOIN job_runs r ON r.id =
+             (SELECT l.id FROM job_runs l WHERE l.name = s.name AND l.ended_at IS NOT NULL
+              ORDER BY l.started_at DESC, l.id DESC LIMIT 1)
+         ORDER BY s.name",
+        args![],
+    )
+    .await
+}
+
 /// Makes a schedule known. One that has not changed stays as it is, and a tick that was missed stays due.
 pub struct Announce {
     pub name: &'static str,

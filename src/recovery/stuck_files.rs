@@ -38,13 +38,16 @@ use crate::failure::{Code, Failure};
 use crate::file::{Caller, File, Shift};
 use crate::lifecycle::{Stage, Status, Transition};
 use crate::notifications;
+use crate::observe::hourly::Counters;
+use crate::observe::metrics;
+use crate::observe::totals::Distribution;
+use crate::observe::traces;
 use crate::queue::dead_letter::fingerprint;
-use crate::queue::settle::Counters;
 use crate::queue::waiting::Obstacles;
 use crate::queue::wake::Wake;
 
 const PAGE: usize = 500;
-/// Files without a worker are counted up to here.
+/// Suspects are looked at up to here.
 const MOST_COUNTED: i64 = 100_000;
 /// The longest wait that a service can ask for, and some time to spare for clocks that differ.
 const LONGEST_WAIT: Duration = Duration::from_hours(2);
@@ -135,22 +138,52 @@ impl Detection {
             .await?;
         let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
         let stuck = found.into_iter().filter_map(|file| {
-            let reason = self.judge(&file, now)?;
+            let reason = self.judge(file.status, file.retry_count, file.updated_at, now)?;
             Some(Stuck { file, reason })
         });
         Ok((stuck.collect(), next))
     }
 
+    /// How many are stuck, of one user or of all, as far as they are counted.
+    pub async fn count(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
+        let mut arguments = args![now, now + to_delta(self.longest_wait), MOST_COUNTED];
+        let mut whose = "";
+        if let Some(user) = user {
+            arguments.push(user.into());
+            whose = "AND user_id = $4";
+        }
+        let suspects: Vec<(String, i64, Time)> = tx
+            .rows(
+                format!(
+                    "SELECT status, retry_count, updated_at FROM files WHERE claimed_by IS NOT NULL {whose}
+                        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
+                     UNION ALL
+                     SELECT status, retry_count, updated_at FROM files WHERE upload_until IS NOT NULL
+                        AND upload_until <= $1 AND status = 'uploaded' {whose}
+                     UNION ALL
+                     SELECT status, retry_count, updated_at FROM files WHERE status = 'queued' AND NOT is_due
+                        AND run_after > $2 {whose}
+                     LIMIT $3"
+                ),
+                arguments,
+            )
+            .await?;
+        let stuck = suspects.iter().filter(|(status, retries, updated_at)| {
+            status.parse().is_ok_and(|status| self.judge(status, *retries, *updated_at, now).is_some())
+        });
+        Ok(i64::try_from(stuck.count()).unwrap_or(i64::MAX))
+    }
+
     /// Why one of the suspects is stuck, if it is.
-    fn judge(&self, file: &File, now: Time) -> Option<Reason> {
-        let reason = match file.status {
+    fn judge(&self, status: Status, retries: i64, updated_at: Time, now: Time) -> Option<Reason> {
+        let reason = match status {
             Status::Queued => return Some(Reason::NotDue),
             Status::Uploaded if self.unconfirmed == Unconfirmed::Adopt => Reason::Unconfirmed,
             status if status.is_running() => Reason::ClaimBroken,
             _ => return None,
         };
-        let patience = to_delta(self.config.patience(file.retry_count));
-        let still = now - file.updated_at;
+        let patience = to_delta(self.config.patience(retries));
+        let still = now - updated_at;
         (still >= patience || still < -to_delta(self.longest_wait)).then_some(reason)
     }
 }
@@ -193,7 +226,7 @@ impl StuckFiles {
                 let (file, reason) = (stuck.file.id, stuck.reason);
                 let still_ms = stuck.duration(now).num_milliseconds();
                 tracing::warn!(
-                    %file, ?reason, status = %stuck.file.status, still_ms, retries = stuck.file.retry_count,
+                    fileId = %file, ?reason, status = %stuck.file.status, stillMs = still_ms, retries = stuck.file.retry_count,
                     "detected a stuck file"
                 );
                 match self.recover(stuck, now).await {
@@ -202,10 +235,12 @@ impl StuckFiles {
                 }
             }
         }
+        let count = |number: i64| u64::try_from(number).unwrap_or_default();
+        metrics::stuck_files_recovered(count(tally.requeued), count(tally.failed));
         if tally.requeued > 0 {
             self.wake.new_work();
         }
-        let without_workers = without_workers(&mut self.db.read().await?, None, now).await?;
+        let without_workers = without_workers(&mut self.db.snapshot().await?, None, now).await?;
         for (stage, files) in &without_workers {
             tracing::warn!(stage, files, "files wait, and no process is running that does this stage");
         }
@@ -228,7 +263,7 @@ impl StuckFiles {
             Reason::ClaimBroken => Change::Fail,
         };
         let outcome = self.db.write(Recover { seen: file.clone(), change, now }).await?;
-        tracing::info!(file = %file.id, ?outcome, "dealt with a stuck file");
+        tracing::info!(fileId = %file.id, ?outcome, "dealt with a stuck file");
         Ok(outcome)
     }
 }
@@ -276,23 +311,13 @@ pub async fn without_workers(
     now: Time,
 ) -> Result<BTreeMap<&'static str, i64>, Error> {
     let obstacles = Obstacles::look(tx, "", now).await?;
-    let mut waiting = BTreeMap::new();
-    for stage in Stage::ALL {
-        if obstacles.someone_works_at(stage) {
-            continue;
-        }
-        let files = tx
-            .number(
-                "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND is_due AND next_stage = $1
-                     AND user_id = COALESCE($2, user_id) LIMIT $3) AS counted",
-                args![stage, user, MOST_COUNTED],
-            )
-            .await?;
-        if files > 0 {
-            waiting.insert(stage.name(), files);
-        }
+    if Stage::ALL.into_iter().all(|stage| obstacles.someone_works_at(stage)) {
+        return Ok(BTreeMap::new());
     }
-    Ok(waiting)
+    let distribution = Distribution::look(tx, user).await?;
+    let waiting = Stage::ALL.into_iter().filter(|stage| !obstacles.someone_works_at(*stage));
+    let waiting = waiting.map(|stage| (stage.name(), distribution.waiting(stage)));
+    Ok(waiting.filter(|(_, files)| *files > 0).collect())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -355,7 +380,7 @@ impl Recover {
         file.shift(tx, change).await?;
         notifications::tell_of_failures(tx, &[file.id], self.now).await?;
         let mut counters = Counters::default();
-        counters.count(Status::Failed, Some(&failure), confirmed_at, self.now);
+        counters.count(&file.user_id, Status::Failed, Some(&failure), confirmed_at, self.now);
         counters.write(tx, self.now).await
     }
 }
@@ -432,6 +457,13 @@ impl Write for RetryStuck {
                 requeue(tx, &mut file, &why, self.now).await?;
             }
             status => return Err(not_on_its_way(status).into()),
+        }
+        if let Some(trace) = traces::current() {
+            tx.execute(
+                "UPDATE files SET trace_first = COALESCE(trace_first, trace_parent), trace_parent = $2 WHERE id = $1",
+                args![file.id, trace],
+            )
+            .await?;
         }
         Ok(RetriedStuck {
             success: true,
@@ -517,7 +549,7 @@ impl StuckFiles {
                     Ok(Outcome::Requeued) => answer.retried_count += 1,
                     Ok(Outcome::Failed | Outcome::Spared) => answer.skipped_count += 1,
                     Err(error) => {
-                        tracing::warn!(file = %stuck.file.id, %error, "a stuck file could not be retried");
+                        tracing::warn!(fileId = %stuck.file.id, %error, "a stuck file could not be retried");
                         let error = "It could not be retried because of an error of the server's";
                         answer.errors.push(json!({ "fileId": stuck.file.id, "error": error }));
                     }

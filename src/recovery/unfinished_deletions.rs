@@ -43,7 +43,7 @@ pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
             match delete::remove_blob(db, blobs, file, &key).await {
                 Ok(()) => removed += 1,
                 Err(error) => {
-                    tracing::warn!(%file, %error, "the blob of a deleted file could not be removed");
+                    tracing::warn!(fileId = %file, %error, "the blob of a deleted file could not be removed");
                 }
             }
         }

@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::file::{File, Shift};
 use crate::intake::delete;
 use crate::lifecycle::{Status, Transition};
+use crate::observe::metrics;
 use crate::queue::wake::Wake;
 use crate::quota;
 
@@ -94,7 +95,10 @@ impl UploadExpiry {
                     Ok(Fate::Adopted) => adopted += 1,
                     Ok(Fate::Deleted(_)) => deleted += 1,
                     Ok(Fate::Spared) => {}
-                    Err(error) => errors.push(format!("file {}: {error}", file.id)),
+                    Err(error) => {
+                        metrics::cleanup_failed(&error);
+                        errors.push(format!("file {}: {error}", file.id));
+                    }
                 }
             }
         }
@@ -117,11 +121,12 @@ impl UploadExpiry {
         let fate = self.db.write(change).await?;
         match &fate {
             Fate::Adopted => {
-                tracing::info!(file = %file.id, "adopted an upload that is whole and was never confirmed");
+                tracing::info!(fileId = %file.id, "adopted an upload that is whole and was never confirmed");
                 self.wake.new_work();
             }
             Fate::Deleted(blob) => {
-                tracing::info!(file = %file.id, bytes = file.size_bytes, "deleted an upload that was never confirmed");
+                metrics::abandoned_upload_deleted();
+                tracing::info!(fileId = %file.id, bytes = file.size_bytes, "deleted an upload that was never confirmed");
                 if let Some(key) = blob {
                     delete::remove_blob(&self.db, &self.blobs, file.id, key).await?;
                 }

@@ -103,7 +103,9 @@ impl UserCores {
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let turn = self.turn(waiting).await;
+        let span = tracing::Span::current();
         tokio::task::spawn_blocking(move || {
+            let _span = span.entered();
             // Held until the work really ends, also when nobody waits for it any more.
             let _turn = turn;
             work()

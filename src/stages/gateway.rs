@@ -9,10 +9,12 @@ use futures_util::Stream;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::multipart::{Form, Part};
 use reqwest::{Body, Response, StatusCode};
+use tracing::{Instrument, Span};
 
 use super::{Converted, answers};
 use crate::failure::{Code, Failure};
 use crate::file::File;
+use crate::observe::{spans, traces};
 
 /// The longest part of a refusal that is shown to a person.
 const LONGEST_REASON: usize = 300;
@@ -61,15 +63,22 @@ impl Gateway {
         if let Some(mapping) = mapping {
             form = form.text("mapping", mapping.to_string());
         }
+        let span = spans::ask_gateway();
+        self.ask(file, form).instrument(span).await
+    }
+
+    async fn ask(&self, file: &File, form: Form) -> Result<Converted, Failure> {
         let answer = self
             .client
             .post(&self.url)
+            .headers(traces::headers())
             .header("idempotency-key", format!("{}-{}", file.id, file.attempt))
             .timeout(self.timeout)
             .multipart(form)
             .send()
             .await
             .map_err(unreachable)?;
+        spans::answered(&Span::current(), answer.status().as_u16());
         if !answer.status().is_success() {
             return Err(refused(answer).await);
         }

@@ -99,8 +99,8 @@ impl Ocr {
             left = left.saturating_sub(began.elapsed());
             if left.is_zero() {
                 tracing::warn!(
-                    looked_at = words.len(),
-                    in_all,
+                    lookedAt = words.len(),
+                    inAll = in_all,
                     "OCR of a document was stopped: its time is up"
                 );
                 break;

@@ -6,6 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::io::AsyncRead;
 use tokio_util::io::ReaderStream;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::cores::{Cores, UserCores};
@@ -14,13 +15,14 @@ use super::extract::{Reading, Recognised};
 use super::gateway::Gateway;
 use super::ocr::Ocr;
 use super::sandbox::pool::{Document, Pool};
-use super::{Extracted, Job, Output, Work, artifacts, chunk, scan};
+use super::{Extracted, Job, Output, Work, artifacts, chunk, scan, storage_failed};
 use crate::blobs::Blobs;
 use crate::config::{ChunkConfig, Config};
 use crate::db::{Db, Tx, args};
 use crate::error::Error;
 use crate::failure::{Code, Failure};
 use crate::lifecycle::Stage;
+use crate::observe::spans;
 
 /// The most that the operator's own service may answer for one document.
 const MOST_CONVERTED_BYTES: usize = 64 << 20;
@@ -120,7 +122,7 @@ impl Pipeline {
         let reading = {
             // Held while the document is read, for that is done by another process on one of the same cores.
             let _turn = self.cores(job).turn(|| job.made_progress()).await;
-            self.readers.read(&document, bytes).await?
+            self.readers.read(&document, bytes).instrument(spans::read_document()).await?
         };
         self.finish(job, reading).await
     }
@@ -133,7 +135,9 @@ impl Pipeline {
         let pictures = reading.pictures.iter().map(|picture| &picture.bytes[..]);
         // The stage's limit is for a picture: a long document has many of them, and is not stuck.
         let cores = self.cores(job);
-        let (words, failed) = ocr.recognise_all(pictures, || cores.turn(|| job.made_progress())).await;
+        let recognised = ocr.recognise_all(pictures, || cores.turn(|| job.made_progress()));
+        let span = spans::recognise_pictures(reading.pictures.len());
+        let (words, failed) = recognised.instrument(span).await;
         match (reading.finish(Recognised::Words(words)), failed) {
             // One page of many that OCR fails at is a page without words. When nothing else was found, it is the cause.
             (Err(Failure { code: Code::NoText, .. }), Some(error)) => Err(Failure::new(
@@ -238,17 +242,18 @@ fn unreadable(key: &str, source: std::io::Error) -> Error {
 }
 
 fn io_error(error: Error) -> Failure {
-    tracing::warn!(%error, "the storage failed a stage");
+    let failure = storage_failed(&error);
     match error {
         // The storage is well; it is only these that it does not have.
         Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             Failure::new(Code::IoError, "The bytes of this file are gone from the storage").for_good()
         }
-        _ => Failure::new(Code::IoError, "The bytes of this file could not be read from the storage"),
+        _ => failure,
     }
 }
 
 fn db_error(error: Error) -> Failure {
     tracing::warn!(%error, "the database failed a stage");
-    Failure::new(Code::DbError, "The database could not be read")
+    let failure = Failure::new(Code::DbError, "The database could not be read");
+    if error.database_is_away() { failure.at_no_cost() } else { failure }
 }

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
+use super::storage_failed;
 use crate::failure::{Code, Failure};
 
 /// Bytes in one portion of the stream.
@@ -95,10 +96,7 @@ async fn send(
     clamd.write_all(b"zINSTREAM\0").await.map_err(away)?;
     let mut portion = vec![0; PORTION];
     loop {
-        let read = document.read(&mut portion).await.map_err(|error| {
-            tracing::warn!(%error, "the storage failed a stage");
-            Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
-        })?;
+        let read = document.read(&mut portion).await.map_err(|error| storage_failed(&error))?;
         let length = u32::try_from(read).expect("a portion is small");
         // The last portion is empty, which is how clamd knows it.
         clamd.write_all(&length.to_be_bytes()).await.map_err(away)?;

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::Value;
+use sqlx::{Connection, SqliteConnection};
 
 use crate::support::process::Process;
 use crate::support::{TestDb, until};
@@ -30,8 +31,12 @@ impl Said {
 
 impl Desk {
     fn new() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(variables: &[(&str, &str)]) -> Self {
         let db = TestDb::sqlite();
-        let server = Process::start(&db, &[]);
+        let server = Process::start(&db, variables);
         Self { db, server }
     }
 
@@ -100,6 +105,103 @@ async fn maintenance_is_listed_and_run_by_hand() {
     assert!(jobs["jobs"].as_array().unwrap().iter().all(|job| job["nextRunAt"].is_string()), "{jobs}");
     let unknown = desk.say(&["jobs", "run", "tidy-up"]);
     assert!(unknown.code == 2 && unknown.err.contains("JOB_NOT_FOUND"), "{}", unknown.err);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stuck_files_are_listed_and_given_back() {
+    // It waits at a stage that nobody does.
+    let desk = Desk::with(&[("WORKER_STAGES", "chunk")]);
+    desk.write("a.txt", "All is well.");
+    assert_eq!(desk.say(&["upload", "a.txt"]).code, 0);
+    let id = desk.say(&["files", "--json"]).json()["files"][0]["fileId"].as_str().unwrap().to_owned();
+    let well = desk.say(&["stuck"]);
+    assert_eq!(well.code, 0, "{}", well.err);
+    assert!(
+        well.out.contains("No file is stuck") && well.out.contains("1 file waits at extract"),
+        "{}",
+        well.out
+    );
+
+    let mut wrong_clock = SqliteConnection::connect(&desk.db.url).await.unwrap();
+    let sql =
+        "UPDATE files SET is_due = FALSE, run_after = '2099-01-01T00:00:00+00:00' WHERE status = 'queued'";
+    assert_eq!(sqlx::query(sql).execute(&mut wrong_clock).await.unwrap().rows_affected(), 1);
+    let listed = desk.say(&["stuck", "list"]).out;
+    assert!(listed.contains("a.txt") && listed.contains(&id) && listed.contains("not_due"), "{listed}");
+    assert_eq!(desk.say(&["stuck", "--json", "--all"]).json()["total"], 1);
+    let stranger = desk.say(&["token", "--user", "bob"]).out;
+    assert_eq!(desk.say(&["stuck", "--json", "--token", stranger.trim()]).json()["total"], 0);
+
+    let retried = desk.say(&["stuck", "retry-all"]);
+    assert!(retried.code == 0 && retried.out.contains("1 file in the queue again"), "{}", retried.out);
+    assert_eq!(desk.say(&["stuck", "retry-all", "--json"]).json()["retriedCount"], 0);
+    let retried = desk.say(&["stuck", "retry", &id]);
+    assert!(
+        retried.out.contains("was queued and is queued now (retry 1)"),
+        "{} {}",
+        retried.out,
+        retried.err
+    );
+    let unknown = desk.say(&["stuck", "retry", "01890000-0000-7000-8000-000000000000"]);
+    assert!(unknown.code == 2 && unknown.err.contains("FILE_NOT_FOUND"), "{}", unknown.err);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_over_is_reported_and_gone_after_cleaning() {
+    let desk = Desk::with(&[("ORPHAN_MIN_AGE_MS", "1")]);
+    assert!(desk.say(&["orphans"]).out.contains("Every blob belongs to a file"));
+    let folder = desk.db.folder.path().join("blobs/blobs/ff");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("stray"), "x").unwrap();
+    // A look is good for an hour.
+    assert_eq!(desk.say(&["orphans", "--json"]).json()["orphanBlobs"]["count"], 0);
+    until("it is old enough", async || {
+        desk.say(&["orphans", "--refresh", "--json"]).json()["orphanBlobs"]["count"] == 1
+    })
+    .await;
+    let found = desk.say(&["orphans"]).out;
+    assert!(found.contains("1 blob (1 B)") && found.contains("ff/stray"), "{found}");
+    let user = desk.say(&["token", "--user", "bob"]).out;
+    let refused = desk.say(&["orphans", "--refresh", "--token", user.trim()]);
+    assert!(refused.code == 2 && refused.err.contains("FORBIDDEN"), "{}", refused.err);
+    assert_eq!(desk.say(&["jobs", "run", "orphan-cleanup"]).code, 0);
+    assert!(desk.say(&["orphans", "--refresh"]).out.contains("Every blob belongs to a file"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_everything_stands_is_printed_once_for_a_script() {
+    let desk = Desk::new();
+    desk.write("a.txt", "All is well.");
+    desk.write("b.pdf", "this is no PDF");
+    assert_eq!(desk.say(&["upload", "a.txt", "b.pdf", "--wait"]).code, 1);
+    let seen = desk.say(&["top", "--once", "--all"]);
+    assert_eq!(seen.code, 0, "{}", seen.err);
+    for part in [
+        "everybody's files",
+        "1 ready in 24 h",
+        "failed 1",
+        "QUEUE",
+        "WORKER",
+        "SCHEDULE",
+        "NOT_PDF",
+        "b.pdf",
+    ] {
+        assert!(seen.out.contains(part), "{part}: {}", seen.out);
+    }
+    assert!(!seen.out.contains('\u{1b}'), "no colours where no terminal is: {}", seen.out);
+    let json = desk.say(&["top", "--once", "--json"]).json();
+    assert_eq!((&json["dashboard"]["dlqDepth"], &json["stuck"]["total"]), (&Value::from(1), &Value::from(0)));
+    assert!(json["queueStatus"]["workers"][0]["name"].is_string(), "{json}");
+
+    let user = desk.say(&["token", "--user", "bob"]).out;
+    let own = desk.say(&["top", "--once", "--token", user.trim()]);
+    assert!(own.out.contains("your files") && own.out.contains("none yet"), "{} {}", own.out, own.err);
+    assert!(!own.out.contains("WORKER") && !own.out.contains("b.pdf"), "{}", own.out);
+    let refused = desk.say(&["top", "--once", "--all", "--token", user.trim()]);
+    assert!(refused.code == 2 && refused.err.contains("FORBIDDEN"), "{}", refused.err);
+    let nobody = desk.say_to("http://127.0.0.1:9", &["top", "--once"]);
+    assert!(nobody.code == 2 && nobody.err.contains("landfall serve"), "{}", nobody.err);
+    assert_eq!(desk.say(&["top", "--once", "--interval", "0"]).code, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

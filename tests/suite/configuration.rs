@@ -52,6 +52,12 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("FAILED_FILE_RETENTION_DAYS", "0", "days from 1"),
         ("TOMBSTONE_RETENTION_DAYS", "week", "days from 1"),
         ("ALERT_WEBHOOK_URL", "hooks.slack.com/secret", "https://"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318", "https://"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "no pair", "name=value"),
+        ("OTEL_TRACES_SAMPLER", "sometimes", "always_on"),
+        ("OTEL_TRACES_SAMPLER_ARG", "2", "from 0 to 1"),
+        ("WEBHOOK_ALLOW_PRIVATE", "yes", "true, false"),
+        ("WEBHOOK_CONCURRENCY", "1", "from 2"),
     ] {
         let complaints = read(&[(name, value)]).expect_err(name);
         assert_eq!(complaints.len(), 1, "{complaints:?}");
@@ -104,10 +110,17 @@ fn what_is_shown_has_no_secrets_in_it() {
         ("EMBEDDINGS_URL", "https://example.com"),
         ("EMBEDDINGS_MODEL", "m"),
         ("EMBEDDINGS_API_KEY", "sk-4711"),
+        ("EXTRACT_GATEWAY_URL", "https://me:password@example.com/convert?key=abcdef"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://example.com"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20of-the-collector"),
     ])
     .unwrap();
-    let shown = format!("{:?} {:?}", config.settings, config.embed);
+    let shown = format!("{:?} {:?} {:?} {:?}", config.settings, config.embed, config.gateway, config.traces);
     assert!(!shown.contains("sk-4711"), "{shown}");
+    assert!(
+        !shown.contains("password") && !shown.contains("abcdef") && !shown.contains("collector"),
+        "{shown}"
+    );
     assert!(!shown.contains(secret) && !shown.contains("hush"), "{shown}");
     assert!(shown.contains("postgres://me:***@db/x"), "{shown}");
 }

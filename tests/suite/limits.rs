@@ -42,12 +42,20 @@ on_each_database! {
 
         let waiting = one.client("alice").get("/api/v2/uploads/files?status=queued").await.ok();
         assert_eq!(waiting["files"][0]["waitingFor"], "rate_limit", "{waiting}");
+        let queues = one.admin().get("/api/v2/admin/queue-status").await.ok()["queues"].take();
+        let until: chrono::DateTime<chrono::Utc> =
+            queues["file-extract"]["limitedUntil"].as_str().expect("it is held up").parse().unwrap();
+        assert!(until > one.app.clock.now() && until <= one.app.clock.now() + chrono::TimeDelta::seconds(1), "{queues}");
+        assert!(queues["file-chunk"]["limitedUntil"].is_null(), "{queues}");
         pass(&clock, &[&one, &other], Duration::from_secs(6)).await;
         assert_eq!(script.order().len(), 60);
         let events: Vec<(serde_json::Value,)> = one.app.db.read().await.unwrap()
             .rows("SELECT data FROM events WHERE kind = 'queue:rate-limit-exceeded'", args![]).await.unwrap();
         assert_eq!(events.len(), 1, "said once a minute and not for every file");
         assert_eq!(events[0].0["queue"], "file-extract");
+        clock.advance(Duration::from_secs(1));
+        let queues = one.admin().get("/api/v2/admin/queue-status").await.ok()["queues"].take();
+        assert!(queues["file-extract"]["limitedUntil"].is_null(), "nothing holds it up now: {queues}");
         one.stop().await;
         other.stop().await;
     }

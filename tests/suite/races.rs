@@ -5,10 +5,13 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use landfall::db::{Tx, Write};
 use landfall::error::Error;
-use landfall::file::Caller;
+use landfall::failure::{Code, Failure};
+use landfall::file::{Caller, File};
 use landfall::intake::announce::Announced;
 use landfall::intake::register::Register;
 use landfall::lifecycle::Stage::Extract;
+use landfall::lifecycle::Status;
+use landfall::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -53,6 +56,43 @@ fn file_path(id: &str) -> String {
 }
 
 on_each_database! {
+    async fn a_late_ending_in_one_group_with_the_holders_counts_for_nothing(db: TestDb) {
+        let gate = Gate::default();
+        let script = Script::new().then(Extract, Step::Block(gate.clone()));
+        let server = Setup::default().work(script).start(&db).await;
+        let alice = server.client("alice");
+        let batch = alice.open_batch(1).await;
+        let id = alice.upload_in(&batch, "a", b"a").await.parse().unwrap();
+        gate.reached().await;
+        let file = File::find(&mut server.app.db.read().await.unwrap(), id).await.unwrap().unwrap();
+        let failure = Failure::new(Code::ParseError, "It is damaged");
+        let ending = |claim| Settlement {
+            file: id,
+            owner: Owner::of(&file),
+            claim,
+            stage: Extract,
+            attempt: 1,
+            verdict: Verdict::DeadLetter { failure: failure.clone() },
+            reports: Vec::new(),
+        };
+        let (holder, before) = (ending(file.claim.unwrap()), ending(uuid::Uuid::new_v4()));
+        let group = SettleGroup {
+            settlements: vec![before.clone(), holder, before],
+            worker_name: "test:1".to_owned(),
+            breaker: server.app.config.queue.breaker,
+            now: server.app.clock.now(),
+        };
+        let endings = server.app.db.write(group).await.unwrap();
+        assert_eq!(endings, [None, Some(Status::Failed), None]);
+        let id = id.to_string();
+        assert_eq!(alice.states(&id).await.iter().filter(|state| *state == "failed").count(), 1);
+        assert_eq!(alice.batch(&batch).await["summary"]["failed"], 1);
+        gate.open();
+        server.idle().await;
+        server.assert_books_balance().await;
+        server.stop().await;
+    }
+
     async fn confirmed_ten_times_at_once_a_file_is_queued_once(db: TestDb) {
         let gate = Gate::default();
         let script = Script::new().then(Extract, Step::Block(gate.clone()));

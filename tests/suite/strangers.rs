@@ -35,6 +35,9 @@ struct Belongings {
     batches: Vec<String>,
     operation: String,
     notification: String,
+    webhook: String,
+    webhook_secret: String,
+    delivery: String,
     fingerprint: String,
     upload_url: String,
 }
@@ -47,6 +50,8 @@ impl Belongings {
             "batchId" => self.batches.clone(),
             "operationId" => vec![self.operation.clone()],
             "notificationId" => vec![self.notification.clone()],
+            "webhookId" => vec![self.webhook.clone()],
+            "deliveryId" => vec![self.delivery.clone()],
             "tenantId" => vec![BOB.to_owned()],
             "stage" => vec!["extract".to_owned()],
             "jobName" => vec!["retention".to_owned()],
@@ -64,7 +69,7 @@ impl Belongings {
             "q" => vec![MARK.to_owned()],
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["all".to_owned()],
-            "refresh" => vec!["true".to_owned()],
+            "refresh" | "force" => vec!["true".to_owned()],
             other => panic!("say here what Alice should try as ?{other}="),
         }
     }
@@ -89,6 +94,13 @@ impl Belongings {
                 json!({ "query": MARK, "batchId": self.batches[0] }),
                 json!({ "query": MARK, "fileId": self.files[0] }),
             ],
+            "registerWebhook" => {
+                vec![
+                    json!({ "url": "http://127.0.0.1:9/hook" }),
+                    json!({ "url": "https://x.example", "scope": "all" }),
+                ]
+            }
+            "changeWebhook" => vec![json!({ "enabled": false }), json!({ "url": "http://127.0.0.1:9/mine" })],
             "setQuota" => vec![json!({ "bytes": 1 })],
             other => panic!("say here what Alice should send to {other}"),
         }
@@ -97,7 +109,9 @@ impl Belongings {
     /// What must not be in any answer to Alice.
     fn secrets(&self) -> Vec<&str> {
         let ids = self.files.iter().chain(&self.batches).map(String::as_str);
-        ids.chain([MARK, self.operation.as_str(), self.notification.as_str()]).collect()
+        let others =
+            [&self.operation, &self.notification, &self.webhook, &self.delivery, &self.webhook_secret];
+        ids.chain(others.map(String::as_str)).chain([MARK]).collect()
     }
 }
 
@@ -122,6 +136,7 @@ async fn move_in(db: &TestDb) -> (TestServer, Belongings) {
     let server = Setup::default()
         .clock(&clock)
         .with("CLAMD_ADDRESS", "tcp://127.0.0.1:1")
+        .with("WEBHOOK_ALLOW_PRIVATE", true)
         .work(Arc::new(Keep))
         .start(db)
         .await;
@@ -143,11 +158,21 @@ async fn move_in(db: &TestDb) -> (TestServer, Belongings) {
     files.push(bob.send_bytes(Some(&under_way), &format!("uploaded-{MARK}.txt"), b"bytes").await);
     let ticket = bob.register(Some(&under_way), &format!("registered-{MARK}.txt"), 5).await;
     files.push(ticket["fileId"].as_str().unwrap().to_owned());
+    let about = json!({ "url": format!("http://127.0.0.1:9/{MARK}"), "description": MARK });
+    let webhook = bob.post("/api/v2/webhooks", about).await.ok();
+    let hooks = format!("/api/v2/webhooks/{}", webhook["id"].as_str().unwrap());
+    let delivery = bob.post(&format!("{hooks}/test"), json!({})).await.ok();
+    // Nobody answers there, and the clock stands still: it is tried once.
+    let tried = async || bob.get(&format!("{hooks}/deliveries")).await.ok()["deliveries"][0]["attempts"] == 1;
+    crate::support::until("the first attempt", tried).await;
     let belongings = Belongings {
         files,
         batches: vec![done, under_way],
         operation: operation["operationId"].as_str().unwrap().to_owned(),
         notification: notifications["notifications"][0]["notificationId"].as_str().unwrap().to_owned(),
+        webhook: webhook["id"].as_str().unwrap().to_owned(),
+        webhook_secret: webhook["secret"].as_str().unwrap().to_owned(),
+        delivery: delivery["id"].as_str().unwrap().to_owned(),
         fingerprint: groups["groups"][0]["fingerprint"].as_str().unwrap().to_owned(),
         upload_url: ticket["uploadUrl"].as_str().unwrap().to_owned(),
     };
@@ -160,7 +185,10 @@ async fn as_bob_sees_it(bob: &Client, his: &Belongings) -> Vec<(String, Value)> 
         .iter()
         .map(|list| format!("/api/v2/uploads/{list}"))
         .collect();
-    paths.push("/api/v2/notifications".to_owned());
+    paths.extend(
+        ["/api/v2/notifications", "/api/v2/webhooks", "/api/v2/uploads/dashboard"].map(str::to_owned),
+    );
+    paths.push(format!("/api/v2/webhooks/{}/deliveries", his.webhook));
     paths.extend(his.batches.iter().map(|batch| format!("/api/v2/uploads/batches/{batch}")));
     for file in &his.files {
         paths.push(format!("/api/v2/uploads/files/{file}"));
@@ -194,9 +222,11 @@ impl Call {
     fn expected(&self, his: &Belongings) -> &'static [u16] {
         let asks_for_all = self.path.contains("scope=all") || self.path.contains("refresh=true");
         let tag = self.operation["tags"][0].as_str().unwrap_or_default();
+        let for_all = self.body.as_ref().is_some_and(|body| body["scope"] == "all");
         if tag == "administration"
+            || self.operation["operationId"] == "showMetrics"
             || asks_for_all
-            || self.body == Some(json!({ "scope": "all" }))
+            || for_all
             || (tag == "jobs" && self.has_id_of_bobs(his))
         {
             &[403]
@@ -287,7 +317,7 @@ on_each_database! {
         let (alice, bob) = (server.client("alice"), server.client(BOB));
         let before = as_bob_sees_it(&bob, &his).await;
         let shown = json!(before).to_string();
-        for secret in his.secrets() {
+        for secret in his.secrets().into_iter().filter(|secret| *secret != his.webhook_secret) {
             assert!(shown.contains(secret), "Bob himself does not see {secret}");
         }
         let calls = calls(&his);

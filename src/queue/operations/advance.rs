@@ -135,7 +135,12 @@ impl Advance {
             let (gone, here): (Vec<File>, Vec<File>) = page.into_iter().partition(is_infected);
             skipped = gone.len();
             let here: Vec<(Stage, File)> = here.into_iter().map(|file| (file.next_stage, file)).collect();
-            let by = RetriedBy { user: &operation.user_id, operation: Some(operation.id), now: self.now };
+            let by = RetriedBy {
+                user: &operation.user_id,
+                operation: Some(operation.id),
+                trace: operation.trace_parent.as_deref(),
+                now: self.now,
+            };
             revived = revive_all(tx, &here, &by).await?.len();
             if operation.status == "canary" {
                 canaries.extend(here.iter().map(|(_, file)| file.id));

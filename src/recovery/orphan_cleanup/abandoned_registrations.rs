@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::file::File;
 use crate::intake::delete;
 use crate::lifecycle::Status;
+use crate::observe::metrics::abandoned_upload_deleted;
 
 const PAGE: i64 = 500;
 
@@ -45,9 +46,12 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
         for (_, file) in page {
             metrics.total += 1;
             match give_up(job, GiveUp { file, registered_before, now }).await {
-                Ok(true) => metrics.deleted += 1,
+                Ok(true) => {
+                    metrics.deleted += 1;
+                    abandoned_upload_deleted();
+                }
                 Ok(false) => {}
-                Err(error) => errors.add(format!("abandoned upload {file}: {error}")),
+                Err(error) => errors.add(&format!("abandoned upload {file}"), &error),
             }
         }
     }
@@ -56,7 +60,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
 /// Whether it was still abandoned.
 async fn give_up(job: &OrphanCleanup, change: GiveUp) -> Result<bool, Error> {
     let Some(file) = job.db.write(change).await? else { return Ok(false) };
-    tracing::info!(job = "orphan-cleanup", file = %file.id, size = file.size_bytes, "gave up an upload");
+    tracing::info!(job = "orphan-cleanup", fileId = %file.id, size = file.size_bytes, "gave up an upload");
     if let Some(key) = &file.blob_key {
         delete::remove_blob(&job.db, &job.blobs, file.id, key).await?;
     }

@@ -34,7 +34,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
     let warnings = match warn_all(job, retention, now).await {
         Ok(warnings) => warnings,
         Err(error) => {
-            errors.add(format!("warnings of deletions: {error}"));
+            errors.add("warnings of deletions", &error);
             0
         }
     };
@@ -82,7 +82,7 @@ async fn delete_all(
         for (_, file) in page {
             match let_go(job, LetGo { file, failed_before, warned_before, now }).await {
                 Ok(gone) => deleted += usize::from(gone),
-                Err(error) => errors.add(format!("failed file {file}: {error}")),
+                Err(error) => errors.add(&format!("failed file {file}"), &error),
             }
         }
     }
@@ -91,7 +91,7 @@ async fn delete_all(
 /// Whether it was still to be deleted.
 async fn let_go(job: &OrphanCleanup, change: LetGo) -> Result<bool, Error> {
     let Some(file) = job.db.write(change).await? else { return Ok(false) };
-    tracing::info!(job = "orphan-cleanup", file = %file.id, size = file.size_bytes, "deleted an old failed file");
+    tracing::info!(job = "orphan-cleanup", fileId = %file.id, size = file.size_bytes, "deleted an old failed file");
     if let Some(key) = &file.blob_key {
         delete::remove_blob(&job.db, &job.blobs, file.id, key).await?;
     }

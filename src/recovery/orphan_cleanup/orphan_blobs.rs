@@ -4,20 +4,30 @@
 //! The storage is listed first and the database asked after, so that a blob whose row came in between is known. An upload
 //! has the name of something unfinished until its row knows it, however long that takes; one whose process is gone is
 //! looked after by `abandoned_uploads`. Of what is listed no more than a page is held.
+//!
+//! What the database does not know is nobody's only if it is the right database, in its last state. So before anything goes,
+//! the storage is asked whose it is (`blobs/ownership.rs`) and the orphans are counted: if they are many, and many of what
+//! there is, the mistake is more likely ours, and nothing goes until a person says so.
 
 use std::collections::HashSet;
 
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::scan::{Found, Scan, StoreScan};
+use super::scan::{Scan, StoreScan};
 use super::{Errors, OrphanCleanup};
+use crate::blobs::ownership::Ownership;
 use crate::blobs::{Blobs, Listed, Listing};
 use crate::clock::{Time, to_delta};
 use crate::db::{Db, Rows, args};
 use crate::error::Error;
+use crate::observe::metrics::orphan_blob_deleted;
 
 const PAGE: usize = Rows::MOST;
+/// So many orphans are nothing unusual, however few blobs there are.
+const FEW: usize = 100;
+/// Beyond that, one of so many blobs may be an orphan.
+const ONE_OF: usize = 5;
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Metrics {
@@ -29,20 +39,35 @@ pub struct Metrics {
 /// Removes them all. What could not be removed is what the next report on orphans has.
 pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Result<Metrics, Error> {
     let mut metrics = Metrics::default();
+    let written_before = now - to_delta(job.config.orphan_min_age);
+    let most = match permit(&job.ownership, written_before, job.force).await? {
+        Permit::Remove { most } => most,
+        Permit::HeldBack { found, why } => {
+            metrics.total = found.orphans;
+            errors.note(format!("orphan blobs: {why}"));
+            job.db.write(StoreScan { found: found.scan.finish(), now }).await?;
+            return Ok(metrics);
+        }
+    };
     let mut left = Scan::default();
-    let mut orphans = Orphans::look(&job.db, &job.blobs, now - to_delta(job.config.orphan_min_age));
-    while let Some(page) = orphans.next_page().await? {
+    let mut orphans = Orphans::look(&job.db, &job.blobs, written_before);
+    'all: while let Some(page) = orphans.next_page().await? {
         for orphan in page {
+            if metrics.total == most {
+                errors.note("orphan blobs: there are more than were counted; the rest is left".to_owned());
+                break 'all;
+            }
             metrics.total += 1;
             let (key, size) = (&orphan.blob.key, orphan.blob.size);
             match job.blobs.remove(key).await {
                 Ok(()) => {
                     metrics.deleted += 1;
+                    orphan_blob_deleted();
                     tracing::info!(job = "orphan-cleanup", key, size, "removed a blob that no file knows");
                 }
                 Err(error) => {
                     metrics.errors += 1;
-                    errors.add(format!("blob {key}: {error}"));
+                    errors.add(&format!("blob {key}"), &error);
                     left.add(orphan);
                 }
             }
@@ -52,16 +77,56 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
     Ok(metrics)
 }
 
-/// Counts them for the report, and removes none.
-pub async fn count(db: &Db, blobs: &Blobs, written_before: Time) -> Result<Vec<(String, Found)>, Error> {
-    let mut scan = Scan::default();
+/// Whether orphans may be removed.
+pub enum Permit {
+    /// At most so many.
+    Remove { most: usize },
+    /// None, because of what was found.
+    HeldBack { found: Count, why: String },
+}
+
+/// Looks whether the orphans are really nobody's. `force`: a person knows that, however many they are.
+pub async fn permit(ownership: &Ownership, written_before: Time, force: bool) -> Result<Permit, Error> {
+    let found = count(&ownership.db, &ownership.blobs, written_before).await?;
+    if found.orphans == 0 {
+        return Ok(Permit::Remove { most: 0 });
+    }
+    let standing = ownership.look().await?;
+    if !standing.may_be_cleaned() {
+        return Ok(Permit::HeldBack { found, why: standing.to_string() });
+    }
+    let most = if force { usize::MAX } else { FEW.max(found.blobs / ONE_OF) };
+    if found.orphans > most {
+        let why = format!(
+            "No file knows {} of the {} blobs, which is more than happens by itself, so none was removed. Is it the \
+             right database, and its last state? If so, run `landfall jobs run orphan-cleanup --force`",
+            found.orphans, found.blobs
+        );
+        return Ok(Permit::HeldBack { found, why });
+    }
+    Ok(Permit::Remove { most })
+}
+
+/// What is in the storage.
+#[derive(Default)]
+pub struct Count {
+    pub blobs: usize,
+    pub orphans: usize,
+    pub scan: Scan,
+}
+
+/// Counts them, and removes none.
+pub async fn count(db: &Db, blobs: &Blobs, written_before: Time) -> Result<Count, Error> {
+    let mut count = Count::default();
     let mut orphans = Orphans::look(db, blobs, written_before);
     while let Some(page) = orphans.next_page().await? {
+        count.orphans += page.len();
         for orphan in page {
-            scan.add(orphan);
+            count.scan.add(orphan);
         }
     }
-    Ok(scan.finish())
+    count.blobs = orphans.passed;
+    Ok(count)
 }
 
 pub struct Orphan {
@@ -76,11 +141,13 @@ pub struct Orphans<'a> {
     blobs: &'a Blobs,
     listing: Listing,
     written_before: Time,
+    /// Blobs that were looked at.
+    passed: usize,
 }
 
 impl<'a> Orphans<'a> {
     pub fn look(db: &'a Db, blobs: &'a Blobs, written_before: Time) -> Self {
-        Self { db, blobs, listing: blobs.list(), written_before }
+        Self { db, blobs, listing: blobs.list(), written_before, passed: 0 }
     }
 
     /// The orphans of the next page of the storage, which may be none; `None` at the end.
@@ -89,6 +156,7 @@ impl<'a> Orphans<'a> {
         if page.is_empty() {
             return Ok(None);
         }
+        self.passed += page.len();
         page.retain(|blob| blob.written_at < self.written_before);
         if page.is_empty() {
             return Ok(Some(Vec::new()));

@@ -179,7 +179,7 @@ impl Scanner {
         let now = self.clock.now();
         let written_before = now - to_delta(self.config.orphan_min_age);
         let found = orphan_blobs::count(&self.db, &self.blobs, written_before).await?;
-        self.db.write(StoreScan { found, now }).await
+        self.db.write(StoreScan { found: found.scan.finish(), now }).await
     }
 
     async fn abandoned(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<AbandonedView, Error> {

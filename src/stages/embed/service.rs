@@ -7,10 +7,12 @@ use reqwest::header::HeaderValue;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
+use tracing::{Instrument, Span};
 
 use super::of_length_one;
 use crate::config::ServiceConfig;
 use crate::failure::{Code, Failure};
+use crate::observe::{spans, traces};
 use crate::stages::answers;
 
 /// More dimensions than any model has that people embed documents with.
@@ -58,16 +60,22 @@ impl Service {
 
     /// A vector of length one for each text, in their order.
     pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Failure> {
+        self.ask(texts).instrument(spans::ask_embeddings(texts.len())).await
+    }
+
+    async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Failure> {
         let mut body = json!({ "model": self.config.model, "input": texts });
         if let Some(dimensions) = self.config.dimensions {
             body["dimensions"] = dimensions.into();
         }
         let mut request =
             self.client.post(self.config.endpoint.clone()).timeout(self.config.timeout).json(&body);
+        request = request.headers(traces::headers());
         if let Some(authorization) = &self.authorization {
             request = request.header(reqwest::header::AUTHORIZATION, authorization);
         }
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        spans::answered(&Span::current(), response.status().as_u16());
         if response.status() != StatusCode::OK {
             return Err(self.refused(response).await);
         }

@@ -21,6 +21,7 @@ use super::{MIB, Program, SandboxConfig};
 use crate::clock::Clock;
 use crate::failure::{Code, Failure};
 use crate::stages::extract::{Limits, Reading};
+use crate::stages::storage_failed;
 
 /// How long a process may take to confine itself and say so.
 const START: Duration = Duration::from_secs(20);
@@ -139,7 +140,7 @@ impl Reader {
         take_complaints(&self.process.complaints, &mut said);
         if !said.is_empty() {
             let said = String::from_utf8_lossy(&said);
-            tracing::debug!(file = %document.file, said = ?said, "the process that reads documents complained");
+            tracing::debug!(fileId = %document.file, said = ?said, "the process that reads documents complained");
         }
         answer
     }
@@ -195,7 +196,7 @@ impl Reader {
 
     async fn explain(&mut self, broken: Broken, document: &Document<'_>) -> Failure {
         let nonsense = |what: &str| {
-            tracing::warn!(file = %document.file, what, "the process that read a document talked nonsense");
+            tracing::warn!(fileId = %document.file, what, "the process that read a document talked nonsense");
             unreadable("what came out of it made no sense")
         };
         match broken {
@@ -218,16 +219,13 @@ impl Reader {
                     self.config.timeout.as_secs_f64()
                 ),
             ),
-            Broken::Source(error) => {
-                tracing::warn!(file = %document.file, %error, "the storage failed a stage");
-                Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
-            }
+            Broken::Source(error) => storage_failed(&error),
         }
     }
 
     /// A process that ended without an answer: what of it is the document's doing.
     fn explain_end(&self, ended: Ended, document: &Document<'_>) -> Failure {
-        tracing::warn!(file = %document.file, ?ended, "the process that read a document ended");
+        tracing::warn!(fileId = %document.file, ?ended, "the process that read a document ended");
         match ended {
             Ended::Code(EXIT_OUT_OF_MEMORY) => Failure::new(
                 Code::MemoryError,

@@ -1,5 +1,6 @@
 //! The data of a server that is not running: nothing happens to it but what a test does.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -8,6 +9,7 @@ use landfall::audit::{Finding, audit};
 use landfall::clock::{Clock, ManualClock, Time};
 use landfall::db::{Arg, FromRows, Tx, Write};
 use landfall::error::Error;
+use landfall::observe::totals;
 
 use super::{Script, TestDb, config};
 
@@ -22,6 +24,34 @@ impl Write for Sql {
     }
 }
 
+/// What keeps a blob from being removed.
+pub struct Obstruction {
+    path: PathBuf,
+    hidden: PathBuf,
+}
+
+impl Obstruction {
+    pub fn take_away(self) {
+        std::fs::remove_dir_all(&self.path).expect("it is there");
+        std::fs::rename(&self.hidden, &self.path).expect("it is there");
+    }
+}
+
+/// Counts everybody's files anew, after a test has moved some behind the server's back.
+pub struct Recount;
+
+impl Write for Recount {
+    type Answer = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let users: Vec<(String,)> = tx.rows("SELECT DISTINCT user_id FROM files", Vec::new()).await?;
+        for (user,) in users {
+            totals::recount(tx, &user).await?;
+        }
+        Ok(())
+    }
+}
+
 pub struct AtRest {
     pub app: App,
     pub clock: ManualClock,
@@ -33,7 +63,7 @@ impl AtRest {
         let replacements =
             // Without a program that reads documents, which nobody wants read.
             Replacements { clock: Some(Clock::Manual(clock.clone())), work: Some(Script::new()), ..Replacements::default() };
-        let app = App::start(config(db, variables), replacements).await.expect("it opens");
+        let app = Box::pin(App::start(config(db, variables), replacements)).await.expect("it opens");
         let folder = db.folder.path().join("blobs/blobs");
         Self { app, clock: clock.clone(), folder }
     }
@@ -72,6 +102,32 @@ impl AtRest {
 
     pub fn is_stored(&self, key: &str) -> bool {
         self.folder.join(key).exists()
+    }
+
+    /// All that is in the storage, also what is unfinished, by its path and length.
+    pub fn stored(&self) -> BTreeMap<PathBuf, u64> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.folder.parent().expect("a folder").to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("it can be listed") {
+                let entry = entry.expect("an entry");
+                if entry.file_type().expect("a type").is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    found.insert(entry.path(), entry.metadata().expect("it is there").len());
+                }
+            }
+        }
+        found
+    }
+
+    /// Puts something into the way of a blob's removal, until it is taken away again.
+    pub fn obstruct(&self, key: &str) -> Obstruction {
+        let (path, hidden) = (self.folder.join(key), self.folder.join("../hidden"));
+        std::fs::rename(&path, &hidden).expect("it is there");
+        // A folder that is not empty cannot be removed like a blob.
+        std::fs::create_dir_all(path.join("in-the-way")).expect("it can be made");
+        Obstruction { path, hidden }
     }
 
     pub async fn findings(&self) -> Vec<Finding> {

@@ -35,6 +35,42 @@ impl TestDb {
         Some(Self { url: url.to_string(), folder: tempfile::tempdir().expect("a temporary folder") })
     }
 
+    /// Another database that has nothing in it.
+    pub async fn another(&self) -> String {
+        if self.url.starts_with("sqlite:") {
+            return format!("sqlite://{}/{}.db", self.folder.path().display(), Uuid::new_v4().simple());
+        }
+        self.create("").await
+    }
+
+    /// A copy of all that is in the database now, which nobody may use meanwhile; answers where it is.
+    pub async fn back_up(&self) -> String {
+        let Some(file) = self.url.strip_prefix("sqlite://") else {
+            let name = url::Url::parse(&self.url).expect("a URL").path().trim_start_matches('/').to_owned();
+            return self.create(&format!("TEMPLATE {name}")).await;
+        };
+        let copy = format!("{}/{}.db", self.folder.path().display(), Uuid::new_v4().simple());
+        // What was not copied into its place yet is beside it.
+        for ending in ["", "-wal"] {
+            let from = format!("{file}{ending}");
+            if std::path::Path::new(&from).exists() {
+                std::fs::copy(from, format!("{copy}{ending}")).expect("it can be copied");
+            }
+        }
+        format!("sqlite://{copy}")
+    }
+
+    async fn create(&self, options: &str) -> String {
+        let server = std::env::var(POSTGRES).expect("it was there before");
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        let mut connection = PgConnection::connect(&server).await.expect("PostgreSQL answers");
+        let sql = format!("CREATE DATABASE {name} {options}");
+        sqlx::query(AssertSqlSafe(sql)).execute(&mut connection).await.expect("a database");
+        let mut url = url::Url::parse(&server).expect("a URL");
+        url.set_path(&name);
+        url.to_string()
+    }
+
     /// The settings of every process that a test starts on this database.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         vec![

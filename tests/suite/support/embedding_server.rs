@@ -59,6 +59,7 @@ pub struct Asked {
     pub model: String,
     pub dimensions: Option<u64>,
     pub authorization: Option<String>,
+    pub traceparent: Option<String>,
 }
 
 impl EmbeddingServer {
@@ -128,6 +129,7 @@ async fn answer(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Strin
         model: body["model"].as_str().expect("a name").to_owned(),
         dimensions: body["dimensions"].as_u64(),
         authorization: authorization.clone(),
+        traceparent: headers.get("traceparent").map(|value| value.to_str().expect("text").to_owned()),
     });
     let reply = inner.next.lock().expect("not poisoned").pop_front();
     let reply = reply.unwrap_or_else(|| inner.otherwise.lock().expect("not poisoned").clone());

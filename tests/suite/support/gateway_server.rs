@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Call {
     pub key: String,
     pub body: String,
+    pub traceparent: Option<String>,
 }
 
 #[derive(Clone)]
@@ -54,7 +55,8 @@ async fn convert(State(script): State<GatewayServer>, headers: HeaderMap, body: 
     let body = String::from_utf8_lossy(&body).into_owned();
     let is_bad = |part: &str| body.contains(part);
     let bad = script.to_one_with.lock().unwrap().clone().filter(|(part, _)| is_bad(part));
-    script.calls.lock().unwrap().push(Call { key, body });
+    let traceparent = headers.get("traceparent").map(|value| value.to_str().unwrap().to_owned());
+    script.calls.lock().unwrap().push(Call { key, body, traceparent });
     let reply = script.replies.lock().unwrap().pop_front();
     let reply = reply.or(bad.map(|(_, reply)| reply)).or_else(|| script.otherwise.lock().unwrap().clone());
     let reply = reply.expect("the test said what to answer");

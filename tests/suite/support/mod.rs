@@ -4,14 +4,20 @@ pub mod ailments;
 pub mod at_rest;
 pub mod clamd;
 pub mod client;
+pub mod cluster;
+pub mod collector;
 pub mod contract;
 pub mod database;
 pub mod embedding_server;
 pub mod gateway_server;
+pub mod hooks;
 pub mod made;
 pub mod model_folder;
+pub mod node;
 pub mod process;
 pub mod script;
+pub mod stillness;
+pub mod webhook_receiver;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +30,7 @@ use landfall::config::{Config, Variables};
 use landfall::http;
 use landfall::stages::Work;
 use landfall::stages::sandbox::Program;
+use landfall::webhooks::target::Names;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -62,6 +69,7 @@ pub struct Setup {
     pub work: Option<Arc<dyn Work>>,
     pub variables: Vec<(&'static str, String)>,
     pub extractor: Option<Program>,
+    pub names: Option<Names>,
 }
 
 /// The program that reads documents, which the test's own is not.
@@ -86,6 +94,12 @@ impl Setup {
     )]
     pub fn extractor(mut self, extractor: Program) -> Self {
         self.extractor = Some(extractor);
+        self
+    }
+
+    /// What names of hosts mean to webhooks.
+    pub fn names(mut self, names: Names) -> Self {
+        self.names = Some(names);
         self
     }
 
@@ -134,8 +148,9 @@ impl TestServer {
             clock: setup.clock.map(Clock::Manual),
             work: setup.work,
             extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
+            names: setup.names,
         };
-        let app = App::start(config, replacements).await.expect("the server starts");
+        let app = Box::pin(App::start(config, replacements)).await.expect("the server starts");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let base = format!("http://{}", listener.local_addr().expect("bound"));
         let stop = CancellationToken::new();
@@ -185,6 +200,12 @@ impl TestServer {
 
     pub async fn assert_books_balance(&self) {
         assert_eq!(self.findings().await, [], "the audit found something");
+    }
+
+    /// Ends what it does by itself, as a panic in it would: in the middle of whatever it was doing.
+    pub async fn abort_work(&mut self) {
+        self.running.abort();
+        drop((&mut self.running).await);
     }
 
     /// Stops as SIGTERM does.

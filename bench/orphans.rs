@@ -1,0 +1,44 @@
+//! A clean-up of a million blobs that no file knows: how long it takes, and how much memory.
+
+use std::time::Instant;
+
+use landfall::blobs::Blobs;
+use landfall::clock::Clock;
+use landfall::config::{Config, Variables};
+use landfall::recovery::Sweep;
+use landfall::recovery::orphan_cleanup::OrphanCleanup;
+
+use super::databases::{Fresh, Kind};
+use super::figures::Figures;
+use super::measure::peak_memory;
+
+pub async fn run(blobs: i64) -> anyhow::Result<Figures> {
+    let fresh = Fresh::create(Kind::Sqlite, "orphans").await?;
+    let db = fresh.open(4).await?;
+    let root = fresh.path().join("blobs");
+    let storage = Blobs::open(root.clone()).await?;
+    for number in 0..blobs {
+        // Each where the only upload of a file would be, without a folder of its own.
+        let folder = root.join("blobs").join(format!("{:02x}", number % 256));
+        if number < 256 {
+            std::fs::create_dir_all(&folder)?;
+        }
+        std::fs::File::create(
+            folder.join(uuid::Uuid::from_u128(number.unsigned_abs().into()).simple().to_string()),
+        )?;
+    }
+    let mut variables = Variables::default();
+    variables.set("ORPHAN_MIN_AGE_MS", "1");
+    let config = Config::from_variables(variables)?.cleaning;
+    let job = OrphanCleanup { db: db.clone(), blobs: storage, config };
+    let (before, began) = (peak_memory(), Instant::now());
+    let report = job.sweep_once(Clock::System.now() + chrono::TimeDelta::seconds(1)).await?;
+    let (took, grown) = (began.elapsed(), peak_memory() - before);
+    let deleted = report.metrics["orphanBlobs"]["deleted"].as_i64();
+    anyhow::ensure!(deleted == Some(blobs) && report.errors.is_empty(), "{report:?}");
+    let mut figures = Figures::default();
+    figures.add(format!("orphans: s to remove {blobs} blobs"), took.as_secs_f64());
+    figures.add("orphans: MiB that memory grew by".to_owned(), grown);
+    fresh.remove(db).await?;
+    Ok(figures)
+}

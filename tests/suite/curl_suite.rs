@@ -1,0 +1,107 @@
+//! `scripts/curl-suite.sh` finds a good server good, and names what is wrong with another.
+
+use std::process::{Command, Output};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use landfall::config::{Config, Variables};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Setup, TestDb};
+
+fn script() -> Command {
+    let mut command = Command::new("bash");
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/curl-suite.sh")).env_clear();
+    for name in ["PATH", "HOME", "TMPDIR"] {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    command
+}
+
+async fn run(mut command: Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } =
+        tokio::task::spawn_blocking(move || command.output().expect("bash runs")).await.expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code().unwrap_or(-1), text(stdout), text(stderr))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_of_its_own_has_no_surprises() {
+    let mut command = script();
+    command.arg("--own-server").env("LANDFALL", env!("CARGO_BIN_EXE_landfall"));
+    let (code, said, wrong) = run(command).await;
+    assert_eq!(code, 0, "{said}\n{wrong}");
+    assert!(said.contains(" calls, 0 surprises") && said.contains("not_due"), "{said}");
+}
+
+on_each_database! {
+    async fn a_running_server_has_none_either_whoever_asks(db: TestDb) {
+        let server = Setup::default().start(&db).await;
+        for client in [server.admin(), server.client("ada")] {
+            let bystander = client.upload("bystander.pdf", b"this is no PDF either").await;
+            server.idle().await;
+            let mut command = script();
+            command.env("LANDFALL_URL", &server.base).env("LANDFALL_TOKEN", &client.token);
+            let (code, said, wrong) = run(command).await;
+            assert_eq!(code, 0, "{said}\n{wrong}");
+            assert!(said.contains(" calls, 0 surprises"), "{said}");
+            let files = client.get("/api/v2/uploads/files").await.ok();
+            let left: Vec<_> = files["files"].as_array().unwrap().iter().map(|file| &file["fileId"]).collect();
+            assert_eq!(left, [bystander.as_str()], "it takes its own files away and leaves others alone");
+            assert_eq!(client.file(&bystander).await["retryCount"], 0);
+        }
+        server.assert_books_balance().await;
+        server.stop().await;
+    }
+}
+
+/// Passes everything on to a server, except one answer that it makes up.
+async fn lie(State((to, path)): State<(String, &'static str)>, request: Request) -> Response {
+    if request.uri().path() == path {
+        return (StatusCode::OK, r#"{"files": [], "total": 0, "withoutWorkers": {}}"#).into_response();
+    }
+    let (parts, body) = request.into_parts();
+    let bytes = axum::body::to_bytes(body, 1 << 20).await.expect("a small body");
+    let address = format!("{to}{}", parts.uri);
+    let mut headers = parts.headers;
+    headers.remove("host");
+    let answer =
+        landfall::tls::client().request(parts.method, address).headers(headers).body(bytes).send().await;
+    let answer = answer.expect("the server answers");
+    let status = answer.status();
+    (status, answer.bytes().await.expect("a body")).into_response()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_not_as_it_should_be_is_named() {
+    let db = TestDb::sqlite();
+    let server = Setup::default().start(&db).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let router =
+        Router::new().fallback(lie).with_state((server.base.clone(), "/api/v2/uploads/stuck/retry-all"));
+    tokio::spawn(async move {
+        let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
+        landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
+    });
+    let mut command = script();
+    command.env("LANDFALL_URL", base).env("LANDFALL_TOKEN", server.admin().token);
+    let (code, said, wrong) = run(command).await;
+    assert_eq!(code, 1, "{said}\n{wrong}");
+    assert!(said.contains(" calls, 1 surprises"), "{said}\n{wrong}");
+    assert!(wrong.contains("SURPRISE: all that is stuck can be retried"), "{wrong}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_not_there_ends_it_at_once() {
+    let mut command = script();
+    command.env("LANDFALL_URL", "http://127.0.0.1:9").env("LANDFALL_TOKEN", "any");
+    let (code, _, wrong) = run(command).await;
+    assert_eq!(code, 2, "{wrong}");
+    assert!(wrong.contains("no answer from http://127.0.0.1:9"), "{wrong}");
+    let (code, _, wrong) = run(script()).await;
+    assert!(code == 2 && wrong.contains("LANDFALL_TOKEN"), "{wrong}");
+}

@@ -1,0 +1,280 @@
+//! The database goes away under load and comes back: callers are told so at once, workers stop and go on by themselves,
+//! and nothing is lost.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use landfall::clock::Clock;
+use landfall::db::args;
+use landfall::failure::Failure;
+use landfall::lifecycle::Stage;
+use landfall::stages::{Job, Output, Work};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::cluster::Cluster;
+use crate::support::script::Gate;
+use crate::support::{Client, Script, Setup, Step, TestDb, until};
+
+/// Keep-alives that let a test see within seconds what otherwise takes a minute.
+fn hasty() -> Setup {
+    Setup::default().with("HEARTBEAT_INTERVAL_MS", 300).with("HEARTBEAT_EXPIRY_MS", 3_000)
+}
+
+/// Takes a moment for each stage, so that there are always some in hand.
+struct Unhurried;
+
+impl Work for Unhurried {
+    fn run<'a>(&'a self, _: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
+        async {
+            Clock::System.sleep(Duration::from_millis(40)).await;
+            Ok(Output::Nothing)
+        }
+        .boxed()
+    }
+}
+
+/// A request that may fail, but only in the one way.
+async fn ask(client: &Client, request: reqwest::RequestBuilder, refusals: &Refusals) -> Option<Value> {
+    let answer = client.send(request).await;
+    if answer.status < 300 {
+        return Some(answer.body);
+    }
+    refusals.take(answer.status, answer.body);
+    None
+}
+
+#[derive(Default)]
+struct Refusals {
+    unavailable: AtomicUsize,
+    others: Mutex<Vec<Value>>,
+}
+
+impl Refusals {
+    fn take(&self, status: u16, body: Value) {
+        let error = &body["error"];
+        // An upload whose process lost its name on the way is told to send the bytes again.
+        let known = [json!("DATABASE_UNAVAILABLE"), json!("UPLOAD_INTERRUPTED")].contains(&error["code"]);
+        if status == 503 && known && error["retryable"] == true {
+            self.unavailable.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.others.lock().unwrap().push(body);
+        }
+    }
+}
+
+/// Brings one file in, each call repeated until it goes well, as a client should.
+async fn bring_in(client: &Client, batch: &str, name: &str, refusals: &Refusals) -> String {
+    let again = async || Clock::System.sleep(Duration::from_millis(50)).await;
+    let register = format!("/api/v2/uploads/batches/{batch}/upload-urls");
+    let ticket = loop {
+        // With a key, so that one whose answer was lost is not registered twice.
+        let request = client
+            .request(Method::POST, &register)
+            .header("idempotency-key", name)
+            .json(&json!({ "fileName": name, "fileSize": 5 }));
+        match ask(client, request, refusals).await {
+            Some(ticket) => break ticket,
+            None => again().await,
+        }
+    };
+    let url = ticket["uploadUrl"].as_str().unwrap().to_owned();
+    let file = ticket["fileId"].as_str().unwrap().to_owned();
+    let confirm = format!("/api/v2/uploads/files/{file}/confirm");
+    loop {
+        if ask(client, client.http.put(&url).body("bytes"), refusals).await.is_some()
+            && ask(client, client.request(Method::POST, &confirm), refusals).await.is_some()
+        {
+            return file;
+        }
+        again().await;
+        // The confirm may have been written although its answer was lost; then there is nothing left to send.
+        let shown = client.request(Method::GET, &format!("/api/v2/uploads/files/{file}"));
+        let status = ask(client, shown, refusals).await.map(|shown| shown["status"].clone());
+        if status.is_some_and(|status| !["registered", "uploaded"].contains(&status.as_str().unwrap())) {
+            return file;
+        }
+    }
+}
+
+/// `until_lost`: it is gone until the workers may not be believed in any more.
+async fn outlive(outages: usize, until_lost: bool) {
+    const FILES: usize = 120;
+    let Some(cluster) = Cluster::start_new() else { return };
+    let db = cluster.database();
+    let expiry = if until_lost { 3_000 } else { 600_000 };
+    let setup = || hasty().with("HEARTBEAT_EXPIRY_MS", expiry).work(Arc::new(Unhurried));
+    let (one, other) = (setup().start(&db).await, setup().start(&db).await);
+    let client = one.client("ada");
+    let batch = client.open_batch(FILES).await;
+    let refusals = Arc::new(Refusals::default());
+    let done = Arc::new(AtomicUsize::new(0));
+    let mut coming = Vec::new();
+    for lane in 0..8 {
+        let (client, batch, refusals, done) = (client.clone(), batch.clone(), refusals.clone(), done.clone());
+        coming.push(tokio::spawn(async move {
+            let mut files = Vec::new();
+            for number in (lane..FILES).step_by(8) {
+                files.push(bring_in(&client, &batch, &format!("{number}.txt"), &refusals).await);
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+            files
+        }));
+    }
+    for round in 1..=outages {
+        until("files come in", async || done.load(Ordering::Relaxed) > round * 10).await;
+        let names = [one.app.liveness.identity(), other.app.liveness.identity()];
+        cluster.kill();
+        until("both are not ready", async || {
+            let seen = [one.client("ada").get("/readyz").await, other.client("ada").get("/readyz").await];
+            seen.iter()
+                .all(|seen| seen.status == 503 && seen.body["checks"]["database"]["status"] == "failed")
+        })
+        .await;
+        assert_eq!(
+            client.get("/healthz").await.status,
+            200,
+            "it lives, and starting it anew would mend nothing"
+        );
+        let error = client
+            .get(&format!("/api/v2/uploads/batches/{batch}"))
+            .await
+            .refused(503, "DATABASE_UNAVAILABLE");
+        assert_eq!(error["retryable"], true);
+        if until_lost {
+            until("both stop what they cannot prove to hold", async || {
+                names.iter().all(|name| name.lost.is_cancelled())
+            })
+            .await;
+            let seen = client.get("/readyz").await.body;
+            assert_eq!(seen["checks"]["heartbeat"]["status"], "failed", "{seen}");
+        }
+        cluster.start_again().await;
+        until("both are ready again", async || {
+            one.client("ada").get("/readyz").await.status == 200
+                && other.client("ada").get("/readyz").await.status == 200
+        })
+        .await;
+        if !until_lost {
+            for (before, server) in names.iter().zip([&one, &other]) {
+                until("its lock is held again", async || {
+                    let sql = "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND granted";
+                    server.app.db.read().await.unwrap().number(sql, args![]).await.unwrap() >= 2
+                })
+                .await;
+                assert_eq!(server.app.liveness.identity().id, before.id, "nobody was taken for dead");
+            }
+        }
+    }
+    let mut files = Vec::new();
+    for lane in coming {
+        files.extend(lane.await.expect("all come in"));
+    }
+    assert_eq!(*refusals.others.lock().unwrap(), Vec::<Value>::new(), "nothing else was answered");
+    assert!(refusals.unavailable.load(Ordering::Relaxed) > 0, "somebody was told");
+    until("all are ready", async || client.batch(&batch).await["status"] == "completed").await;
+    assert_eq!(client.batch(&batch).await["summary"], json!({ "total": FILES, "ready": FILES, "failed": 0 }));
+    assert_eq!(files.len(), FILES);
+    // An upload whose answer was lost is looked into as soon as the database answers.
+    until("the books balance", async || one.findings().await.is_empty()).await;
+    one.stop().await;
+    other.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_is_killed_under_load_again_and_again_and_nothing_is_lost() {
+    // More often than a file may lose its worker: an outage is not held against the files.
+    outlive(4, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_is_away_for_longer_than_a_worker_is_believed_in_and_nothing_is_lost() {
+    outlive(2, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn work_in_hand_outlives_a_restart_of_postgres_and_is_not_done_twice() {
+    let Some(cluster) = Cluster::start_new() else { return };
+    let db = cluster.database();
+    let gate = Gate::default();
+    let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
+    // So that only the lock could give it away, which the server forgot when it was killed.
+    let patient = || Setup::default().with("HEARTBEAT_INTERVAL_MS", 300).with("HEARTBEAT_EXPIRY_MS", 600_000);
+    let server = patient().work(script.clone()).start(&db).await;
+    let other = patient().with("WORKER_STAGES", "embed").work(Script::new()).start(&db).await;
+    let client = server.client("ada");
+    let file = client.upload("a.txt", b"bytes").await;
+    gate.reached().await;
+    cluster.kill();
+    until("it is noticed", async || client.get("/readyz").await.status == 503).await;
+    cluster.start_again().await;
+    until("it is back", async || client.get("/readyz").await.status == 200).await;
+    // The other one has had a look, and many a chance to take it for dead.
+    until("the other one looks", async || other.app.liveness.rescue_the_dead().await.is_ok()).await;
+    gate.open();
+    until("it is ready", async || {
+        let answer = client.get(&format!("/api/v2/uploads/files/{file}")).await;
+        answer.body["status"] == "ready"
+    })
+    .await;
+    assert_eq!(script.runs().iter().filter(|(stage, _)| *stage == Stage::Extract).count(), 1);
+    assert_eq!(
+        client.states(&file).await.iter().filter(|state| *state == "queued").count(),
+        1,
+        "it was never given back"
+    );
+    server.assert_books_balance().await;
+    server.stop().await;
+    other.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_postgres_that_is_frozen_is_as_good_as_gone_until_it_goes_on() {
+    let Some(cluster) = Cluster::start_new() else { return };
+    let db = cluster.database();
+    let server = hasty().start(&db).await;
+    let client = server.client("ada");
+    let file = client.upload("a.txt", b"Some words to be found.").await;
+    server.idle().await;
+    // Its children answer on the connections that there are; nobody new is let in.
+    cluster.signal("STOP");
+    let many = futures_util::future::join_all((0..40).map(|_| client.get("/api/v2/uploads/files")));
+    let answers = many.await;
+    assert!(
+        answers.iter().all(|answer| answer.status == 200 || answer.code() == "DATABASE_UNAVAILABLE"),
+        "{answers:?}"
+    );
+    cluster.signal("CONT");
+    until("it is back", async || client.get("/readyz").await.status == 200).await;
+    assert_eq!(client.status(&file).await, "ready");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sqlite_file_that_another_program_locks_is_answered_in_the_same_way() {
+    use sqlx::{Connection, SqliteConnection};
+    let db = TestDb::sqlite();
+    let server = Setup::default().start(&db).await;
+    let client = server.client("ada");
+    let file = client.send_bytes(None, "a.txt", b"Some words to be found.").await;
+    let mut other = SqliteConnection::connect(&db.url).await.unwrap();
+    sqlx::query("BEGIN EXCLUSIVE").execute(&mut other).await.unwrap();
+    let seen = client.get("/readyz").await;
+    assert_eq!(
+        (seen.status, &seen.body["checks"]["database"]["status"]),
+        (503, &json!("failed")),
+        "{}",
+        seen.body
+    );
+    assert_eq!(client.confirm(&file).await.refused(503, "DATABASE_UNAVAILABLE")["retryable"], true);
+    sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
+    until("it can be written again", async || client.get("/readyz").await.status == 200).await;
+    client.confirm(&file).await.ok();
+    server.idle().await;
+    assert_eq!(client.status(&file).await, "ready");
+    server.assert_books_balance().await;
+    server.stop().await;
+}

@@ -1,0 +1,119 @@
+//! A PostgreSQL server that belongs to one test, which may kill it.
+
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use landfall::clock::Clock;
+use tempfile::TempDir;
+
+use super::TestDb;
+
+/// Where `make test` says that the programs are, and whom to run them as: PostgreSQL refuses root.
+const PROGRAMS: &str = "LANDFALL_TEST_POSTGRES_PROGRAMS";
+const ACCOUNT: &str = "LANDFALL_TEST_POSTGRES_ACCOUNT";
+const PASSWORD: &str = "only-this-test-knows";
+
+pub struct Cluster {
+    programs: PathBuf,
+    account: Option<(u32, u32)>,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Cluster {
+    /// Makes one and starts it. A plain `cargo test` has no programs for it.
+    pub fn start_new() -> Option<Self> {
+        let Ok(programs) = std::env::var(PROGRAMS) else {
+            eprintln!("not run: {PROGRAMS} is not set; `make test` sets it");
+            return None;
+        };
+        let account = std::env::var(ACCOUNT).unwrap_or_default();
+        let account = account.split_once(':').map(|(user, group)| {
+            (user.parse().expect("a user's number"), group.parse().expect("a group's number"))
+        });
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let password = folder.path().join("password");
+        std::fs::write(&password, PASSWORD).expect("it can be written");
+        std::fs::set_permissions(&password, PermissionsExt::from_mode(0o600)).expect("it is ours");
+        if let Some((user, group)) = account {
+            chown(folder.path(), Some(user), Some(group)).expect("only root has to lend an account");
+            chown(&password, Some(user), Some(group)).expect("the same");
+        }
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|probe| probe.local_addr())
+            .expect("a free port")
+            .port();
+        let cluster = Self { programs: programs.into(), account, folder, port };
+        let made = cluster
+            .program("initdb")
+            .arg("--pgdata=data")
+            .args(["--username=postgres", "--auth=scram-sha-256", "--pwfile=password", "--encoding=UTF8"])
+            .args(["--set=scram_iterations=1", "--no-locale", "--no-sync"])
+            .status();
+        assert!(made.expect("initdb runs").success());
+        assert!(cluster.try_to_start(), "PostgreSQL starts");
+        Some(cluster)
+    }
+
+    /// A database on it, with a folder of its own.
+    pub fn database(&self) -> TestDb {
+        let url = format!("postgres://postgres:{PASSWORD}@127.0.0.1:{}/postgres", self.port);
+        TestDb { url, folder: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    /// SIGKILL to the server; its children notice and end.
+    pub fn kill(&self) {
+        self.signal("KILL");
+    }
+
+    pub fn signal(&self, signal: &str) {
+        let noted = std::fs::read_to_string(self.folder.path().join("data/postmaster.pid")).expect("it runs");
+        let id = noted.lines().next().expect("the first line is its id").to_owned();
+        let sent = Command::new("kill").arg(format!("-{signal}")).arg(id).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Starts it again, as soon as nothing is left of the last time.
+    pub async fn start_again(&self) {
+        for _ in 0..600 {
+            if self.try_to_start() {
+                return;
+            }
+            Clock::System.sleep(Duration::from_millis(100)).await;
+        }
+        panic!("PostgreSQL does not start again");
+    }
+
+    fn try_to_start(&self) -> bool {
+        let options = format!(
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100",
+            self.port
+        );
+        let started = self
+            .program("pg_ctl")
+            .args(["start", "--wait", "-D", "data", "-l", "log", "-o", &options])
+            .status();
+        started.expect("pg_ctl runs").success()
+    }
+
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.programs.join(name));
+        command.current_dir(self.folder.path()).env_clear().env("LC_ALL", "C").env("TZ", "UTC");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some((user, group)) = self.account {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // One that was killed and not started again has ended already.
+        drop(self.program("pg_ctl").args(["stop", "-D", "data", "-m", "immediate"]).status());
+    }
+}

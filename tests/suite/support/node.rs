@@ -1,0 +1,52 @@
+//! Clients that others wrote, run by Node.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::Value;
+
+/// Where `make test` says that it has installed them.
+const CLIENTS: &str = "LANDFALL_TEST_NODE";
+
+/// A program of `tests/clients` that prints JSON, a line at a time.
+pub struct NodeClient {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl NodeClient {
+    /// A plain `cargo test` has no clients; `make test` installs them.
+    pub fn start(script: &str, arguments: &[&str], variables: &[(&str, String)]) -> Option<Self> {
+        let Ok(clients) = std::env::var(CLIENTS) else {
+            eprintln!("not run: {CLIENTS} is not set; `make test` installs the clients");
+            return None;
+        };
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut child = Command::new("node")
+            .arg(root.join("tests/clients").join(script))
+            .args(arguments)
+            .env(CLIENTS, root.join(clients))
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node starts");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        Some(Self { child, lines })
+    }
+
+    /// The next line, or `None` when the program has ended. Waits; not for the thread of a runtime that is needed.
+    pub fn line(&mut self) -> Option<Value> {
+        let line = self.lines.next()?.expect("text");
+        Some(serde_json::from_str(&line).expect("a line of JSON"))
+    }
+}
+
+impl Drop for NodeClient {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing running; one that ended already cannot be killed.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

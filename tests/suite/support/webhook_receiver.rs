@@ -1,0 +1,143 @@
+//! Somebody's endpoint for webhooks: a real HTTP server that does what the test says, and remembers what it was sent.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use landfall::config::{Config, Variables};
+use serde_json::Value;
+use sha2::Sha256;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::script::Gate;
+
+/// What came in.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub id: String,
+    pub timestamp: i64,
+    pub signature: String,
+    pub body: String,
+}
+
+impl Call {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).expect("JSON")
+    }
+
+    /// Whether one of its signatures was made with this secret.
+    pub fn is_signed_with(&self, secret: &str) -> bool {
+        let key = BASE64_STANDARD.decode(secret.strip_prefix("whsec_").expect("a secret")).expect("base64");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length");
+        mac.update(format!("{}.{}.{}", self.id, self.timestamp, self.body).as_bytes());
+        let expected = format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes()));
+        self.signature.split(' ').any(|signature| signature == expected)
+    }
+}
+
+#[derive(Clone)]
+pub enum Reply {
+    Status(u16),
+    Says(u16, &'static str),
+    RetryAfter(u16, &'static str),
+    Redirect(String),
+    /// A body without an end.
+    Endless,
+    Never,
+    /// Waits to be let go on, and then takes it.
+    Block(Gate),
+}
+
+#[derive(Clone)]
+pub struct Receiver {
+    pub url: String,
+    replies: Arc<Mutex<VecDeque<Reply>>>,
+    otherwise: Arc<Mutex<Reply>>,
+    calls: Arc<Mutex<Vec<Call>>>,
+    /// How many requests are being answered.
+    pub open: watch::Sender<usize>,
+}
+
+struct Open(watch::Sender<usize>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open -= 1);
+    }
+}
+
+async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> Response {
+    receiver.open.send_modify(|open| *open += 1);
+    let _open = Open(receiver.open.clone());
+    let header_of = |name: &str| headers[name].to_str().expect("text").to_owned();
+    assert_eq!(header_of("content-type"), "application/json");
+    let call = Call {
+        id: header_of("webhook-id"),
+        timestamp: header_of("webhook-timestamp").parse().expect("seconds"),
+        signature: header_of("webhook-signature"),
+        body: String::from_utf8(body.to_vec()).expect("text"),
+    };
+    receiver.calls.lock().unwrap().push(call);
+    let next = receiver.replies.lock().unwrap().pop_front();
+    let reply = next.unwrap_or_else(|| receiver.otherwise.lock().unwrap().clone());
+    let code = |status| StatusCode::from_u16(status).expect("a status");
+    match reply {
+        Reply::Status(status) => code(status).into_response(),
+        Reply::Says(status, text) => (code(status), text).into_response(),
+        Reply::RetryAfter(status, wait) => (code(status), [(header::RETRY_AFTER, wait)]).into_response(),
+        Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
+        Reply::Endless => {
+            let piece = || Ok::<_, std::io::Error>(Bytes::from_static(&[b'x'; 512]));
+            Body::from_stream(futures_util::stream::repeat_with(piece)).into_response()
+        }
+        Reply::Never => std::future::pending().await,
+        Reply::Block(gate) => {
+            gate.wait().await;
+            StatusCode::OK.into_response()
+        }
+    }
+}
+
+impl Receiver {
+    /// Answers so, one call after the other, and takes everything after that.
+    pub async fn serve(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let receiver = Self {
+            url: format!("http://{}/hook", listener.local_addr().unwrap()),
+            replies: Arc::new(Mutex::new(replies.into_iter().collect())),
+            otherwise: Arc::new(Mutex::new(Reply::Status(200))),
+            calls: Arc::default(),
+            open: watch::Sender::default(),
+        };
+        let router = Router::new().route("/hook", post(receive)).with_state(receiver.clone());
+        tokio::spawn(async move {
+            let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
+            landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
+        });
+        receiver
+    }
+
+    /// What it answers when nothing else is said.
+    pub fn otherwise(&self, reply: Reply) {
+        *self.otherwise.lock().unwrap() = reply;
+    }
+
+    pub fn calls(&self) -> Vec<Call> {
+        self.calls.lock().unwrap().clone()
+    }
+
+    /// Waits until so many calls came in, and answers them.
+    pub async fn so_many(&self, count: usize) -> Vec<Call> {
+        super::until(&format!("{count} calls"), async || self.calls().len() >= count).await;
+        self.calls()
+    }
+}

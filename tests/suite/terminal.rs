@@ -1,0 +1,171 @@
+//! `landfall top` in a terminal, which `script` of util-linux makes: it draws on a screen of its own, and however it ends the
+//! terminal is as it was.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use crate::support::process::Process;
+use crate::support::{TestDb, until};
+
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// A terminal with a shell in it that runs `landfall top`, and then writes down how it ended.
+struct Terminal {
+    folder: PathBuf,
+    child: Child,
+    keyboard: ChildStdin,
+    shown: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Terminal {
+    fn open(db: &TestDb, server: &str, arguments: &str) -> Self {
+        let folder = db.folder.path().to_owned();
+        let program = env!("CARGO_BIN_EXE_landfall");
+        let shell = format!(
+            "stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} top {arguments}'; \
+             echo $? >code; stty -g >after"
+        );
+        let mut child = Command::new("script")
+            .args(["--quiet", "--return", "--command", &shell, "/dev/null"])
+            .current_dir(&folder)
+            .env_clear()
+            .envs(db.variables())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TERM", "xterm-256color")
+            .env("LANDFALL_URL", server)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("util-linux has `script`");
+        let keyboard = child.stdin.take().expect("piped");
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let mut out = child.stdout.take().expect("piped");
+        let kept = shown.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = out.read(&mut bytes) {
+                kept.lock().unwrap().extend_from_slice(&bytes[..read]);
+            }
+        });
+        Self { folder, child, keyboard, shown }
+    }
+
+    fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    async fn shows(&self, text: &str) {
+        until(text, async || self.shown().contains(text)).await;
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("the terminal is there");
+        self.keyboard.flush().expect("the terminal is there");
+    }
+
+    fn note(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.join(name)).unwrap_or_default().trim().to_owned()
+    }
+
+    fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args([name, &self.note("pid")]).status().unwrap().success());
+    }
+
+    /// Waits for the end. The keyboard is as it was, the cursor is shown again, and so is what was there before.
+    async fn is_as_it_was(mut self) {
+        until("the shell goes on", async || !self.note("after").is_empty()).await;
+        self.child.wait().expect("it ends");
+        assert_eq!(self.note("code"), "0", "{}", self.shown());
+        assert_eq!(self.note("after"), self.note("before"));
+        let shown = self.shown();
+        assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1), "{shown:?}");
+        let (_, after) = shown.split_once(LEAVE).unwrap();
+        assert!(after.trim().is_empty(), "nothing is said after it: {after:?}");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing running.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn server() -> (TestDb, Process) {
+    let db = TestDb::sqlite();
+    let server = Process::start(&db, &[]);
+    (db, server)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn q_ends_it_and_gives_the_terminal_back() {
+    let (db, server) = server();
+    let mut terminal = Terminal::open(&db, &server.base, "--all --interval 0.1");
+    terminal.shows("WORKER").await;
+    terminal.press("xyz");
+    terminal.press("q");
+    terminal.is_as_it_was().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_c_ends_it_and_gives_the_terminal_back() {
+    let (db, server) = server();
+    let mut terminal = Terminal::open(&db, &server.base, "");
+    terminal.shows("QUEUE").await;
+    terminal.press("\u{3}");
+    terminal.is_as_it_was().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_ends_it_and_gives_the_terminal_back() {
+    let (db, server) = server();
+    for signal in ["-TERM", "-QUIT"] {
+        let terminal = Terminal::open(&db, &server.base, "");
+        terminal.shows("QUEUE").await;
+        terminal.signal(signal);
+        terminal.is_as_it_was().await;
+        for note in ["after", "pid"] {
+            std::fs::remove_file(db.folder.path().join(note)).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_goes_on_while_the_server_is_away_and_sees_it_come_back() {
+    let (db, mut server) = server();
+    let mut terminal = Terminal::open(&db, &server.base, "--interval 0.1");
+    terminal.shows("QUEUE").await;
+    server.kill();
+    terminal.shows("Connection refused").await;
+    let port = server.base.rsplit(':').next().unwrap().to_owned();
+    drop(server);
+    let _server = Process::start(&db, &[("PORT", &port)]);
+    let seen = terminal.shown().len();
+    until("a frame without the banner", async || {
+        let shown = terminal.shown();
+        let frames = shown[seen.min(shown.len())..].split("\u{1b}[?2026h");
+        frames
+            .filter(|frame| frame.contains("QUEUE") && frame.ends_with("\u{1b}[?2026l"))
+            .any(|frame| !frame.contains("! "))
+    })
+    .await;
+    terminal.press("q");
+    terminal.is_as_it_was().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_may_not_ask_is_told_so_outside_of_any_screen() {
+    let (db, server) = server();
+    let terminal = Terminal::open(&db, &server.base, "--token rubbish");
+    until("the shell goes on", async || !terminal.note("after").is_empty()).await;
+    assert_eq!(terminal.note("code"), "2");
+    assert!(
+        terminal.shown().contains("INVALID_TOKEN") && !terminal.shown().contains(ENTER),
+        "{}",
+        terminal.shown()
+    );
+}
