@@ -57,7 +57,7 @@ pub struct QueueView {
     pub running: i64,
     pub paused: Option<PauseView>,
     /// When the next file may begin, where a rate limit holds the stage up.
-    pub limited_until: Option<Time>,
+    pub limited_until: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
