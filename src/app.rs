@@ -11,7 +11,7 @@ use crate::blobs::Blobs;
 use crate::blobs::ownership::{Ownership, Standing};
 use crate::blobs::signed_url::UrlSigner;
 use crate::clock::Clock;
-use crate::config::{Config, Role};
+use crate::config::{Config, Role, Schedules};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
 use crate::events;
@@ -119,38 +119,9 @@ impl App {
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
-        let expiry = UploadExpiry {
-            db: db.clone(),
-            blobs: blobs.clone(),
-            clock: clock.clone(),
-            wake: wake.clone(),
-            window: config.intake.confirm_window,
-            unconfirmed: config.healing.unconfirmed,
-        };
-        let stuck_files = Arc::new(StuckFiles {
-            db: db.clone(),
-            wake: wake.clone(),
-            detection: Detection::new(&config),
-            expiry,
-        });
-        let batch_timeout = Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() });
-        let schedules = &config.healing.schedules;
-        let orphan_cleanup = Arc::new(OrphanCleanup {
-            db: db.clone(),
-            blobs: blobs.clone(),
-            ownership: ownership.clone(),
-            config: config.cleaning.clone(),
-            force: false,
-        });
-        let retention = Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() });
-        let jobs: [(Arc<dyn Sweep>, _); _] = [
-            (stuck_files.clone(), &schedules.stuck_recovery),
-            (orphan_cleanup.clone(), &schedules.orphan_cleanup),
-            (batch_timeout, &schedules.batch_timeout),
-            (retention.clone(), &schedules.retention),
-        ];
-        let jobs = jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() });
-        let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), jobs.into()).await?;
+        let sweeps = Sweeps::new(&config, &ownership, &clock, &wake);
+        let scheduled = sweeps.scheduled(&config.healing.schedules);
+        let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
         let orphans = Scanner {
             db: db.clone(),
             blobs: blobs.clone(),
@@ -185,9 +156,9 @@ impl App {
             liveness,
             worker,
             jobs,
-            stuck_files,
-            orphan_cleanup,
-            retention,
+            stuck_files: sweeps.stuck_files,
+            orphan_cleanup: sweeps.orphan_cleanup,
+            retention: sweeps.retention,
             uploads: TaskTracker::new(),
         })
     }
@@ -256,6 +227,53 @@ impl App {
         if let Err(error) = self.liveness.leave().await {
             tracing::warn!(%error, "could not say goodbye; the other processes will notice");
         }
+    }
+}
+
+/// What heals by the calendar.
+struct Sweeps {
+    stuck_files: Arc<StuckFiles>,
+    orphan_cleanup: Arc<OrphanCleanup>,
+    batch_timeout: Arc<BatchTimeout>,
+    retention: Arc<Retention>,
+}
+
+impl Sweeps {
+    fn new(config: &Config, ownership: &Ownership, clock: &Clock, wake: &Wake) -> Self {
+        let Ownership { db, blobs } = ownership;
+        let expiry = UploadExpiry {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            wake: wake.clone(),
+            window: config.intake.confirm_window,
+            unconfirmed: config.healing.unconfirmed,
+        };
+        let detection = Detection::new(config);
+        let stuck_files = StuckFiles { db: db.clone(), wake: wake.clone(), detection, expiry };
+        let orphan_cleanup = OrphanCleanup {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            ownership: ownership.clone(),
+            config: config.cleaning.clone(),
+            force: false,
+        };
+        Self {
+            stuck_files: Arc::new(stuck_files),
+            orphan_cleanup: Arc::new(orphan_cleanup),
+            batch_timeout: Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() }),
+            retention: Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() }),
+        }
+    }
+
+    fn scheduled(&self, schedules: &Schedules) -> Vec<Job> {
+        let jobs: [(Arc<dyn Sweep>, _); _] = [
+            (self.stuck_files.clone(), &schedules.stuck_recovery),
+            (self.orphan_cleanup.clone(), &schedules.orphan_cleanup),
+            (self.batch_timeout.clone(), &schedules.batch_timeout),
+            (self.retention.clone(), &schedules.retention),
+        ];
+        jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() }).into()
     }
 }
 

@@ -24,8 +24,9 @@ impl Terminal {
     fn open(db: &TestDb, server: &str, arguments: &str) -> Self {
         let folder = db.folder.path().to_owned();
         let program = env!("CARGO_BIN_EXE_landfall");
+        // Ctrl-C is for all that run in the terminal; this shell is to go on.
         let shell = format!(
-            "stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} top {arguments}'; \
+            "trap : INT; stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} top {arguments}'; \
              echo $? >code; stty -g >after"
         );
         let mut child = Command::new("script")
@@ -75,15 +76,20 @@ impl Terminal {
     }
 
     /// Waits for the end. The keyboard is as it was, the cursor is shown again, and so is what was there before.
-    async fn is_as_it_was(mut self) {
+    async fn is_as_it_was(self) {
+        let said = self.is_as_it_was_after("0").await;
+        assert!(said.trim().is_empty(), "nothing is said after it: {said:?}");
+    }
+
+    /// The same after another end; answers what was said since.
+    async fn is_as_it_was_after(mut self, code: &str) -> String {
         until("the shell goes on", async || !self.note("after").is_empty()).await;
         self.child.wait().expect("it ends");
-        assert_eq!(self.note("code"), "0", "{}", self.shown());
+        assert_eq!(self.note("code"), code, "{}", self.shown());
         assert_eq!(self.note("after"), self.note("before"));
         let shown = self.shown();
         assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1), "{shown:?}");
-        let (_, after) = shown.split_once(LEAVE).unwrap();
-        assert!(after.trim().is_empty(), "nothing is said after it: {after:?}");
+        shown.split_once(LEAVE).expect("it was left").1.to_owned()
     }
 }
 
@@ -132,6 +138,17 @@ async fn a_signal_ends_it_and_gives_the_terminal_back() {
             std::fs::remove_file(db.folder.path().join(note)).unwrap();
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(debug_assertions), ignore = "a release has no key to panic at")]
+async fn a_panic_gives_the_terminal_back_and_is_said_where_it_stays() {
+    let (db, server) = server();
+    let mut terminal = Terminal::open(&db, &server.base, "");
+    terminal.shows("QUEUE").await;
+    terminal.press("!");
+    let said = terminal.is_as_it_was_after("101").await;
+    assert!(said.contains("this key is for tests"), "{said:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

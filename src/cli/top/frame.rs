@@ -274,13 +274,21 @@ impl Frame<'_> {
     }
 }
 
-/// As many lines of each section as there is room for: first the least of each in their order, then the rest by turns, and
-/// an empty line before each if there is room for everything.
+/// As many lines of each section as there is room for: first the least of each in their order, then the rest by turns.
+/// Where all fit, an empty line comes before each as long as there is room.
 fn fit(sections: Vec<Section>, height: Option<usize>) -> Vec<String> {
     let wanted: usize = sections.iter().map(|section| section.lines.len()).sum();
-    let Some(height) = height.filter(|height| wanted + sections.len().saturating_sub(1) > *height) else {
-        let apart: Vec<Vec<String>> = sections.into_iter().map(|section| section.lines).collect();
-        return apart.join(&String::new());
+    let Some(height) = height.filter(|height| wanted > *height) else {
+        let mut spare = height.map_or(usize::MAX, |height| height - wanted);
+        let mut lines = Vec::new();
+        for section in sections {
+            if !lines.is_empty() && spare > 0 {
+                lines.push(String::new());
+                spare -= 1;
+            }
+            lines.extend(section.lines);
+        }
+        return lines;
     };
     let mut room = height;
     let mut shown: Vec<usize> = Vec::new();

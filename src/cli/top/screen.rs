@@ -150,12 +150,15 @@ impl Keys {
     /// Resolves when a key is pressed that ends the program.
     pub async fn end(&mut self) {
         while let Some(key) = self.0.recv().await {
+            // So that a test can see what a panic leaves behind.
+            #[cfg(debug_assertions)]
+            assert_ne!(key, b'!', "this key is for tests");
             // Ctrl-C comes as a key where somebody else turned signals off.
             if matches!(key, b'q' | b'Q' | 3) {
                 return;
             }
         }
         // Nobody is at the keyboard.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
