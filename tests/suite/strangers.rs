@@ -65,7 +65,7 @@ impl Belongings {
         match parameter {
             "limit" | "status" | "code" | "stage" | "unread" => Vec::new(),
             "batchId" => self.batches.clone(),
-            "cursor" => vec![uuid::Uuid::max().to_string()],
+            "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "q" => vec![MARK.to_owned()],
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["all".to_owned()],
@@ -230,6 +230,9 @@ impl Call {
             || (tag == "jobs" && self.has_id_of_bobs(his))
         {
             &[403]
+        } else if self.has_id_of_bobs(his) && self.path.contains("cursor=") {
+            // Of the two kinds of cursors one is not this list's, which it says to anybody.
+            &[404, 400]
         } else if self.has_id_of_bobs(his) {
             &[404]
         } else {
