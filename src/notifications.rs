@@ -32,7 +32,7 @@ pub struct Notification {
     #[serde(rename = "notificationId")]
     pub id: Uuid,
     #[serde(rename = "type")]
-    #[schema(pattern = "^(file-failure-notification|file-deletion-warning)$")]
+    #[schema(pattern = "^(file-failure-notification|file-deletion-warning|webhook-disabled-notification)$")]
     pub kind: String,
     /// Missing, with its name, where it is about no file.
     pub file_id: Option<Uuid>,
