@@ -39,9 +39,10 @@ run: ## Build Landfall and start it on SQLite and a folder
 model: ## Fetch a better model than the built-in one, and say how to use it
 	@scripts/fetch-model
 
-test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the docs
+test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
 	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
 		scripts/with-postgres $(RUN_TESTS)
+	scripts/schemathesis $(TARGET)/debug/landfall
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 

@@ -3,7 +3,7 @@
 
 use std::ops::AddAssign;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -282,7 +282,7 @@ impl AddAssign for Tally {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Summary {
     pub total: i64,
     pub ready: i64,
@@ -290,22 +290,25 @@ pub struct Summary {
 }
 
 /// A batch as clients see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchView {
     pub batch_id: Uuid,
+    #[schema(pattern = "^(active|completed|expired|cancelled)$")]
     pub status: String,
     pub file_count: i64,
     pub registered: i64,
     /// How many files are in each state now.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<HashMap<String, i64>>, nullable = false)]
     pub progress: Option<serde_json::Map<String, Value>>,
     pub summary: Summary,
     pub priority: Priority,
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
-    pub created_at: Time,
-    pub expires_at: Time,
-    pub completed_at: Option<Time>,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub completed_at: Option<DateTime<Utc>>,
 }
 
 impl BatchView {

@@ -156,6 +156,10 @@ impl Refusal {
         Self::new(404, "DELIVERY_NOT_FOUND", "There is no such delivery")
     }
 
+    pub fn nothing_here() -> Self {
+        Self::new(404, "NOT_FOUND", "There is nothing at this address")
+    }
+
     /// The answer for a file that is no dead letter.
     pub fn not_failed(status: Status) -> Self {
         Self::new(409, "INVALID_STATE", format!("This file is {status}: it did not fail"))

@@ -7,6 +7,7 @@ pub mod progress;
 pub mod tail;
 pub mod ticket;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -180,22 +181,27 @@ impl Write for Gap {
 }
 
 /// One step in the history of a file, as clients see it.
-#[derive(Debug, Serialize, sqlx::FromRow)]
+#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     pub id: i64,
-    pub at: Time,
+    pub at: DateTime<Utc>,
     #[sqlx(rename = "from_state")]
+    #[schema(value_type = Option<Status>)]
     pub from: Option<String>,
     #[sqlx(rename = "to_state")]
+    #[schema(value_type = Option<Status>)]
     pub to: Option<String>,
+    #[schema(value_type = Option<Stage>)]
     pub stage: Option<String>,
     pub attempt: Option<i64>,
     pub worker: Option<String>,
+    #[schema(value_type = Option<crate::failure::Code>)]
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     /// Why, where nobody asked for it.
     #[serde(rename = "reason", serialize_with = "reason")]
+    #[schema(value_type = Option<String>)]
     pub data: Option<serde_json::Value>,
 }
 

@@ -20,8 +20,9 @@ pub enum Retry {
 }
 
 /// What kind of cause it was, for the metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schema(as = FailureClass)]
 pub enum Class {
     Timeout,
     NetworkError,
@@ -129,6 +130,23 @@ impl Retry {
             Self::Always => "yes",
             Self::Wait => "waits, at no cost",
         }
+    }
+}
+
+/// As the API's description has it.
+impl utoipa::PartialSchema for Code {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        let names = Self::ALL.iter().map(|code| code.name());
+        utoipa::openapi::ObjectBuilder::new()
+            .schema_type(utoipa::openapi::Type::String)
+            .enum_values(Some(names))
+            .into()
+    }
+}
+
+impl utoipa::ToSchema for Code {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "FailureCode".into()
     }
 }
 

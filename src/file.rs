@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ pub struct Caller {
     pub admin: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
     High,
@@ -191,7 +191,7 @@ pub struct Shift<'a> {
 }
 
 /// A file as clients see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileView {
     pub file_id: Uuid,
@@ -204,7 +204,7 @@ pub struct FileView {
     pub priority: Priority,
     pub attempt: i64,
     pub max_attempts: u32,
-    pub retry_after: Option<Time>,
+    pub retry_after: Option<DateTime<Utc>>,
     pub retry_count: i64,
     pub error: Option<ErrorView>,
     pub chunk_count: Option<i64>,
@@ -215,33 +215,35 @@ pub struct FileView {
     pub queue_position: Option<i64>,
     pub staleness: Staleness,
     pub inflight: Option<InflightView>,
-    pub created_at: Time,
-    pub updated_at: Time,
-    pub confirmed_at: Option<Time>,
-    pub ready_at: Option<Time>,
-    pub failed_at: Option<Time>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub confirmed_at: Option<DateTime<Utc>>,
+    pub ready_at: Option<DateTime<Utc>>,
+    pub failed_at: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct ErrorView {
+    #[schema(value_type = Code)]
     pub code: String,
     pub class: Class,
     pub message: String,
+    #[schema(value_type = Option<Stage>)]
     pub stage: Option<String>,
-    pub at: Option<Time>,
+    pub at: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InflightView {
     pub stage: Stage,
-    pub started_at: Option<Time>,
+    pub started_at: Option<DateTime<Utc>>,
     pub attempt: i64,
     pub worker: Option<String>,
 }
 
 /// Whether a file that should be moving stands still.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Staleness {
     pub stale: bool,

@@ -4,6 +4,7 @@ mod batches;
 mod connections;
 mod dashboard;
 mod dlq;
+mod document;
 mod error;
 mod events;
 mod files;
@@ -16,6 +17,7 @@ mod operations;
 mod orphans;
 mod page;
 mod queues;
+mod refusals;
 mod request;
 mod search;
 mod stuck;
@@ -24,18 +26,23 @@ mod uploads;
 mod webhooks;
 
 use std::net::IpAddr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post, put};
 use axum::{Extension, Router};
+use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 pub use connections::serve;
+pub use refusals::KNOWN as KNOWN_REFUSALS;
 
 use crate::app::App;
 use crate::clock::Stopwatch;
@@ -45,91 +52,113 @@ use crate::observe::spans;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Every route is made of a handler that describes it.
+fn limited_routes() -> OpenApiRouter<App> {
+    let uploads = OpenApiRouter::new()
+        .routes(routes!(batches::open, batches::list))
+        .routes(routes!(batches::show))
+        .routes(routes!(uploads::register_in_batch))
+        .routes(routes!(batches::close))
+        .routes(routes!(batches::cancel))
+        .routes(routes!(uploads::confirm_in_batch))
+        .routes(routes!(files::list))
+        .routes(routes!(uploads::register))
+        .routes(routes!(files::show, files::delete))
+        .routes(routes!(uploads::fresh_url))
+        .routes(routes!(uploads::confirm))
+        .routes(routes!(files::cancel))
+        .routes(routes!(files::retry))
+        .routes(routes!(files::history))
+        .routes(routes!(files::text))
+        .routes(routes!(files::result))
+        .routes(routes!(files::chunks))
+        .routes(routes!(events::ticket))
+        .routes(routes!(dlq::list))
+        .routes(routes!(dlq::groups))
+        .routes(routes!(dlq::retry_all))
+        .routes(routes!(dlq::discard))
+        .routes(routes!(dlq::retry))
+        .routes(routes!(dashboard::show))
+        .routes(routes!(stuck::list))
+        .routes(routes!(stuck::retry_all))
+        .routes(routes!(stuck::retry))
+        .routes(routes!(operations::list))
+        .routes(routes!(operations::show))
+        .routes(routes!(operations::stop))
+        .routes(routes!(orphans::report))
+        .routes(routes!(tenants::quota));
+    OpenApiRouter::with_openapi(document::Base::openapi())
+        .nest("/api/v2/uploads", uploads)
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::show))
+        .routes(routes!(jobs::retry))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::read_all))
+        .routes(routes!(notifications::read))
+        .routes(routes!(webhooks::register, webhooks::list))
+        .routes(routes!(webhooks::show, webhooks::change, webhooks::remove))
+        .routes(routes!(webhooks::rotate_secret))
+        .routes(routes!(webhooks::test))
+        .routes(routes!(webhooks::deliveries))
+        .routes(routes!(webhooks::redeliver))
+        .routes(routes!(search::search))
+        .routes(routes!(tenants::set_quota))
+        .routes(routes!(queues::status))
+        .routes(routes!(queues::pause))
+        .routes(routes!(queues::resume))
+        .routes(routes!(maintenance::list))
+        .routes(routes!(maintenance::run))
+        .routes(routes!(page::page))
+        .routes(routes!(document::document))
+        .routes(routes!(document::docs))
+        .routes(routes!(document::asset))
+        .merge(health_and_metrics())
+}
+
+fn health_and_metrics() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::show))
+}
+
+/// Bytes take as long as they take; only a standstill ends them. Events never end.
+fn streaming_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(events::stream))
+        .routes(routes!(uploads::receive))
+        .routes(routes!(files::download))
+        .routes(routes!(jobs::download))
+}
+
+/// The description of all routes, as OpenAPI has it.
+pub fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> =
+        LazyLock::new(|| document::complete(limited_routes().merge(streaming_routes()).into_openapi()));
+    &DOCUMENT
+}
+
 /// All that is answered to those who reach the server where it serves clients.
 pub fn router(app: App) -> Router {
-    let uploads = Router::new()
-        .route("/batches", post(batches::open).get(batches::list))
-        .route("/batches/{id}", get(batches::show))
-        .route("/batches/{id}/upload-urls", post(uploads::register_in_batch))
-        .route("/batches/{id}/close", post(batches::close))
-        .route("/batches/{id}/cancel", post(batches::cancel))
-        .route("/batches/{id}/files/{file}/confirm", post(uploads::confirm_in_batch))
-        .route("/files", get(files::list))
-        .route("/files/init", post(uploads::register))
-        .route("/files/{id}", get(files::show).delete(files::delete))
-        .route("/files/{id}/upload-url", post(uploads::fresh_url))
-        .route("/files/{id}/confirm", post(uploads::confirm))
-        .route("/files/{id}/cancel", post(files::cancel))
-        .route("/files/{id}/retry", post(files::retry))
-        .route("/files/{id}/history", get(files::history))
-        .route("/files/{id}/text", get(files::text))
-        .route("/files/{id}/result", get(files::result))
-        .route("/files/{id}/chunks", get(files::chunks))
-        .route("/events/ticket", post(events::ticket))
-        .route("/dlq", get(dlq::list))
-        .route("/dlq/groups", get(dlq::groups))
-        .route("/dlq/retry-all", post(dlq::retry_all))
-        .route("/dlq/{id}", delete(dlq::discard))
-        .route("/dlq/{id}/retry", post(dlq::retry))
-        .route("/dashboard", get(dashboard::show))
-        .route("/stuck", get(stuck::list))
-        .route("/stuck/retry-all", post(stuck::retry_all))
-        .route("/stuck/{id}/retry", post(stuck::retry))
-        .route("/operations", get(operations::list))
-        .route("/operations/{id}", get(operations::show))
-        .route("/operations/{id}/stop", post(operations::stop))
-        .route("/orphans", get(orphans::report))
-        .route("/quota", get(tenants::quota));
-    let limited = Router::new()
-        .nest("/api/v2/uploads", uploads)
-        .route("/api/jobs", get(jobs::list))
-        .route("/api/jobs/{id}", get(jobs::show))
-        .route("/api/jobs/{id}/retry", post(jobs::retry))
-        .route("/api/v2/notifications", get(notifications::list))
-        .route("/api/v2/notifications/read-all", post(notifications::read_all))
-        .route("/api/v2/notifications/{id}/read", post(notifications::read))
-        .route("/api/v2/webhooks", post(webhooks::register).get(webhooks::list))
-        .route("/api/v2/webhooks/{id}", get(webhooks::show).patch(webhooks::change).delete(webhooks::remove))
-        .route("/api/v2/webhooks/{id}/rotate-secret", post(webhooks::rotate_secret))
-        .route("/api/v2/webhooks/{id}/test", post(webhooks::test))
-        .route("/api/v2/webhooks/{id}/deliveries", get(webhooks::deliveries))
-        .route("/api/v2/webhooks/{id}/deliveries/{delivery}/redeliver", post(webhooks::redeliver))
-        .route("/api/v2/search", post(search::search))
-        .route("/api/v2/admin/tenants/{id}/quota", put(tenants::set_quota))
-        .route("/api/v2/admin/queue-status", get(queues::status))
-        .route("/api/v2/admin/queues/{stage}/pause", post(queues::pause))
-        .route("/api/v2/admin/queues/{stage}/resume", post(queues::resume))
-        .route("/api/v2/admin/jobs", get(maintenance::list))
-        .route("/api/v2/admin/jobs/{name}/run", post(maintenance::run))
-        .merge(health_and_metrics(app.config.http.bind_address))
-        .route("/", get(page::page))
-        .layer(middleware::from_fn_with_state(app.config.http.request_timeout, time_limit));
-    // Bytes take as long as they take; only a standstill ends them. Events never end.
-    let streaming = Router::new()
-        .route("/api/v2/uploads/events", get(events::stream))
-        .route("/api/v2/uploads/blobs/{id}", put(uploads::receive))
-        .route("/api/v2/uploads/files/{id}/download", get(files::download))
-        .route("/api/jobs/{id}/download", get(jobs::download));
-    framed(streaming.merge(limited)).with_state(app)
+    let (limit, address) = (app.config.http.request_timeout, app.config.http.bind_address);
+    let limited = limited(limited_routes(), limit, address);
+    framed(Router::from(streaming_routes()).merge(limited)).with_state(app)
 }
 
 /// What any process answers for itself, whatever its role, on the address that there is for that.
 pub fn monitoring_router(app: App, address: IpAddr) -> Router {
-    let limit = app.config.http.request_timeout;
-    let routes = health_and_metrics(address).layer(middleware::from_fn_with_state(limit, time_limit));
-    framed(routes).with_state(app)
+    framed(limited(health_and_metrics(), app.config.http.request_timeout, address)).with_state(app)
 }
 
-fn health_and_metrics(address: IpAddr) -> Router<App> {
-    Router::new()
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(metrics::show).layer(Extension(metrics::ListensOn(address))))
+fn limited(routes: OpenApiRouter<App>, limit: Duration, address: IpAddr) -> Router<App> {
+    Router::from(routes)
+        .layer(Extension(metrics::ListensOn(address)))
+        .layer(middleware::from_fn_with_state(limit, time_limit))
 }
 
 fn framed(routes: Router<App>) -> Router<App> {
     routes
-        .fallback(async || Refusal::new(404, "NOT_FOUND", "There is nothing at this address").into_response())
+        .fallback(async || Refusal::nothing_here().into_response())
         .method_not_allowed_fallback(async || {
             Refusal::new(405, "METHOD_NOT_ALLOWED", "This address does not take that method").into_response()
         })

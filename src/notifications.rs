@@ -4,6 +4,7 @@
 //! A notification is written in the transaction of what it tells of. So nobody is told of what did not happen, and
 //! nothing happens that its owner was not told of.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -25,20 +26,22 @@ const MOST_COUNTED: i64 = 1_000;
 const PORTION: i64 = 1_000;
 
 /// A notification as its owner sees it.
-#[derive(Debug, Clone, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Notification {
     #[serde(rename = "notificationId")]
     pub id: Uuid,
     #[serde(rename = "type")]
+    #[schema(pattern = "^(file-failure-notification|file-deletion-warning|webhook-disabled-notification)$")]
     pub kind: String,
     /// Missing, with its name, where it is about no file.
     pub file_id: Option<Uuid>,
     pub file_name: Option<String>,
     pub message: String,
+    #[schema(value_type = Object)]
     pub data: Value,
-    pub created_at: Time,
-    pub read_at: Option<Time>,
+    pub created_at: DateTime<Utc>,
+    pub read_at: Option<DateTime<Utc>>,
 }
 
 const COLUMNS: &str = "id, kind, file_id, file_name, message, data, created_at, read_at";

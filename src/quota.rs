@@ -18,7 +18,7 @@ struct Account {
     used_files: i64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaView {
     pub tenant_id: String,
@@ -26,7 +26,7 @@ pub struct QuotaView {
     pub files: Amounts,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 pub struct Amounts {
     pub limit: i64,
     pub reserved: i64,

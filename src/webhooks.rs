@@ -24,6 +24,7 @@ pub mod signature;
 pub mod target;
 pub mod turn;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -119,25 +120,27 @@ impl Webhook {
 }
 
 /// A webhook as its owner sees it: without the secret.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookView {
     pub id: Uuid,
     pub url: String,
     pub description: Option<String>,
     /// `null`: every type.
+    #[schema(value_type = Option<Vec<String>>)]
     pub event_types: Option<Value>,
+    #[schema(pattern = "^(own|all)$")]
     pub scope: String,
     pub enabled: bool,
-    pub disabled_at: Option<Time>,
+    pub disabled_at: Option<DateTime<Utc>>,
     pub disabled_reason: Option<String>,
     /// Since when nothing arrived there.
-    pub failing_since: Option<Time>,
+    pub failing_since: Option<DateTime<Utc>>,
     /// Until when the secret before the last rotation goes on signing.
-    pub old_secret_valid_until: Option<Time>,
+    pub old_secret_valid_until: Option<DateTime<Utc>>,
     pub created_by: String,
-    pub created_at: Time,
-    pub updated_at: Time,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
 }
 
 impl From<Webhook> for WebhookView {

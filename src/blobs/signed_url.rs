@@ -16,9 +16,11 @@ pub struct UrlSigner {
 }
 
 /// What follows the `?` of a signed URL.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct Signature {
     size: i64,
+    /// In milliseconds since 1970.
     expires: i64,
     signature: String,
 }

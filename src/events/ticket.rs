@@ -4,7 +4,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -21,11 +21,11 @@ pub struct Tickets {
     key: Vec<u8>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ticket {
     pub ticket: String,
-    pub expires_at: Time,
+    pub expires_at: DateTime<Utc>,
 }
 
 /// What is signed.

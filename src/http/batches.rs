@@ -1,13 +1,13 @@
 //! Batches.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde::Serialize;
 use uuid::Uuid;
 
 use super::files::stop_work;
-use super::request::{Page, PageParams, Params, Received, batch_id};
+use super::request::{InPath, Page, PageParams, Params, Received, batch_id};
 use crate::app::App;
 use crate::batch::{self, Batch, BatchView};
 use crate::error::Error;
@@ -16,6 +16,14 @@ use crate::intake::batches::{CloseBatch, NewBatch, OpenBatch, OpenedBatch};
 use crate::intake::cancel_batch::CancelBatch;
 use crate::intake::idempotency::Idempotent;
 
+/// Opens a batch for a number of files.
+#[utoipa::path(
+    post, path = "/batches", operation_id = "openBatch", tag = "batches", request_body = NewBatch,
+    responses(
+        (status = 201, body = OpenedBatch),
+        (status = "4XX", description = "INVALID_FILE_COUNT INVALID_MAPPING IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn open(
     State(app): State<App>,
     caller: Caller,
@@ -42,10 +50,15 @@ pub async fn open(
     Ok((StatusCode::CREATED, Json(opened)))
 }
 
+/// A batch, and how many of its files are in each state.
+#[utoipa::path(
+    get, path = "/batches/{batchId}", operation_id = "showBatch", tag = "batches",
+    responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
 pub async fn show(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<BatchView>, Error> {
     let mut tx = app.db.read().await?;
     let batch = Batch::find_for(&mut tx, &caller, batch_id(&id)?).await?;
@@ -53,32 +66,54 @@ pub async fn show(
     Ok(Json(BatchView::new(batch, Some(progress))))
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchList {
+    batches: Vec<BatchView>,
+    next_cursor: Option<String>,
+}
+
+/// The caller's batches, newest first.
+#[utoipa::path(
+    get, path = "/batches", operation_id = "listBatches", tag = "batches", params(PageParams),
+    responses((status = 200, body = BatchList))
+)]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<PageParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<BatchList>, Error> {
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
     let before = page.after.unwrap_or(Uuid::max());
     let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, page.limit).await?;
     let next = page.next(&batches, |batch| batch.id.to_string());
-    let batches: Vec<BatchView> = batches.into_iter().map(|batch| BatchView::new(batch, None)).collect();
-    Ok(Json(json!({ "batches": batches, "nextCursor": next })))
+    let batches = batches.into_iter().map(|batch| BatchView::new(batch, None)).collect();
+    Ok(Json(BatchList { batches, next_cursor: next }))
 }
 
+/// Says that no more files will come: the batch is complete when those that it has are.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/close", operation_id = "closeBatch", tag = "batches",
+    responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
 pub async fn close(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<BatchView>, Error> {
     let change = CloseBatch { caller, id: batch_id(&id)?, now: app.clock.now() };
     Ok(Json(BatchView::new(app.db.write(change).await?, None)))
 }
 
+/// Calls a batch off: what waits or runs is cancelled, what never arrived is deleted, what is ready stays.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/cancel", operation_id = "cancelBatch", tag = "batches",
+    responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND INVALID_STATE"))
+)]
 pub async fn cancel(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<BatchView>, Error> {
     let change = CancelBatch { caller, batch: batch_id(&id)?, now: app.clock.now() };
     let cancelled = app.db.write(change).await?;

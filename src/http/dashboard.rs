@@ -10,13 +10,20 @@ use crate::error::Error;
 use crate::file::Caller;
 use crate::observe::dashboard::{self, Dashboard};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ShowParams {
     /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
 
+/// How it stands with the caller's files at this moment.
+#[utoipa::path(
+    get, path = "/dashboard", operation_id = "showDashboard", tag = "files", params(ShowParams),
+    responses((status = 200, body = Dashboard))
+)]
 pub async fn show(
     State(app): State<App>,
     caller: Caller,

@@ -1,35 +1,40 @@
 //! Dead letters: looked at one by one and by their causes, retried one by one and together, discarded.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::files::Retry;
-use super::request::{Page, Params, Received, batch_id, everybodys, file_id};
+use super::request::{InPath, Page, Params, Received, batch_id, everybodys, file_id};
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::failure::Code;
 use crate::file::Caller;
 use crate::intake::delete;
 use crate::intake::idempotency::Idempotent;
-use crate::lifecycle::Stage;
-use crate::queue::dead_letter::{self, DeadLetter, Filter, Place, is_fingerprint};
+use crate::lifecycle::{Stage, Status};
+use crate::queue::dead_letter::{self, DeadLetter, Filter, Group, Place, is_fingerprint};
 use crate::queue::operations::{Operation, OperationView, RetryAll};
 
 /// Files that are dealt with before a request for many is answered. What is left is done after it.
 const WHILE_THE_CALLER_WAITS: usize = 1_000;
 
 /// Which dead letters are meant, as the client says it.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Wanted {
+    #[schema(value_type = Option<Code>)]
     code: Option<String>,
+    #[schema(value_type = Option<Stage>)]
     stage: Option<String>,
+    #[schema(value_type = Option<Uuid>)]
     batch_id: Option<String>,
+    #[schema(pattern = "^[0-9a-f]{16}$")]
     fingerprint: Option<String>,
     /// `all`: everybody's, for administrators.
+    #[schema(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
 
@@ -55,15 +60,24 @@ impl Wanted {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ListParams {
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
+    /// The `nextCursor` of the page before.
     cursor: Option<String>,
+    #[param(value_type = Option<Code>)]
     code: Option<String>,
+    #[param(value_type = Option<Stage>)]
     stage: Option<String>,
+    #[param(value_type = Option<Uuid>)]
     batch_id: Option<String>,
+    #[param(pattern = "^[0-9a-f]{16}$")]
     fingerprint: Option<String>,
+    /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
 
@@ -74,24 +88,45 @@ impl ListParams {
     }
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetterList {
+    entries: Vec<DeadLetter>,
+    next_cursor: Option<String>,
+}
+
+/// The caller's dead letters, newest first.
+#[utoipa::path(
+    get, path = "/dlq", operation_id = "listDeadLetters", tag = "dead letters", params(ListParams),
+    responses((status = 200, body = DeadLetterList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<ListParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<DeadLetterList>, Error> {
     let page: Page<Place> = Page::new(params.limit, params.cursor.as_deref())?;
     let filter = params.wanted().filter(&caller)?;
     let entries = dead_letter::list(&mut app.db.read().await?, &filter, page.after, page.limit).await?;
     let next = page.next(&entries, |entry: &DeadLetter| entry.place().to_string());
-    Ok(Json(json!({ "entries": entries, "nextCursor": next })))
+    Ok(Json(DeadLetterList { entries, next_cursor: next }))
 }
 
-/// The causes, the one with most dead letters first.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct GroupList {
+    groups: Vec<Group>,
+}
+
+/// The causes, the one with most dead letters first. They have no pages, so a cursor is refused.
+#[utoipa::path(
+    get, path = "/dlq/groups", operation_id = "groupDeadLetters", tag = "dead letters", params(ListParams),
+    responses((status = 200, body = GroupList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
 pub async fn groups(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<ListParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<GroupList>, Error> {
     if params.cursor.is_some() {
         let message = "Groups have no pages: those with most dead letters are shown, up to the limit";
         return Err(Refusal::new(400, "INVALID_REQUEST", message).into());
@@ -99,20 +134,44 @@ pub async fn groups(
     let page: Page<Place> = Page::new(params.limit, None)?;
     let filter = params.wanted().filter(&caller)?;
     let groups = dead_letter::groups(&mut app.db.read().await?, &filter, page.limit).await?;
-    Ok(Json(json!({ "groups": groups })))
+    Ok(Json(GroupList { groups }))
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Retried {
+    success: bool,
+    file_id: Uuid,
+    status: Status,
+}
+
+/// Retries one from the stage that failed.
+#[utoipa::path(
+    post, path = "/dlq/{fileId}/retry", operation_id = "retryDeadLetter", tag = "dead letters",
+    responses(
+        (status = 200, body = Retried),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE STORAGE_UNAVAILABLE")
+    )
+)]
 pub async fn retry(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, Error> {
+    InPath(id): InPath<String>,
+) -> Result<Json<Retried>, Error> {
     let retry = Retry { only_failed: true, ..Retry::default() };
     let file = retry.carry_out(&app, caller, file_id(&id)?).await?;
-    Ok(Json(json!({ "success": true, "fileId": file.id, "status": file.status })))
+    Ok(Json(Retried { success: true, file_id: file.id, status: file.status }))
 }
 
-/// Answers how far it came, which for most is to the end.
+/// Retries what matches. Answers how far it came, which for most is to the end.
+#[utoipa::path(
+    post, path = "/dlq/retry-all", operation_id = "retryDeadLetters", tag = "dead letters",
+    request_body = Option<Wanted>,
+    responses(
+        (status = 200, body = OperationView),
+        (status = "4XX", description = "BATCH_NOT_FOUND FORBIDDEN IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn retry_all(
     State(app): State<App>,
     caller: Caller,
@@ -129,10 +188,15 @@ pub async fn retry_all(
     Ok(Json(operation.into()))
 }
 
+/// Discards one: deletes the file.
+#[utoipa::path(
+    delete, path = "/dlq/{fileId}", operation_id = "discardDeadLetter", tag = "dead letters",
+    responses((status = 204), (status = "4XX", description = "FILE_NOT_FOUND INVALID_STATE STORAGE_UNAVAILABLE"))
+)]
 pub async fn discard(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<StatusCode, Error> {
     delete::discard(&app.db, &app.blobs, &caller, file_id(&id)?, app.clock.now()).await?;
     Ok(StatusCode::NO_CONTENT)

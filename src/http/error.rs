@@ -4,21 +4,37 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Refusal};
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = json!({ "error": {
-            "code": self.code,
-            "message": self.message,
-            "retryable": self.retryable,
-            "details": self.details.unwrap_or_else(|| json!({})),
-        }});
-        (status, Json(body)).into_response()
+        let details = self.details.unwrap_or_else(|| Map::new().into());
+        let error = Reason { code: self.code, message: self.message, retryable: self.retryable, details };
+        (status, Json(RefusalView { error })).into_response()
     }
+}
+
+/// A refusal as clients see it.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Refusal)]
+pub struct RefusalView {
+    #[schema(inline)]
+    error: Reason,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct Reason {
+    code: &'static str,
+    /// For a person.
+    message: String,
+    /// Whether the same request may succeed later.
+    retryable: bool,
+    #[schema(value_type = Object)]
+    details: Value,
 }
 
 impl IntoResponse for Error {

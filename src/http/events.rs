@@ -39,23 +39,46 @@ const FRAMES: usize = 16;
 /// How soon a browser is to come back, in milliseconds.
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct StreamParams {
+    /// The id of the last event that was seen: the stream goes on after it. `Last-Event-ID` does the same.
+    #[param(pattern = "^[0-9]{1,18}$")]
     after: Option<String>,
+    /// Only these types, with commas between them.
     types: Option<String>,
+    /// Only what is about this batch.
+    #[param(value_type = Option<uuid::Uuid>)]
     batch_id: Option<String>,
+    /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
+    /// In the place of a token.
     ticket: Option<String>,
     /// `false`: the stream ends when all that has happened so far has been told.
     follow: Option<bool>,
 }
 
 /// Something to open a stream with, for who cannot send headers.
+#[utoipa::path(
+    post, path = "/events/ticket", operation_id = "issueTicket", tag = "events",
+    responses((status = 200, body = Ticket))
+)]
 pub async fn ticket(State(app): State<App>, identity: Identity) -> Json<Ticket> {
     Json(app.tickets.issue(identity, app.clock.now()))
 }
 
+/// What happens, as it happens: as a WebSocket, or as server-sent events.
+#[utoipa::path(
+    get, path = "/api/v2/uploads/events", operation_id = "streamEvents", tag = "events", params(StreamParams),
+    responses(
+        (status = 101, description = "A WebSocket"),
+        (status = 200, body = String, content_type = "text/event-stream"),
+        (status = "4XX", description = "INVALID_CURSOR INVALID_UPGRADE NOT_ACCEPTABLE INVALID_TICKET TICKET_EXPIRED \
+            BATCH_NOT_FOUND TOO_MANY_EVENT_STREAMS EVENT_STREAMS_EXHAUSTED")
+    )
+)]
 pub async fn stream(
     State(app): State<App>,
     identity: Option<Identity>,

@@ -2,30 +2,34 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
-use super::request::{Page, PageParams, Params, Received, everybodys, file_id};
+use super::request::{InPath, Page, PageParams, Params, Received, everybodys, file_id};
 use crate::app::App;
 use crate::db::{Arg, Tx, args};
 use crate::error::{Error, Refusal};
-use crate::events;
+use crate::events::{self, HistoryEntry};
 use crate::file::{Caller, File, FileView, Surroundings};
 use crate::intake::cancel::Cancel;
 use crate::intake::delete as deletion;
 use crate::intake::revive::{self, Revive};
 use crate::lifecycle::{Stage, Status};
-use crate::stages::artifacts;
+use crate::stages::artifacts::{self, StoredChunk};
 
+/// One file: where it is, what it waits for, what went wrong.
+#[utoipa::path(
+    get, path = "/files/{fileId}", operation_id = "showFile", tag = "files",
+    responses((status = 200, body = FileView), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
+)]
 pub async fn show(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<FileView>, Error> {
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
@@ -43,24 +47,42 @@ async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, Error> {
     if file.status == Status::Deleted { Err(Refusal::gone().into()) } else { Ok(file) }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ListParams {
+    #[param(value_type = Option<Status>)]
     status: Option<String>,
+    #[param(value_type = Option<Uuid>)]
     batch_id: Option<String>,
     /// Part of the file's name.
     q: Option<String>,
     /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
+    /// The `nextCursor` of the page before.
     cursor: Option<String>,
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileList {
+    files: Vec<FileView>,
+    next_cursor: Option<String>,
+}
+
+/// The caller's files, newest first.
+#[utoipa::path(
+    get, path = "/files", operation_id = "listFiles", tag = "files", params(ListParams),
+    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<ListParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<FileList>, Error> {
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
     let mut wanted = Wanted {
         conditions: "id < $1 AND deleted_at IS NULL".to_owned(),
@@ -93,7 +115,7 @@ pub async fn list(
     for file in files {
         views.push(surroundings.view(&mut tx, file).await?);
     }
-    Ok(Json(json!({ "files": views, "nextCursor": next })))
+    Ok(Json(FileList { files: views, next_cursor: next }))
 }
 
 /// Names that are looked at for one answer. Where there are more, the answer may have few files or none, and a cursor to go
@@ -178,10 +200,15 @@ fn contains(part: &str) -> String {
     format!("%{literal}%")
 }
 
+/// Deletes a file, whatever state it is in. Doing it twice is doing it once.
+#[utoipa::path(
+    delete, path = "/files/{fileId}", operation_id = "deleteFile", tag = "files",
+    responses((status = 204), (status = "4XX", description = "FILE_NOT_FOUND STORAGE_UNAVAILABLE"))
+)]
 pub async fn delete(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<StatusCode, Error> {
     let id = file_id(&id)?;
     deletion::delete(&app.db, &app.blobs, &caller, id, app.clock.now()).await?;
@@ -189,10 +216,18 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Calls a file off that waits or is being worked on.
+#[utoipa::path(
+    post, path = "/files/{fileId}/cancel", operation_id = "cancelFile", tag = "files",
+    responses(
+        (status = 200, body = FileView),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE")
+    )
+)]
 pub async fn cancel(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<FileView>, Error> {
     let file = app.db.write(Cancel { caller, file: file_id(&id)?, now: app.clock.now() }).await?;
     stop_work(&app, file.id);
@@ -206,7 +241,7 @@ pub fn stop_work(app: &App, file: Uuid) {
 }
 
 /// How a file is to be tried again.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Retry {
     /// The stage to begin at; without it, the one that the file ended at.
@@ -232,10 +267,20 @@ impl Retry {
     }
 }
 
+/// Tries a file again that failed or was called off.
+#[utoipa::path(
+    post, path = "/files/{fileId}/retry", operation_id = "retryFile", tag = "files",
+    request_body = Option<Retry>,
+    responses(
+        (status = 200, body = FileView),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE STAGE_NOT_REACHED NO_SCANNER \
+            STORAGE_UNAVAILABLE")
+    )
+)]
 pub async fn retry(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     request: Request,
 ) -> Result<Json<FileView>, Error> {
     let retry: Retry = Received::read(request, app.config.http.max_body_bytes).await?.json_or_default()?;
@@ -243,22 +288,45 @@ pub async fn retry(
     view(&app, &mut app.db.read().await?, file).await.map(Json)
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    history: Vec<HistoryEntry>,
+    next_cursor: Option<String>,
+}
+
+/// Every step that a file took, oldest first. A deleted file still has its history.
+#[utoipa::path(
+    get, path = "/files/{fileId}/history", operation_id = "showHistory", tag = "files", params(PageParams),
+    responses((status = 200, body = History), (status = "4XX", description = "FILE_NOT_FOUND"))
+)]
 pub async fn history(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     Params(params): Params<PageParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<History>, Error> {
     let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
-    // A deleted file still has its history.
     let file = File::find_for(&mut tx, &caller, file_id(&id)?).await?;
     let history = events::history(&mut tx, file.id, page.after.unwrap_or(0), page.limit).await?;
     let next = page.next(&history, |entry| entry.id.to_string());
-    Ok(Json(json!({ "history": history, "nextCursor": next })))
+    Ok(Json(History { history, next_cursor: next }))
 }
 
-pub async fn text(State(app): State<App>, caller: Caller, Path(id): Path<String>) -> Result<Response, Error> {
+/// The text that was extracted from a file.
+#[utoipa::path(
+    get, path = "/files/{fileId}/text", operation_id = "showText", tag = "files",
+    responses(
+        (status = 200, content((String = "text/plain"), (String = "text/markdown"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED NOT_EXTRACTED")
+    )
+)]
+pub async fn text(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Response, Error> {
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
     let extracted = artifacts::load_text(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
@@ -271,10 +339,18 @@ fn not_extracted(file: &File) -> Refusal {
 }
 
 /// What the extraction made of the document. As an attachment: it may be a page that somebody else wrote.
+#[utoipa::path(
+    get, path = "/files/{fileId}/result", operation_id = "showResult", tag = "files",
+    responses(
+        (status = 200, body = String, content_type = "*/*",
+            headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED NOT_EXTRACTED")
+    )
+)]
 pub async fn result(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Response, Error> {
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
@@ -283,25 +359,45 @@ pub async fn result(
     Ok((attachment(&file, Some(&content_type)), body).into_response())
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChunkList {
+    chunks: Vec<StoredChunk>,
+    next_cursor: Option<String>,
+}
+
+/// The pieces of a file that are found as one, in their order.
+#[utoipa::path(
+    get, path = "/files/{fileId}/chunks", operation_id = "listChunks", tag = "files", params(PageParams),
+    responses((status = 200, body = ChunkList), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
+)]
 pub async fn chunks(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     Params(params): Params<PageParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<ChunkList>, Error> {
     let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
     let chunks = artifacts::load_chunks(&mut tx, file.id, page.after.unwrap_or(-1), page.limit).await?;
     let next = page.next(&chunks, |chunk| chunk.ordinal.to_string());
-    Ok(Json(json!({ "chunks": chunks, "nextCursor": next })))
+    Ok(Json(ChunkList { chunks, next_cursor: next }))
 }
 
 /// The bytes as they came. Always as an attachment: what somebody uploaded is not a page of ours.
+#[utoipa::path(
+    get, path = "/api/v2/uploads/files/{fileId}/download", operation_id = "downloadFile", tag = "files",
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "*/*",
+            headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING STORAGE_UNAVAILABLE")
+    )
+)]
 pub async fn download(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Response, Error> {
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;

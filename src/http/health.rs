@@ -1,11 +1,12 @@
 //! Whether this process lives, and whether it can do its work.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::app::App;
 use crate::db::{Tx, Write, args};
@@ -15,13 +16,49 @@ use crate::queue::worker::Ailment;
 /// Whoever asks has little patience: what does not answer by then does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Depends on nothing: a process that answers lives, and starting it again would mend nothing.
-pub async fn alive() -> Json<Value> {
-    Json(json!({ "status": "ok" }))
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Alive {
+    status: &'static str,
 }
 
+/// Whether this process lives.
+///
+/// Depends on nothing: a process that answers lives, and starting it again would mend nothing.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "isAlive", tag = "health", security(()),
+    responses((status = 200, body = Alive))
+)]
+pub async fn alive() -> Json<Alive> {
+    Json(Alive { status: "ok" })
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Readiness {
+    #[schema(pattern = "^(ready|not ready)$")]
+    status: &'static str,
+    checks: BTreeMap<&'static str, Check>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct Check {
+    #[schema(pattern = "^(ok|failed)$")]
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    message: Option<String>,
+}
+
+/// Whether it can do its work.
+///
 /// Names every check, so that whoever finds this red knows where to look.
-pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Value>) {
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "isReady", tag = "health", security(()),
+    responses(
+        (status = 200, body = Readiness),
+        (status = 503, description = "It cannot", content((Readiness = "application/json")))
+    )
+)]
+pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
     let (database, storage) =
         tokio::join!(in_time("database", database(&app)), in_time("storage", app.blobs.check()));
     let mut checks = vec![("database", database), ("storage", storage), ("heartbeat", heartbeat(&app))];
@@ -29,19 +66,16 @@ pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Value>) {
         checks.push(("worker", worker(&app)));
     }
     let ready = checks.iter().all(|(_, check)| check.is_ok());
-    let checks: serde_json::Map<String, Value> = checks
+    let checks = checks
         .into_iter()
         .map(|(name, check)| {
-            let check = match check {
-                Ok(()) => json!({ "status": "ok" }),
-                Err(message) => json!({ "status": "failed", "message": message }),
-            };
-            (name.to_owned(), check)
+            let status = if check.is_ok() { "ok" } else { "failed" };
+            (name, Check { status, message: check.err() })
         })
         .collect();
     let (code, status) =
         if ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready") };
-    (code, Json(json!({ "status": status, "checks": checks })))
+    (code, Json(Readiness { status, checks }))
 }
 
 /// The sentence is for anybody who asks, so it says nothing of where and how.

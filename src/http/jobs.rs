@@ -2,38 +2,86 @@
 //! only who may not see a file is told so differently, and a retry is answered in that API's own words.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde::Serialize;
+use uuid::Uuid;
 
-use super::files::{self, Retry};
-use super::request::file_id;
+use super::files::{self, FileList, ListParams, Retry};
+use super::request::{InPath, Params, file_id};
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::file::{Caller, FileView};
+use crate::lifecycle::Status;
 
-pub use super::files::list;
+/// The caller's files, newest first.
+#[utoipa::path(
+    get, path = "/api/jobs", operation_id = "listJobs", tag = "jobs", params(ListParams),
+    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
+pub async fn list(
+    state: State<App>,
+    caller: Caller,
+    params: Params<ListParams>,
+) -> Result<Json<FileList>, Error> {
+    files::list(state, caller, params).await
+}
 
-pub async fn show(state: State<App>, caller: Caller, id: Path<String>) -> Result<Json<FileView>, Error> {
+/// One file.
+#[utoipa::path(
+    get, path = "/api/jobs/{fileId}", operation_id = "showJob", tag = "jobs",
+    responses((status = 200, body = FileView), (status = "4XX", description = "FORBIDDEN"))
+)]
+pub async fn show(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Json<FileView>, Error> {
     files::show(state, caller, id).await.map_err(in_its_words)
 }
 
-pub async fn download(state: State<App>, caller: Caller, id: Path<String>) -> Result<Response, Error> {
+/// The bytes of a file as they came.
+#[utoipa::path(
+    get, path = "/api/jobs/{fileId}/download", operation_id = "downloadJob", tag = "jobs",
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "*/*",
+            headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
+        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND UPLOAD_MISSING STORAGE_UNAVAILABLE")
+    )
+)]
+pub async fn download(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Response, Error> {
     files::download(state, caller, id).await.map_err(in_its_words)
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct RetriedJob {
+    message: &'static str,
+    job: JobState,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct JobState {
+    id: Uuid,
+    status: Status,
+}
+
+/// Retries a file that failed.
+#[utoipa::path(
+    post, path = "/api/jobs/{fileId}/retry", operation_id = "retryJob", tag = "jobs",
+    responses(
+        (status = 200, body = RetriedJob),
+        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND INVALID_STATE STORAGE_UNAVAILABLE")
+    )
+)]
 pub async fn retry(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, Error> {
+    InPath(id): InPath<String>,
+) -> Result<Json<RetriedJob>, Error> {
     let retry = Retry { only_failed: true, ..Retry::default() };
     let retried = match file_id(&id) {
         Ok(id) => retry.carry_out(&app, caller, id).await,
         Err(refusal) => Err(refusal.into()),
     };
     let file = retried.map_err(in_its_words)?;
-    Ok(Json(json!({ "message": "Job queued for retry", "job": { "id": file.id, "status": file.status } })))
+    let job = JobState { id: file.id, status: file.status };
+    Ok(Json(RetriedJob { message: "Job queued for retry", job }))
 }
 
 fn in_its_words(error: Error) -> Error {

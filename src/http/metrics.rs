@@ -27,6 +27,17 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Debug, Clone, Copy)]
 pub struct ListensOn(pub IpAddr);
 
+/// The metrics of this process and of everybody's files, for Prometheus.
+///
+/// With the `METRICS_TOKEN` or an administrator's token. A server that only its own machine can reach asks for none.
+#[utoipa::path(
+    get, path = "/metrics", operation_id = "showMetrics", tag = "health", security((), ("token" = [])),
+    responses(
+        (status = 200, body = String, content_type = "text/plain"),
+        (status = "4XX", description = "UNAUTHENTICATED INVALID_TOKEN TOKEN_EXPIRED AUTH_UNAVAILABLE FORBIDDEN \
+            REQUEST_TIMEOUT INTERNAL")
+    )
+)]
 pub async fn show(
     State(app): State<App>,
     Extension(ListensOn(address)): Extension<ListensOn>,

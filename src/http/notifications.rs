@@ -1,58 +1,92 @@
 //! What the caller was told of. Only one's own: an administrator's are an administrator's.
 
 use axum::Json;
-use axum::extract::{Path, State};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::request::{Page, Params};
+use super::request::{InPath, Page, Params};
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::file::Caller;
 use crate::notifications::{MarkPortionRead, MarkRead, Notification};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ListParams {
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
+    /// The `nextCursor` of the page before.
     cursor: Option<String>,
+    /// Only those that were not read yet.
     unread: Option<bool>,
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotificationList {
+    notifications: Vec<Notification>,
+    /// As far as they are counted.
+    unread_count: i64,
+    next_cursor: Option<String>,
+}
+
+/// The caller's notifications, newest first.
+#[utoipa::path(
+    get, path = "/api/v2/notifications", operation_id = "listNotifications", tag = "notifications",
+    params(ListParams), responses((status = 200, body = NotificationList))
+)]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<ListParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<NotificationList>, Error> {
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
     let before = page.after.unwrap_or(Uuid::max());
     let mut tx = app.db.read().await?;
     let only_unread = params.unread == Some(true);
     let found = Notification::list(&mut tx, &caller.user, only_unread, before, page.limit).await?;
-    let unread = Notification::count_unread(&mut tx, &caller.user).await?;
+    let unread_count = Notification::count_unread(&mut tx, &caller.user).await?;
     let next = page.next(&found, |notification| notification.id.to_string());
-    Ok(Json(json!({ "notifications": found, "unreadCount": unread, "nextCursor": next })))
+    Ok(Json(NotificationList { notifications: found, unread_count, next_cursor: next }))
 }
 
+/// Marks one as read.
+#[utoipa::path(
+    post, path = "/api/v2/notifications/{notificationId}/read", operation_id = "readNotification",
+    tag = "notifications",
+    responses((status = 200, body = Notification), (status = "4XX", description = "NOTIFICATION_NOT_FOUND"))
+)]
 pub async fn read(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<Notification>, Error> {
     let notification = Uuid::parse_str(&id).map_err(|_| Refusal::no_such_notification())?;
     let mark = MarkRead { user: caller.user, notification, now: app.clock.now() };
     app.db.write(mark).await.map(Json)
 }
 
-pub async fn read_all(State(app): State<App>, caller: Caller) -> Result<Json<Value>, Error> {
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkedRead {
+    marked_count: u64,
+}
+
+/// Marks all as read that there are now.
+#[utoipa::path(
+    post, path = "/api/v2/notifications/read-all", operation_id = "readNotifications", tag = "notifications",
+    responses((status = 200, body = MarkedRead))
+)]
+pub async fn read_all(State(app): State<App>, caller: Caller) -> Result<Json<MarkedRead>, Error> {
     let now = app.clock.now();
     let mut marked = 0;
     loop {
         let portion = app.db.write(MarkPortionRead { user: caller.user.clone(), now }).await?;
         marked += portion;
         if portion < MarkPortionRead::MOST {
-            return Ok(Json(json!({ "markedCount": marked })));
+            return Ok(Json(MarkedRead { marked_count: marked }));
         }
     }
 }

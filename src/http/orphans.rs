@@ -10,13 +10,19 @@ use crate::error::Error;
 use crate::file::Caller;
 use crate::recovery::orphan_cleanup::scan::OrphanReport;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ReportParams {
     /// Look now, which is for administrators.
     refresh: Option<bool>,
 }
 
+/// What is left over in the storage and in the books.
+#[utoipa::path(
+    get, path = "/orphans", operation_id = "showOrphans", tag = "stuck", params(ReportParams),
+    responses((status = 200, body = OrphanReport), (status = "4XX", description = "FORBIDDEN"))
+)]
 pub async fn report(
     State(app): State<App>,
     caller: Caller,

@@ -1,10 +1,10 @@
 //! The queue's stages, for administrators: how they stand, held up and let go.
 
 use axum::Json;
-use axum::extract::{Path, State};
-use serde_json::{Value, json};
+use axum::extract::State;
+use serde::Serialize;
 
-use super::request::require_admin;
+use super::request::{InPath, require_admin};
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::file::Caller;
@@ -12,34 +12,55 @@ use crate::lifecycle::Stage;
 use crate::observe::queue_status::{self, QueueStatus};
 use crate::queue::pause::{Pause, Resume};
 
+/// The queue as its operator sees it.
+#[utoipa::path(
+    get, path = "/api/v2/admin/queue-status", operation_id = "showQueueStatus", tag = "administration",
+    responses((status = 200, body = QueueStatus))
+)]
 pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<QueueStatus>, Error> {
     require_admin(&caller)?;
     queue_status::look(&mut app.db.snapshot().await?, app.clock.now()).await.map(Json)
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Held {
+    stage: Stage,
+    paused: bool,
+}
+
+/// Holds a stage up: nobody claims a file for it, in any process.
+#[utoipa::path(
+    post, path = "/api/v2/admin/queues/{stage}/pause", operation_id = "pauseQueue", tag = "administration",
+    responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
+)]
 pub async fn pause(
     State(app): State<App>,
     caller: Caller,
-    Path(stage): Path<String>,
-) -> Result<Json<Value>, Error> {
+    InPath(stage): InPath<String>,
+) -> Result<Json<Held>, Error> {
     require_admin(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Pause { stage, by: caller.user, now: app.clock.now() }).await?;
     // Every worker that looks again learns of it.
     app.wake.new_work();
-    Ok(Json(json!({ "stage": stage, "paused": true })))
+    Ok(Json(Held { stage, paused: true }))
 }
 
+/// Lets a stage go on.
+#[utoipa::path(
+    post, path = "/api/v2/admin/queues/{stage}/resume", operation_id = "resumeQueue", tag = "administration",
+    responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
+)]
 pub async fn resume(
     State(app): State<App>,
     caller: Caller,
-    Path(stage): Path<String>,
-) -> Result<Json<Value>, Error> {
+    InPath(stage): InPath<String>,
+) -> Result<Json<Held>, Error> {
     require_admin(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Resume { stage }).await?;
     app.wake.new_work();
-    Ok(Json(json!({ "stage": stage, "paused": false })))
+    Ok(Json(Held { stage, paused: false }))
 }
 
 /// The name of a stage, alone or as the queues are called.

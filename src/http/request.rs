@@ -3,12 +3,13 @@
 use std::str::FromStr;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, OptionalFromRequestParts, Query, Request};
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::app::App;
@@ -94,11 +95,29 @@ impl Received {
         Ok(Self { bytes: read_body(body, limit).await?, path: parts.uri.path().to_owned(), key })
     }
 
+    /// An object.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
-        serde_json::from_slice(&self.bytes).map_err(|error| {
-            let code = if error.is_data() { "INVALID_REQUEST" } else { "INVALID_JSON" };
-            Refusal::new(400, code, format!("The body cannot be read: {error}"))
-        })
+        if self.is_list() {
+            // Its fields in their order would do as well, which nobody means.
+            return Err(Refusal::new(
+                400,
+                "INVALID_REQUEST",
+                "The body cannot be read: it must be an object",
+            ));
+        }
+        serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))
+    }
+
+    /// A list of objects.
+    pub fn json_list<T: DeserializeOwned>(&self) -> Result<Vec<T>, Refusal> {
+        let items: Vec<Map<String, Value>> =
+            serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))?;
+        let read = |item| serde_json::from_value(Value::Object(item)).map_err(|error| unreadable(&error));
+        items.into_iter().map(read).collect()
+    }
+
+    pub fn is_list(&self) -> bool {
+        self.bytes.trim_ascii_start().starts_with(b"[")
     }
 
     /// The same, where an empty body stands for the default.
@@ -110,6 +129,11 @@ impl Received {
         let key = self.key.as_deref();
         key.map(|key| idempotency::Key::new(&caller.user, key, &self.path, &self.bytes)).transpose()
     }
+}
+
+fn unreadable(error: &serde_json::Error) -> Refusal {
+    let code = if error.is_data() { "INVALID_REQUEST" } else { "INVALID_JSON" };
+    Refusal::new(400, code, format!("The body cannot be read: {error}"))
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, Error> {
@@ -140,6 +164,24 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
+/// What the path has in the places of its parameters.
+pub struct InPath<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match <Path<T> as FromRequestParts<S>>::from_request_parts(parts, state).await {
+            Ok(Path(values)) => Ok(Self(values)),
+            Err(rejection) => Err(Refusal::new(
+                400,
+                "INVALID_REQUEST",
+                format!("The path cannot be read: {}", rejection.body_text()),
+            )),
+        }
+    }
+}
+
 /// An id that is not one names nothing.
 pub fn file_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_file())
@@ -163,10 +205,13 @@ pub fn everybodys(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal>
 }
 
 /// Which part of a list is asked for.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct PageParams {
+    #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<i64>,
+    /// The `nextCursor` of the page before.
     pub cursor: Option<String>,
 }
 

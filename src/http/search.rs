@@ -2,29 +2,46 @@
 
 use axum::Json;
 use axum::extract::{Request, State};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::request::Received;
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::file::Caller;
-use crate::index::search::{self, Meaning, Question};
+use crate::index::search::{self, Hit, Meaning, Question};
 
 const LONGEST_QUERY: usize = 2_000;
 const MOST_HITS: usize = 50;
 
-#[derive(Deserialize)]
+/// What is looked for.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[schema(as = Question)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Asked {
+pub struct Asked {
+    #[schema(min_length = 1, max_length = 2000)]
     query: String,
+    #[schema(minimum = 1, maximum = 50, default = 10)]
     limit: Option<usize>,
     batch_id: Option<Uuid>,
     file_id: Option<Uuid>,
 }
 
-pub async fn search(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Value>, Error> {
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Answer {
+    hits: Vec<Hit>,
+    /// Why there may be more than was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    warning: Option<&'static str>,
+}
+
+/// The places in the caller's files that answer a question, best first.
+#[utoipa::path(
+    post, path = "/api/v2/search", operation_id = "search", tag = "search", request_body = Asked,
+    responses((status = 200, body = Answer), (status = "4XX", description = "INVALID_QUERY"))
+)]
+pub async fn search(State(app): State<App>, caller: Caller, request: Request) -> Result<Json<Answer>, Error> {
     let asked: Asked = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
     if asked.query.trim().is_empty() || asked.query.len() > LONGEST_QUERY {
         return Err(
@@ -54,9 +71,5 @@ pub async fn search(State(app): State<App>, caller: Caller, request: Request) ->
         file: asked.file_id,
     };
     let hits = search::search(&mut app.db.read().await?, &question).await?;
-    let mut answer = json!({ "hits": hits });
-    if let Some(warning) = warning {
-        answer["warning"] = warning.into();
-    }
-    Ok(Json(answer))
+    Ok(Json(Answer { hits, warning }))
 }

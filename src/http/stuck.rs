@@ -1,12 +1,13 @@
 //! Files that are stuck: which, why, and tried again.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
-use axum::extract::{Path, State};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::request::{Params, everybodys, file_id};
+use super::request::{InPath, Params, everybodys, file_id};
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::file::{Caller, File};
@@ -17,20 +18,36 @@ use crate::recovery::stuck_files::{self, RetriedAll, RetriedStuck, RetryStuck, S
 const DEFAULT_SHOWN: usize = 50;
 const MOST_SHOWN: usize = 1_000;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ListParams {
+    #[param(minimum = 1, maximum = 1000, default = 50)]
     limit: Option<usize>,
     /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StuckList {
+    files: Vec<StuckView>,
+    total: usize,
+    /// How many files wait at each stage that nobody works at.
+    without_workers: BTreeMap<&'static str, i64>,
+}
+
 /// Those that have stood still for longest first, and how many there are.
+#[utoipa::path(
+    get, path = "/stuck", operation_id = "listStuckFiles", tag = "stuck", params(ListParams),
+    responses((status = 200, body = StuckList))
+)]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<ListParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<StuckList>, Error> {
     let limit = params.limit.unwrap_or(DEFAULT_SHOWN);
     if !(1..=MOST_SHOWN).contains(&limit) {
         let message = format!("limit must be from 1 to {MOST_SHOWN}");
@@ -51,13 +68,22 @@ pub async fn list(
         shown.truncate(limit);
     }
     let without_workers = stuck_files::without_workers(&mut tx, user, now).await?;
-    Ok(Json(json!({ "files": shown, "total": total, "withoutWorkers": without_workers })))
+    Ok(Json(StuckList { files: shown, total, without_workers }))
 }
 
+/// Recovers one file that is stuck.
+#[utoipa::path(
+    post, path = "/stuck/{fileId}/retry", operation_id = "retryStuckFile", tag = "stuck",
+    responses(
+        (status = 200, body = RetriedStuck),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED 400/INVALID_STATE INVALID_STATE UPLOAD_MISSING \
+            UPLOAD_CHANGED SIZE_MISMATCH STORAGE_UNAVAILABLE")
+    )
+)]
 pub async fn retry(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<RetriedStuck>, Error> {
     let (id, now) = (file_id(&id)?, app.clock.now());
     let file = File::find_for(&mut app.db.read().await?, &caller, id).await?;
@@ -79,12 +105,20 @@ pub async fn retry(
     Ok(Json(retried))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct RetryParams {
+    /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
 
+/// Recovers all that are stuck.
+#[utoipa::path(
+    post, path = "/stuck/retry-all", operation_id = "retryStuckFiles", tag = "stuck", params(RetryParams),
+    responses((status = 200, body = RetriedAll))
+)]
 pub async fn retry_all(
     State(app): State<App>,
     caller: Caller,

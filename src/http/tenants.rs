@@ -1,31 +1,43 @@
 //! What a tenant may store, and has stored.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use serde::Deserialize;
 
-use super::request::{Received, require_admin};
+use super::request::{InPath, Received, require_admin};
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::file::Caller;
 use crate::quota::{self, QuotaView, SetQuota};
 
+/// What the caller's tenant may store, and has stored.
+#[utoipa::path(
+    get, path = "/quota", operation_id = "showQuota", tag = "uploads",
+    responses((status = 200, body = QuotaView))
+)]
 pub async fn quota(State(app): State<App>, caller: Caller) -> Result<Json<QuotaView>, Error> {
     quota::view(&mut app.db.read().await?, &caller.tenant, &app.config.intake).await.map(Json)
 }
 
 /// What is left out goes back to the default.
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NewQuota {
+pub struct NewQuota {
+    #[schema(minimum = 0)]
     bytes: Option<i64>,
+    #[schema(minimum = 0)]
     files: Option<i64>,
 }
 
+/// Gives a tenant limits of its own.
+#[utoipa::path(
+    put, path = "/api/v2/admin/tenants/{tenantId}/quota", operation_id = "setQuota", tag = "administration",
+    request_body = NewQuota, responses((status = 200, body = QuotaView))
+)]
 pub async fn set_quota(
     State(app): State<App>,
     caller: Caller,
-    Path(tenant): Path<String>,
+    InPath(tenant): InPath<String>,
     request: Request,
 ) -> Result<Json<QuotaView>, Error> {
     require_admin(&caller)?;

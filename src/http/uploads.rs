@@ -2,14 +2,14 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::request::{Params, Received, batch_id, file_id};
+use super::request::{InPath, Params, Received, batch_id, file_id};
 use crate::app::App;
 use crate::blobs::signed_url::Signature;
 use crate::error::{Error, Refusal};
@@ -19,20 +19,49 @@ use crate::intake::confirm::{self, Belief, Confirmed};
 use crate::intake::idempotency::Idempotent;
 use crate::intake::register::{Register, Reissue, UploadTicket};
 use crate::intake::upload::Upload;
+use crate::lifecycle::Status;
 
 const MOST_AT_ONCE: usize = 1_000;
 
+/// Reserves room for one file and says where its bytes go.
+#[utoipa::path(
+    post, path = "/files/init", operation_id = "registerFile", tag = "uploads", request_body = Announcement,
+    responses(
+        (status = 201, body = UploadTicket),
+        (status = "4XX", description = "INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 \
+            INVALID_MAPPING TOO_LARGE QUOTA_EXCEEDED IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn register(State(app): State<App>, caller: Caller, request: Request) -> Result<Response, Error> {
     register_files(&app, caller, None, request).await
 }
 
+/// Reserves room for one file of a batch, or for a list of up to 1000: for all of them, or none.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/upload-urls", operation_id = "registerFilesInBatch", tag = "uploads",
+    request_body = OneOrMany<Announcement>,
+    responses(
+        (status = 201, body = OneOrMany<UploadTicket>),
+        (status = "4XX", description = "BATCH_NOT_FOUND BATCH_NOT_ACTIVE BATCH_FULL INVALID_FILE_COUNT \
+            INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_MAPPING TOO_LARGE \
+            QUOTA_EXCEEDED IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn register_in_batch(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     request: Request,
 ) -> Result<Response, Error> {
     register_files(&app, caller, Some(batch_id(&id)?), request).await
+}
+
+/// What stands alone or in a list.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
 }
 
 /// One file, or, for a batch, a list of them.
@@ -44,8 +73,8 @@ async fn register_files(
 ) -> Result<Response, Error> {
     let base = base_url(app, request.headers());
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
-    let many = batch.is_some() && received.bytes.trim_ascii_start().starts_with(b"[");
-    let announced: Vec<Announcement> = if many { received.json()? } else { vec![received.json()?] };
+    let many = batch.is_some() && received.is_list();
+    let announced: Vec<Announcement> = if many { received.json_list()? } else { vec![received.json()?] };
     if announced.is_empty() || announced.len() > MOST_AT_ONCE {
         return Err(
             Refusal::new(400, "INVALID_FILE_COUNT", format!("A list has 1 to {MOST_AT_ONCE} files")).into()
@@ -77,7 +106,7 @@ async fn register_files(
         })
         .await?;
     let mut tickets: Vec<UploadTicket> = tickets.into_iter().map(|ticket| with_base(ticket, &base)).collect();
-    let answer = if many { json!(tickets) } else { json!(tickets.remove(0)) };
+    let answer = if many { OneOrMany::Many(tickets) } else { OneOrMany::One(tickets.remove(0)) };
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
@@ -91,10 +120,18 @@ fn at_index(mut refusal: Refusal, index: usize, many: bool) -> Refusal {
     refusal
 }
 
+/// A fresh URL for a file whose bytes have not been confirmed yet. Its deadline moves back.
+#[utoipa::path(
+    post, path = "/files/{fileId}/upload-url", operation_id = "freshUploadUrl", tag = "uploads",
+    responses(
+        (status = 200, body = UploadTicket),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE")
+    )
+)]
 pub async fn fresh_url(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     headers: HeaderMap,
 ) -> Result<Json<UploadTicket>, Error> {
     let ticket = app
@@ -127,10 +164,35 @@ fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {
     ticket
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Uploaded {
+    file_id: Uuid,
+    status: Status,
+    size: u64,
+    md5: String,
+}
+
 /// The bytes themselves. The signature in the URL is all the permission it takes.
+///
+/// The URL comes with the answer to a registration, and is good for one file, one size and until one moment.
+#[utoipa::path(
+    put, path = "/api/v2/uploads/blobs/{fileId}", operation_id = "sendBytes", tag = "uploads", security(()),
+    params(
+        Signature,
+        ("Content-MD5" = Option<String>, Header, description = "The MD5 that the bytes must have"),
+    ),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses(
+        (status = 200, body = Uploaded, headers(("ETag" = String, description = "The MD5 of the bytes"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE INVALID_SIGNATURE \
+            UPLOAD_URL_EXPIRED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_MD5 UPLOAD_BROKEN UPLOAD_STALLED \
+            UPLOAD_INTERRUPTED STORAGE_UNAVAILABLE STORAGE_FULL DATABASE_UNAVAILABLE INTERNAL")
+    )
+)]
 pub async fn receive(
     State(app): State<App>,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     Params(signature): Params<Signature>,
     headers: HeaderMap,
     body: Body,
@@ -163,32 +225,54 @@ pub async fn receive(
         md5,
     };
     let stored = upload.receive(body.into_data_stream()).await?;
-    let answer = json!({ "fileId": id, "status": "uploaded", "size": stored.size, "md5": stored.md5 });
-    Ok(([(header::ETAG, format!("\"{}\"", stored.md5))], Json(answer)).into_response())
+    let etag = [(header::ETAG, format!("\"{}\"", stored.md5))];
+    let answer = Uploaded { file_id: id, status: Status::Uploaded, size: stored.size, md5: stored.md5 };
+    Ok((etag, Json(answer)).into_response())
 }
 
+/// Says that the bytes are there. If they are, the file is in the queue when this is answered. Repeating it is safe.
+#[utoipa::path(
+    post, path = "/files/{fileId}/confirm", operation_id = "confirmFile", tag = "uploads",
+    request_body = Option<Belief>,
+    responses(
+        (status = 200, body = Confirmed),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING UPLOAD_CHANGED SIZE_MISMATCH \
+            CHECKSUM_MISMATCH INVALID_MD5 STORAGE_UNAVAILABLE")
+    )
+)]
 pub async fn confirm(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     request: Request,
 ) -> Result<Json<Confirmed>, Error> {
     confirm_file(&app, &caller, file_id(&id)?, None, request).await
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InBatch {
-    id: String,
-    file: String,
+    batch_id: String,
+    file_id: String,
 }
 
+/// Confirms a file of a batch.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/files/{fileId}/confirm", operation_id = "confirmFileInBatch",
+    tag = "uploads", request_body = Option<Belief>,
+    responses(
+        (status = 200, body = Confirmed),
+        (status = "4XX", description = "BATCH_NOT_FOUND FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING \
+            UPLOAD_CHANGED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_MD5 STORAGE_UNAVAILABLE")
+    )
+)]
 pub async fn confirm_in_batch(
     State(app): State<App>,
     caller: Caller,
-    Path(InBatch { id, file }): Path<InBatch>,
+    InPath(InBatch { batch_id: batch, file_id: file }): InPath<InBatch>,
     request: Request,
 ) -> Result<Json<Confirmed>, Error> {
-    confirm_file(&app, &caller, file_id(&file)?, Some(batch_id(&id)?), request).await
+    confirm_file(&app, &caller, file_id(&file)?, Some(batch_id(&batch)?), request).await
 }
 
 async fn confirm_file(

@@ -1,13 +1,12 @@
 //! Webhooks: one's own, and for administrators those that get everybody's events.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::request::{Page, PageParams, Params, Received, require_admin};
+use super::request::{InPath, Page, PageParams, Params, Received, require_admin};
 use crate::app::App;
 use crate::error::{Error, Refusal};
 use crate::events::tail;
@@ -21,6 +20,15 @@ use crate::webhooks::signature::Secret;
 use crate::webhooks::target::Checked;
 use crate::webhooks::{Webhook, WebhookView};
 
+/// Names an address that events are sent to. The secret that signs them is answered here, and never again.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks", operation_id = "registerWebhook", tag = "webhooks", request_body = NewWebhook,
+    responses(
+        (status = 201, body = Registered),
+        (status = "4XX", description = "FORBIDDEN INVALID_EVENT_TYPE INVALID_WEBHOOK_URL UNKNOWN_WEBHOOK_HOST \
+            PRIVATE_WEBHOOK_ADDRESS TOO_MANY_WEBHOOKS IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn register(
     State(app): State<App>,
     caller: Caller,
@@ -54,32 +62,59 @@ pub async fn register(
     Ok((StatusCode::CREATED, Json(registered)))
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookList {
+    webhooks: Vec<WebhookView>,
+    next_cursor: Option<String>,
+}
+
+/// The caller's webhooks, newest first.
+#[utoipa::path(
+    get, path = "/api/v2/webhooks", operation_id = "listWebhooks", tag = "webhooks", params(PageParams),
+    responses((status = 200, body = WebhookList))
+)]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Params(params): Params<PageParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<WebhookList>, Error> {
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
     let before = page.after.unwrap_or(Uuid::max());
     let webhooks = Webhook::list(&mut app.db.read().await?, &caller, before, page.limit).await?;
     let next = page.next(&webhooks, |webhook| webhook.id.to_string());
-    let webhooks: Vec<WebhookView> = webhooks.into_iter().map(WebhookView::from).collect();
-    Ok(Json(json!({ "webhooks": webhooks, "nextCursor": next })))
+    let webhooks = webhooks.into_iter().map(WebhookView::from).collect();
+    Ok(Json(WebhookList { webhooks, next_cursor: next }))
 }
 
+/// One webhook, without its secret.
+#[utoipa::path(
+    get, path = "/api/v2/webhooks/{webhookId}", operation_id = "showWebhook", tag = "webhooks",
+    responses((status = 200, body = WebhookView), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
+)]
 pub async fn show(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<Json<WebhookView>, Error> {
     let webhook = Webhook::find_for(&mut app.db.read().await?, &caller, webhook_id(&id)?).await?;
     Ok(Json(webhook.into()))
 }
 
+/// Changes what is named in the body, and nothing else.
+#[utoipa::path(
+    patch, path = "/api/v2/webhooks/{webhookId}", operation_id = "changeWebhook", tag = "webhooks",
+    request_body = Changes,
+    responses(
+        (status = 200, body = WebhookView),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND INVALID_EVENT_TYPE INVALID_WEBHOOK_URL \
+            UNKNOWN_WEBHOOK_HOST PRIVATE_WEBHOOK_ADDRESS")
+    )
+)]
 pub async fn change(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     request: Request,
 ) -> Result<Json<WebhookView>, Error> {
     let webhook = webhook_id(&id)?;
@@ -96,10 +131,15 @@ pub async fn change(
     Ok(Json(changed.into()))
 }
 
+/// Removes a webhook and its log.
+#[utoipa::path(
+    delete, path = "/api/v2/webhooks/{webhookId}", operation_id = "removeWebhook", tag = "webhooks",
+    responses((status = 204), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
+)]
 pub async fn remove(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
 ) -> Result<StatusCode, Error> {
     let webhook = webhook_id(&id)?;
     app.db.write(Remove { caller, webhook }).await?;
@@ -107,10 +147,19 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// A new secret. The one before goes on signing beside it for a day.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks/{webhookId}/rotate-secret", operation_id = "rotateWebhookSecret",
+    tag = "webhooks",
+    responses(
+        (status = 200, body = Rotated),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND BODY_BROKEN BODY_TOO_LARGE IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn rotate_secret(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     request: Request,
 ) -> Result<Json<Rotated>, Error> {
     let webhook = webhook_id(&id)?;
@@ -121,10 +170,19 @@ pub async fn rotate_secret(
     app.db.write(Idempotent { key, now, change }).await.map(Json)
 }
 
+/// Sends something only to see whether it arrives.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks/{webhookId}/test", operation_id = "testWebhook", tag = "webhooks",
+    responses(
+        (status = 202, body = DeliveryView),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND WEBHOOK_DISABLED TOO_MANY_DELIVERIES BODY_BROKEN \
+            BODY_TOO_LARGE IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn test(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     request: Request,
 ) -> Result<(StatusCode, Json<DeliveryView>), Error> {
     let webhook = webhook_id(&id)?;
@@ -137,20 +195,37 @@ pub async fn test(
     Ok((StatusCode::ACCEPTED, Json(delivery)))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct DeliveryParams {
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
+    /// The `nextCursor` of the page before.
     cursor: Option<String>,
+    #[param(pattern = "^(pending|delivered|exhausted)$")]
     status: Option<String>,
 }
 
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryList {
+    deliveries: Vec<DeliveryView>,
+    next_cursor: Option<String>,
+}
+
+/// What was sent, or is to be sent, newest first.
+#[utoipa::path(
+    get, path = "/api/v2/webhooks/{webhookId}/deliveries", operation_id = "listDeliveries", tag = "webhooks",
+    params(DeliveryParams),
+    responses((status = 200, body = DeliveryList), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
+)]
 pub async fn deliveries(
     State(app): State<App>,
     caller: Caller,
-    Path(id): Path<String>,
+    InPath(id): InPath<String>,
     Params(params): Params<DeliveryParams>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<DeliveryList>, Error> {
     let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
     let status = params.status.as_deref();
     if status.is_some_and(|status| !["pending", "delivered", "exhausted"].contains(&status)) {
@@ -162,19 +237,30 @@ pub async fn deliveries(
     let before = page.after.unwrap_or(i64::MAX);
     let found = DeliveryView::list(&mut tx, webhook.id, status, before, page.limit).await?;
     let next = page.next(&found, |delivery| delivery.number.to_string());
-    Ok(Json(json!({ "deliveries": found, "nextCursor": next })))
+    Ok(Json(DeliveryList { deliveries: found, next_cursor: next }))
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct InWebhook {
-    id: String,
-    delivery: String,
+    webhook_id: String,
+    delivery_id: String,
 }
 
+/// Sends one again, as a delivery of its own.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", operation_id = "redeliver",
+    tag = "webhooks",
+    responses(
+        (status = 202, body = DeliveryView),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND DELIVERY_NOT_FOUND WEBHOOK_DISABLED TOO_MANY_DELIVERIES \
+            BODY_BROKEN BODY_TOO_LARGE IDEMPOTENCY_KEY_REUSED")
+    )
+)]
 pub async fn redeliver(
     State(app): State<App>,
     caller: Caller,
-    Path(InWebhook { id, delivery }): Path<InWebhook>,
+    InPath(InWebhook { webhook_id: id, delivery_id: delivery }): InPath<InWebhook>,
     request: Request,
 ) -> Result<(StatusCode, Json<DeliveryView>), Error> {
     let webhook = webhook_id(&id)?;

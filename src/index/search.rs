@@ -35,7 +35,7 @@ pub struct Meaning {
     pub vector: Vec<f32>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
     pub file_id: Uuid,

@@ -4,20 +4,27 @@ use base64::Engine;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::batches::check_mapping;
+use super::batches::{check_mapping, mapping_schema};
 use crate::error::Refusal;
 
 const LONGEST_NAME_BYTES: usize = 255;
 const LONGEST_TYPE_BYTES: usize = 255;
 
 /// As the client sends it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Announcement {
+    #[schema(min_length = 1, max_length = 255)]
     file_name: String,
+    #[schema(minimum = 0)]
     file_size: i64,
+    #[schema(max_length = 255, pattern = "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+ *(;[ -~]*)?$")]
     content_type: Option<String>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
     md5: Option<String>,
+    /// For the operator's own extraction.
+    #[schema(schema_with = mapping_schema)]
     mapping: Option<serde_json::Value>,
 }
 
@@ -96,9 +103,14 @@ fn in_megabytes(bytes: u64) -> String {
 }
 
 fn check_content_type(content_type: &str) -> Result<(), Refusal> {
+    // https://www.rfc-editor.org/rfc/rfc6838#section-4.2
+    let is_name = |name: &str| {
+        let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !name.is_empty() && name.bytes().all(usual)
+    };
     let visible = content_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    let shaped =
-        content_type.split_once('/').is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
+    let essence = content_type.split(';').next().unwrap_or_default().trim_end_matches(' ');
+    let shaped = essence.split_once('/').is_some_and(|(kind, rest)| is_name(kind) && is_name(rest));
     if visible && shaped && content_type.len() <= LONGEST_TYPE_BYTES {
         Ok(())
     } else {
@@ -140,6 +152,17 @@ mod tests {
         for name in ["", "  ", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "x\u{202E}fdp.exe", &"x".repeat(256)]
         {
             assert_eq!(code(name), Some("INVALID_FILE_NAME"), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_content_type_is_two_names_and_what_may_follow_them() {
+        for good in ["text/plain", "text/plain; charset=utf-8", "application/vnd.ms-excel", "image/svg+xml ;"]
+        {
+            assert!(check_content_type(good).is_ok(), "{good}");
+        }
+        for bad in ["", "text", "/", "text/", "a/b/c", "te xt/plain", "text/plain\n", "text/\u{fc}", " / "] {
+            assert!(check_content_type(bad).is_err(), "{bad:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -14,13 +15,18 @@ use crate::file::{Caller, Priority};
 
 const MOST_FILES: i64 = 10_000;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewBatch {
+    #[schema(minimum = 1, maximum = 10000)]
     file_count: i64,
+    /// Whatever the client wants to find again with the batch.
+    #[schema(value_type = Option<Object>)]
     metadata: Option<Value>,
     #[serde(default)]
     priority: Priority,
+    /// For the operator's own extraction.
+    #[schema(schema_with = mapping_schema)]
     mapping: Option<Value>,
 }
 
@@ -57,6 +63,13 @@ pub fn check_mapping(mapping: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// A mapping as the API's description has it.
+pub fn mapping_schema() -> utoipa::openapi::Schema {
+    use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+    let types = SchemaType::from_iter([Type::Object, Type::Array, Type::Null]);
+    ObjectBuilder::new().schema_type(types).into()
+}
+
 /// PostgreSQL cannot store a NUL, however it is spelled.
 fn has_nul(value: &Value) -> bool {
     value.to_string().contains("\\u0000")
@@ -70,13 +83,13 @@ pub struct OpenBatch {
     pub timeout: Duration,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenedBatch {
     pub batch_id: Uuid,
     pub status: String,
     pub file_count: i64,
-    pub expires_at: Time,
+    pub expires_at: DateTime<Utc>,
 }
 
 impl Write for OpenBatch {

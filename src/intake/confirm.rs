@@ -15,14 +15,17 @@ use crate::observe::{spans, traces};
 use crate::quota;
 
 /// What the owner believes to have sent.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Belief {
+    #[schema(minimum = 0)]
     pub size: Option<i64>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
     pub md5: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confirmed {
     pub file_id: Uuid,

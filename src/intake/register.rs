@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -29,14 +30,15 @@ pub struct Register {
 }
 
 /// Where and how to send the bytes of one file. The URL has no host: whoever answers the client puts it in front.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UploadTicket {
     pub file_id: Uuid,
     pub upload_url: String,
     pub method: String,
+    #[schema(value_type = std::collections::HashMap<String, String>)]
     pub headers: serde_json::Map<String, serde_json::Value>,
-    pub expires_at: Time,
+    pub expires_at: DateTime<Utc>,
 }
 
 impl UploadTicket {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -22,9 +23,10 @@ const RECENT_ERRORS: i64 = 10;
 /// Users whose oldest file is looked at, where everybody's is asked for.
 const MOST_USERS: usize = 2_000;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Dashboard {
+    #[schema(value_type = std::collections::HashMap<String, i64>)]
     pub status_distribution: Map<String, Value>,
     pub active_batches: i64,
     pub dlq_depth: i64,
@@ -37,15 +39,17 @@ pub struct Dashboard {
     pub oldest_waiting_ms: i64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecentError {
     pub file_id: Uuid,
     pub file_name: String,
     pub error: String,
+    #[schema(value_type = crate::failure::Code)]
     pub code: String,
+    #[schema(value_type = Stage)]
     pub stage: String,
-    pub timestamp: Time,
+    pub timestamp: DateTime<Utc>,
 }
 
 impl RecentError {
@@ -62,7 +66,8 @@ impl RecentError {
 }
 
 /// Of what came to its end within the last day.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DashboardMetrics)]
 pub struct Metrics {
     /// From confirm to ready, in milliseconds.
     #[serde(rename = "averageProcessingTime")]

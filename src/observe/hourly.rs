@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DurationRound, TimeDelta};
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use serde::Serialize;
 
 use super::throughput::Throughput;
@@ -15,10 +15,10 @@ use crate::lifecycle::Status;
 /// Hours that are kept.
 const HOURS: i64 = 48;
 
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hour {
-    pub hour: Time,
+    pub hour: DateTime<Utc>,
     pub completed: i64,
     /// All that failed, those that took too long among them.
     pub failed: i64,

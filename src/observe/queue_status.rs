@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::hourly::{self, Hour};
@@ -17,7 +18,7 @@ use crate::recovery::runs::{self, JobView};
 /// Files that wait for their next attempt are counted up to here, so that the answer costs the same whatever waits.
 const MOST_COUNTED: i64 = 100_000;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueStatus {
     pub throughput: Throughput,
@@ -29,7 +30,7 @@ pub struct QueueStatus {
 }
 
 /// Over the hours that are kept.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Throughput {
     pub total_completed: i64,
@@ -37,16 +38,16 @@ pub struct Throughput {
     pub total_timed_out: i64,
 }
 
-#[derive(Debug, Serialize, sqlx::FromRow)]
+#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerView {
     pub name: String,
     pub stages: String,
-    pub started_at: Time,
-    pub heartbeat_at: Time,
+    pub started_at: DateTime<Utc>,
+    pub heartbeat_at: DateTime<Utc>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueView {
     /// Files that could be claimed now.
@@ -56,24 +57,24 @@ pub struct QueueView {
     pub running: i64,
     pub paused: Option<PauseView>,
     /// When the next file may begin, where a rate limit holds the stage up.
-    pub limited_until: Option<Time>,
+    pub limited_until: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PauseView {
-    pub at: Time,
+    pub at: DateTime<Utc>,
     pub by: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CircuitView {
     pub service: Service,
     pub state: State,
     pub failures: i64,
-    pub until: Option<Time>,
-    pub changed_at: Option<Time>,
+    pub until: Option<DateTime<Utc>>,
+    pub changed_at: Option<DateTime<Utc>>,
 }
 
 pub async fn look(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {

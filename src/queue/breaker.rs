@@ -19,7 +19,7 @@ use crate::events::{self, CIRCUIT_CHANGED, Event};
 use crate::failure::{Code, Retry};
 
 /// What Landfall needs and cannot mend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
     Gateway,
@@ -68,8 +68,9 @@ pub struct BreakerConfig {
     pub probes: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = CircuitState)]
 pub enum State {
     Closed,
     Open,

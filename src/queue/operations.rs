@@ -8,6 +8,7 @@ mod advance;
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -82,28 +83,33 @@ impl Operation {
 }
 
 /// An operation as clients see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationView {
     pub operation_id: Uuid,
+    #[schema(pattern = "^(canary|running|completed|stopped)$")]
     pub status: String,
     pub reason: Option<String>,
     pub retried_count: i64,
     pub skipped_count: i64,
     pub error_count: i64,
+    #[schema(value_type = Vec<Object>)]
     pub errors: Value,
+    #[schema(pattern = "^(own|all)$")]
     pub scope: &'static str,
     pub filter: FilterView,
     pub created_by: String,
-    pub created_at: Time,
-    pub updated_at: Time,
-    pub ended_at: Option<Time>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub ended_at: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FilterView {
+    #[schema(value_type = Option<crate::failure::Code>)]
     pub code: Option<String>,
+    #[schema(value_type = Option<crate::lifecycle::Stage>)]
     pub stage: Option<String>,
     pub batch_id: Option<Uuid>,
     pub fingerprint: Option<String>,

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -28,18 +29,18 @@ pub async fn schedules(tx: &mut Tx) -> Result<Vec<Known>, Error> {
 }
 
 /// A job as its operator sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobView {
     pub name: String,
     pub schedule: String,
-    pub next_run_at: Option<Time>,
+    pub next_run_at: Option<DateTime<Utc>>,
     pub running: bool,
     /// The one under way, or else the last.
     pub last_run: Option<RunView>,
 }
 
-#[derive(Debug, Clone, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunView {
     #[sqlx(rename = "id")]
@@ -48,9 +49,11 @@ pub struct RunView {
     pub started_by: Option<String>,
     #[sqlx(rename = "worker_name")]
     pub worker: String,
-    pub started_at: Time,
-    pub ended_at: Option<Time>,
+    pub started_at: DateTime<Utc>,
+    pub ended_at: Option<DateTime<Utc>>,
+    #[schema(value_type = Option<Object>)]
     pub metrics: Option<Value>,
+    #[schema(value_type = Vec<String>)]
     pub errors: Value,
 }
 

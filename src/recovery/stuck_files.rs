@@ -20,7 +20,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
@@ -53,8 +53,9 @@ const MOST_COUNTED: i64 = 100_000;
 const LONGEST_WAIT: Duration = Duration::from_hours(2);
 
 /// Why a file is stuck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = StuckReason)]
 pub enum Reason {
     ClaimBroken,
     Unconfirmed,
@@ -429,7 +430,7 @@ pub struct RetryStuck {
     pub now: Time,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetriedStuck {
     pub success: bool,
@@ -485,7 +486,7 @@ fn not_on_its_way(status: Status) -> Refusal {
 }
 
 /// A stuck file as its owner sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StuckView {
     pub id: Uuid,
@@ -495,7 +496,7 @@ pub struct StuckView {
     pub stuck_duration: i64,
     pub retry_count: i64,
     pub batch_id: Option<Uuid>,
-    pub updated_at: Time,
+    pub updated_at: DateTime<Utc>,
     pub reason: Reason,
     pub message: &'static str,
 }
@@ -519,12 +520,13 @@ impl StuckView {
 }
 
 /// What became of the wish to have all tried again that are stuck.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetriedAll {
     pub success: bool,
     pub retried_count: i64,
     pub skipped_count: i64,
+    #[schema(value_type = Vec<Object>)]
     pub errors: Vec<Value>,
 }
 

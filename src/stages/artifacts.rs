@@ -97,7 +97,7 @@ pub async fn keep_chunks(tx: &mut Tx, file: Uuid, chunks: &[Chunk]) -> Result<()
     tx.insert("chunks (file_id, ordinal, text, page, heading, char_start, char_end, tokens)", rows, "").await
 }
 
-#[derive(Debug, Clone, Serialize, sqlx::FromRow)]
+#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredChunk {
     #[serde(skip)]

@@ -1,5 +1,6 @@
 //! The log: what was sent or is to be sent to a webhook, and how the last attempt went.
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use crate::file::Caller;
 const MOST_BY_HAND: i64 = 100;
 
 /// A delivery as its owner sees it.
-#[derive(Debug, Clone, Serialize, Deserialize, sqlx::FromRow)]
+#[derive(Debug, Clone, Serialize, Deserialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     pub id: Uuid,
@@ -23,17 +24,18 @@ pub struct DeliveryView {
     pub message_id: Uuid,
     pub event_id: Option<i64>,
     pub event_type: String,
+    #[schema(pattern = "^(pending|delivered|exhausted)$")]
     pub status: String,
     pub attempts: i64,
     #[sqlx(rename = "next_at")]
-    pub next_attempt_at: Option<Time>,
-    pub last_attempt_at: Option<Time>,
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    pub last_attempt_at: Option<DateTime<Utc>>,
     pub response_status: Option<i64>,
     pub response_excerpt: Option<String>,
     pub error: Option<String>,
     pub duration_ms: Option<i64>,
-    pub created_at: Time,
-    pub ended_at: Option<Time>,
+    pub created_at: DateTime<Utc>,
+    pub ended_at: Option<DateTime<Utc>>,
     /// Its place in the log.
     #[serde(skip)]
     pub number: i64,

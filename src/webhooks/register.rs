@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -21,8 +22,9 @@ const LONGEST_DESCRIPTION: usize = 500;
 /// Deliveries that go in one transaction.
 const PORTION: i64 = 500;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = WebhookScope)]
 pub enum Scope {
     #[default]
     Own,
@@ -38,12 +40,14 @@ impl Scope {
     }
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewWebhook {
+    #[schema(max_length = 2000)]
     pub url: String,
     /// Without it every type.
     event_types: Option<Vec<String>>,
+    #[schema(max_length = 500)]
     description: Option<String>,
     #[serde(default)]
     pub scope: Scope,
@@ -105,8 +109,9 @@ pub struct Register {
 }
 
 /// The only answer that has the secret in it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = RegisteredWebhook)]
 pub struct Registered {
     pub id: Uuid,
     pub secret: String,
@@ -115,7 +120,7 @@ pub struct Registered {
     pub description: Option<String>,
     pub scope: Scope,
     pub enabled: bool,
-    pub created_at: Time,
+    pub created_at: DateTime<Utc>,
 }
 
 impl Write for Register {
@@ -167,14 +172,17 @@ impl Write for Register {
 
 /// What is to be different. What is left out stays as it is.
 #[expect(clippy::option_option, reason = "`null` is not the same as nothing at all")]
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = WebhookChanges)]
 pub struct Changes {
     pub url: Option<String>,
     /// `null`: every type.
     #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<Vec<String>>)]
     event_types: Option<Option<Vec<String>>>,
     #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<String>, max_length = 500)]
     description: Option<Option<String>>,
     enabled: Option<bool>,
 }
@@ -267,12 +275,13 @@ pub struct RotateSecret {
     pub now: Time,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = RotatedSecret)]
 pub struct Rotated {
     pub id: Uuid,
     pub secret: String,
-    pub old_secret_valid_until: Time,
+    pub old_secret_valid_until: DateTime<Utc>,
 }
 
 impl Write for RotateSecret {

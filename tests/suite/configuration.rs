@@ -160,6 +160,28 @@ fn the_document_describes_every_variable_with_its_default() {
     assert_eq!(sorted(listed), defaults());
 }
 
+/// A variable that is only read when another one is set would be missing from all lists at once.
+#[test]
+fn no_variable_is_read_in_secret() {
+    let known: Vec<String> = defaults().into_iter().map(|(name, _)| name).collect();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let parts = std::fs::read_dir(source.join("config")).unwrap().map(|part| part.unwrap().path());
+    let code: Vec<String> =
+        parts.chain([source.join("config.rs")]).map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let is_variable = |text: &&str| {
+        let usual = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        text.len() > 3 && text.starts_with(|c: char| c.is_ascii_uppercase()) && text.chars().all(usual)
+    };
+    for name in code.iter().flat_map(|text| text.split('"')).filter(is_variable) {
+        assert!(known.iter().any(|one| one == name), "{name} is read, and not among the settings");
+    }
+    let document = include_str!("../../docs/configuration.md");
+    for name in ["LANDFALL_URL", "LANDFALL_TOKEN"] {
+        assert!(include_str!("../../src/cli/client.rs").contains(&format!("\"{name}\"")), "{name}");
+        assert!(document.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
 fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
     list.sort();
     list

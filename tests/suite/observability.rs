@@ -123,7 +123,7 @@ on_each_database! {
             ("abandoned_uploads_deleted_total", 1.0),
             ("dashboard_request_duration_seconds_count{endpoint=\"/dashboard\"}", 1.0),
             ("landfall_http_request_duration_seconds_count{method=\"GET\",path=\"unmatched\",status=\"4xx\"}", 1.0),
-            ("landfall_http_request_duration_seconds_count{method=\"POST\",path=\"/api/v2/uploads/files/{id}/confirm\",status=\"2xx\"}", 2.0),
+            ("landfall_http_request_duration_seconds_count{method=\"POST\",path=\"/api/v2/uploads/files/{fileId}/confirm\",status=\"2xx\"}", 2.0),
         ] {
             assert!(grew(series) >= least, "{series}: {}", grew(series));
         }

@@ -60,10 +60,10 @@ on_each_database! {
         }
 
         let registered = only(collector.spans().into_iter().filter(|span| span.parent == OURS).collect());
-        assert_eq!(registered.name, "POST /api/v2/uploads/batches/{id}/upload-urls");
+        assert_eq!(registered.name, "POST /api/v2/uploads/batches/{batchId}/upload-urls");
         assert_eq!((registered.trace.as_str(), &registered.attributes["status"]), (TRACE, &"201".to_owned()));
         let confirmed = only(collector.of_file(&file, "confirm"));
-        for (name, route) in [("upload", "PUT /api/v2/uploads/blobs/{id}"), ("confirm", "POST /api/v2/uploads/files/{id}/confirm")] {
+        for (name, route) in [("upload", "PUT /api/v2/uploads/blobs/{fileId}"), ("confirm", "POST /api/v2/uploads/files/{fileId}/confirm")] {
             let span = only(collector.of_file(&file, name));
             assert_eq!((span.trace.as_str(), &span.parent), (TRACE, &registered.id), "{name}");
             let request = only(collector.spans().into_iter().filter(|span| span.name == route).collect());
@@ -118,7 +118,7 @@ on_each_database! {
         assert_eq!((second.trace.as_str(), second.failed, &*second.attributes["outcome"]), (ANOTHER, false, "done"));
         let confirmed = only(collector.of_file(&file, "confirm"));
         assert_eq!(second.links, [(TRACE.to_owned(), confirmed.id)]);
-        let retried = only(collector.spans().into_iter().filter(|span| span.name.ends_with("/files/{id}/retry")).collect());
+        let retried = only(collector.spans().into_iter().filter(|span| span.name.ends_with("/files/{fileId}/retry")).collect());
         assert_eq!((&second.parent, retried.parent.as_str()), (&retried.id, OURS));
         // Whoever was asked on the way knows which trace it was part of.
         let asked: Vec<Option<String>> = gateway.calls().into_iter().map(|call| call.traceparent).collect();

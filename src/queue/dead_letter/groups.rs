@@ -1,29 +1,33 @@
 //! Dead letters by their causes.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::Filter;
-use crate::clock::Time;
 use crate::db::{Tx, args};
 use crate::error::Error;
 
 /// The dead letters of one cause, with the newest of them as a sample.
-#[derive(Debug, Serialize, sqlx::FromRow)]
+#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterGroup)]
 pub struct Group {
     pub fingerprint: String,
+    #[schema(value_type = crate::lifecycle::Stage)]
     pub stage: String,
+    #[schema(value_type = crate::failure::Code)]
     pub code: String,
     #[sqlx(flatten)]
     pub sample: Sample,
     pub count: i64,
-    pub first_seen: Time,
-    pub last_seen: Time,
+    pub first_seen: DateTime<Utc>,
+    pub last_seen: DateTime<Utc>,
 }
 
-#[derive(Debug, Serialize, sqlx::FromRow)]
+#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterSample)]
 pub struct Sample {
     pub file_id: Uuid,
     pub file_name: String,

@@ -1,15 +1,15 @@
 //! Dead letters one by one, newest first.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Filter, Place};
-use crate::clock::Time;
 use crate::db::{Arg, Tx, args};
 use crate::error::Error;
 
 /// A dead letter as clients see it.
-#[derive(Debug, Serialize, sqlx::FromRow)]
+#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetter {
     #[sqlx(rename = "id")]
@@ -17,18 +17,22 @@ pub struct DeadLetter {
     pub file_name: String,
     pub batch_id: Option<Uuid>,
     #[sqlx(rename = "error_stage")]
+    #[schema(value_type = crate::lifecycle::Stage)]
     pub stage: String,
     #[sqlx(rename = "error_code")]
+    #[schema(value_type = crate::failure::Code)]
     pub code: String,
     #[sqlx(rename = "error_message")]
     pub error: String,
     #[sqlx(rename = "attempt")]
     pub attempts: i64,
-    pub failed_at: Time,
+    pub failed_at: DateTime<Utc>,
     /// It was retried before, and failed again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub retried_at: Option<Time>,
+    #[schema(nullable = false)]
+    pub retried_at: Option<DateTime<Utc>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub retried_by: Option<String>,
 }
 

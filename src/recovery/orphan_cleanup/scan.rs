@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -93,23 +94,24 @@ impl Write for StoreScan {
 }
 
 /// As it is answered.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrphanReport {
-    pub last_scan_time: Option<Time>,
+    pub last_scan_time: Option<DateTime<Utc>>,
     pub orphan_blobs: BlobsView,
     pub abandoned_uploads: AbandonedView,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BlobsView {
     pub count: i64,
     pub total_size: i64,
+    #[schema(value_type = Vec<String>)]
     pub samples: Value,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AbandonedView {
     pub count: i64,

@@ -2,7 +2,10 @@
 
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
+
+use super::contract;
 
 #[derive(Clone)]
 pub struct Client {
@@ -49,11 +52,20 @@ impl Client {
         self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
     }
 
+    /// Sends a request, and checks that its answer is one that the API's description has.
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
-        let response = request.send().await.expect("an answer");
+        let request = request.build().expect("a request");
+        let method = request.method().to_string();
+        let response = self.http.execute(request).await.expect("an answer");
+        // Where it was sent on to, if it was.
+        let path = response.url().path().to_owned();
         let status = response.status().as_u16();
+        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.map(str::to_owned);
         let bytes = response.bytes().await.expect("a body");
-        Answer { status, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null) }
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        contract::check(&method, &path, status, kind.as_deref(), &body);
+        Answer { status, body }
     }
 
     pub async fn get(&self, path: &str) -> Answer {

@@ -6,6 +6,7 @@ pub mod clamd;
 pub mod client;
 pub mod cluster;
 pub mod collector;
+pub mod contract;
 pub mod database;
 pub mod embedding_server;
 pub mod gateway_server;

@@ -1,0 +1,192 @@
+//! The description of the API says what is there, all of it, and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use landfall::http::{self, KNOWN_REFUSALS, document};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::support::{Client, Setup, TestDb};
+
+/// Path, method and description of everything.
+fn operations() -> Vec<(&'static str, &'static str, &'static Value)> {
+    let mut all = Vec::new();
+    for (path, item) in document()["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("methods") {
+            all.push((path.as_str(), method.as_str(), operation));
+        }
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_router_and_the_description_have_the_same_paths() {
+    let db = TestDb::sqlite();
+    let server = Setup::default().with("ROLE", "api").start(&db).await;
+    // What a router shows of itself has every path in quotes.
+    let shown = format!("{:?}", http::router(server.app.clone()));
+    let routed: BTreeSet<&str> =
+        shown.split('"').filter(|part| part.starts_with('/') && !part.contains("__private")).collect();
+    let described: BTreeSet<&str> = operations().iter().map(|(path, ..)| *path).collect();
+    assert!(described.len() > 40, "{described:?}");
+    assert_eq!(routed, described);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_path_takes_the_methods_that_it_describes_and_no_others() {
+    let db = TestDb::sqlite();
+    let server = Setup::default().with("ROLE", "api").start(&db).await;
+    let nobody = Client::new(server.base.clone(), String::new());
+    let id = uuid::Uuid::nil().to_string();
+    for (path, item) in document()["paths"].as_object().expect("paths") {
+        let parts = path.split('/').map(|part| match part {
+            "{asset}" => "index.html",
+            part if part.starts_with('{') => id.as_str(),
+            part => part,
+        });
+        let address = parts.collect::<Vec<_>>().join("/");
+        for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let request = nobody.http.request(method.clone(), format!("{}{address}", nobody.base));
+            let answer = nobody.send(request).await;
+            if item.get(method.as_str().to_ascii_lowercase()).is_some() {
+                assert!(![404, 405, 500].contains(&answer.status), "{method} {path}: {answer:?}");
+            } else {
+                answer.refused(405, "METHOD_NOT_ALLOWED");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_operation_has_a_name_of_its_own_a_group_and_a_sentence() {
+    let mut names = BTreeSet::new();
+    let groups: Vec<&Value> =
+        document()["tags"].as_array().expect("tags").iter().map(|tag| &tag["name"]).collect();
+    for (path, method, operation) in operations() {
+        let name = operation["operationId"].as_str().unwrap_or_default();
+        assert!(names.insert(name), "{method} {path}: another one is called {name:?}");
+        assert!(groups.contains(&&operation["tags"][0]), "{method} {path} has no group");
+        assert!(operation["summary"].as_str().is_some_and(|it| it.len() > 5), "{method} {path} says nothing");
+        let good = operation["responses"].as_object().expect("answers").keys();
+        assert!(good.filter(|status| status.starts_with(['2', '3'])).count() > 0, "{method} {path}");
+    }
+}
+
+#[test]
+fn everything_that_is_referred_to_is_there() {
+    fn look(value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
+                    assert!(document().pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+                }
+                fields.values().for_each(look);
+            }
+            Value::Array(items) => items.iter().for_each(look),
+            _ => {}
+        }
+    }
+    look(document());
+}
+
+/// `(status, code)` of every refusal that is written in the code.
+fn written_refusals() -> BTreeSet<(u16, String)> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "rs") && !path.ends_with("refusals.rs") {
+                let text = std::fs::read_to_string(&path).expect("text");
+                let begin = if path.ends_with("error.rs") { "Self::new(" } else { "Refusal::new(" };
+                found.extend(text.split(begin).skip(1).filter_map(refusal_at));
+            }
+        }
+    }
+    found
+}
+
+/// Reads `400, "CODE"`, however it is laid out.
+fn refusal_at(text: &str) -> Option<(u16, String)> {
+    let (status, rest) = text.trim_start().split_once(',')?;
+    let code = rest.trim_start().strip_prefix('"')?.split_once('"')?.0;
+    Some((status.parse().ok()?, code.to_owned()))
+}
+
+#[test]
+fn every_refusal_in_the_code_is_known_and_every_known_one_is_in_the_code() {
+    let mut written = written_refusals();
+    assert!(written.len() > 40, "{written:?}");
+    // The two that are chosen between at run time, and those of errors that are not the caller's.
+    written.insert((400, "INVALID_JSON".to_owned()));
+    for hidden in ["STORAGE_FULL", "STORAGE_UNAVAILABLE", "DATABASE_UNAVAILABLE", "INTERNAL"] {
+        let known = KNOWN_REFUSALS.iter().find(|known| known.code == hidden).expect(hidden);
+        written.insert((known.status, hidden.to_owned()));
+    }
+    let known: BTreeSet<(u16, String)> =
+        KNOWN_REFUSALS.iter().map(|known| (known.status, known.code.to_owned())).collect();
+    assert_eq!(known, written);
+}
+
+#[test]
+fn every_refusal_is_described_for_some_route() {
+    let mut described = BTreeSet::new();
+    for (_, _, operation) in operations() {
+        for (status, answer) in operation["responses"].as_object().expect("answers") {
+            let part = &answer["content"]["application/json"]["schema"]["allOf"][1];
+            let codes = part["properties"]["error"]["properties"]["code"]["enum"].as_array();
+            for code in codes.into_iter().flatten().filter_map(Value::as_str) {
+                described.insert((status.parse::<u16>().expect("a status"), code));
+            }
+        }
+    }
+    // What is at no address has no description.
+    described.insert((405, "METHOD_NOT_ALLOWED"));
+    let known: BTreeSet<(u16, &str)> =
+        KNOWN_REFUSALS.iter().map(|known| (known.status, known.code)).collect();
+    assert_eq!(described, known);
+}
+
+#[test]
+fn the_document_of_errors_lists_every_refusal() {
+    let document = include_str!("../../docs/errors.md");
+    let listed: Vec<String> = document
+        .lines()
+        .filter(|line| line.starts_with("| ") && line[2..].starts_with(|c: char| c.is_ascii_digit()))
+        .map(str::to_owned)
+        .collect();
+    let expected: Vec<String> = KNOWN_REFUSALS
+        .iter()
+        .map(|known| format!("| {} | `{}` | {} |", known.status, known.code, known.meaning))
+        .collect();
+    assert_eq!(listed, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_of_the_description_opens_without_a_token_and_loads_nothing_from_elsewhere() {
+    let db = TestDb::sqlite();
+    let server = Setup::default().with("ROLE", "api").start(&db).await;
+    let http = landfall::tls::client();
+    let page = http.get(format!("{}/api/docs", server.base)).send().await.unwrap();
+    assert_eq!((page.status().as_u16(), page.url().path()), (200, "/api/docs/index.html"));
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+    let page = page.text().await.unwrap();
+    let loaded: Vec<&str> = page
+        .split(['"', '\''])
+        .filter(|part| [".js", ".css", ".png"].iter().any(|end| part.ends_with(end)))
+        .collect();
+    assert!(loaded.len() >= 4, "{page}");
+    for part in loaded {
+        assert!(!part.contains("//"), "{part}");
+        let name = part.trim_start_matches("./");
+        let part = http.get(format!("{}/api/docs/{name}", server.base)).send().await.unwrap();
+        assert_eq!(part.status(), 200, "{name}");
+    }
+    let shown: Value =
+        http.get(format!("{}/api/openapi.json", server.base)).send().await.unwrap().json().await.unwrap();
+    assert_eq!(&shown, document());
+}

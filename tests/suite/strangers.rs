@@ -1,0 +1,381 @@
+//! What is Bob's is Bob's: whatever Alice calls, with whichever of his ids, she learns nothing of his and changes
+//! nothing of his. The calls are those of the API's description, all of them.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::{self, BoxFuture};
+use landfall::failure::Failure;
+use landfall::http::document;
+use landfall::stages::{Job, Output, Work};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Client, Setup, TestDb, TestServer, manual_clock};
+
+/// A word that stands in everything of Bob's, and nowhere else.
+const MARK: &str = "zanzibarquartz";
+const BOB: &str = "bob-zanzibarquartz";
+
+/// Keeps each file at the state that its name begins with.
+struct Keep;
+
+impl Work for Keep {
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
+        if job.file.file_name.starts_with(job.stage.running().name()) {
+            return future::pending().boxed();
+        }
+        async { Ok(Output::Nothing) }.boxed()
+    }
+}
+
+/// All that Bob has.
+struct Belongings {
+    files: Vec<String>,
+    batches: Vec<String>,
+    operation: String,
+    notification: String,
+    webhook: String,
+    webhook_secret: String,
+    delivery: String,
+    fingerprint: String,
+    upload_url: String,
+}
+
+impl Belongings {
+    /// The ids that may stand in the place of a parameter.
+    fn ids(&self, parameter: &str) -> Vec<String> {
+        match parameter {
+            "fileId" => self.files.clone(),
+            "batchId" => self.batches.clone(),
+            "operationId" => vec![self.operation.clone()],
+            "notificationId" => vec![self.notification.clone()],
+            "webhookId" => vec![self.webhook.clone()],
+            "deliveryId" => vec![self.delivery.clone()],
+            "tenantId" => vec![BOB.to_owned()],
+            "stage" => vec!["extract".to_owned()],
+            "jobName" => vec!["retention".to_owned()],
+            "asset" => vec!["index.html".to_owned()],
+            other => panic!("say here what Bob has in the place of {{{other}}}"),
+        }
+    }
+
+    /// What may stand in the query beside what a list takes anyway.
+    fn values(&self, parameter: &str) -> Vec<String> {
+        match parameter {
+            "limit" | "status" | "code" | "stage" | "unread" => Vec::new(),
+            // Every call to the stream has them anyway, or cannot have them.
+            "after" | "types" | "ticket" | "follow" => Vec::new(),
+            "batchId" => self.batches.clone(),
+            "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
+            "q" => vec![MARK.to_owned()],
+            "fingerprint" => vec![self.fingerprint.clone()],
+            "scope" => vec!["all".to_owned()],
+            "refresh" | "force" => vec!["true".to_owned()],
+            other => panic!("say here what Alice should try as ?{other}="),
+        }
+    }
+
+    /// Bodies that are good in themselves.
+    fn bodies(&self, operation: &str) -> Vec<Value> {
+        let file = json!({ "fileName": "alice.txt", "fileSize": 5 });
+        match operation {
+            "openBatch" => vec![json!({ "fileCount": 1 })],
+            "registerFile" => vec![file],
+            "registerFilesInBatch" => vec![file.clone(), json!([file])],
+            "confirmFile" | "confirmFileInBatch" => vec![json!({}), json!({ "size": 5 })],
+            "retryFile" => vec![json!({}), json!({ "fromStage": "extract" })],
+            "retryDeadLetters" => vec![
+                json!({}),
+                json!({ "batchId": self.batches[0] }),
+                json!({ "fingerprint": self.fingerprint }),
+                json!({ "scope": "all" }),
+            ],
+            "search" => vec![
+                json!({ "query": MARK }),
+                json!({ "query": MARK, "batchId": self.batches[0] }),
+                json!({ "query": MARK, "fileId": self.files[0] }),
+            ],
+            "registerWebhook" => {
+                vec![
+                    json!({ "url": "http://127.0.0.1:9/hook" }),
+                    json!({ "url": "https://x.example", "scope": "all" }),
+                ]
+            }
+            "changeWebhook" => vec![json!({ "enabled": false }), json!({ "url": "http://127.0.0.1:9/mine" })],
+            "setQuota" => vec![json!({ "bytes": 1 })],
+            other => panic!("say here what Alice should send to {other}"),
+        }
+    }
+
+    /// What must not be in any answer to Alice.
+    fn secrets(&self) -> Vec<&str> {
+        let ids = self.files.iter().chain(&self.batches).map(String::as_str);
+        let others =
+            [&self.operation, &self.notification, &self.webhook, &self.delivery, &self.webhook_secret];
+        ids.chain(others.map(String::as_str)).chain([MARK]).collect()
+    }
+}
+
+/// Files in every state, a batch of each kind, a dead letter, an operation, a notification.
+async fn move_in(db: &TestDb) -> (TestServer, Belongings) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).start(db).await;
+    let bob = server.client(BOB);
+    let about = json!({ "fileCount": 2, "metadata": { "about": MARK } });
+    let done = bob.post("/api/v2/uploads/batches", about).await.ok()["batchId"].as_str().unwrap().to_owned();
+    let text = format!("The {MARK} is mined near the harbour.");
+    let ready = bob.upload_in(&done, &format!("ready-{MARK}.txt"), text.as_bytes()).await;
+    let failed = bob.upload_in(&done, &format!("failed-{MARK}.pdf"), text.as_bytes()).await;
+    server.client("alice").upload("hers.txt", b"The harbour is Alice's own.").await;
+    server.idle().await;
+    let groups = bob.get("/api/v2/uploads/dlq/groups").await.ok();
+    let operation = bob.post("/api/v2/uploads/dlq/retry-all", json!({ "code": "INFECTED" })).await.ok();
+    let notifications = bob.get("/api/v2/notifications").await.ok();
+    server.stop().await;
+
+    // The same again, with a scanner, and with workers that come to no end.
+    let server = Setup::default()
+        .clock(&clock)
+        .with("CLAMD_ADDRESS", "tcp://127.0.0.1:1")
+        .with("WEBHOOK_ALLOW_PRIVATE", true)
+        .work(Arc::new(Keep))
+        .start(db)
+        .await;
+    let bob = server.client(BOB);
+    let under_way = bob.open_batch(20).await;
+    let mut files = vec![ready, failed];
+    for state in ["scanning", "extracting", "chunking", "embedding"] {
+        let file = bob.upload_in(&under_way, &format!("{state}-{MARK}.txt"), b"bytes").await;
+        crate::support::until(state, async || bob.status(&file).await == state).await;
+        files.push(file);
+    }
+    server.admin().post("/api/v2/admin/queues/scan/pause", json!({})).await.ok();
+    files.push(bob.upload_in(&under_way, &format!("queued-{MARK}.txt"), b"bytes").await);
+    let cancelled = bob.upload_in(&under_way, &format!("cancelled-{MARK}.txt"), b"bytes").await;
+    bob.post(&format!("/api/v2/uploads/files/{cancelled}/cancel"), json!({})).await.ok();
+    let deleted = bob.upload_in(&under_way, &format!("deleted-{MARK}.txt"), b"bytes").await;
+    assert_eq!(bob.delete(&format!("/api/v2/uploads/files/{deleted}")).await.status, 204);
+    files.extend([cancelled, deleted]);
+    files.push(bob.send_bytes(Some(&under_way), &format!("uploaded-{MARK}.txt"), b"bytes").await);
+    let ticket = bob.register(Some(&under_way), &format!("registered-{MARK}.txt"), 5).await;
+    files.push(ticket["fileId"].as_str().unwrap().to_owned());
+    let about = json!({ "url": format!("http://127.0.0.1:9/{MARK}"), "description": MARK });
+    let webhook = bob.post("/api/v2/webhooks", about).await.ok();
+    let hooks = format!("/api/v2/webhooks/{}", webhook["id"].as_str().unwrap());
+    let delivery = bob.post(&format!("{hooks}/test"), json!({})).await.ok();
+    // Nobody answers there, and the clock stands still: it is tried once.
+    let tried = async || bob.get(&format!("{hooks}/deliveries")).await.ok()["deliveries"][0]["attempts"] == 1;
+    crate::support::until("the first attempt", tried).await;
+    let belongings = Belongings {
+        files,
+        batches: vec![done, under_way],
+        operation: operation["operationId"].as_str().unwrap().to_owned(),
+        notification: notifications["notifications"][0]["notificationId"].as_str().unwrap().to_owned(),
+        webhook: webhook["id"].as_str().unwrap().to_owned(),
+        webhook_secret: webhook["secret"].as_str().unwrap().to_owned(),
+        delivery: delivery["id"].as_str().unwrap().to_owned(),
+        fingerprint: groups["groups"][0]["fingerprint"].as_str().unwrap().to_owned(),
+        upload_url: ticket["uploadUrl"].as_str().unwrap().to_owned(),
+    };
+    (server, belongings)
+}
+
+/// All that Bob sees.
+async fn as_bob_sees_it(bob: &Client, his: &Belongings) -> Vec<(String, Value)> {
+    let mut paths: Vec<String> = ["files?limit=200", "batches", "dlq", "operations", "quota", "stuck"]
+        .iter()
+        .map(|list| format!("/api/v2/uploads/{list}"))
+        .collect();
+    paths.extend(
+        ["/api/v2/notifications", "/api/v2/webhooks", "/api/v2/uploads/dashboard"].map(str::to_owned),
+    );
+    paths.push(format!("/api/v2/webhooks/{}/deliveries", his.webhook));
+    paths.extend(his.batches.iter().map(|batch| format!("/api/v2/uploads/batches/{batch}")));
+    for file in &his.files {
+        paths.push(format!("/api/v2/uploads/files/{file}"));
+        paths.push(format!("/api/v2/uploads/files/{file}/history"));
+        paths.push(format!("/api/v2/uploads/files/{file}/chunks"));
+    }
+    let mut seen = Vec::new();
+    for path in paths {
+        seen.push((path.clone(), bob.get(&path).await.body));
+    }
+    seen.push(("search".to_owned(), json!(bob.search(MARK).await)));
+    seen
+}
+
+/// One call of the description, with everything in its place.
+struct Call {
+    method: Method,
+    /// With its query.
+    path: String,
+    body: Option<Value>,
+    operation: &'static Value,
+}
+
+impl Call {
+    fn has_id_of_bobs(&self, his: &Belongings) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        his.secrets().iter().any(|secret| path.contains(secret))
+    }
+
+    /// The statuses that are right for a stranger.
+    fn expected(&self, his: &Belongings) -> &'static [u16] {
+        let asks_for_all = self.path.contains("scope=all") || self.path.contains("refresh=true");
+        let tag = self.operation["tags"][0].as_str().unwrap_or_default();
+        let for_all = self.body.as_ref().is_some_and(|body| body["scope"] == "all");
+        if tag == "administration"
+            || self.operation["operationId"] == "showMetrics"
+            || asks_for_all
+            || for_all
+            || (tag == "jobs" && self.has_id_of_bobs(his))
+        {
+            &[403]
+        } else if self.has_id_of_bobs(his) && self.path.contains("cursor=") {
+            // Of the two kinds of cursors one is not this list's, which it says to anybody.
+            &[404, 400]
+        } else if self.has_id_of_bobs(his) {
+            &[404]
+        } else {
+            // Hers, or nobody's. A cursor of another list is refused.
+            &[200, 201, 307, 400]
+        }
+    }
+}
+
+fn is_public(operation: &Value) -> bool {
+    operation["security"].is_array()
+}
+
+/// Every operation with every one of Bob's ids in every place.
+fn calls(his: &Belongings) -> Vec<Call> {
+    let mut calls = Vec::new();
+    for (template, item) in document()["paths"].as_object().expect("paths") {
+        for (method, operation) in item.as_object().expect("methods") {
+            let mut paths = vec![String::new()];
+            for part in template.split('/').skip(1) {
+                let parameter = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
+                let choices = parameter.map_or_else(|| vec![part.to_owned()], |name| his.ids(name));
+                paths = paths
+                    .iter()
+                    .flat_map(|path| choices.iter().map(move |choice| format!("{path}/{choice}")))
+                    .collect();
+            }
+            let name = operation["operationId"].as_str().expect("a name");
+            if name == "sendBytes" {
+                // Its URL is the permission; it has a test of its own.
+                continue;
+            }
+            if name == "streamEvents" {
+                // From the beginning, and no further than to the present.
+                paths = paths.iter().map(|path| format!("{path}?after=0&follow=false")).collect();
+            }
+            let plain = paths.clone();
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                if parameter["in"] == "query" {
+                    let key = parameter["name"].as_str().expect("a name");
+                    for value in his.values(key) {
+                        paths.extend(plain.iter().map(|path| {
+                            let and = if path.contains('?') { '&' } else { '?' };
+                            format!("{path}{and}{key}={value}")
+                        }));
+                    }
+                }
+            }
+            let bodies: Vec<Option<Value>> = match &operation["requestBody"] {
+                Value::Null => vec![None],
+                _ => his.bodies(name).into_iter().map(Some).collect(),
+            };
+            for path in paths {
+                for body in &bodies {
+                    let method =
+                        Method::from_bytes(method.to_ascii_uppercase().as_bytes()).expect("a method");
+                    calls.push(Call { method, path: path.clone(), body: body.clone(), operation });
+                }
+            }
+        }
+    }
+    calls
+}
+
+/// The status, and all that there is of the answer.
+async fn send(client: &Client, call: &Call, token: bool) -> (u16, String) {
+    let mut request = client.http.request(call.method.clone(), format!("{}{}", client.base, call.path));
+    if token {
+        request = request.bearer_auth(&client.token);
+    }
+    if let Some(body) = &call.body {
+        request = request.json(body);
+    }
+    if call.operation["operationId"] == "streamEvents" {
+        request = request.header("Accept", "text/event-stream");
+    }
+    let response = request.send().await.expect("an answer");
+    let (status, headers) = (response.status().as_u16(), format!("{:?}", response.headers()));
+    (status, headers + &without_filter(&response.text().await.expect("text")))
+}
+
+/// An answer without what an operation repeats of its own request.
+fn without_filter(answer: &str) -> String {
+    let mut parts = answer.split("\"filter\":{");
+    let mut rest = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        rest.push_str(part.split_once('}').map_or("", |(_, after)| after));
+    }
+    rest
+}
+
+on_each_database! {
+    async fn a_stranger_learns_nothing_and_changes_nothing(db: TestDb) {
+        let (server, his) = move_in(&db).await;
+        let (alice, bob) = (server.client("alice"), server.client(BOB));
+        let before = as_bob_sees_it(&bob, &his).await;
+        let shown = json!(before).to_string();
+        for secret in his.secrets().into_iter().filter(|secret| *secret != his.webhook_secret) {
+            assert!(shown.contains(secret), "Bob himself does not see {secret}");
+        }
+        let calls = calls(&his);
+        assert!(calls.len() > 200, "{}", calls.len());
+        for call in &calls {
+            let (status, answer) = send(&alice, call, true).await;
+            let what = format!("{} {} {:?}: {status} {answer}", call.method, call.path, call.body);
+            assert!(call.expected(&his).contains(&status), "{what}");
+            for secret in his.secrets() {
+                assert!(!answer.contains(secret), "{secret} in {what}");
+            }
+        }
+        assert_eq!(as_bob_sees_it(&bob, &his).await, before);
+        server.assert_books_balance().await;
+    }
+
+    async fn without_a_token_there_is_nothing_but_health_and_the_description(db: TestDb) {
+        let (server, his) = move_in(&db).await;
+        let nobody = server.client("nobody");
+        for call in calls(&his) {
+            let (status, answer) = send(&nobody, &call, false).await;
+            let what = format!("{} {}: {status} {answer}", call.method, call.path);
+            if is_public(call.operation) {
+                assert_eq!(call.operation["tags"][0], "health", "{what}");
+                assert!(status < 400, "{what}");
+            } else {
+                assert_eq!(status, 401, "{what}");
+            }
+        }
+    }
+
+    async fn a_signed_url_is_good_for_its_own_file_alone(db: TestDb) {
+        let (server, his) = move_in(&db).await;
+        let alice = server.client("alice");
+        let ticket = alice.register(None, "alice.txt", 5).await;
+        let hers = ticket["uploadUrl"].as_str().unwrap();
+        let file = ticket["fileId"].as_str().unwrap();
+        for other in &his.files {
+            alice.put(&hers.replace(file, other), "bytes").await.refused(403, "INVALID_SIGNATURE");
+        }
+        let longer = hers.replace("size=5", "size=6");
+        alice.put(&longer, "bytes!").await.refused(403, "INVALID_SIGNATURE");
+        assert!(his.upload_url.contains(his.files.last().unwrap()));
+        alice.put(hers, "bytes").await.ok();
+    }
+}

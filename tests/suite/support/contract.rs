@@ -1,0 +1,153 @@
+//! Every answer that a test's client gets is compared with the description of the API: its status, its code, its
+//! content type, and every field of its body.
+
+use landfall::http::document;
+use serde_json::{Map, Value};
+
+/// A request's place in the description.
+pub struct Described {
+    operation: Option<&'static Value>,
+    name: String,
+}
+
+/// What the description says of this path and method.
+pub fn described(method: &str, path: &str) -> Option<Described> {
+    let paths = document()["paths"].as_object().expect("paths");
+    // The one with fewest places that take anything is the one that is meant.
+    let matching = paths.iter().filter(|(template, _)| fits(template, path));
+    let (template, item) = matching.min_by_key(|(template, _)| template.matches('{').count())?;
+    let operation = item.get(method.to_ascii_lowercase());
+    Some(Described { operation, name: format!("{method} {template}") })
+}
+
+fn fits(template: &str, path: &str) -> bool {
+    let (mut template, mut path) = (template.split('/'), path.split('/'));
+    loop {
+        match (template.next(), path.next()) {
+            (None, None) => return true,
+            (Some(one), Some(other)) if one == other || (one.starts_with('{') && !other.is_empty()) => {}
+            _ => return false,
+        }
+    }
+}
+
+/// Fails the test unless the answer is one that the description has. `body`: what the answer has, if it is JSON.
+pub fn check(method: &str, path: &str, status: u16, content_type: Option<&str>, body: &Value) {
+    let code = body["error"]["code"].as_str().unwrap_or_default();
+    let Some(Described { operation, name }) = described(method, path) else {
+        assert_eq!((status, code), (404, "NOT_FOUND"), "{method} {path} is not described");
+        return;
+    };
+    let Some(operation) = operation else {
+        assert_eq!((status, code), (405, "METHOD_NOT_ALLOWED"), "{name} is not described");
+        return;
+    };
+    let answer = &operation["responses"][status.to_string()];
+    assert!(answer.is_object(), "{name} does not describe the status {status}: {body}");
+    let Some(content) = answer["content"].as_object() else { return };
+    let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let described = content.get(essence).or_else(|| content.get("*/*"));
+    let described = described.unwrap_or_else(|| panic!("{name} {status} does not describe {essence:?}"));
+    if essence == "application/json" && !content.contains_key("*/*") {
+        let complaints = complaints(&described["schema"], body);
+        assert!(complaints.is_empty(), "{name} {status}: {complaints:?} in {body}");
+    }
+}
+
+/// What is wrong with a value, by its schema. A field that is not described is wrong.
+pub fn complaints(schema: &Value, value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    look(schema, value, "", true, &mut found);
+    found
+}
+
+fn look(schema: &Value, value: &Value, at: &str, strict: bool, found: &mut Vec<String>) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = document().pointer(reference.trim_start_matches('#'));
+        return look(target.expect(reference), value, at, strict, found);
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        look(part, value, at, false, found);
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let fits = |choice: &&Value| {
+            let mut wrong = Vec::new();
+            look(choice, value, at, strict, &mut wrong);
+            wrong.is_empty()
+        };
+        if !choices.iter().any(|choice| fits(&choice)) {
+            found.push(format!("{at} is none of its choices"));
+        }
+    }
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if !kinds.is_empty() && !kinds.iter().any(|kind| is_a(kind, value)) {
+        found.push(format!("{at} is not of the type {kinds:?}"));
+        return;
+    }
+    if schema["enum"].as_array().is_some_and(|allowed| !allowed.contains(value)) {
+        found.push(format!("{at} is not one of {}", schema["enum"]));
+    }
+    match value {
+        Value::String(text) => look_at_text(schema, text, at, found),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                look(&schema["items"], item, &format!("{at}/{index}"), strict, found);
+            }
+        }
+        Value::Object(fields) => look_at_fields(schema, fields, at, strict, found),
+        _ => {}
+    }
+}
+
+fn look_at_text(schema: &Value, text: &str, at: &str, found: &mut Vec<String>) {
+    let wrong = match schema["format"].as_str() {
+        Some("uuid") => uuid::Uuid::parse_str(text).is_err(),
+        Some("date-time") => text.parse::<landfall::clock::Time>().is_err(),
+        _ => false,
+    };
+    let choices = schema["pattern"].as_str().and_then(|it| it.strip_prefix("^(")?.strip_suffix(")$"));
+    if wrong || choices.is_some_and(|choices| !choices.split('|').any(|choice| choice == text)) {
+        found.push(format!("{at} does not have its form"));
+    }
+}
+
+fn look_at_fields(
+    schema: &Value,
+    fields: &Map<String, Value>,
+    at: &str,
+    strict: bool,
+    found: &mut Vec<String>,
+) {
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if !fields.contains_key(name) {
+            found.push(format!("{at}/{name} is missing"));
+        }
+    }
+    for (name, value) in fields {
+        let at = format!("{at}/{name}");
+        if let Some(known) = schema["properties"].get(name) {
+            look(known, value, &at, strict, found);
+        } else if schema["additionalProperties"].is_object() {
+            look(&schema["additionalProperties"], value, &at, strict, found);
+        } else if strict && schema["properties"].is_object() {
+            found.push(format!("{at} is not described"));
+        }
+    }
+}
+
+fn is_a(kind: &str, value: &Value) -> bool {
+    match kind {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("a type that nothing has: {other}"),
+    }
+}
