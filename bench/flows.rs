@@ -26,6 +26,7 @@ mod latency;
 mod limits;
 mod measure;
 mod orphans;
+mod streams;
 mod throughput;
 mod vectors;
 mod worker;
@@ -49,6 +50,7 @@ enum Scenario {
     Claims(Kind),
     Answers(Kind),
     Orphans,
+    Streams(Kind),
     Vectors(usize),
     Embedding,
 }
@@ -64,6 +66,7 @@ impl Scenario {
         all.extend(each(Self::Claims));
         all.extend(each(Self::Answers));
         all.push(Self::Orphans);
+        all.extend(each(Self::Streams));
         all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
         all.extend(each(Self::Limits));
         all
@@ -78,6 +81,7 @@ impl Scenario {
             Self::Claims(kind) => format!("{}-claims", kind.name()),
             Self::Answers(kind) => format!("{}-answers", kind.name()),
             Self::Orphans => "orphans".to_owned(),
+            Self::Streams(kind) => format!("{}-streams", kind.name()),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
             // It needs no database; the figures stand in the first column.
             Self::Embedding => "embedding".to_owned(),
@@ -91,7 +95,8 @@ impl Scenario {
             | Self::Latency(kind)
             | Self::Flatness(kind)
             | Self::Claims(kind)
-            | Self::Answers(kind) => kind,
+            | Self::Answers(kind)
+            | Self::Streams(kind) => kind,
             Self::Vectors(_) | Self::Embedding | Self::Orphans => Kind::Sqlite,
         }
     }
@@ -112,6 +117,7 @@ impl Scenario {
             Self::Claims(kind) => claims::run(kind).await,
             Self::Answers(kind) => answers::run(kind, finished()?).await,
             Self::Orphans => orphans::run(finished()?).await,
+            Self::Streams(kind) => streams::run(kind).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
             Self::Embedding => embedding::run().await,
         }
@@ -126,6 +132,10 @@ fn finished() -> anyhow::Result<i64> {
 }
 
 fn main() -> anyhow::Result<()> {
+    if let Ok(address) = std::env::var(streams::CLIENTS) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        return runtime.block_on(streams::clients(&address));
+    }
     match std::env::var(CHILD) {
         Ok(name) => run_here(&name),
         Err(_) => run_all(),

@@ -26,12 +26,21 @@ pub fn own_cpu() -> Duration {
 
 /// The most memory that this process ever had in use, in MiB.
 pub fn peak_memory() -> f64 {
+    status("VmHWM:")
+}
+
+/// The memory that this process has in use, in MiB.
+pub fn memory() -> f64 {
+    status("VmRSS:")
+}
+
+fn status(name: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux says what a process uses");
     let kibibytes: f64 = status
         .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .find_map(|line| line.strip_prefix(name))
         .and_then(|rest| rest.trim().trim_end_matches(" kB").parse().ok())
-        .expect("VmHWM is a number of kB");
+        .expect("it is a number of kB");
     kibibytes / 1024.0
 }
 

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use landfall::blobs::Blobs;
+use landfall::blobs::ownership::Ownership;
 use landfall::clock::Clock;
 use landfall::config::{Config, Variables};
 use landfall::recovery::Sweep;
@@ -16,7 +17,8 @@ pub async fn run(blobs: i64) -> anyhow::Result<Figures> {
     let fresh = Fresh::create(Kind::Sqlite, "orphans").await?;
     let db = fresh.open(4).await?;
     let root = fresh.path().join("blobs");
-    let storage = Blobs::open(root.clone()).await?;
+    let storage = Ownership { db: db.clone(), blobs: Blobs::open(root.clone()).await? };
+    storage.keep().await?;
     for number in 0..blobs {
         // Each where the only upload of a file would be, without a folder of its own.
         let folder = root.join("blobs").join(format!("{:02x}", number % 256));
@@ -30,7 +32,14 @@ pub async fn run(blobs: i64) -> anyhow::Result<Figures> {
     let mut variables = Variables::default();
     variables.set("ORPHAN_MIN_AGE_MS", "1");
     let config = Config::from_variables(variables)?.cleaning;
-    let job = OrphanCleanup { db: db.clone(), blobs: storage, config };
+    // So many orphans are a mistake to it, unless it is told that they are none.
+    let job = OrphanCleanup {
+        db: db.clone(),
+        blobs: storage.blobs.clone(),
+        ownership: storage,
+        config,
+        force: true,
+    };
     let (before, began) = (peak_memory(), Instant::now());
     let report = job.sweep_once(Clock::System.now() + chrono::TimeDelta::seconds(1)).await?;
     let (took, grown) = (began.elapsed(), peak_memory() - before);

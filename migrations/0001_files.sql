@@ -34,6 +34,9 @@ CREATE TABLE batches (
     updated_at      TIMESTAMPTZ NOT NULL,
     expires_at      TIMESTAMPTZ NOT NULL,
     completed_at    TIMESTAMPTZ,
+    -- When its progress was last told of, and when it is to be told of again if that is owed.
+    progress_at     TIMESTAMPTZ,
+    progress_due    TIMESTAMPTZ,
     CONSTRAINT counts_never_negative
         CHECK (ready_files >= 0 AND failed_files >= 0 AND cancelled_files >= 0 AND deleted_files >= 0),
     CONSTRAINT no_more_files_than_promised CHECK (registered_files <= file_count),
@@ -481,3 +484,11 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (webhook_id, number) WHERE next_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id, number);
 CREATE INDEX webhook_deliveries_ended ON webhook_deliveries (ended_at) WHERE ended_at IS NOT NULL;
+
+-- The event stream: batches whose progress is owed, and how far the events have been removed. Whoever resumes from before
+-- that has missed some.
+CREATE INDEX batches_owing_progress ON batches (progress_due) WHERE progress_due IS NOT NULL;
+CREATE TABLE removed_events (
+    one   BIGINT PRIMARY KEY CHECK (one = 1),
+    up_to BIGINT NOT NULL
+);

@@ -11,10 +11,13 @@ use crate::blobs::Blobs;
 use crate::blobs::ownership::{Ownership, Standing};
 use crate::blobs::signed_url::UrlSigner;
 use crate::clock::Clock;
-use crate::config::{Config, Role};
+use crate::config::{Config, Role, Schedules};
 use crate::db::{Db, Tx, Write, args};
 use crate::error::Error;
 use crate::events;
+use crate::events::fan_out::FanOut;
+use crate::events::progress;
+use crate::events::ticket::Tickets;
 use crate::index;
 use crate::lifecycle::Stage;
 use crate::observe::alerts::Alerts;
@@ -50,6 +53,10 @@ pub struct App {
     pub ownership: Ownership,
     pub auth: Arc<Auth>,
     pub signer: UrlSigner,
+    /// Signs what a browser opens an event stream with.
+    pub tickets: Tickets,
+    /// Brings events to whoever listens.
+    pub fan_out: FanOut,
     pub embedder: Embedder,
     pub wake: Wake,
     pub liveness: Arc<Liveness>,
@@ -94,8 +101,10 @@ impl App {
         events::leave_a_gap(&db).await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
+        let tickets = Tickets::new(db.write(SharedSecret { name: "event-tickets" }).await?);
         let embedder = Embedder::open(&config.embed).await?;
         let wake = Wake::start(&db, Clock::System);
+        let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let works = matches!(config.role, Role::All | Role::Worker);
         let liveness = Liveness::start(
             db.clone(),
@@ -119,38 +128,9 @@ impl App {
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
-        let expiry = UploadExpiry {
-            db: db.clone(),
-            blobs: blobs.clone(),
-            clock: clock.clone(),
-            wake: wake.clone(),
-            window: config.intake.confirm_window,
-            unconfirmed: config.healing.unconfirmed,
-        };
-        let stuck_files = Arc::new(StuckFiles {
-            db: db.clone(),
-            wake: wake.clone(),
-            detection: Detection::new(&config),
-            expiry,
-        });
-        let batch_timeout = Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() });
-        let schedules = &config.healing.schedules;
-        let orphan_cleanup = Arc::new(OrphanCleanup {
-            db: db.clone(),
-            blobs: blobs.clone(),
-            ownership: ownership.clone(),
-            config: config.cleaning.clone(),
-            force: false,
-        });
-        let retention = Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() });
-        let jobs: [(Arc<dyn Sweep>, _); _] = [
-            (stuck_files.clone(), &schedules.stuck_recovery),
-            (orphan_cleanup.clone(), &schedules.orphan_cleanup),
-            (batch_timeout, &schedules.batch_timeout),
-            (retention.clone(), &schedules.retention),
-        ];
-        let jobs = jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() });
-        let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), jobs.into()).await?;
+        let sweeps = Sweeps::new(&config, &ownership, &clock, &wake);
+        let scheduled = sweeps.scheduled(&config.healing.schedules);
+        let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
         let orphans = Scanner {
             db: db.clone(),
             blobs: blobs.clone(),
@@ -180,14 +160,16 @@ impl App {
             orphans,
             auth: Arc::new(auth),
             signer,
+            tickets,
+            fan_out,
             embedder,
             wake,
             liveness,
             worker,
             jobs,
-            stuck_files,
-            orphan_cleanup,
-            retention,
+            stuck_files: sweeps.stuck_files,
+            orphan_cleanup: sweeps.orphan_cleanup,
+            retention: sweeps.retention,
             uploads: TaskTracker::new(),
         })
     }
@@ -215,6 +197,9 @@ impl App {
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
         let until_stop = stop.clone();
         tasks.spawn(async move { until_stop.run_until_cancelled(metrics::upkeep()).await });
+        let (fan_out, until_stop) = (self.fan_out.clone(), stop.clone());
+        tasks.spawn(async move { fan_out.run(until_stop).await });
+        let progress = progress::run(self.db.clone(), self.clock.clone(), self.wake.clone());
         let (db, embedder) = (self.db.clone(), self.embedder.clone());
         tasks.spawn(async move { index::reindex::warn_of_stale_files(&db, &embedder).await });
         if self.config.role != Role::Api {
@@ -234,7 +219,7 @@ impl App {
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {
-            let sweeps = async { tokio::join!(deletions, uploads) };
+            let sweeps = async { tokio::join!(deletions, uploads, progress) };
             Box::pin(until_settled.run_until_cancelled(sweeps)).await
         });
         match &self.worker {
@@ -256,6 +241,53 @@ impl App {
         if let Err(error) = self.liveness.leave().await {
             tracing::warn!(%error, "could not say goodbye; the other processes will notice");
         }
+    }
+}
+
+/// What heals by the calendar.
+struct Sweeps {
+    stuck_files: Arc<StuckFiles>,
+    orphan_cleanup: Arc<OrphanCleanup>,
+    batch_timeout: Arc<BatchTimeout>,
+    retention: Arc<Retention>,
+}
+
+impl Sweeps {
+    fn new(config: &Config, ownership: &Ownership, clock: &Clock, wake: &Wake) -> Self {
+        let Ownership { db, blobs } = ownership;
+        let expiry = UploadExpiry {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            wake: wake.clone(),
+            window: config.intake.confirm_window,
+            unconfirmed: config.healing.unconfirmed,
+        };
+        let detection = Detection::new(config);
+        let stuck_files = StuckFiles { db: db.clone(), wake: wake.clone(), detection, expiry };
+        let orphan_cleanup = OrphanCleanup {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            ownership: ownership.clone(),
+            config: config.cleaning.clone(),
+            force: false,
+        };
+        Self {
+            stuck_files: Arc::new(stuck_files),
+            orphan_cleanup: Arc::new(orphan_cleanup),
+            batch_timeout: Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() }),
+            retention: Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() }),
+        }
+    }
+
+    fn scheduled(&self, schedules: &Schedules) -> Vec<Job> {
+        let jobs: [(Arc<dyn Sweep>, _); _] = [
+            (self.stuck_files.clone(), &schedules.stuck_recovery),
+            (self.orphan_cleanup.clone(), &schedules.orphan_cleanup),
+            (self.batch_timeout.clone(), &schedules.batch_timeout),
+            (self.retention.clone(), &schedules.retention),
+        ];
+        jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() }).into()
     }
 }
 

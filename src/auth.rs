@@ -29,6 +29,13 @@ pub struct Claims {
     pub exp: i64,
 }
 
+/// A caller whose token was verified.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub caller: Caller,
+    pub until: Time,
+}
+
 pub struct Auth {
     keys: Keys,
     /// Whether the secret is one that the server made for itself.
@@ -72,6 +79,11 @@ impl Auth {
     }
 
     pub async fn verify(&self, token: &str, now: Time) -> Result<Caller, Refusal> {
+        self.identify(token, now).await.map(|identity| identity.caller)
+    }
+
+    /// Who it is, and for how long.
+    pub async fn identify(&self, token: &str, now: Time) -> Result<Identity, Refusal> {
         let invalid =
             |why: &str| Refusal::new(401, "INVALID_TOKEN", format!("The token is not valid: {why}"));
         let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a JSON Web Token"))?;
@@ -103,10 +115,14 @@ impl Auth {
                 return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
             }
         }
-        Ok(Caller {
-            tenant: claims.tenant.unwrap_or_else(|| claims.sub.clone()),
-            user: claims.sub,
-            admin: claims.role.as_deref() == Some("admin"),
+        Ok(Identity {
+            // One that is beyond all calendars never comes.
+            until: Time::from_timestamp(claims.exp, 0).unwrap_or(Time::MAX_UTC),
+            caller: Caller {
+                tenant: claims.tenant.unwrap_or_else(|| claims.sub.clone()),
+                user: claims.sub,
+                admin: claims.role.as_deref() == Some("admin"),
+            },
         })
     }
 }

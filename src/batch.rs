@@ -3,6 +3,7 @@
 
 use std::ops::AddAssign;
 
+use chrono::TimeDelta;
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -10,7 +11,7 @@ use uuid::Uuid;
 use crate::clock::Time;
 use crate::db::{Tx, args};
 use crate::error::{Error, Refusal};
-use crate::events::{self, BATCH_CANCELLED, BATCH_COMPLETED, BATCH_EXPIRED, Event};
+use crate::events::{self, BATCH_CANCELLED, BATCH_COMPLETED, BATCH_EXPIRED, BATCH_PROGRESS, Event};
 use crate::file::{Caller, Priority};
 use crate::lifecycle::Status;
 
@@ -31,11 +32,28 @@ pub struct Batch {
     pub created_at: Time,
     pub expires_at: Time,
     pub completed_at: Option<Time>,
+    /// When its progress is to be told of again, if that is owed.
+    pub progress_due: Option<Time>,
 }
 
-const COLUMNS: &str =
+pub const COLUMNS: &str =
     "id, tenant_id, user_id, status, file_count, registered_files, ready_files, failed_files,
-    cancelled_files, deleted_files, priority, metadata, created_at, expires_at, completed_at";
+    cancelled_files, deleted_files, priority, metadata, created_at, expires_at, completed_at, progress_due";
+
+/// What a change of counts sets beside them, with `now` and a second before and after it as three more arguments:
+/// either the progress is told with it, or it is owed.
+fn tell_or_owe(now: usize) -> String {
+    let (second_ago, in_a_second) = (now + 1, now + 2);
+    format!(
+        "updated_at = ${now},
+         progress_at = CASE WHEN progress_at IS NULL OR progress_at <= ${second_ago} THEN ${now} ELSE progress_at END,
+         progress_due = CASE WHEN progress_at IS NULL OR progress_at <= ${second_ago} THEN NULL
+                        ELSE COALESCE(progress_due, ${in_a_second}) END"
+    )
+}
+
+/// `batch:progress` comes no more often than that.
+const BETWEEN_PROGRESS: TimeDelta = TimeDelta::seconds(1);
 
 impl Batch {
     pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Self, Error> {
@@ -93,6 +111,28 @@ impl Batch {
                 .map(drop),
             _ => Ok(()),
         }
+    }
+
+    /// After its counts changed: what its progress and its status are now, where that is to be told.
+    async fn counted(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        if self.progress_due.is_none() {
+            self.record_progress(tx, now).await?;
+        }
+        self.settle(tx, now).await
+    }
+
+    pub async fn record_progress(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        let data = json!({
+            "batchId": self.id,
+            "fileCount": self.file_count,
+            "registered": self.registered_files,
+            "ready": self.ready_files,
+            "failed": self.failed_files,
+            "cancelled": self.cancelled_files,
+            "deleted": self.deleted_files,
+            "summary": self.summary(),
+        });
+        events::record(tx, vec![Event { data: Some(data), ..self.event(BATCH_PROGRESS, now) }]).await
     }
 
     /// Says that the batch waited too long for its files.
@@ -154,14 +194,24 @@ impl Tally {
             .row(
                 format!(
                     "UPDATE batches SET ready_files = ready_files + $2, failed_files = failed_files + $3,
-                         cancelled_files = cancelled_files + $4, deleted_files = deleted_files + $5, updated_at = $6
-                     WHERE id = $1 RETURNING {COLUMNS}"
+                         cancelled_files = cancelled_files + $4, deleted_files = deleted_files + $5, {}
+                     WHERE id = $1 RETURNING {COLUMNS}",
+                    tell_or_owe(6)
                 ),
-                args![batch, self.ready, self.failed, self.cancelled, self.deleted, now],
+                args![
+                    batch,
+                    self.ready,
+                    self.failed,
+                    self.cancelled,
+                    self.deleted,
+                    now,
+                    now - BETWEEN_PROGRESS,
+                    now + BETWEEN_PROGRESS
+                ],
             )
             .await?;
         match counted {
-            Some(batch) => batch.settle(tx, now).await,
+            Some(batch) => batch.counted(tx, now).await,
             None => Err(Error::Internal(format!("batch {batch} of a file does not exist"))),
         }
     }
@@ -190,8 +240,9 @@ pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
         .row(
             format!(
                 "UPDATE batches SET registered_files = $2, ready_files = $3, failed_files = $4, cancelled_files = $5,
-                     deleted_files = $6, updated_at = $7
-                 WHERE id = $1 RETURNING {COLUMNS}"
+                     deleted_files = $6, {}
+                 WHERE id = $1 RETURNING {COLUMNS}",
+                tell_or_owe(7)
             ),
             args![
                 id,
@@ -201,11 +252,13 @@ pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
                 count(Status::Cancelled),
                 registered - living,
                 now,
+                now - BETWEEN_PROGRESS,
+                now + BETWEEN_PROGRESS,
             ],
         )
         .await?;
     let Some(after) = after else { return Ok(false) };
-    after.settle(tx, now).await?;
+    after.counted(tx, now).await?;
     let complete = after.terminal_files() >= after.file_count;
     let settled = matches!((after.status.as_str(), complete), ("active", true) | ("completed", false));
     let counts = |batch: &Batch| {

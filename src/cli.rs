@@ -4,6 +4,7 @@ mod audit;
 mod client;
 mod config;
 mod dlq;
+mod events;
 mod files;
 mod jobs;
 mod logs;
@@ -57,6 +58,8 @@ enum Command {
     Orphans(orphans::Args),
     /// Watch everything: throughput, queues, workers, circuits, schedules, errors.
     Top(top::Args),
+    /// Show what happens, as it happens.
+    Events(events::Args),
     /// See when maintenance runs and ran, or run some of it now.
     Jobs(jobs::Args),
     /// Make a token for the API.
@@ -109,6 +112,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Stuck(args) => stuck::run(&args, cli.json).await,
             Command::Orphans(args) => orphans::run(&args, cli.json).await,
             Command::Top(args) => top::run(&args, cli.json).await,
+            Command::Events(args) => events::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config => config::run(&settings()?, cli.json),

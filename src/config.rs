@@ -4,6 +4,7 @@
 
 mod cleaning;
 mod embed;
+mod events;
 mod healing;
 mod reader;
 mod secrets;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 pub use cleaning::{AlertConfig, CleaningConfig};
 pub use embed::{ChunkConfig, EmbedConfig, Model, ServiceConfig};
+pub use events::EventsConfig;
 pub use healing::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 pub use reader::{ConfigError, Setting, Source, Variables};
 use reader::{Reader, bytes, milliseconds, one_of, stages};
@@ -49,6 +51,7 @@ pub struct Config {
     pub cleaning: CleaningConfig,
     pub alerts: AlertConfig,
     pub webhooks: WebhookConfig,
+    pub events: EventsConfig,
     pub embed: EmbedConfig,
     pub sandbox: SandboxConfig,
     /// The languages that OCR looks for, unless it is off.
@@ -279,6 +282,7 @@ impl Config {
             cleaning: CleaningConfig::read(&mut read),
             alerts: AlertConfig::read(&mut read),
             webhooks: WebhookConfig::read(&mut read),
+            events: EventsConfig::read(&mut read),
             sandbox: read_sandbox(&mut read),
             ocr_languages: read_ocr_languages(&mut read),
             chunks: ChunkConfig::read(&mut read, &embed),

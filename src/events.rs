@@ -2,7 +2,10 @@
 //!
 //! They are the history of each file, and they are the outbox of the event stream.
 
+pub mod fan_out;
+pub mod progress;
 pub mod tail;
+pub mod ticket;
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -18,6 +21,7 @@ pub const FILE_STATUS_CHANGED: &str = "file:status-changed";
 pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
 pub const BATCH_EXPIRED: &str = "batch:expired";
 pub const JOB_COMPLETED: &str = "job:completed";
+pub const BATCH_PROGRESS: &str = "batch:progress";
 pub const BATCH_COMPLETED: &str = "batch:completed";
 pub const CIRCUIT_CHANGED: &str = "circuit:changed";
 pub const QUEUE_RATE_LIMIT_EXCEEDED: &str = "queue:rate-limit-exceeded";
@@ -31,6 +35,7 @@ pub const OF_USERS: &[&str] = &[
     FILE_STATUS_CHANGED,
     FILE_PROCESSING_STALLED,
     FILE_CLEANED_UP,
+    BATCH_PROGRESS,
     BATCH_COMPLETED,
     BATCH_EXPIRED,
     BATCH_CANCELLED,
@@ -138,6 +143,18 @@ pub async fn write_down(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
         "",
     )
     .await
+}
+
+/// Notes that these events are gone, so that nobody who resumes from before them believes to have seen all.
+pub async fn note_removal(tx: &mut Tx, gone: &[(i64,)]) -> Result<(), Error> {
+    let Some((last,)) = gone.iter().max() else { return Ok(()) };
+    tx.execute(
+        "INSERT INTO removed_events (one, up_to) VALUES (1, $1)
+         ON CONFLICT (one) DO UPDATE SET up_to = excluded.up_to WHERE removed_events.up_to < excluded.up_to",
+        args![*last],
+    )
+    .await
+    .map(drop)
 }
 
 /// Leaves a gap in the events' ids. A power cut can take the last events of the steps that were not synced; without a

@@ -5,6 +5,7 @@ mod connections;
 mod dashboard;
 mod dlq;
 mod error;
+mod events;
 mod files;
 mod health;
 mod jobs;
@@ -64,6 +65,7 @@ pub fn router(app: App) -> Router {
         .route("/files/{id}/text", get(files::text))
         .route("/files/{id}/result", get(files::result))
         .route("/files/{id}/chunks", get(files::chunks))
+        .route("/events/ticket", post(events::ticket))
         .route("/dlq", get(dlq::list))
         .route("/dlq/groups", get(dlq::groups))
         .route("/dlq/retry-all", post(dlq::retry_all))
@@ -102,8 +104,9 @@ pub fn router(app: App) -> Router {
         .merge(health_and_metrics(app.config.http.bind_address))
         .route("/", get(page::page))
         .layer(middleware::from_fn_with_state(app.config.http.request_timeout, time_limit));
-    // Bytes take as long as they take; only a standstill ends them.
+    // Bytes take as long as they take; only a standstill ends them. Events never end.
     let streaming = Router::new()
+        .route("/api/v2/uploads/events", get(events::stream))
         .route("/api/v2/uploads/blobs/{id}", put(uploads::receive))
         .route("/api/v2/uploads/files/{id}/download", get(files::download))
         .route("/api/jobs/{id}/download", get(jobs::download));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use reqwest::header::ACCEPT;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -172,6 +173,12 @@ impl Client {
         self.send(request.timeout(ANSWER_TIMEOUT)).await.map(drop)
     }
 
+    /// Opens an event stream, which has no end of its own.
+    pub async fn events(&self, query: &[(&str, String)]) -> Result<reqwest::Response, ClientError> {
+        let request = self.request(Method::GET, &format!("{UPLOADS}/events"))?;
+        self.send(request.header(ACCEPT, "text/event-stream").query(query)).await
+    }
+
     pub async fn jobs(&self) -> Result<Value, ClientError> {
         self.answer(self.request(Method::GET, JOBS)?).await
     }
@@ -271,7 +278,7 @@ impl Client {
         })
     }
 
-    fn broken(&self, error: &reqwest::Error) -> ClientError {
+    pub fn broken(&self, error: &reqwest::Error) -> ClientError {
         // The error itself names the address once more; what was wrong is at the bottom.
         let mut cause: &dyn std::error::Error = error;
         while let Some(deeper) = cause.source() {

@@ -9,10 +9,10 @@ use axum::extract::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use crate::clock::Clock;
@@ -23,10 +23,21 @@ const MOST_HEADER_BYTES: usize = 32 * 1024;
 /// How long requests under way may go on after the server was told to stop.
 const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// Ends the connection that a request came by, whatever is still to be written to it. An answer that comes to its end
+/// waits for its reader; this does not.
+#[derive(Debug, Clone, Default)]
+pub struct CutOff(CancellationToken);
+
+impl CutOff {
+    pub fn cut(&self) {
+        self.0.cancel();
+    }
+}
+
 /// Serves until `stop`, then lets the requests under way finish.
 pub async fn serve(listener: TcpListener, router: Router, config: &HttpConfig, stop: CancellationToken) {
     let room = Arc::new(Semaphore::new(config.max_connections));
-    let graceful = GracefulShutdown::new();
+    let connections = TaskTracker::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout)
@@ -53,22 +64,37 @@ pub async fn serve(listener: TcpListener, router: Router, config: &HttpConfig, s
         // Small answers leave at once.
         drop(stream.set_nodelay(true));
         let router = router.clone();
+        let cut_off = CutOff::default();
+        let cut = cut_off.0.clone();
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let router = router.clone();
-            let request: Request = request.map(Body::new);
+            let mut request: Request = request.map(Body::new);
+            request.extensions_mut().insert(cut_off.clone());
             async move { Ok::<_, Infallible>(router.oneshot(request).await.expect("a router does not fail")) }
         });
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
+        // One that becomes a WebSocket ends here and gives its place back: those have a limit of their own.
+        let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let stop = stop.clone();
+        connections.spawn(async move {
+            let mut connection = std::pin::pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = cut.cancelled() => return tracing::debug!("a connection was cut off"),
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    cut.run_until_cancelled(connection).await.unwrap_or(Ok(()))
+                }
+            };
+            if let Err(error) = ended {
                 tracing::debug!(%error, "a connection ended badly");
             }
             drop(place);
         });
     }
     drop(listener);
+    connections.close();
     tokio::select! {
-        () = graceful.shutdown() => {}
+        () = connections.wait() => {}
         () = Clock::System.sleep(LAST_ANSWERS) => tracing::warn!("some requests were cut off"),
     }
 }

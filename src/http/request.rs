@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::app::App;
+use crate::auth::Identity;
 use crate::error::{Error, Refusal};
 use crate::file::Caller;
 use crate::intake::idempotency;
@@ -20,9 +21,28 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        let token = bearer(&parts.headers)
-            .ok_or_else(|| Refusal::new(401, "UNAUTHENTICATED", "Send a token: Authorization: Bearer …"))?;
+        let token = bearer(&parts.headers).ok_or_else(unauthenticated)?;
         app.auth.verify(token, app.clock.now()).await
+    }
+}
+
+impl FromRequestParts<App> for Identity {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        let token = bearer(&parts.headers).ok_or_else(unauthenticated)?;
+        app.auth.identify(token, app.clock.now()).await
+    }
+}
+
+impl OptionalFromRequestParts<App> for Identity {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, Refusal> {
+        match bearer(&parts.headers) {
+            Some(token) => app.auth.identify(token, app.clock.now()).await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 
@@ -35,6 +55,10 @@ impl OptionalFromRequestParts<App> for Caller {
             None => Ok(None),
         }
     }
+}
+
+pub fn unauthenticated() -> Refusal {
+    Refusal::new(401, "UNAUTHENTICATED", "Send a token: Authorization: Bearer …")
 }
 
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -148,13 +148,18 @@ pub async fn position(tx: &mut Tx, file: &File) -> Result<Option<i64>, Error> {
     if file.status != Status::Queued || !file.is_due {
         return Ok(None);
     }
+    // Two ranges of the index. Of one, `(priority, run_after) < ($4, $5)`, SQLite would step through all that became due at
+    // the very moment of this one.
+    let mine = "status = 'queued' AND is_due AND next_stage = $1 AND tenant_id = $2 AND user_id = $3";
     let before = tx
         .number(
-            "SELECT COUNT(*) FROM (
-                 SELECT 1 FROM files
-                 WHERE status = 'queued' AND is_due AND next_stage = $1 AND tenant_id = $2 AND user_id = $3
-                   AND (priority, run_after) < ($4, $5)
-                 LIMIT $6) AS before",
+            format!(
+                "SELECT COUNT(*) FROM (
+                     SELECT 1 FROM files WHERE {mine} AND priority < $4
+                     UNION ALL
+                     SELECT 1 FROM files WHERE {mine} AND priority = $4 AND run_after < $5
+                     LIMIT $6) AS before"
+            ),
             args![
                 file.next_stage,
                 &file.tenant_id,

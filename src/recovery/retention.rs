@@ -28,6 +28,7 @@ use crate::clock::{Time, to_delta};
 use crate::config::CleaningConfig;
 use crate::db::{Arg, Db, Rows, Tx, Write, args};
 use crate::error::Error;
+use crate::events;
 use crate::observe::{hourly, throughput};
 
 /// Records that go in one transaction.
@@ -50,7 +51,8 @@ impl Sweep for Retention {
         async move {
             let mut report = SweepReport::default();
             let tombstones = self.remove_tombstones(now - to_delta(self.config.tombstones)).await;
-            let mut done = vec![("tombstones", tombstones)];
+            let events = self.remove_events(now - to_delta(self.config.events)).await;
+            let mut done = vec![("tombstones", tombstones), ("events", events)];
             for kind in self.kinds(now) {
                 done.push((kind.name, self.remove_all(&kind).await));
             }
@@ -98,7 +100,6 @@ impl Retention {
             before: now - to_delta(time),
         };
         vec![
-            kind("events", "events", "id", "at < $1 AND kind <> 'file:status-changed'", keep.events),
             kind(
                 "idempotencyKeys",
                 "idempotency_keys",
@@ -152,6 +153,17 @@ impl Retention {
         }
     }
 
+    async fn remove_events(&self, before: Time) -> Result<u64, Error> {
+        let mut removed = 0;
+        loop {
+            let gone = self.db.write(RemoveEvents { before }).await?;
+            removed += gone;
+            if gone == 0 {
+                return Ok(removed);
+            }
+        }
+    }
+
     async fn remove_tombstones(&self, before: Time) -> Result<u64, Error> {
         let mut removed = 0;
         loop {
@@ -174,6 +186,27 @@ impl Write for RemovePortion {
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute(self.sql.clone(), self.args.clone()).await
+    }
+}
+
+/// Removes a portion of the events that are no step in a file's history.
+struct RemoveEvents {
+    before: Time,
+}
+
+impl Write for RemoveEvents {
+    type Answer = u64;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
+        let gone: Vec<(i64,)> = tx
+            .rows(
+                "DELETE FROM events WHERE id IN
+                     (SELECT id FROM events WHERE at < $1 AND kind <> 'file:status-changed' LIMIT $2) RETURNING id",
+                args![self.before, PORTION],
+            )
+            .await?;
+        events::note_removal(tx, &gone).await?;
+        Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
     }
 }
 
@@ -200,8 +233,10 @@ impl Write for RemoveTombstones {
                 ids.push(args![*id]);
             }
             let (values, arguments) = ids.into_values(tx.is_postgres());
-            let sql = format!("DELETE FROM events WHERE file_id IN (SELECT * FROM ({values}) AS v)");
-            tx.execute(sql, arguments).await?;
+            let sql =
+                format!("DELETE FROM events WHERE file_id IN (SELECT * FROM ({values}) AS v) RETURNING id");
+            let events: Vec<(i64,)> = tx.rows(sql, arguments).await?;
+            events::note_removal(tx, &events).await?;
         }
         Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
     }

@@ -275,7 +275,8 @@ on_each_database! {
         let work = Script::new()
             .then(Stage::Extract, Step::Fail(Code::ParseError))
             .then(Stage::Extract, Step::Block(gate.clone()));
-        let server = Setup::default().work(work).clock(&clock).start(&db).await;
+        let setup = Setup::default().work(work).clock(&clock).with("RETENTION_SCHEDULE", "0 0 1 1 *");
+        let server = setup.start(&db).await;
         let alice = server.client("alice");
         alice.upload("a.txt", b"x").await;
         server.idle().await;
@@ -382,9 +383,9 @@ on_each_database! {
         let alice = server.client("alice");
         let needle = alice.register(None, "needle.txt", 1).await["fileId"].clone();
         let id = if server.app.db.is_postgres() {
-            "CAST(lpad(to_hex(n), 32, 'f') AS UUID)"
+            "CAST(lpad(to_hex(n + 1048576), 32, 'f') AS UUID)"
         } else {
-            "unhex(replace(printf('%32x', n), ' ', 'f'))"
+            "unhex(replace(printf('%32x', n + 1048576), ' ', 'f'))"
         };
         let hay = format!(
             "WITH RECURSIVE numbers (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < 12000)

@@ -99,7 +99,7 @@ on_each_database! {
                 client.confirm(ticket["fileId"].as_str().unwrap()).await.ok();
                 urls.push(url);
             }
-            let expired = format!("{}x", token);
+            let expired = format!("{token}x");
             let other = Client { token: expired.clone(), ..client.clone() };
             assert_eq!(other.get("/api/v2/uploads/files").await.status, 401);
             client.get(&format!("/api/v2/uploads/files?token={token}")).await.refused(400, "INVALID_REQUEST");

@@ -76,13 +76,13 @@ impl Terminal {
     }
 
     /// Waits for the end. The keyboard is as it was, the cursor is shown again, and so is what was there before.
-    async fn is_as_it_was(self) {
-        let said = self.is_as_it_was_after("0").await;
+    async fn was_given_back(self) {
+        let said = self.was_given_back_after("0").await;
         assert!(said.trim().is_empty(), "nothing is said after it: {said:?}");
     }
 
     /// The same after another end; answers what was said since.
-    async fn is_as_it_was_after(mut self, code: &str) -> String {
+    async fn was_given_back_after(mut self, code: &str) -> String {
         until("the shell goes on", async || !self.note("after").is_empty()).await;
         self.child.wait().expect("it ends");
         assert_eq!(self.note("code"), code, "{}", self.shown());
@@ -114,7 +114,7 @@ async fn q_ends_it_and_gives_the_terminal_back() {
     terminal.shows("WORKER").await;
     terminal.press("xyz");
     terminal.press("q");
-    terminal.is_as_it_was().await;
+    terminal.was_given_back().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -123,7 +123,7 @@ async fn ctrl_c_ends_it_and_gives_the_terminal_back() {
     let mut terminal = Terminal::open(&db, &server.base, "");
     terminal.shows("QUEUE").await;
     terminal.press("\u{3}");
-    terminal.is_as_it_was().await;
+    terminal.was_given_back().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -133,7 +133,7 @@ async fn a_signal_ends_it_and_gives_the_terminal_back() {
         let terminal = Terminal::open(&db, &server.base, "");
         terminal.shows("QUEUE").await;
         terminal.signal(signal);
-        terminal.is_as_it_was().await;
+        terminal.was_given_back().await;
         for note in ["after", "pid"] {
             std::fs::remove_file(db.folder.path().join(note)).unwrap();
         }
@@ -147,7 +147,7 @@ async fn a_panic_gives_the_terminal_back_and_is_said_where_it_stays() {
     let mut terminal = Terminal::open(&db, &server.base, "");
     terminal.shows("QUEUE").await;
     terminal.press("!");
-    let said = terminal.is_as_it_was_after("101").await;
+    let said = terminal.was_given_back_after("101").await;
     assert!(said.contains("this key is for tests"), "{said:?}");
 }
 
@@ -171,7 +171,7 @@ async fn it_goes_on_while_the_server_is_away_and_sees_it_come_back() {
     })
     .await;
     terminal.press("q");
-    terminal.is_as_it_was().await;
+    terminal.was_given_back().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

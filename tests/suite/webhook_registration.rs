@@ -124,8 +124,8 @@ on_each_database! {
             let all = listed["webhooks"].as_array().unwrap().iter();
             all.map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!(ids(&alice).await, [hook.id.clone()]);
-        assert_eq!(ids(&server.admin()).await, [all.id.clone()]);
+        assert_eq!(ids(&alice).await, std::slice::from_ref(&hook.id));
+        assert_eq!(ids(&server.admin()).await, std::slice::from_ref(&all.id));
         assert!(ids(&server.client("bob")).await.is_empty());
         let nobody = crate::support::Client::new(server.base.clone(), "no token".to_owned());
         assert_eq!(nobody.get(WEBHOOKS).await.status, 401);

@@ -17,6 +17,7 @@ pub mod process;
 pub mod script;
 pub mod stillness;
 pub mod webhook_receiver;
+pub mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! Clients that others wrote, run by Node.
 
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ const CLIENTS: &str = "LANDFALL_TEST_NODE";
 /// A program of `tests/clients` that prints JSON, a line at a time.
 pub struct NodeClient {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: mpsc::Receiver<String>,
 }
 
 impl NodeClient {
@@ -32,13 +33,16 @@ impl NodeClient {
             .stdout(Stdio::piped())
             .spawn()
             .expect("node starts");
-        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let output = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let (line, lines) = mpsc::channel();
+        // Read as it comes: a program whose output nobody takes stands still.
+        std::thread::spawn(move || output.map_while(Result::ok).try_for_each(|text| line.send(text)));
         Some(Self { child, lines })
     }
 
     /// The next line, or `None` when the program has ended. Waits; not for the thread of a runtime that is needed.
     pub fn line(&mut self) -> Option<Value> {
-        let line = self.lines.next()?.expect("text");
+        let line = self.lines.recv().ok()?;
         Some(serde_json::from_str(&line).expect("a line of JSON"))
     }
 }

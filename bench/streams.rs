@@ -1,0 +1,217 @@
+//! A thousand open event streams: what one costs, and how soon an event is there.
+//!
+//! The clients are a process of their own, so that the memory that is measured is the server's. Each event concerns one
+//! user, who has ten streams. In the second round there is one more client, an administrator who gets everything and
+//! never reads it.
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use landfall::app::{App, Replacements};
+use landfall::auth::{Claims, sign};
+use landfall::clock::Clock;
+use landfall::config::{Config, Variables};
+use landfall::db::{Tx, Write, args};
+use landfall::error::Error;
+use landfall::http;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::databases::{Fresh, Kind};
+use super::figures::Figures;
+use super::measure::{memory, quantile};
+use super::worker::Nothing;
+
+/// Set for the process of the clients: where the server is.
+pub const CLIENTS: &str = "BENCH_CLIENTS";
+const SECRET: &str = "a secret of the benchmark's own, long enough";
+const STREAMS: usize = 1_000;
+const USERS: usize = 100;
+const EVENTS: usize = 600;
+const BETWEEN_EVENTS: Duration = Duration::from_millis(15);
+/// Bytes in each event. All of them together are more than the kernel keeps for one who does not read.
+const SIZE: usize = 16 * 1024;
+
+pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
+    let fresh = Fresh::create(kind, "streams").await?;
+    let mut variables = Variables::default();
+    variables.set("DATABASE_URL", fresh.url.clone());
+    variables.set("DATA_DIR", fresh.path().display().to_string());
+    variables.set("JWT_SECRET", SECRET);
+    let replacements = Replacements { work: Some(Nothing::new()), ..Replacements::default() };
+    let app = App::start(Config::from_variables(variables)?, replacements).await?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let (app, stop) = (app.clone(), stop.clone());
+        async move { app.run(stop).await }
+    });
+    let serving = tokio::spawn({
+        let (app, stop) = (app.clone(), stop.clone());
+        async move { http::serve(listener, http::router(app.clone()), &app.config.http, stop).await }
+    });
+
+    let before = memory();
+    let mut clients = Clients::start(&address).await?;
+    let per_stream = (memory() - before) * 1024.0 / STREAMS as f64;
+    let mut figures = Figures::default();
+    let what = |figure: &str| format!("{STREAMS} event streams: {figure}");
+    figures.add(what("KiB for each"), per_stream);
+
+    for (round, name) in ["", ", beside one who never reads"].into_iter().enumerate() {
+        let lazy = if round == 0 { None } else { Some(never_read(&address).await?) };
+        let mut committed = HashMap::new();
+        for number in 0..EVENTS {
+            let user = format!("user-{}", number % USERS);
+            let id = app.db.write(OneEvent { user }).await?;
+            committed.insert(id, now());
+            tokio::time::sleep(BETWEEN_EVENTS).await;
+        }
+        let seen = clients.seen(committed.len() * STREAMS / USERS).await?;
+        let delays: Vec<f64> = seen
+            .into_iter()
+            .filter_map(|(id, at)| committed.get(&id).map(|committed| (at - committed).max(0) as f64 / 1e6))
+            .collect();
+        anyhow::ensure!(delays.len() == EVENTS * STREAMS / USERS, "{} events arrived", delays.len());
+        for (quantity, share) in [("p50", 0.5), ("p99", 0.99)] {
+            figures.add(what(&format!("commit to client{name}, {quantity} ms")), quantile(&delays, share));
+        }
+        drop(lazy);
+    }
+    clients.end().await?;
+    stop.cancel();
+    running.await?;
+    serving.await?;
+    fresh.remove(app.db).await?;
+    Ok(figures)
+}
+
+struct OneEvent {
+    user: String,
+}
+
+impl Write for OneEvent {
+    type Answer = i64;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<i64, Error> {
+        let data = serde_json::json!({ "reason": "x".repeat(SIZE) });
+        tx.number(
+            "INSERT INTO events (at, kind, tenant_id, user_id, data) VALUES ($1, 'file:cleaned-up', $2, $2, $3) RETURNING id",
+            args![Clock::System.now(), self.user.clone(), data],
+        )
+        .await
+    }
+}
+
+/// Nanoseconds, the same in every process of this machine.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
+    i64::try_from(now.as_nanos()).expect("it is earlier than 2262")
+}
+
+/// The other process, from here.
+struct Clients {
+    child: Child,
+    input: ChildStdin,
+    lines: tokio::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Clients {
+    /// Answers when all streams are open.
+    async fn start(address: &str) -> anyhow::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .env(CLIENTS, address)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let input = child.stdin.take().context("piped")?;
+        let mut lines = BufReader::new(child.stdout.take().context("piped")?).lines();
+        anyhow::ensure!(lines.next_line().await?.as_deref() == Some("open"), "the streams were not opened");
+        Ok(Self { child, input, lines })
+    }
+
+    /// What came to them since the last time: so many events, with their ids and when that was.
+    async fn seen(&mut self, events: usize) -> anyhow::Result<Vec<(i64, i64)>> {
+        self.input.write_all(format!("{events}\n").as_bytes()).await?;
+        let line = self.lines.next_line().await?.context("the clients ended")?;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    async fn end(mut self) -> anyhow::Result<()> {
+        drop(self.input);
+        self.child.wait().await?;
+        Ok(())
+    }
+}
+
+/// The other process itself.
+pub async fn clients(address: &str) -> anyhow::Result<()> {
+    let (saw, mut seen) = mpsc::unbounded_channel();
+    for number in 0..STREAMS {
+        let token = token(&format!("user-{}", number % USERS), None)?;
+        let stream = ask(TcpStream::connect(address).await?, address, &token, "").await?;
+        tokio::spawn(listen(stream, saw.clone()));
+    }
+    // Each says first where it begins.
+    for _ in 0..STREAMS {
+        seen.recv().await.context("a stream ended")?;
+    }
+    println!("open");
+    let mut line = String::new();
+    // The others go on listening while this one waits for the server's word.
+    while tokio::task::block_in_place(|| std::io::stdin().read_line(&mut line))? > 0 {
+        let mut got: Vec<(i64, i64)> = Vec::new();
+        for _ in 0..line.trim().parse::<usize>()? {
+            got.push(seen.recv().await.context("a stream ended")?);
+        }
+        println!("{}", serde_json::to_string(&got)?);
+        line.clear();
+    }
+    Ok(())
+}
+
+fn token(user: &str, role: Option<&str>) -> anyhow::Result<String> {
+    let exp = (Clock::System.now() + chrono::TimeDelta::days(1)).timestamp();
+    let claims = Claims { sub: user.to_owned(), tenant: None, role: role.map(str::to_owned), exp };
+    Ok(sign(SECRET.as_bytes(), &claims)?)
+}
+
+async fn ask(mut stream: TcpStream, address: &str, token: &str, query: &str) -> anyhow::Result<TcpStream> {
+    let request = format!(
+        "GET /api/v2/uploads/events{query} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Accept: text/event-stream\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    Ok(stream)
+}
+
+/// Notes when each event came, by the line with its id.
+async fn listen(mut stream: TcpStream, saw: mpsc::UnboundedSender<(i64, i64)>) -> anyhow::Result<()> {
+    let (mut text, mut piece) = (Vec::new(), vec![0; 32 * 1024]);
+    loop {
+        let read = stream.read(&mut piece).await?;
+        anyhow::ensure!(read > 0, "the server ended it");
+        let at = now();
+        text.extend_from_slice(&piece[..read]);
+        while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = text.drain(..=end).collect();
+            if let Some(id) = std::str::from_utf8(&line).ok().and_then(|line| line.strip_prefix("id: ")) {
+                saw.send((id.trim().parse()?, at))?;
+            }
+        }
+    }
+}
+
+async fn never_read(address: &str) -> anyhow::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4_096)?;
+    let stream = socket.connect(address.parse()?).await?;
+    ask(stream, address, &token("root", Some("admin"))?, "?scope=all").await
+}
