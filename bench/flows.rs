@@ -115,7 +115,7 @@ impl Scenario {
             Self::Latency(kind) => latency::run(kind).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Claims(kind) => claims::run(kind).await,
-            Self::Answers(kind) => answers::run(kind, finished()?).await,
+            Self::Answers(kind) => Box::pin(answers::run(kind, finished()?)).await,
             Self::Orphans => orphans::run(finished()?).await,
             Self::Streams(kind) => streams::run(kind).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,

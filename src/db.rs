@@ -96,7 +96,7 @@ impl Db {
         } else {
             Self::open_postgres(url, connections).await?
         };
-        let db = Self { backend, between, commits };
+        let db = Self { backend, commits, between };
         migrate::run(&db).await?;
         Ok(db)
     }

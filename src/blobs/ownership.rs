@@ -32,10 +32,12 @@ pub struct Mark {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     Ours,
-    /// It has no mark, and either nothing else or a database that knows files: it may be ours.
+    /// It has no mark and no blobs, and the database knows no file: both are new.
     Free,
     /// It has blobs and no mark, and the database knows no file at all.
     Unmarked,
+    /// It has no mark, and the database knows files: another folder, or one that was not mounted.
+    Missing,
     OfAnother(Mark),
     /// It has seen a later state of this database.
     Ahead {
@@ -53,6 +55,7 @@ impl Standing {
             Self::Ours => "ours",
             Self::Free => "free",
             Self::Unmarked => "unmarked",
+            Self::Missing => "missing",
             Self::OfAnother(_) => "of-another",
             Self::Ahead { .. } => "ahead",
             Self::Unreadable => "unreadable",
@@ -81,6 +84,11 @@ impl fmt::Display for Standing {
                 f,
                 "The storage has blobs in it, and this database knows of no file: it would take them all for \
                  nobody's. {CHECK}"
+            ),
+            Self::Missing => write!(
+                f,
+                "This database knows of files, and this storage has never been its own: the folder is another, or \
+                 was not mounted. {CHECK}"
             ),
             Self::OfAnother(mark) => write!(
                 f,
@@ -124,12 +132,12 @@ impl Ownership {
     }
 
     async fn look_unmarked(&self) -> Result<Standing, Error> {
-        if self.blobs.list().next_page(1).await?.is_empty() {
-            return Ok(Standing::Free);
-        }
         let sql = "SELECT COUNT(*) FROM (SELECT 1 FROM files LIMIT 1) AS known";
-        let knows_files = self.db.read().await?.number(sql, args![]).await? > 0;
-        Ok(if knows_files { Standing::Free } else { Standing::Unmarked })
+        if self.db.read().await?.number(sql, args![]).await? > 0 {
+            return Ok(Standing::Missing);
+        }
+        let is_empty = self.blobs.list().next_page(1).await?.is_empty();
+        Ok(if is_empty { Standing::Free } else { Standing::Unmarked })
     }
 
     /// Takes a storage that is free, and goes on with one that is ours. Leaves any other as it is.

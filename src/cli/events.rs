@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::Outcome;
-use super::client::{Client, ClientError, Connection};
+use super::client::{Client, Connection};
 use super::words::{printable, time};
 use crate::clock::{Clock, Time};
 use frames::{Frame, Frames};
@@ -97,7 +97,7 @@ async fn print_all(
                 "stream:end" => return Ok(End::Interrupted),
                 "stream:open" => {}
                 "stream:gap" => warn_of_gap(&event),
-                _ => print(&frame, &event, as_json)?,
+                _ => print(&frame, &event, as_json),
             }
             if let Some(id) = event["id"].as_i64() {
                 *after = Some(id);
@@ -114,15 +114,14 @@ fn warn_of_gap(event: &Value) {
     );
 }
 
-fn print(frame: &Frame, event: &Value, as_json: bool) -> Result<(), ClientError> {
+fn print(frame: &Frame, event: &Value, as_json: bool) {
     if as_json {
         println!("{}", frame.data);
-        return Ok(());
+        return;
     }
     let at = event["at"].as_str().and_then(|at| at.parse::<Time>().ok()).map_or_else(String::new, time);
     let id = frame.id.as_deref().unwrap_or_default();
     println!("{}  {at}  {:<24}  {}", printable(id), printable(&frame.event), in_words(&event["data"]));
-    Ok(())
 }
 
 /// What an event says, on one line.

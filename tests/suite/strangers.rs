@@ -63,9 +63,10 @@ impl Belongings {
     /// What may stand in the query beside what a list takes anyway.
     fn values(&self, parameter: &str) -> Vec<String> {
         match parameter {
-            "limit" | "status" | "code" | "stage" | "unread" => Vec::new(),
-            // Every call to the stream has them anyway, or cannot have them.
-            "after" | "types" | "ticket" | "follow" => Vec::new(),
+            // Every call to the stream has the last four anyway, or cannot have them.
+            "limit" | "status" | "code" | "stage" | "unread" | "after" | "types" | "ticket" | "follow" => {
+                Vec::new()
+            }
             "batchId" => self.batches.clone(),
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "q" => vec![MARK.to_owned()],

@@ -40,7 +40,7 @@ impl EventStream {
             while let Some((frame, rest)) = self.rest.split_once("\n\n") {
                 let event = read(frame);
                 self.beats += usize::from(frame.starts_with(':'));
-                self.rest = rest.to_owned();
+                self.rest = String::from(rest);
                 if event.is_some() {
                     return event;
                 }
