@@ -161,7 +161,7 @@ on_each_database! {
         }
     }
 
-    async fn a_storage_without_a_mark_is_taken_by_a_database_that_knows_files_and_by_no_empty_one(db: TestDb) {
+    async fn a_storage_without_a_mark_is_taken_by_nobody_who_may_lose_by_it(db: TestDb) {
         let clock = manual_clock();
         leave(&db, &clock, &["a"]).await;
         let mark = db.folder.path().join("blobs/database.json");
@@ -170,6 +170,11 @@ on_each_database! {
         let why = refusal(&db, &empty).await;
         assert!(why.contains("knows of no file"), "{why}");
         assert!(!mark.exists(), "and has left no mark");
+        // Nor by its own database, to which it looks like another folder, or one that was not mounted.
+        let why = refusal(&db, &db.url).await;
+        assert!(why.contains("was not mounted") && why.contains("landfall storage adopt"), "{why}");
+        assert!(!mark.exists(), "and has left no mark");
+        assert_eq!(say(&db, &db.url, &["storage", "adopt"]).0, Some(0));
         leave(&db, &clock, &[]).await;
         assert!(mark.exists());
         std::fs::write(&mark, "{\"database\":").unwrap();

@@ -111,8 +111,9 @@ impl Write for Warn {
         let failed_before = self.now - to_delta(self.retention.saturating_sub(NOTICE));
         let due = "failed_at IS NOT NULL AND failed_at <= $1
                    AND (deletion_warned_at IS NULL OR deletion_warned_at < failed_at)";
-        // Another process may be at the same page: it leaves us what it does not take.
-        let lock = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
+        // Another process may be at the same page: what it leaves is ours. One that somebody holds for another reason is
+        // waited for, or nobody would be warned of it today.
+        let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
         let sql = format!(
             "WITH page AS MATERIALIZED
                  (SELECT id FROM files WHERE {due} ORDER BY failed_at, id LIMIT $2 {lock})

@@ -89,8 +89,11 @@ impl Life {
         self.hold.with(act)
     }
 
+    /// As the kernel knows it, which may be before its keeper does.
     pub fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some()
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.with_pid(|pid| !matches!(rustix::process::waitid(WaitId::Pid(pid), look), Ok(None)))
+            .unwrap_or(true)
     }
 
     /// Resolves when the process and its group are gone.
