@@ -10,7 +10,7 @@ use crate::db::{Rows, Tx, args};
 use crate::error::Error;
 use crate::lifecycle::{Stage, Status};
 
-/// The columns, in the order of their places in [`Counted`].
+/// The columns, in the order of their places in `Counted`.
 pub const COLUMNS: [&str; 9] = [
     "registered",
     "uploaded",
