@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use landfall::db::args;
+use landfall::events::fan_out::{Filter, Next};
 use landfall::events::progress;
+use landfall::events::tail::Audience;
 use landfall::recovery::Sweep;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -354,6 +357,29 @@ on_each_database! {
         let mut back = EventStream::open(&alice, "?after=0").await;
         let last = seen.last().unwrap()["id"].clone();
         assert_eq!(back.up_to(|event| event["id"] == last).await, seen);
+    }
+
+    async fn who_does_not_keep_up_gets_what_was_kept_for_them_and_then_the_end_and_never_a_gap(db: TestDb) {
+        let server = Setup::default().work(Script::new()).with("EVENT_BUFFER", 4).start(&db).await;
+        let filter = Filter { types: Vec::new(), batch: None };
+        let whose = Audience::User("alice".to_owned());
+        let mut slow = server.app.fan_out.listen("alice", whose, filter, None).unwrap();
+        while !matches!(slow.next().await.unwrap(), Next::CaughtUp) {}
+        let mut bob = EventStream::open(&server.client("bob"), "").await;
+        tell(&server, "alice", 10, 1).await;
+        tell(&server, "bob", 1, 1).await;
+        bob.next().await.expect("what was told before is handed out by now");
+        let mut kept = 0;
+        loop {
+            match slow.next().now_or_never().expect("it does not wait for more").unwrap() {
+                Next::Messages(messages) => kept += messages.len(),
+                Next::TooSlow => break,
+                Next::CaughtUp => panic!("it had caught up before"),
+            }
+        }
+        assert_eq!(kept, 4);
+        drop((slow, bob));
+        server.stop().await;
     }
 
     async fn a_client_that_does_not_answer_is_given_up(db: TestDb) {
