@@ -6,6 +6,7 @@
 //! all that wait in a single transaction, so that they share one sync of the disk; PostgreSQL does the same by itself.
 
 mod args;
+mod change;
 mod interference;
 mod migrate;
 mod outage;
@@ -28,7 +29,7 @@ use tx::Held;
 pub use tx::{FromRows, Tx};
 
 use crate::error::Error;
-use crate::observe::aftermath::{Aftermath, Counts};
+use change::{Change, carry_out};
 use interference::Between;
 use outage::Outage;
 use tracing::Instrument;
@@ -188,22 +189,30 @@ impl Db {
     /// Applies a change; when this answers `Ok`, it is on disk, unless its durability asks for less.
     ///
     /// The change goes on when the caller stops waiting: half a transaction is never left on a connection.
-    pub async fn write<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
+    pub async fn write<W: Write>(&self, write: W) -> Result<W::Answer, Error> {
+        let (change, answered) = change::of(write);
         match &self.backend {
-            Backend::Sqlite { writer, .. } => writer.submit(change).await,
+            Backend::Sqlite { writer, .. } => {
+                writer.submit(change).await?;
+                answered.await.map_err(|_| Error::GroupNotCommitted("it could not be begun".into()))?
+            }
             Backend::Postgres { pool, outage } => {
-                let (pool, outage) = (pool.clone(), outage.clone());
-                let (between, commits) = (self.between.clone(), self.commits.clone());
-                let written = async move {
-                    let answer = write_postgres(&pool, &outage, &between, &change).await?;
-                    commits.send_replace(());
-                    Ok(answer)
-                };
-                tokio::spawn(written.in_current_span())
-                    .await
-                    .unwrap_or_else(|panic| Err(Error::Internal(format!("a write panicked: {panic}"))))
+                self.spawn_on_postgres(pool.clone(), outage.clone(), change);
+                answered.await.map_err(|_| Error::Internal("a write panicked".to_owned()))?
             }
         }
+    }
+
+    fn spawn_on_postgres(&self, pool: PgPool, outage: Outage, mut change: Box<dyn Change>) {
+        let (between, commits) = (self.between.clone(), self.commits.clone());
+        let written = async move {
+            let outcome = write_postgres(&pool, &outage, &between, &mut *change).await;
+            if outcome.is_ok() {
+                commits.send_replace(());
+            }
+            change.acknowledge(outcome);
+        };
+        tokio::spawn(written.in_current_span());
     }
 
     /// Changes whenever this process has committed something.
@@ -247,12 +256,12 @@ impl Db {
     }
 }
 
-async fn write_postgres<W: Write>(
+async fn write_postgres(
     pool: &PgPool,
     outage: &Outage,
     between: &Between,
-    change: &W,
-) -> Result<W::Answer, Error> {
+    change: &mut dyn Change,
+) -> Result<(), Error> {
     const TRIES: u32 = 8;
     let mut tries = 0;
     loop {
@@ -261,10 +270,7 @@ async fn write_postgres<W: Write>(
         let begun = Box::pin(outage.outwait(pool, pool.begin())).await?;
         let mut tx = Tx::new(Held::PostgresTransaction(begun), between);
         let result = match carry_out(change, &mut tx).await {
-            Ok((answer, counts)) => tx.commit().await.map(|()| {
-                counts.publish();
-                answer
-            }),
+            Ok(counts) => tx.commit().await.map(|()| counts.publish()),
             Err(error) => Err(error),
         };
         match result {
@@ -277,16 +283,6 @@ async fn write_postgres<W: Write>(
             result => return result,
         }
     }
-}
-
-/// Applies a change, and then what it left to the end of the transaction. Answers what is to be counted after the commit.
-async fn carry_out<W: Write>(change: &W, tx: &mut Tx) -> Result<(W::Answer, Counts), Error> {
-    let answer = change.apply(tx).await;
-    // Of a change that failed nothing may stay for the next one on this connection.
-    let Aftermath { totals, counts } = std::mem::take(&mut tx.aftermath);
-    let answer = answer?;
-    totals.write(tx).await?;
-    Ok((answer, counts))
 }
 
 /// Makes sqlite-vec's functions part of every SQLite connection that is opened from now on.

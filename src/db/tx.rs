@@ -1,5 +1,7 @@
 //! A connection to either database, inside a transaction when it came from [`super::Db::write`].
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -34,6 +36,30 @@ pub trait FromRows: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> 
 
 impl<T> FromRows for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
+/// How many rows a query is asked for.
+#[derive(Clone, Copy)]
+enum HowMany {
+    All,
+    One,
+}
+
+/// Rows as the database gave them. They are fetched by code that does not know what they will be: a copy of it for each
+/// type would be most of the program.
+enum Found {
+    Sqlite(Vec<SqliteRow>),
+    Postgres(Vec<PgRow>),
+}
+
+impl Found {
+    fn read<T: FromRows>(&self) -> Result<Vec<T>, Error> {
+        let read: Result<_, sqlx::Error> = match self {
+            Self::Sqlite(rows) => rows.iter().map(T::from_row).collect(),
+            Self::Postgres(rows) => rows.iter().map(T::from_row).collect(),
+        };
+        Ok(read?)
+    }
+}
+
 impl Tx {
     pub(super) fn new(held: Held, between: &Between) -> Self {
         Self { held, between: between.clone(), aftermath: Aftermath::default() }
@@ -56,17 +82,7 @@ impl Tx {
 
     /// Runs a statement and answers how many rows it changed.
     pub async fn execute(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<u64, Error> {
-        let sql = sql.into();
-        let connection = self.connection(&sql).await?;
-        let sql = AssertSqlSafe(sql);
-        Ok(match connection {
-            Connection::Sqlite(connection) => {
-                sqlx::query_with(sql, for_sqlite(args)?).execute(connection).await?.rows_affected()
-            }
-            Connection::Postgres(connection) => {
-                sqlx::query_with(sql, for_postgres(args)?).execute(connection).await?.rows_affected()
-            }
-        })
+        self.change(sql.into(), args).await
     }
 
     pub async fn rows<T: FromRows>(
@@ -74,17 +90,8 @@ impl Tx {
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Vec<T>, Error> {
-        let sql = sql.into();
-        let connection = self.connection(&sql).await?;
-        let sql = AssertSqlSafe(sql);
-        Ok(match connection {
-            Connection::Sqlite(connection) => {
-                sqlx::query_as_with(sql, for_sqlite(args)?).fetch_all(connection).await?
-            }
-            Connection::Postgres(connection) => {
-                sqlx::query_as_with(sql, for_postgres(args)?).fetch_all(connection).await?
-            }
-        })
+        let found = self.fetch(sql.into(), args, HowMany::All).await?;
+        found.read()
     }
 
     pub async fn row<T: FromRows>(
@@ -92,17 +99,48 @@ impl Tx {
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Option<T>, Error> {
-        let sql = sql.into();
-        let connection = self.connection(&sql).await?;
-        let sql = AssertSqlSafe(sql);
-        Ok(match connection {
-            Connection::Sqlite(connection) => {
-                sqlx::query_as_with(sql, for_sqlite(args)?).fetch_optional(connection).await?
-            }
-            Connection::Postgres(connection) => {
-                sqlx::query_as_with(sql, for_postgres(args)?).fetch_optional(connection).await?
-            }
-        })
+        let found = self.fetch(sql.into(), args, HowMany::One).await?;
+        Ok(found.read()?.pop())
+    }
+
+    fn change(&mut self, sql: String, args: Vec<Arg>) -> BoxFuture<'_, Result<u64, Error>> {
+        async move {
+            let connection = self.connection(&sql).await?;
+            let sql = AssertSqlSafe(sql);
+            Ok(match connection {
+                Connection::Sqlite(connection) => {
+                    sqlx::query_with(sql, for_sqlite(args)?).execute(connection).await?.rows_affected()
+                }
+                Connection::Postgres(connection) => {
+                    sqlx::query_with(sql, for_postgres(args)?).execute(connection).await?.rows_affected()
+                }
+            })
+        }
+        .boxed()
+    }
+
+    fn fetch(&mut self, sql: String, args: Vec<Arg>, many: HowMany) -> BoxFuture<'_, Result<Found, Error>> {
+        async move {
+            let connection = self.connection(&sql).await?;
+            let sql = AssertSqlSafe(sql);
+            Ok(match connection {
+                Connection::Sqlite(connection) => {
+                    let query = sqlx::query_with(sql, for_sqlite(args)?);
+                    Found::Sqlite(match many {
+                        HowMany::All => query.fetch_all(connection).await?,
+                        HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
+                    })
+                }
+                Connection::Postgres(connection) => {
+                    let query = sqlx::query_with(sql, for_postgres(args)?);
+                    Found::Postgres(match many {
+                        HowMany::All => query.fetch_all(connection).await?,
+                        HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
+                    })
+                }
+            })
+        }
+        .boxed()
     }
 
     /// The single number that a query answers.

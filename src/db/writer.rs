@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tracing::Instrument;
 
+use super::change::{Change, carry_out};
 use super::interference::{Between, Step};
-use super::{Durability, Held, Tx, Write, carry_out};
+use super::{Durability, Held, Tx};
 use crate::error::Error;
-use crate::observe::aftermath::Aftermath;
+use crate::observe::aftermath::{Aftermath, Counts};
 
 /// Changes that may wait for the writer before whoever brings another has to wait as well.
 const QUEUE: usize = 1_024;
@@ -26,18 +26,36 @@ pub struct Writer {
     pool: SqlitePool,
 }
 
-/// A change with the way back to whoever waits for it.
+/// A change, and what it happens in: what is said on the way is said of whoever wanted it.
 struct Job {
-    durability: Durability,
-    apply: Apply,
+    change: Box<dyn Change>,
+    span: tracing::Span,
 }
 
-/// Answers what to do with the change, and how to tell.
-type Apply = Box<dyn for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Applied> + Send>;
+impl Job {
+    /// Whatever it does, only it fails.
+    async fn carry_out(&mut self, tx: &mut Tx) -> Result<Counts, Error> {
+        let applied = AssertUnwindSafe(carry_out(&mut *self.change, tx)).catch_unwind();
+        applied.instrument(self.span.clone()).await.unwrap_or_else(|_| {
+            tx.aftermath = Aftermath::default();
+            Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
+        })
+    }
+}
 
+/// A change that is applied and not committed yet.
 struct Applied {
-    keep: bool,
-    acknowledge: Box<dyn FnOnce(Result<(), Error>) + Send>,
+    change: Box<dyn Change>,
+    counts: Counts,
+}
+
+impl Applied {
+    fn acknowledge(self, committed: Result<(), Error>) {
+        if committed.is_ok() {
+            self.counts.publish();
+        }
+        self.change.acknowledge(committed);
+    }
 }
 
 impl Writer {
@@ -47,37 +65,10 @@ impl Writer {
         Self { queue, pool }
     }
 
-    pub async fn submit<W: Write>(&self, change: W) -> Result<W::Answer, Error> {
-        let (reply, answer) = oneshot::channel();
-        let durability = change.durability();
-        let span = tracing::Span::current();
-        let apply: Apply = Box::new(move |tx| {
-            async move {
-                let applied = AssertUnwindSafe(carry_out(&change, tx)).catch_unwind().await;
-                let result = applied.unwrap_or_else(|_| {
-                    tx.aftermath = Aftermath::default();
-                    Err(Error::Internal("a write panicked; it changed nothing".to_owned()))
-                });
-                Applied {
-                    keep: result.is_ok(),
-                    acknowledge: Box::new(move |committed| {
-                        let result = result.and_then(|(answer, counts)| {
-                            committed.map(|()| {
-                                counts.publish();
-                                answer
-                            })
-                        });
-                        // Nobody waits any more: the change stands all the same.
-                        drop(reply.send(result));
-                    }),
-                }
-            }
-            // What is said on the way is said of whoever wanted the change.
-            .instrument(span)
-            .boxed()
-        });
-        self.queue.send(Job { durability, apply }).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::GroupNotCommitted("it could not be begun".into()))?
+    /// Lets a change wait for its turn. It is dropped if that never comes.
+    pub async fn submit(&self, change: Box<dyn Change>) -> Result<(), Error> {
+        let job = Job { change, span: tracing::Span::current() };
+        self.queue.send(job).await.map_err(|_| Error::Closed)
     }
 
     /// The writer's own pool of one connection, for the migrations that run before any change.
@@ -108,8 +99,8 @@ async fn run(pool: SqlitePool, between: Between, jobs: mpsc::Receiver<Job>, comm
         }
         if let Err((error, told)) = commit_group(&pool, &between, syncs, &mut queue).await {
             tracing::error!(%error, "a group of writes was not committed");
-            for acknowledge in told {
-                acknowledge(Err(error.again()));
+            for applied in told {
+                applied.acknowledge(Err(error.again()));
             }
             // Another program's lock says nothing about our connection.
             if !error.is_a_lock() {
@@ -148,13 +139,13 @@ impl Queue {
 
     /// What all that wait here can rely on.
     fn durability(&self) -> Durability {
-        self.waiting.iter().map(|job| job.durability).max().unwrap_or(Durability::Synced)
+        self.waiting.iter().map(|job| job.change.durability()).max().unwrap_or(Durability::Synced)
     }
 
     /// The next, if it can rely on a commit that syncs so much.
     fn next(&mut self, syncs: Durability) -> Option<Job> {
         self.look();
-        self.waiting.pop_front_if(|job| job.durability <= syncs)
+        self.waiting.pop_front_if(|job| job.change.durability() <= syncs)
     }
 }
 
@@ -176,54 +167,49 @@ async fn replace_connection(pool: &SqlitePool) {
     }
 }
 
-type Acknowledge = Box<dyn FnOnce(Result<(), Error>) + Send>;
-
 /// Applies all that wait and can rely on a commit that syncs so much. On an error nothing of the group stands, and
-/// those who were not told are handed back with it. (A job that never ran drops its reply, and its caller is told that it was
+/// those who were not told are handed back with it. (A job that never ran is dropped, and its caller is told that it was
 /// not begun.)
 async fn commit_group(
     pool: &SqlitePool,
     between: &Between,
     syncs: Durability,
     queue: &mut Queue,
-) -> Result<(), (Error, Vec<Acknowledge>)> {
-    let mut told: Vec<Acknowledge> = Vec::new();
-    let Some(first) = queue.next(syncs) else { return Ok(()) };
+) -> Result<(), (Error, Vec<Applied>)> {
+    let mut group = Vec::new();
+    let Some(mut first) = queue.next(syncs) else { return Ok(()) };
     let mut tx = match begin(pool, between).await {
         Ok(tx) => tx,
         Err(error) => {
             // Nor would it go better for those who came in the meantime: each would wait as long again.
             queue.look();
             queue.waiting.clear();
-            return Err((error, told));
+            return Err((error, group));
         }
     };
     // The first needs no savepoint: if it fails, there is nothing else to keep.
-    let first = (first.apply)(&mut tx).await;
-    if !first.keep {
-        let undone = tx.rollback().await;
-        (first.acknowledge)(Ok(()));
-        return undone.map_err(|error| (error, told));
+    match first.carry_out(&mut tx).await {
+        Ok(counts) => group.push(Applied { change: first.change, counts }),
+        Err(failure) => {
+            let undone = tx.rollback().await;
+            first.change.acknowledge(Err(failure));
+            return undone.map_err(|error| (error, group));
+        }
     }
-    told.push(first.acknowledge);
     let mut applied = 1;
     while applied < GROUP
         && let Some(job) = queue.next(syncs)
     {
         applied += 1;
-        match apply_one(&mut tx, job).await {
-            Ok(acknowledge) => told.extend(acknowledge),
-            Err((error, acknowledge)) => {
-                told.push(acknowledge);
-                return Err((error, told));
-            }
+        if let Err(error) = apply_one(&mut tx, job, &mut group).await {
+            return Err((error, group));
         }
     }
     if let Err(error) = tx.commit().await {
-        return Err((error, told));
+        return Err((error, group));
     }
-    for acknowledge in told {
-        acknowledge(Ok(()));
+    for applied in group {
+        applied.acknowledge(Ok(()));
     }
     Ok(())
 }
@@ -233,21 +219,22 @@ async fn begin(pool: &SqlitePool, between: &Between) -> Result<Tx, Error> {
     Ok(Tx::new(Held::SqliteTransaction(pool.begin_with("BEGIN IMMEDIATE").await?), between))
 }
 
-/// Runs one job in its savepoint. A job that fails is undone and told at once: there is nothing to wait for.
-async fn apply_one(tx: &mut Tx, job: Job) -> Result<Option<Acknowledge>, (Error, Acknowledge)> {
-    let savepoint = tx.script("SAVEPOINT change").await;
-    let applied = (job.apply)(tx).await;
-    let end = match (&savepoint, applied.keep) {
-        (Err(_), _) => return Err((savepoint.expect_err("just matched"), applied.acknowledge)),
-        (Ok(()), true) => tx.script("RELEASE change").await,
-        (Ok(()), false) => tx.script("ROLLBACK TO change; RELEASE change").await,
-    };
-    match end {
-        Err(error) => Err((error, applied.acknowledge)),
-        Ok(()) if applied.keep => Ok(Some(applied.acknowledge)),
-        Ok(()) => {
-            (applied.acknowledge)(Ok(()));
-            Ok(None)
+/// Runs one job in its savepoint, and adds it to the group. One that fails is undone and told at once: there is nothing to
+/// wait for. On an error the transaction is lost, and with it the job.
+async fn apply_one(tx: &mut Tx, mut job: Job, group: &mut Vec<Applied>) -> Result<(), Error> {
+    if let Err(error) = tx.script("SAVEPOINT change").await {
+        job.change.acknowledge(Err(error.again()));
+        return Err(error);
+    }
+    match job.carry_out(tx).await {
+        Ok(counts) => {
+            group.push(Applied { change: job.change, counts });
+            tx.script("RELEASE change").await
+        }
+        Err(failure) => {
+            let undone = tx.script("ROLLBACK TO change; RELEASE change").await;
+            job.change.acknowledge(Err(failure));
+            undone
         }
     }
 }
