@@ -13,7 +13,9 @@ use crate::error::{Error, Refusal};
 use crate::file::{Caller, File};
 use crate::intake::confirm::{self, Belief};
 use crate::lifecycle::Status;
-use crate::recovery::stuck_files::{self, RetriedAll, RetriedStuck, RetryStuck, StuckView};
+use crate::recovery::stuck_files;
+use crate::recovery::stuck_files::by_hand::{RetriedAll, RetriedStuck, RetryStuck};
+use crate::recovery::stuck_files::detection::StuckView;
 
 const DEFAULT_SHOWN: usize = 50;
 const MOST_SHOWN: usize = 1_000;

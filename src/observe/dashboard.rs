@@ -17,7 +17,7 @@ use crate::db::{Tx, args};
 use crate::error::Error;
 use crate::lifecycle::{Stage, Status};
 use crate::queue::dead_letter::{self, DeadLetter, Filter};
-use crate::recovery::stuck_files::Detection;
+use crate::recovery::stuck_files::detection::Detection;
 
 const RECENT_ERRORS: i64 = 10;
 /// Users whose oldest file is looked at, where everybody's is asked for.

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::lifecycle::{Stage, Status};
 use crate::queue::breaker::State;
 use crate::recovery::runs;
-use crate::recovery::stuck_files::Detection;
+use crate::recovery::stuck_files::detection::Detection;
 
 /// Metrics as Prometheus reads them.
 #[derive(Debug, Default)]

@@ -17,176 +17,35 @@
 //! `MAX_STUCK_RETRIES` of that it fails with `STUCK_EXHAUSTED`. An unconfirmed one is adopted. One that is not due is made
 //! due; that was not its fault and is not counted.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+pub mod by_hand;
+pub mod detection;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
+
+use detection::{Detection, Reason, Stuck};
 
 use super::upload_expiry::{Fate, UploadExpiry};
 use super::{Sweep, SweepReport};
-use crate::clock::{Time, to_delta};
-use crate::config::{Config, StuckConfig, Unconfirmed};
+use crate::clock::Time;
 use crate::db::{Db, Tx, Write, args};
-use crate::error::{Error, Refusal};
+use crate::error::Error;
 use crate::events::{self, Event, FILE_PROCESSING_STALLED};
 use crate::failure::{Code, Failure};
-use crate::file::{Caller, File, Shift};
+use crate::file::{File, Shift};
 use crate::lifecycle::{Stage, Status, Transition};
 use crate::notifications;
 use crate::observe::hourly::Counters;
 use crate::observe::metrics;
 use crate::observe::totals::Distribution;
-use crate::observe::traces;
 use crate::queue::dead_letter::fingerprint;
 use crate::queue::waiting::Obstacles;
 use crate::queue::wake::Wake;
-
-const PAGE: usize = 500;
-/// Suspects are looked at up to here.
-const MOST_COUNTED: i64 = 100_000;
-/// The longest wait that a service can ask for, and some time to spare for clocks that differ.
-const LONGEST_WAIT: Duration = Duration::from_hours(2);
-
-/// Why a file is stuck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = StuckReason)]
-pub enum Reason {
-    ClaimBroken,
-    Unconfirmed,
-    NotDue,
-}
-
-impl Reason {
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::ClaimBroken => "The process that worked on it is gone",
-            Self::Unconfirmed => "It was uploaded and not confirmed in time",
-            Self::NotDue => "Its next attempt is further ahead than it should be",
-        }
-    }
-}
-
-/// What is stuck, as it was found.
-#[derive(Debug, Clone)]
-pub struct Stuck {
-    pub file: File,
-    pub reason: Reason,
-}
-
-impl Stuck {
-    pub fn duration(&self, now: Time) -> TimeDelta {
-        (now - self.file.updated_at).max(TimeDelta::zero())
-    }
-}
-
-/// Looks for stuck files.
-#[derive(Debug, Clone)]
-pub struct Detection {
-    config: StuckConfig,
-    unconfirmed: Unconfirmed,
-    longest_wait: Duration,
-}
-
-impl Detection {
-    pub fn new(config: &Config) -> Self {
-        let queue = &config.queue;
-        // Jitter adds a fifth to the longest delay.
-        let waits = [LONGEST_WAIT, queue.retry.max_delay * 2, queue.breaker.timeout * 2];
-        Self {
-            config: config.healing.stuck.clone(),
-            unconfirmed: config.healing.unconfirmed,
-            longest_wait: waits.into_iter().fold(Duration::ZERO, Duration::max),
-        }
-    }
-
-    /// A page of stuck files in the order of their ids, and where the next begins. Of one user, or of all.
-    pub async fn look(
-        &self,
-        tx: &mut Tx,
-        user: Option<&str>,
-        after: Uuid,
-        now: Time,
-    ) -> Result<(Vec<Stuck>, Option<Uuid>), Error> {
-        let mut arguments = args![after, now, now + to_delta(self.longest_wait), PAGE];
-        let mut whose = "";
-        if let Some(user) = user {
-            arguments.push(user.into());
-            whose = "AND user_id = $5";
-        }
-        // Each part goes along an index that files at rest are not in, and is empty where all is well.
-        let found: Vec<File> = tx
-            .rows(
-                format!(
-                    "WITH suspects AS MATERIALIZED (
-                         SELECT * FROM files WHERE claimed_by IS NOT NULL
-                            AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
-                         UNION ALL
-                         SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $2
-                            AND status = 'uploaded'
-                         UNION ALL
-                         SELECT * FROM files WHERE status = 'queued' AND NOT is_due AND run_after > $3)
-                     SELECT * FROM suspects WHERE id > $1 {whose} ORDER BY id LIMIT $4"
-                ),
-                arguments,
-            )
-            .await?;
-        let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
-        let stuck = found.into_iter().filter_map(|file| {
-            let reason = self.judge(file.status, file.retry_count, file.updated_at, now)?;
-            Some(Stuck { file, reason })
-        });
-        Ok((stuck.collect(), next))
-    }
-
-    /// How many are stuck, of one user or of all, as far as they are counted.
-    pub async fn count(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
-        let mut arguments = args![now, now + to_delta(self.longest_wait), MOST_COUNTED];
-        let mut whose = "";
-        if let Some(user) = user {
-            arguments.push(user.into());
-            whose = "AND user_id = $4";
-        }
-        let suspects: Vec<(String, i64, Time)> = tx
-            .rows(
-                format!(
-                    "SELECT status, retry_count, updated_at FROM files WHERE claimed_by IS NOT NULL {whose}
-                        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
-                     UNION ALL
-                     SELECT status, retry_count, updated_at FROM files WHERE upload_until IS NOT NULL
-                        AND upload_until <= $1 AND status = 'uploaded' {whose}
-                     UNION ALL
-                     SELECT status, retry_count, updated_at FROM files WHERE status = 'queued' AND NOT is_due
-                        AND run_after > $2 {whose}
-                     LIMIT $3"
-                ),
-                arguments,
-            )
-            .await?;
-        let stuck = suspects.iter().filter(|(status, retries, updated_at)| {
-            status.parse().is_ok_and(|status| self.judge(status, *retries, *updated_at, now).is_some())
-        });
-        Ok(i64::try_from(stuck.count()).unwrap_or(i64::MAX))
-    }
-
-    /// Why one of the suspects is stuck, if it is.
-    fn judge(&self, status: Status, retries: i64, updated_at: Time, now: Time) -> Option<Reason> {
-        let reason = match status {
-            Status::Queued => return Some(Reason::NotDue),
-            Status::Uploaded if self.unconfirmed == Unconfirmed::Adopt => Reason::Unconfirmed,
-            status if status.is_running() => Reason::ClaimBroken,
-            _ => return None,
-        };
-        let patience = to_delta(self.config.patience(retries));
-        let still = now - updated_at;
-        (still >= patience || still < -to_delta(self.longest_wait)).then_some(reason)
-    }
-}
 
 /// The sweep.
 pub struct StuckFiles {
@@ -259,7 +118,7 @@ impl StuckFiles {
                 });
             }
             Reason::NotDue => Change::MakeDue,
-            Reason::ClaimBroken if file.retry_count < self.detection.config.max_retries => Change::Requeue,
+            Reason::ClaimBroken if self.detection.may_be_recovered(file) => Change::Requeue,
             Reason::ClaimBroken => Change::Fail,
         };
         let outcome = self.db.write(Recover { seen: file.clone(), change, now }).await?;
@@ -420,146 +279,4 @@ async fn make_due(tx: &mut Tx, file: &File, retries: i64, now: Time) -> Result<(
     )
     .await
     .map(drop)
-}
-
-/// A person wants a file that does not move tried again at once, whether or not it counts as stuck. Whoever holds it finds
-/// its claim gone and changes nothing.
-pub struct RetryStuck {
-    pub caller: Caller,
-    pub file: Uuid,
-    pub now: Time,
-}
-
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RetriedStuck {
-    pub success: bool,
-    pub file_id: Uuid,
-    pub previous_status: Status,
-    pub new_status: Status,
-    pub retry_count: i64,
-}
-
-impl Write for RetryStuck {
-    type Answer = RetriedStuck;
-
-    async fn apply(&self, tx: &mut Tx) -> Result<RetriedStuck, Error> {
-        let mut file = File::lock_for(tx, &self.caller, self.file).await?;
-        let previous_status = file.status;
-        match previous_status {
-            Status::Deleted => return Err(Refusal::gone().into()),
-            Status::Queued => {
-                make_due(tx, &file, 1, self.now).await?;
-                file.retry_count += 1;
-            }
-            status if status.is_running() => {
-                let why = format!("Given back to the queue by {}", self.caller.user);
-                requeue(tx, &mut file, &why, self.now).await?;
-            }
-            status => return Err(not_on_its_way(status).into()),
-        }
-        if let Some(trace) = traces::current() {
-            tx.execute(
-                "UPDATE files SET trace_first = COALESCE(trace_first, trace_parent), trace_parent = $2 WHERE id = $1",
-                args![file.id, trace],
-            )
-            .await?;
-        }
-        Ok(RetriedStuck {
-            success: true,
-            file_id: file.id,
-            previous_status,
-            new_status: Status::Queued,
-            retry_count: file.retry_count,
-        })
-    }
-}
-
-/// A file that is at rest has a retry of its own; one whose bytes are not here has nothing to retry.
-fn not_on_its_way(status: Status) -> Refusal {
-    let message = if status.is_terminal() {
-        format!("This file is {status}, which is a terminal state")
-    } else {
-        format!("This file is {status}: it is not in the queue yet")
-    };
-    Refusal::new(400, "INVALID_STATE", message).details(json!({ "status": status }))
-}
-
-/// A stuck file as its owner sees it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StuckView {
-    pub id: Uuid,
-    pub file_name: String,
-    pub status: Status,
-    /// In milliseconds.
-    pub stuck_duration: i64,
-    pub retry_count: i64,
-    pub batch_id: Option<Uuid>,
-    pub updated_at: DateTime<Utc>,
-    pub reason: Reason,
-    pub message: &'static str,
-}
-
-impl StuckView {
-    pub fn new(stuck: Stuck, now: Time) -> Self {
-        let stuck_duration = stuck.duration(now).num_milliseconds();
-        let Stuck { file, reason } = stuck;
-        Self {
-            id: file.id,
-            file_name: file.file_name,
-            status: file.status,
-            stuck_duration,
-            retry_count: file.retry_count,
-            batch_id: file.batch_id,
-            updated_at: file.updated_at,
-            reason,
-            message: reason.sentence(),
-        }
-    }
-}
-
-/// What became of the wish to have all tried again that are stuck.
-#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RetriedAll {
-    pub success: bool,
-    pub retried_count: i64,
-    pub skipped_count: i64,
-    #[schema(value_type = Vec<Object>)]
-    pub errors: Vec<Value>,
-}
-
-impl StuckFiles {
-    /// Recovers what is stuck now, of one user or of all. Those that were recovered as often as they may be are left to
-    /// the sweep.
-    pub async fn retry_all(&self, user: Option<&str>, now: Time) -> Result<RetriedAll, Error> {
-        let mut answer = RetriedAll { success: true, ..RetriedAll::default() };
-        let mut after = Some(Uuid::nil());
-        while let Some(last) = after {
-            let (stuck, next) = self.detection.look(&mut self.db.read().await?, user, last, now).await?;
-            after = next;
-            for stuck in &stuck {
-                let exhausted = stuck.file.retry_count >= self.detection.config.max_retries;
-                if stuck.reason == Reason::ClaimBroken && exhausted {
-                    answer.skipped_count += 1;
-                    continue;
-                }
-                match self.recover(stuck, now).await {
-                    Ok(Outcome::Requeued) => answer.retried_count += 1,
-                    Ok(Outcome::Failed | Outcome::Spared) => answer.skipped_count += 1,
-                    Err(error) => {
-                        tracing::warn!(fileId = %stuck.file.id, %error, "a stuck file could not be retried");
-                        let error = "It could not be retried because of an error of the server's";
-                        answer.errors.push(json!({ "fileId": stuck.file.id, "error": error }));
-                    }
-                }
-            }
-        }
-        if answer.retried_count > 0 {
-            self.wake.new_work();
-        }
-        answer.success = answer.errors.is_empty();
-        Ok(answer)
-    }
 }
