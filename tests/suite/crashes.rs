@@ -13,13 +13,13 @@ const ROUNDS: usize = 20;
 on_each_database! {
     async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
         let mut random = rand::rngs::StdRng::seed_from_u64(4711);
-        let quick = [("POLL_INTERVAL_MS", "50"), ("LOCK_CHECK_INTERVAL_MS", "50")];
+        let quick = [("POLL_INTERVAL_MS", "50"), ("LOCK_CHECK_INTERVAL_MS", "50"), ("CHUNK_SIZE", "60"), ("CHUNK_OVERLAP", "10")];
         let process = Process::start(&db, &quick);
         let client = process.client();
         let batch = client.open_batch(25).await;
         let mut files = Vec::new();
         for number in 0..FILES {
-            let text = format!("Entry {number}: wind from the west, the sea is calm. ").repeat(40);
+            let text = format!("Entry {number}: wind from the west, the sea is calm. ").repeat(12);
             files.push(client.upload_in(&batch, &format!("{number}.txt"), text.as_bytes()).await);
         }
         // The moments of the kills are counted in steps of the files, so that each finds other work half done.

@@ -2,16 +2,10 @@
 
 use serde_json::Value;
 
+use crate::support::embedding_server::{EmbeddingServer, Reply};
 use crate::support::process::{Process, run};
+use crate::support::script::Gate;
 use crate::support::{Client, TestDb, until};
-
-/// So much text that embedding it takes a while.
-fn a_long_read() -> Vec<u8> {
-    (0..1_000)
-        .map(|n| format!("Entry {n}: the barometer falls and the swell grows heavier by the hour. "))
-        .collect::<String>()
-        .into_bytes()
-}
 
 async fn history(client: &Client, file: &str) -> Vec<Value> {
     let mut entries = Vec::new();
@@ -29,10 +23,17 @@ async fn history(client: &Client, file: &str) -> Vec<Value> {
 on_each_database! {
     async fn what_a_killed_process_held_is_taken_over_long_before_any_heartbeat_could_tell(db: TestDb) {
         // No heartbeat expires within a day: only the lock that died with the process can give it away.
-        let patient = [("HEARTBEAT_INTERVAL_MS", "40000000"), ("HEARTBEAT_EXPIRY_MS", "86400000")];
+        let service = EmbeddingServer::start(8).await;
+        service.otherwise(Reply::Hang);
+        let patient = [
+            ("HEARTBEAT_INTERVAL_MS", "40000000"),
+            ("HEARTBEAT_EXPIRY_MS", "86400000"),
+            ("EMBEDDINGS_URL", &service.url),
+            ("EMBEDDINGS_MODEL", "words"),
+        ];
         let mut first = Process::start(&db, &patient);
-        let file = first.client().upload("long.txt", &a_long_read()).await;
-        until("the file is being embedded", async || first.client().status(&file).await == "embedding").await;
+        let file = first.client().upload("log.txt", b"The barometer falls and the swell grows heavier.").await;
+        service.hanging().await;
         let second = Process::start(&db, &patient);
         let client = second.client();
         let holder = client.file(&file).await["inflight"]["worker"].clone();
@@ -52,23 +53,32 @@ on_each_database! {
     }
 
     async fn a_frozen_process_that_wakes_up_again_changes_nothing(db: TestDb) {
-        let hasty = [("HEARTBEAT_INTERVAL_MS", "500"), ("HEARTBEAT_EXPIRY_MS", "6000")];
+        let service = EmbeddingServer::start(8).await;
+        let (answer_to_the_frozen, answer_to_the_other) = (Gate::default(), Gate::default());
+        service.then(Reply::Wait(answer_to_the_frozen.clone())).then(Reply::Wait(answer_to_the_other.clone()));
+        let hasty = [
+            ("HEARTBEAT_INTERVAL_MS", "500"),
+            ("HEARTBEAT_EXPIRY_MS", "6000"),
+            ("EMBEDDINGS_URL", &service.url),
+            ("EMBEDDINGS_MODEL", "words"),
+        ];
         let frozen = Process::start(&db, &hasty);
-        let file = frozen.client().upload("long.txt", &a_long_read()).await;
-        until("the file is being embedded", async || frozen.client().status(&file).await == "embedding").await;
+        let file = frozen.client().upload("log.txt", b"The barometer falls and the swell grows heavier.").await;
+        answer_to_the_frozen.reached().await;
         let other = Process::start(&db, &hasty);
         let client = other.client();
         let holder = client.file(&file).await["inflight"]["worker"].clone();
         frozen.signal("STOP");
-        until("another process has it", async || {
-            let worker = client.file(&file).await["inflight"]["worker"].clone();
-            worker != Value::Null && worker != holder
-        })
-        .await;
+        answer_to_the_other.reached().await;
+        let worker = client.file(&file).await["inflight"]["worker"].clone();
+        assert!(worker != Value::Null && worker != holder, "{worker}");
+        // Awake, it has what it waited for while the other still waits. It finds that it was taken for dead, lets the file
+        // be, and takes on new work under a new name.
+        answer_to_the_frozen.open();
         frozen.signal("CONT");
-        // Awake, it finds that it was taken for dead and takes on new work under a new name.
+        until("the woken process has noticed", async || frozen.client().get("/readyz").await.status == 200).await;
+        answer_to_the_other.open();
         until("the file is ready", async || client.status(&file).await == "ready").await;
-        until("the woken process answers", async || frozen.client().get("/readyz").await.status == 200).await;
 
         let entries = history(&client, &file).await;
         let taken = entries.iter().position(|entry| entry["errorCode"] == "WORKER_LOST").unwrap();

@@ -70,7 +70,14 @@ async fn busy(db: &TestDb) -> TestServer {
     let work = Script::new()
         .then(Stage::Extract, Step::Fail(Code::ParseError))
         .then(Stage::Chunk, Step::Fail(Code::DbError));
-    let server = Setup::default().work(work).clock(&clock).start(db).await;
+    // By hand alone: a run of the calendar's might be under way.
+    let server = Setup::default()
+        .with("STUCK_RECOVERY_SCHEDULE", "0 0 1 1 *")
+        .with("ORPHAN_CLEANUP_SCHEDULE", "0 0 1 1 *")
+        .work(work)
+        .clock(&clock)
+        .start(db)
+        .await;
     let alice = server.client_of("alice", "acme");
     alice.upload("broken.txt", b"x").await;
     server.idle().await;
