@@ -10,7 +10,8 @@ CARGO_DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 
 # nextest runs the tests of all binaries side by side, but no doc tests.
 ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
-RUN_TESTS := cargo nextest run --locked
+# Some tests wait for most of their time, so there is one more at once than there are processors.
+RUN_TESTS := cargo nextest run --locked --test-threads $(shell expr $$(nproc) + 1)
 RUN_DOC_TESTS := cargo test --locked --doc
 else
 RUN_TESTS := cargo test --locked
@@ -41,7 +42,7 @@ model: ## Fetch a better model than the built-in one, and say how to use it
 
 test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
 	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
-		scripts/with-postgres $(RUN_TESTS)
+		scripts/with-postgres --no-sync $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
