@@ -1,7 +1,8 @@
 //! The connection to the database breaks at every step of every deed, each in turn: before the transaction begins, at each
 //! statement, before the commit, and after it, so that only the answer is lost. Once the process lives on, and once it
-//! dies of it (by default in turn, and both at commits; `LANDFALL_TEST_EVERY_BREAK` asks for both everywhere). Then it heals, the deed is done again, and all is as if nothing had happened: nothing is lost, nothing is
-//! there twice, nothing is refunded twice.
+//! dies of it (by default in turn, and both at commits; `LANDFALL_TEST_EVERY_BREAK` asks for both everywhere). Then it
+//! heals, the deed is done again, and all is as if nothing had happened: nothing is lost, nothing is there twice, nothing
+//! is refunded twice.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,79 +25,31 @@ use crate::support::meddler::{Break, Meddler};
 const DAY: Duration = Duration::from_hours(24);
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Something that is done to files, by a client, by the worker or by a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
-    OpenBatch,
-    Register,
-    RegisterInBatch,
-    FreshUrl,
-    Upload,
-    UploadOnceMore,
-    UploadTooShort,
-    UploadBrokenOff,
-    Confirm,
-    Cancel,
-    Retry,
-    DeleteRegistered,
-    DeleteUploaded,
-    DeleteQueued,
-    DeleteReady,
-    CloseBatch,
-    CancelBatch,
-    Work,
-    WorkInVain,
-    Adopt,
-    Expire,
-    RecoverStuck,
-    GiveUpStuck,
-    CleanOrphans,
-    GiveUpAbandoned,
-    WarnOfDeletion,
-    DeleteOldFailure,
-    TimeOutBatch,
-    ForgetDeleted,
-    FinishDeletion,
-    CleanUpAfterUpload,
-    RescueWorker,
+/// Lists each deed once, among those of whoever does it.
+macro_rules! deeds {
+    ($($who:ident: $($deed:ident),+;)+) => {
+        /// Something that is done to files.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum Deed {
+            $($($deed,)+)+
+        }
+
+        $(const $who: &[Deed] = &[$(Deed::$deed),+];)+
+    };
+}
+
+deeds! {
+    CLIENTS:
+        OpenBatch, Register, RegisterInBatch, FreshUrl, Upload, UploadOnceMore, UploadTooShort, UploadBrokenOff, Confirm,
+        Cancel, Retry, DeleteRegistered, DeleteUploaded, DeleteQueued, DeleteReady, CloseBatch, CancelBatch;
+    WORKERS:
+        Work, WorkInVain, RescueWorker;
+    SWEEPS:
+        Adopt, Expire, RecoverStuck, GiveUpStuck, CleanOrphans, GiveUpAbandoned, WarnOfDeletion, DeleteOldFailure,
+        TimeOutBatch, ForgetDeleted, FinishDeletion, CleanUpAfterUpload;
 }
 
 use Deed::*;
-
-const CLIENTS: [Deed; 17] = [
-    OpenBatch,
-    Register,
-    RegisterInBatch,
-    FreshUrl,
-    Upload,
-    UploadOnceMore,
-    UploadTooShort,
-    UploadBrokenOff,
-    Confirm,
-    Cancel,
-    Retry,
-    DeleteRegistered,
-    DeleteUploaded,
-    DeleteQueued,
-    DeleteReady,
-    CloseBatch,
-    CancelBatch,
-];
-const WORKERS: [Deed; 3] = [Work, WorkInVain, RescueWorker];
-const SWEEPS: [Deed; 12] = [
-    Adopt,
-    Expire,
-    RecoverStuck,
-    GiveUpStuck,
-    CleanOrphans,
-    GiveUpAbandoned,
-    WarnOfDeletion,
-    DeleteOldFailure,
-    TimeOutBatch,
-    ForgetDeleted,
-    FinishDeletion,
-    CleanUpAfterUpload,
-];
 
 /// A tenant of its own for each case, so that none sees what another left.
 struct Case {
@@ -394,7 +347,7 @@ fn point(deed: Deed, step: usize, how: Break) -> String {
 async fn break_clients_at_every_step(db: TestDb) {
     let db = db.without_syncs();
     let mut victim = Victim::start(&db).await;
-    for deed in CLIENTS {
+    for &deed in CLIENTS {
         let (mut points, undisturbed) = victim.undisturbed(deed).await;
         // Those that the process outlives come last: nobody else cleans up after it.
         points.sort_by_key(|(_, how)| *how == Break::Once);
@@ -456,10 +409,10 @@ on_each_database! {
     }
 
     async fn a_connection_that_breaks_at_any_step_of_a_workers_keeps_no_file_from_its_end(db: TestDb) {
-        break_processes_at_every_step(db, &WORKERS).await;
+        break_processes_at_every_step(db, WORKERS).await;
     }
 
     async fn a_connection_that_breaks_at_any_step_of_a_sweep_is_made_good_by_the_next(db: TestDb) {
-        break_processes_at_every_step(db, &SWEEPS).await;
+        break_processes_at_every_step(db, SWEEPS).await;
     }
 }

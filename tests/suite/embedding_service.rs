@@ -32,7 +32,7 @@ on_each_database! {
         let file = alice.upload("a.md", seven_sections().as_bytes()).await;
         server.idle().await;
         assert_eq!(alice.file(&file).await["status"], "ready", "{}", alice.file(&file).await);
-        let asked = service.asked();
+        let asked = service.calls();
         assert_eq!(asked.iter().map(|asked| asked.texts.len()).collect::<Vec<_>>(), [3, 3, 1]);
         for asked in &asked {
             assert_eq!(asked.authorization.as_deref(), Some(format!("Bearer {KEY}").as_str()));
@@ -115,10 +115,10 @@ on_each_database! {
             service.forget();
             clock.advance(Duration::from_secs(wait - 1));
             server.idle().await;
-            assert_eq!((alice.status(&file).await.as_str(), service.asked().len()), ("queued", 0));
+            assert_eq!((alice.status(&file).await.as_str(), service.calls().len()), ("queued", 0));
             clock.advance(Duration::from_secs(1));
             server.idle().await;
-            assert_eq!((alice.status(&file).await.as_str(), service.asked().len()), ("ready", 1));
+            assert_eq!((alice.status(&file).await.as_str(), service.calls().len()), ("ready", 1));
             server.stop().await;
         }
     }
@@ -137,7 +137,7 @@ on_each_database! {
         }
         server.idle().await;
         assert_eq!(alice.status(&file).await, "ready");
-        assert_eq!(service.asked().len(), 3);
+        assert_eq!(service.calls().len(), 3);
         server.assert_books_balance().await;
     }
 
@@ -155,7 +155,7 @@ on_each_database! {
             let message = seen["error"]["message"].as_str().unwrap();
             assert!(message.contains(&status.to_string()) && message.contains("bad key"), "{message}");
             assert!(!message.contains(KEY), "{message}");
-            assert_eq!(service.asked().len(), 1, "asked once");
+            assert_eq!(service.calls().len(), 1, "asked once");
         }
     }
 
@@ -167,7 +167,7 @@ on_each_database! {
         let file = alice.upload("a.txt", b"For this service's eyes only.").await;
         server.idle().await;
         assert_eq!(alice.status(&file).await, "failed");
-        assert!(elsewhere.asked().is_empty());
+        assert!(elsewhere.calls().is_empty());
     }
 
     async fn a_service_that_hangs_is_given_up_and_so_is_the_request(db: TestDb) {
@@ -232,6 +232,6 @@ async fn the_key_is_neither_in_the_log_nor_among_the_settings() {
     let (settings, log) = (say("config"), say("reindex"));
     assert!(settings.contains("EMBEDDINGS_API_KEY") && settings.contains("(set)"), "{settings}");
     assert!(log.contains("401"), "{log}");
-    assert_eq!(service.asked()[0].authorization.as_deref(), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(service.calls()[0].authorization.as_deref(), Some(format!("Bearer {KEY}").as_str()));
     assert!(!settings.contains(KEY) && !log.contains(KEY));
 }

@@ -7,6 +7,7 @@ use landfall::error::Error;
 use landfall::lifecycle::Stage;
 use serde_json::{Value, json};
 
+use crate::support::process::Process;
 use crate::support::script::Gate;
 use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, until};
 
@@ -42,6 +43,12 @@ on_each_database! {
         let ok = json!({ "status": "ok" });
         assert_eq!(answer, json!({ "status": "ready", "checks": { "database": ok, "storage": ok, "heartbeat": ok, "worker": ok } }));
         server.stop().await;
+    }
+
+    async fn a_machine_that_trusts_nobody_has_a_server_all_the_same(db: TestDb) {
+        let nothing = db.folder.path().join("nothing");
+        let process = Process::start(&db, &[("SSL_CERT_FILE", nothing.to_str().unwrap())]);
+        until("it is ready", async || process.client().get("/readyz").await.status == 200).await;
     }
 
     async fn a_process_that_does_not_work_has_no_worker_to_check(db: TestDb) {

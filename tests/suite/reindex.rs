@@ -78,7 +78,7 @@ on_each_database! {
         service.forget();
         let report = run_once(&server.app).await;
         assert_eq!(report, Report { stale: 4, reindexed: 4, ..Report::default() });
-        assert_eq!(service.asked().iter().skip(1).map(|asked| asked.texts.len()).sum::<usize>(), 4, "only the stale");
+        assert_eq!(service.calls().iter().skip(1).map(|asked| asked.texts.len()).sum::<usize>(), 4, "only the stale");
         assert_eq!(ways(&alice, "feline").await.len(), 5, "all are compared now");
         assert_eq!(alice.search("feline").await.last().unwrap()["fileId"], json!(new), "and the others are nearer");
         assert_eq!((alice.states(&old[0]).await, alice.file(&old[0]).await), (states, before), "nobody saw a thing");
@@ -125,7 +125,7 @@ on_each_database! {
         let report: Value = serde_json::from_slice(&second.stdout).unwrap();
         assert_eq!(second.status.code(), Some(0), "{report}");
         assert_eq!((&report["stale"], &report["reindexed"], &report["remaining"]), (&json!(4), &json!(4), &json!(0)));
-        assert_eq!(service.asked().len(), 1 + 4, "what was done is not done again");
+        assert_eq!(service.calls().len(), 1 + 4, "what was done is not done again");
         assert_eq!(run(&db, &["audit"]).0, 0);
     }
 
@@ -183,7 +183,7 @@ on_each_database! {
         service.otherwise(Reply::Refusal(401, None));
         let report = run_once(&server.app).await;
         assert!((5..=7).contains(&report.failed), "{report:?}");
-        assert!(service.asked().len() <= 8, "{}", service.asked().len());
+        assert!(service.calls().len() <= 8, "{}", service.calls().len());
         assert_eq!((report.reindexed, report.remaining), (0, 30));
         assert!(report.last_failure.unwrap().contains("401"));
         service.otherwise(Reply::Refusal(503, None));

@@ -127,7 +127,7 @@ on_each_database! {
             Some(format!("00-{}-{}-01", asking.trace, asking.id))
         });
         assert_eq!(asked, expected);
-        let asked: Vec<Option<String>> = embeddings.asked().into_iter().map(|asked| asked.traceparent).collect();
+        let asked: Vec<Option<String>> = embeddings.calls().into_iter().map(|asked| asked.traceparent).collect();
         assert!(asked.iter().flatten().any(|parent| parent.contains(ANOTHER)), "{asked:?}");
     }
 

@@ -3,8 +3,8 @@
 //! A text's vector counts its words, so texts with the same words are near one another; of a few words it knows the
 //! meaning, so that something can be found by meaning alone.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,12 +12,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
-use landfall::config::{Config, Variables};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
 
 use super::script::Gate;
+use super::scripted::{self, Scripted};
 
 const SYNONYMS: &[(&str, &str)] = &[("feline", "cat"), ("vessel", "ship"), ("timepiece", "clock")];
 
@@ -46,11 +45,17 @@ pub struct EmbeddingServer {
 
 struct Inner {
     dimensions: usize,
-    next: Mutex<VecDeque<Reply>>,
-    otherwise: Mutex<Reply>,
-    asked: Mutex<Vec<Asked>>,
+    script: Scripted<Reply, Asked>,
     hanging: Semaphore,
     dropped: Semaphore,
+}
+
+impl Deref for EmbeddingServer {
+    type Target = Scripted<Reply, Asked>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.inner.script
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -64,41 +69,12 @@ pub struct Asked {
 
 impl EmbeddingServer {
     pub async fn start(dimensions: usize) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let url = format!("http://{}/v1", listener.local_addr().expect("bound"));
-        let inner = Arc::new(Inner {
-            dimensions,
-            next: Mutex::default(),
-            otherwise: Mutex::new(Reply::Good),
-            asked: Mutex::default(),
-            hanging: Semaphore::new(0),
-            dropped: Semaphore::new(0),
-        });
+        let script = Scripted::default();
+        script.otherwise(Reply::Good);
+        let inner =
+            Arc::new(Inner { dimensions, script, hanging: Semaphore::new(0), dropped: Semaphore::new(0) });
         let router = Router::new().route("/v1/embeddings", post(answer)).with_state(inner.clone());
-        let config = Config::from_variables(Variables::default()).expect("the defaults are good");
-        tokio::spawn(async move {
-            landfall::http::serve(listener, router, &config.http, CancellationToken::new()).await;
-        });
-        Self { url, inner }
-    }
-
-    /// What to do at the next request that nothing was said about yet.
-    pub fn then(&self, reply: Reply) -> &Self {
-        self.inner.next.lock().expect("not poisoned").push_back(reply);
-        self
-    }
-
-    /// What to do when nothing else was said.
-    pub fn otherwise(&self, reply: Reply) {
-        *self.inner.otherwise.lock().expect("not poisoned") = reply;
-    }
-
-    pub fn asked(&self) -> Vec<Asked> {
-        self.inner.asked.lock().expect("not poisoned").clone()
-    }
-
-    pub fn forget(&self) {
-        self.inner.asked.lock().expect("not poisoned").clear();
+        Self { url: format!("{}/v1", scripted::serve(router).await), inner }
     }
 
     /// Resolves when a request hangs.
@@ -124,17 +100,15 @@ async fn answer(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Strin
     let body: Value = serde_json::from_str(&body).expect("JSON");
     let texts: Vec<String> = serde_json::from_value(body["input"].clone()).expect("a list of texts");
     let authorization = headers.get("authorization").map(|value| value.to_str().expect("text").to_owned());
-    inner.asked.lock().expect("not poisoned").push(Asked {
+    let _open = inner.script.remember(Asked {
         texts: texts.clone(),
         model: body["model"].as_str().expect("a name").to_owned(),
         dimensions: body["dimensions"].as_u64(),
         authorization: authorization.clone(),
         traceparent: headers.get("traceparent").map(|value| value.to_str().expect("text").to_owned()),
     });
-    let reply = inner.next.lock().expect("not poisoned").pop_front();
-    let reply = reply.unwrap_or_else(|| inner.otherwise.lock().expect("not poisoned").clone());
     let mut good = vectors(&texts, inner.dimensions);
-    match reply {
+    match inner.script.reply() {
         Reply::Good => ok(good.to_string()),
         Reply::Backwards => {
             good["data"].as_array_mut().expect("a list").reverse();

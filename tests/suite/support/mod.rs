@@ -18,9 +18,10 @@ pub mod model_folder;
 pub mod node;
 pub mod process;
 pub mod script;
+pub mod scripted;
 pub mod stillness;
-pub mod webhook_receiver;
 pub mod stream;
+pub mod webhook_receiver;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Somebody's endpoint for webhooks: a real HTTP server that does what the test says, and remembers what it was sent.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -12,13 +11,11 @@ use axum::routing::post;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
-use landfall::config::{Config, Variables};
 use serde_json::Value;
 use sha2::Sha256;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use super::script::Gate;
+use super::scripted::{self, Scripted};
 
 /// What came in.
 #[derive(Debug, Clone)]
@@ -60,24 +57,18 @@ pub enum Reply {
 #[derive(Clone)]
 pub struct Receiver {
     pub url: String,
-    replies: Arc<Mutex<VecDeque<Reply>>>,
-    otherwise: Arc<Mutex<Reply>>,
-    calls: Arc<Mutex<Vec<Call>>>,
-    /// How many requests are being answered.
-    pub open: watch::Sender<usize>,
+    script: Scripted<Reply, Call>,
 }
 
-struct Open(watch::Sender<usize>);
+impl Deref for Receiver {
+    type Target = Scripted<Reply, Call>;
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.send_modify(|open| *open -= 1);
+    fn deref(&self) -> &Self::Target {
+        &self.script
     }
 }
 
-async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> Response {
-    receiver.open.send_modify(|open| *open += 1);
-    let _open = Open(receiver.open.clone());
+async fn receive(State(script): State<Scripted<Reply, Call>>, headers: HeaderMap, body: Bytes) -> Response {
     let header_of = |name: &str| headers[name].to_str().expect("text").to_owned();
     assert_eq!(header_of("content-type"), "application/json");
     let call = Call {
@@ -86,11 +77,9 @@ async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Byt
         signature: header_of("webhook-signature"),
         body: String::from_utf8(body.to_vec()).expect("text"),
     };
-    receiver.calls.lock().unwrap().push(call);
-    let next = receiver.replies.lock().unwrap().pop_front();
-    let reply = next.unwrap_or_else(|| receiver.otherwise.lock().unwrap().clone());
+    let _open = script.remember(call);
     let code = |status| StatusCode::from_u16(status).expect("a status");
-    match reply {
+    match script.reply() {
         Reply::Status(status) => code(status).into_response(),
         Reply::Says(status, text) => (code(status), text).into_response(),
         Reply::RetryAfter(status, wait) => (code(status), [(header::RETRY_AFTER, wait)]).into_response(),
@@ -110,29 +99,13 @@ async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Byt
 impl Receiver {
     /// Answers so, one call after the other, and takes everything after that.
     pub async fn serve(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let receiver = Self {
-            url: format!("http://{}/hook", listener.local_addr().unwrap()),
-            replies: Arc::new(Mutex::new(replies.into_iter().collect())),
-            otherwise: Arc::new(Mutex::new(Reply::Status(200))),
-            calls: Arc::default(),
-            open: watch::Sender::default(),
-        };
-        let router = Router::new().route("/hook", post(receive)).with_state(receiver.clone());
-        tokio::spawn(async move {
-            let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
-            landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
-        });
-        receiver
-    }
-
-    /// What it answers when nothing else is said.
-    pub fn otherwise(&self, reply: Reply) {
-        *self.otherwise.lock().unwrap() = reply;
-    }
-
-    pub fn calls(&self) -> Vec<Call> {
-        self.calls.lock().unwrap().clone()
+        let script = Scripted::default();
+        for reply in replies {
+            script.then(reply);
+        }
+        script.otherwise(Reply::Status(200));
+        let router = Router::new().route("/hook", post(receive)).with_state(script.clone());
+        Self { url: format!("{}/hook", scripted::serve(router).await), script }
     }
 
     /// Waits until so many calls came in, and answers them.
