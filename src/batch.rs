@@ -94,12 +94,13 @@ impl Batch {
         let complete = self.terminal_files() >= self.file_count;
         match (self.status.as_str(), complete) {
             ("active", true) => {
+                // Progress that is owed is told with it: none comes after the end.
                 tx.execute(
-                    "UPDATE batches SET status = 'completed', completed_at = $2 WHERE id = $1",
+                    "UPDATE batches SET status = 'completed', completed_at = $2, progress_due = NULL WHERE id = $1",
                     args![self.id, now],
                 )
                 .await?;
-                events::record(tx, vec![self.event(BATCH_COMPLETED, now)]).await
+                self.record_counts(tx, BATCH_COMPLETED, now).await
             }
             // A file of a completed batch was retried.
             ("completed", false) => tx
@@ -122,6 +123,10 @@ impl Batch {
     }
 
     pub async fn record_progress(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        self.record_counts(tx, BATCH_PROGRESS, now).await
+    }
+
+    async fn record_counts(&self, tx: &mut Tx, kind: &'static str, now: Time) -> Result<(), Error> {
         let data = json!({
             "batchId": self.id,
             "fileCount": self.file_count,
@@ -132,7 +137,7 @@ impl Batch {
             "deleted": self.deleted_files,
             "summary": self.summary(),
         });
-        events::record(tx, vec![Event { data: Some(data), ..self.event(BATCH_PROGRESS, now) }]).await
+        events::record(tx, vec![Event { data: Some(data), ..self.event(kind, now) }]).await
     }
 
     /// Says that the batch waited too long for its files.

@@ -25,7 +25,6 @@ use crate::clock::{Clock, Time};
 use crate::config::EventsConfig;
 use crate::db::{Db, args};
 use crate::error::{Error, Refusal};
-use crate::observe::metrics;
 use crate::queue::wake::Wake;
 
 /// Events that are read in one go.
@@ -183,6 +182,11 @@ impl FanOut {
         self.inner.streams.token()
     }
 
+    /// Up to which event all has been handed out; nobody knows while nobody listens.
+    pub fn told_up_to(&self) -> Option<i64> {
+        *self.inner.horizon.borrow()
+    }
+
     pub fn open_streams(&self) -> usize {
         *self.inner.count.borrow()
     }
@@ -286,10 +290,6 @@ impl FanOut {
         let mut listeners = self.listeners();
         for event in &page.events {
             listeners.hand_out(event);
-        }
-        if let Some(newest) = page.events.last() {
-            let age = self.inner.clock.now() - newest.at;
-            metrics::event_lag(age.to_std().unwrap_or_default());
         }
         self.inner.horizon.send_replace(Some(page.up_to));
     }

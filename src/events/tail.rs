@@ -191,6 +191,13 @@ pub async fn page(
     Ok(Page { events, up_to })
 }
 
+/// When the first event after that one was written, if there is one.
+pub async fn first_after(tx: &mut Tx, position: i64) -> Result<Option<Time>, Error> {
+    let first: Option<(Time,)> =
+        tx.row("SELECT at FROM events WHERE id > $1 ORDER BY id LIMIT 1", args![position]).await?;
+    Ok(first.map(|(at,)| at))
+}
+
 /// The id that was taken last. It need not be visible yet.
 pub async fn last_taken(tx: &mut Tx) -> Result<i64, Error> {
     if tx.is_postgres() {

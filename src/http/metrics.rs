@@ -61,7 +61,9 @@ async fn facts(app: &App, to: &mut Exposition) -> Result<(), String> {
         health::database(app).await?;
         let mut tx = app.db.snapshot().await?;
         let mut facts = Exposition::default();
-        scrape::facts(&mut tx, &app.stuck_files.detection, app.clock.now(), &mut facts).await?;
+        let now = app.clock.now();
+        scrape::facts(&mut tx, &app.stuck_files.detection, now, &mut facts).await?;
+        scrape::event_lag(&mut tx, app.fan_out.told_up_to(), now, &mut facts).await?;
         Ok::<_, Error>(facts)
     };
     match tokio::time::timeout(PATIENCE, look).await {

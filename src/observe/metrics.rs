@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::error::Error;
@@ -84,7 +84,7 @@ metrics! {
     ORPHANED_FILES "resource_orphaned_files_cleaned_total" Kind::Counter, "Files deleted by nobody in particular";
     QUOTA_REFUNDED "resource_quota_refunded_bytes_total" Kind::Counter, "Bytes of quota given back for such files";
     CLEANUP_FAILURES "resource_cleanup_failures_total" Kind::Counter, "What could not be cleaned up";
-    EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "By how much this process is behind in telling of events";
+    EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event has waited that this process has not told its listeners of";
     HTTP_DURATION "landfall_http_request_duration_seconds" Kind::Histogram(ANSWERS), "How long requests took until they were answered";
     DASHBOARD_DURATION "dashboard_request_duration_seconds" Kind::Histogram(ANSWERS), "How long the dashboard's requests took until they were answered";
 }
@@ -157,7 +157,6 @@ fn begin_at_zero() {
     for name in [COMPLETED, ORPHAN_BLOBS, ABANDONED_UPLOADS] {
         counter!(name).absolute(0);
     }
-    gauge!(EVENT_LAG).set(0.0);
 }
 
 /// Keeps what was measured small.
@@ -219,11 +218,6 @@ pub fn cleanup_failed(error: &Error) {
         Error::Refused(_) | Error::Internal(_) => "internal",
     };
     counter!(CLEANUP_FAILURES, "error_type" => kind).increment(1);
-}
-
-/// How old the newest event was when this process had told of all that it knew.
-pub fn event_lag(lag: Duration) {
-    gauge!(EVENT_LAG).set(lag.as_secs_f64());
 }
 
 /// `path`: the pattern that matched, if one did.

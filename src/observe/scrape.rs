@@ -9,6 +9,7 @@ use super::totals::Distribution;
 use crate::clock::Time;
 use crate::db::{Tx, args};
 use crate::error::Error;
+use crate::events::tail;
 use crate::lifecycle::{Stage, Status};
 use crate::queue::breaker::State;
 use crate::recovery::runs;
@@ -86,6 +87,22 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     );
     to.gauge(metrics::CIRCUIT_STATE, circuits.iter().flat_map(states_of));
     jobs_to(jobs, now, to);
+    Ok(())
+}
+
+/// How far this process is behind in telling of events, which it has done up to `told_up_to`, if anybody listens.
+pub async fn event_lag(
+    tx: &mut Tx,
+    told_up_to: Option<i64>,
+    now: Time,
+    to: &mut Exposition,
+) -> Result<(), Error> {
+    let waiting = match told_up_to {
+        Some(position) => tail::first_after(tx, position).await?,
+        None => None,
+    };
+    let lag = waiting.map_or(0, |since| (now - since).num_milliseconds().max(0));
+    to.gauge(metrics::EVENT_LAG, [(Labels::new(), seconds(lag))]);
     Ok(())
 }
 

@@ -1,12 +1,16 @@
 //! Events are read in the order of their ids and none is passed by, in whatever order they were committed.
 
+use std::time::Duration;
+
 use landfall::app::App;
 use landfall::db::{Db, args};
 use landfall::events::tail::{self, Audience, StoredEvent};
-use sqlx::{Connection, PgConnection};
+use sqlx::Connection;
+use sqlx_postgres::PgConnection;
 
 use crate::support::at_rest::{AtRest, Sql};
-use crate::support::{TestDb, manual_clock};
+use crate::support::stream::EventStream;
+use crate::support::{Setup, TestDb, manual_clock, until};
 
 const INSERT: &str =
     "INSERT INTO events (at, kind, tenant_id, user_id) VALUES ('2026-01-02T03:04:05+00:00', $1, $2, $2)";
@@ -103,6 +107,30 @@ async fn an_event_with_a_lower_id_that_is_committed_later_is_not_passed_by() {
         end(slow, "COMMIT").await;
     });
     assert_eq!(kinds(&events), ["one", "two"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_long_listeners_have_been_held_up_is_a_metric() {
+    let Some(db) = TestDb::postgres().await else { return };
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).start(&db).await;
+    let alice = server.client("alice");
+    let mut stream = EventStream::open(&alice, "").await;
+    let lag = async || {
+        let scrape = reqwest::get(format!("{}/metrics", server.base)).await.expect("an answer");
+        let scrape = scrape.text().await.expect("text");
+        let line = scrape.lines().find_map(|line| line.strip_prefix("landfall_event_lag_seconds "));
+        line.expect("the metric").parse::<f64>().expect("a number")
+    };
+    assert!(lag().await.abs() < f64::EPSILON);
+    let slow = half_done(&db.url, "one").await;
+    alice.register(None, "a.txt", 5).await;
+    clock.advance(Duration::from_mins(1));
+    let behind = lag().await;
+    assert!((59.0..61.0).contains(&behind), "{behind}");
+    end(slow, "ROLLBACK").await;
+    assert_eq!(stream.next().await.unwrap()["data"]["to"], "registered");
+    until("nobody is behind", async || lag().await.abs() < f64::EPSILON).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
