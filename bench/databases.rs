@@ -4,8 +4,9 @@ use std::path::Path;
 use std::str::FromStr;
 
 use landfall::db::Db;
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use sqlx_postgres::PgConnectOptions;
+use sqlx_postgres::PgConnection;
 use tempfile::TempDir;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Connection, PgConnection, SqliteConnection};
+use sqlx::{Connection, SqliteConnection};
+use sqlx_postgres::PgConnection;
 
 use super::databases::{Fresh, Kind};
 use super::figures::Figures;

@@ -18,9 +18,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, SqlitePool};
+use sqlx_postgres::PgPool;
+use sqlx_postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::sync::watch;
 
 pub use args::{Arg, Rows, args};

@@ -10,6 +10,9 @@ use crate::config::{Config, LogFormat};
 use crate::observe::logs::{Lines, Look};
 use crate::observe::traces::Traces;
 
+/// What is left out unless `LOG_LEVEL` names it: PostgreSQL remarks at every start that what is there is there already.
+const UNASKED: &str = "sqlx::postgres::notice=warn";
+
 /// Starts the log alone.
 pub fn start(config: &Config) {
     tracing_subscriber::registry().with(lines(config)).init();
@@ -36,7 +39,8 @@ pub fn start_with_traces(config: &Config) -> anyhow::Result<Option<Traces>> {
 }
 
 fn lines(config: &Config) -> Lines {
-    let filter = config.log_filter.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = format!("{UNASKED},{}", config.log_filter);
+    let filter = filter.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
     let at_terminal = std::io::stderr().is_terminal();
     let look = match config.log_format {
         LogFormat::Json => Look::Json,

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use chrono::SecondsFormat;
 use sqlx::Arguments;
-use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::types::Json;
+use sqlx_postgres::PgArguments;
 use uuid::Uuid;
 
 use crate::clock::Time;

@@ -19,8 +19,10 @@ pub trait Change: Send {
     fn acknowledge(self: Box<Self>, outcome: Result<(), Error>);
 }
 
-/// A change, and where its answer will come out. That end is closed if the change is dropped on its way.
-pub fn of<W: Write>(write: W) -> (Box<dyn Change>, oneshot::Receiver<Result<W::Answer, Error>>) {
+/// Where the answer comes out. It is closed if the change is dropped on its way.
+pub type Answered<A> = oneshot::Receiver<Result<A, Error>>;
+
+pub fn of<W: Write>(write: W) -> (Box<dyn Change>, Answered<W::Answer>) {
     let (reply, answered) = oneshot::channel();
     (Box::new(Pending { write, answer: None, reply }), answered)
 }

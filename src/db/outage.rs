@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::Connection;
+use sqlx_postgres::{PgConnection, PgPool};
 use tokio::sync::{Mutex, watch};
 
 use crate::clock::Clock;

@@ -3,9 +3,10 @@
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Transaction};
+use sqlx::{AssertSqlSafe, FromRow, Sqlite, SqliteConnection, Transaction};
+use sqlx_postgres::PgRow;
+use sqlx_postgres::{PgConnection, Postgres};
 
 use super::args::{Arg, Rows, for_postgres, for_sqlite};
 use super::interference::{Between, Step};

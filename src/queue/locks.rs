@@ -4,7 +4,8 @@
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 
-use sqlx::{Connection, PgConnection};
+use sqlx::Connection;
+use sqlx_postgres::PgConnection;
 use uuid::Uuid;
 
 use crate::clock::Time;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::PgListener;
+use sqlx_postgres::PgListener;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
@@ -90,7 +90,7 @@ impl Wake {
 
 /// One `NOTIFY` for all signals since the last: inside the transactions that queue files it would make them commit
 /// one after the other.
-async fn send(pool: sqlx::PgPool, signals: Arc<Notify>) {
+async fn send(pool: sqlx_postgres::PgPool, signals: Arc<Notify>) {
     loop {
         signals.notified().await;
         if !notify(&pool, WORK).await {
@@ -99,7 +99,7 @@ async fn send(pool: sqlx::PgPool, signals: Arc<Notify>) {
     }
 }
 
-async fn send_tidings(pool: sqlx::PgPool, mut commits: watch::Receiver<()>, clock: Clock) {
+async fn send_tidings(pool: sqlx_postgres::PgPool, mut commits: watch::Receiver<()>, clock: Clock) {
     while commits.changed().await.is_ok() {
         if !notify(&pool, EVENTS).await {
             return;
@@ -109,7 +109,7 @@ async fn send_tidings(pool: sqlx::PgPool, mut commits: watch::Receiver<()>, cloc
 }
 
 /// Answers whether there is anything left to notify with.
-async fn notify(pool: &sqlx::PgPool, channel: &str) -> bool {
+async fn notify(pool: &sqlx_postgres::PgPool, channel: &str) -> bool {
     if let Err(error) = sqlx::query("SELECT pg_notify($1, '')").bind(channel).execute(pool).await {
         if pool.is_closed() {
             return false;
@@ -125,7 +125,7 @@ async fn pass_on(mut commits: watch::Receiver<()>, events: watch::Sender<()>) {
     }
 }
 
-async fn listen(pool: sqlx::PgPool, wake: Wake, clock: Clock) {
+async fn listen(pool: sqlx_postgres::PgPool, wake: Wake, clock: Clock) {
     while !pool.is_closed() {
         if let Err(error) = listen_until_cut_off(&pool, &wake).await {
             tracing::debug!(%error, "not listening for new work");
@@ -134,7 +134,7 @@ async fn listen(pool: sqlx::PgPool, wake: Wake, clock: Clock) {
     }
 }
 
-async fn listen_until_cut_off(pool: &sqlx::PgPool, wake: &Wake) -> Result<(), sqlx::Error> {
+async fn listen_until_cut_off(pool: &sqlx_postgres::PgPool, wake: &Wake) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect_with(pool).await?;
     listener.ignore_pool_close_event(false);
     listener.listen_all([WORK, EVENTS]).await?;

@@ -7,7 +7,8 @@ use landfall::db::args;
 use landfall::failure::Code;
 use landfall::lifecycle::Stage::{Chunk, Embed, Extract};
 use serde_json::json;
-use sqlx::{Connection, PgConnection, SqliteConnection};
+use sqlx::{Connection, SqliteConnection};
+use sqlx_postgres::PgConnection;
 
 use crate::support::at_rest::Sql;
 use crate::support::script::Gate;

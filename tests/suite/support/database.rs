@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection};
+use sqlx_postgres::PgConnection;
 use tempfile::TempDir;
 use uuid::Uuid;
 
