@@ -176,7 +176,7 @@ mod tests {
     use crate::stages::Place;
 
     fn in_chunks(extracted: &Extracted, config: ChunkConfig) -> Result<Vec<Chunk>, Failure> {
-        chunk(extracted, config, &Tokens::built_in(), &CancellationToken::new(), || ())
+        chunk(extracted, config, &Tokens::BuiltIn, &CancellationToken::new(), || ())
     }
 
     #[test]

@@ -68,9 +68,9 @@ impl Embedder {
     fn load(config: &EmbedConfig) -> Result<Self, Failure> {
         let (provider, name, dimensions, tokens): (_, String, _, _) = match &config.model {
             Model::BuiltIn => {
-                let model = built_in::BuiltIn::new()?;
+                let model = built_in::BuiltIn::new();
                 let (name, dimensions) = (model.name(), model.dimensions());
-                (Provider::Local(Arc::new(model)), name, Some(dimensions), Tokens::built_in())
+                (Provider::Local(Arc::new(model)), name, Some(dimensions), Tokens::BuiltIn)
             }
             Model::Folder(folder) => {
                 let model = folder.load().map_err(|what| Failure::new(Code::EmbedError, what))?;
@@ -80,7 +80,7 @@ impl Embedder {
             Model::Service(service) => {
                 let (name, dimensions) = (format!("service:{}", service.model), service.dimensions);
                 // What its own tokens are we cannot know; these are the estimate.
-                (Provider::Service(Arc::new(Service::new(service))), name, dimensions, Tokens::built_in())
+                (Provider::Service(Arc::new(Service::new(service))), name, dimensions, Tokens::BuiltIn)
             }
         };
         Ok(Self {

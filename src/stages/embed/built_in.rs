@@ -6,17 +6,14 @@ use crate::failure::{Code, Failure};
 /// The most tokens of a text that it reads, without the two that frame it.
 pub const WINDOW: usize = 126;
 
+/// It is unpacked when it is first asked, and then kept: many a process never asks.
 pub struct BuiltIn {
-    encoder: pocket_encoder::Encoder,
     info: pocket_encoder::ModelInfo,
 }
 
 impl BuiltIn {
-    pub fn new() -> Result<Self, Failure> {
-        Ok(Self {
-            encoder: pocket_encoder::Encoder::new().map_err(embed_error)?,
-            info: pocket_encoder::model_info(),
-        })
+    pub fn new() -> Self {
+        Self { info: pocket_encoder::model_info() }
     }
 
     pub fn name(&self) -> String {
@@ -30,7 +27,8 @@ impl BuiltIn {
 
 impl LocalModel for BuiltIn {
     fn vector(&self, text: &str) -> Result<Vec<f32>, Failure> {
-        let mut vectors = self.encoder.embed(&[text]).map_err(embed_error)?;
+        let encoder = pocket_encoder::Encoder::new().map_err(embed_error)?;
+        let mut vectors = encoder.embed(&[text]).map_err(embed_error)?;
         vectors.pop().ok_or_else(super::no_vectors)
     }
 }
