@@ -11,7 +11,7 @@ CARGO_DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 # nextest runs the tests of all binaries side by side, but no doc tests.
 ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
 # Some tests wait for most of their time, so there is one more at once than there are processors.
-RUN_TESTS := cargo nextest run --locked --test-threads $(shell expr $$(nproc) + 1)
+RUN_TESTS := cargo nextest run --locked --test-threads $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 RUN_DOC_TESTS := cargo test --locked --doc
 else
 RUN_TESTS := cargo test --locked

@@ -94,7 +94,7 @@ impl Batch {
         let complete = self.terminal_files() >= self.file_count;
         match (self.status.as_str(), complete) {
             ("active", true) => {
-                // Progress that is owed is told with it: none comes after the end.
+                // Progress that was owed is told with it, and does not come after the end.
                 tx.execute(
                     "UPDATE batches SET status = 'completed', completed_at = $2, progress_due = NULL WHERE id = $1",
                     args![self.id, now],

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -12,6 +13,15 @@ use crate::observe::traces::Traces;
 
 /// What is left out unless `LOG_LEVEL` names it: PostgreSQL remarks at every start that what is there is there already.
 const UNASKED: &str = "sqlx::postgres::notice=warn";
+
+fn filter(wanted: &str) -> EnvFilter {
+    let filter = wanted.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
+    // Who wants less than warnings wants none of these either.
+    match filter.max_level_hint() {
+        Some(most) if most < LevelFilter::INFO => filter,
+        _ => format!("{UNASKED},{filter}").parse().unwrap_or(filter),
+    }
+}
 
 /// Starts the log alone.
 pub fn start(config: &Config) {
@@ -39,8 +49,7 @@ pub fn start_with_traces(config: &Config) -> anyhow::Result<Option<Traces>> {
 }
 
 fn lines(config: &Config) -> Lines {
-    let filter = format!("{UNASKED},{}", config.log_filter);
-    let filter = filter.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = filter(&config.log_filter);
     let at_terminal = std::io::stderr().is_terminal();
     let look = match config.log_format {
         LogFormat::Json => Look::Json,
@@ -54,4 +63,20 @@ fn lines(config: &Config) -> Lines {
         }
     };
     Lines::new(look, filter, config.secrets.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_of_postgres_are_left_out_unless_they_are_asked_for() {
+        let shown = |wanted: &str| filter(wanted).to_string();
+        assert!(shown("info").contains(UNASKED));
+        assert!(shown("landfall=debug").contains(UNASKED));
+        assert_eq!(shown("error"), "error");
+        assert_eq!(shown("off"), "off");
+        let asked = shown("info,sqlx::postgres::notice=info");
+        assert!(asked.contains("sqlx::postgres::notice=info") && !asked.contains(UNASKED), "{asked}");
+    }
 }

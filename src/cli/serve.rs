@@ -32,6 +32,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         None => None,
     };
     let app = Box::pin(App::start(config, Replacements::default())).await?;
+    crate::tls::warn_of_missing_trust();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         role = ?app.config.role,

@@ -1,8 +1,8 @@
 //! `batch:progress`: how far a batch is, at most once a second.
 //!
 //! The change that moves a batch's counts writes it, in its own transaction, unless there was one less than a second
-//! before. Then it leaves a note in the batch's row that one is owed, and this module pays, whoever dies in between. The
-//! last counts come with `batch:completed`, and nothing is owed after that.
+//! before. Then it leaves a note in the batch's row that one is owed, and this module pays, whoever dies in between. What is
+//! owed when the batch completes comes with `batch:completed`, which has the same counts.
 
 use std::time::Duration;
 

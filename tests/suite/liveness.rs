@@ -67,16 +67,18 @@ on_each_database! {
         answer_to_the_frozen.reached().await;
         let other = Process::start(&db, &hasty);
         let client = other.client();
+        let workers = async || client.get("/api/v2/admin/queue-status").await.ok()["workers"].as_array().unwrap().len();
         let holder = client.file(&file).await["inflight"]["worker"].clone();
         frozen.signal("STOP");
         answer_to_the_other.reached().await;
+        assert_eq!(workers().await, 1);
         let worker = client.file(&file).await["inflight"]["worker"].clone();
         assert!(worker != Value::Null && worker != holder, "{worker}");
         // Awake, it has what it waited for while the other still waits. It finds that it was taken for dead, lets the file
         // be, and takes on new work under a new name.
         answer_to_the_frozen.open();
         frozen.signal("CONT");
-        until("the woken process has noticed", async || frozen.client().get("/readyz").await.status == 200).await;
+        until("the woken process works under its new name", async || workers().await == 2).await;
         answer_to_the_other.open();
         until("the file is ready", async || client.status(&file).await == "ready").await;
 
