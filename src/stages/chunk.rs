@@ -235,11 +235,11 @@ mod tests {
 
     #[test]
     fn a_text_made_to_hurt_the_splitter_is_cut_into_small_pieces_all_the_same() {
-        let image = format!("Before. ![](data:image/png;base64,{}) After.", "iVBORw0KGgo".repeat(5_000));
+        let image = format!("Before. ![](data:image/png;base64,{}) After.", "iVBORw0KGgo".repeat(10_000));
         for (text, markup) in [
-            ("a.".repeat(25_000), Markup::Plain),
-            ("word ".repeat(15_000), Markup::Plain),
-            ("a".repeat(100_000), Markup::Plain),
+            ("a.".repeat(50_000), Markup::Plain),
+            ("word ".repeat(40_000), Markup::Plain),
+            ("a".repeat(200_000), Markup::Plain),
             (image, Markup::Markdown),
             ("> ".repeat(20_000), Markup::Markdown),
             ("ภาษาไทยไม่มีช่องว่างระหว่างคำ".repeat(300), Markup::Plain),
