@@ -5,8 +5,7 @@ use std::str::FromStr;
 
 use landfall::db::Db;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
-use sqlx_postgres::PgConnectOptions;
-use sqlx_postgres::PgConnection;
+use sqlx_postgres::{PgConnectOptions, PgConnection};
 use tempfile::TempDir;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

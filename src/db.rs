@@ -20,8 +20,7 @@ use std::time::Duration;
 
 use sqlx::SqlitePool;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx_postgres::PgPool;
-use sqlx_postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx_postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::sync::watch;
 
 pub use args::{Arg, Rows, args};

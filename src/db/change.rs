@@ -49,7 +49,8 @@ impl<W: Write> Change for Pending<W> {
 
     fn acknowledge(self: Box<Self>, outcome: Result<(), Error>) {
         let Self { answer, reply, .. } = *self;
-        drop(reply.send(outcome.and_then(|()| answer.ok_or(Error::Closed))));
+        let never_applied = || Error::Internal("a change stands that was never applied".to_owned());
+        drop(reply.send(outcome.and_then(|()| answer.ok_or_else(never_applied))));
     }
 }
 

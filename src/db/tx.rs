@@ -5,8 +5,7 @@ use futures_util::future::BoxFuture;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, FromRow, Sqlite, SqliteConnection, Transaction};
-use sqlx_postgres::PgRow;
-use sqlx_postgres::{PgConnection, Postgres};
+use sqlx_postgres::{PgConnection, PgRow, Postgres};
 
 use super::args::{Arg, Rows, for_postgres, for_sqlite};
 use super::interference::{Between, Step};
@@ -44,8 +43,8 @@ enum HowMany {
     One,
 }
 
-/// Rows as the database gave them. They are fetched by code that does not know what they will be: a copy of it for each
-/// type would be most of the program.
+/// Rows as the database gave them. They are fetched by code that does not know what they will be, and so is compiled once
+/// and not for each type.
 enum Found {
     Sqlite(Vec<SqliteRow>),
     Postgres(Vec<PgRow>),
