@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::support::at_rest::AtRest;
-use crate::support::{Script, Setup, TestDb, manual_clock};
+use crate::support::{Script, Setup, TestDb, manual_clock, on_each_database};
 
 /// Where alerts are sent to.
 #[derive(Clone, Default)]
@@ -75,114 +75,122 @@ async fn open_circuit(rest: &AtRest) {
     .await;
 }
 
-on_each_database! {
-    async fn an_open_circuit_is_told_of_once_an_hour_over_all_processes(db: TestDb) {
-        let (channel, url) = Channel::open(0).await;
-        let rest = open(&db, &url).await;
-        assert!(look(&rest).await.is_empty(), "all is well");
-        open_circuit(&rest).await;
-        let (one, other) = tokio::join!(look(&rest), look(&rest));
-        assert_eq!([one, other].concat(), ["circuit-open:gateway"]);
-        rest.clock.advance(Duration::from_mins(59));
-        assert!(look(&rest).await.is_empty());
-        assert_eq!(channel.texts().len(), 1, "{:?}", channel.texts());
-        assert!(channel.texts()[0].contains("the extraction service"), "{:?}", channel.texts());
-        rest.clock.advance(Duration::from_mins(1));
-        assert_eq!(look(&rest).await, ["circuit-open:gateway"]);
-        assert_eq!(channel.texts().len(), 2);
-        let events: Vec<(String, Value)> =
-            rest.rows("SELECT user_id, data FROM events WHERE kind = 'alert:raised'", args![]).await;
-        assert_eq!(events.len(), 2);
-        assert_eq!((events[0].0.as_str(), &events[0].1["alert"]), ("", &json!("circuit-open:gateway")));
-    }
+#[on_each_database]
+async fn an_open_circuit_is_told_of_once_an_hour_over_all_processes(db: TestDb) {
+    let (channel, url) = Channel::open(0).await;
+    let rest = open(&db, &url).await;
+    assert!(look(&rest).await.is_empty(), "all is well");
+    open_circuit(&rest).await;
+    let (one, other) = tokio::join!(look(&rest), look(&rest));
+    assert_eq!([one, other].concat(), ["circuit-open:gateway"]);
+    rest.clock.advance(Duration::from_mins(59));
+    assert!(look(&rest).await.is_empty());
+    assert_eq!(channel.texts().len(), 1, "{:?}", channel.texts());
+    assert!(channel.texts()[0].contains("the extraction service"), "{:?}", channel.texts());
+    rest.clock.advance(Duration::from_mins(1));
+    assert_eq!(look(&rest).await, ["circuit-open:gateway"]);
+    assert_eq!(channel.texts().len(), 2);
+    let events: Vec<(String, Value)> =
+        rest.rows("SELECT user_id, data FROM events WHERE kind = 'alert:raised'", args![]).await;
+    assert_eq!(events.len(), 2);
+    assert_eq!((events[0].0.as_str(), &events[0].1["alert"]), ("", &json!("circuit-open:gateway")));
+}
 
-    async fn a_channel_that_is_closed_keeps_nothing_and_gets_it_when_it_opens(db: TestDb) {
-        let (channel, url) = Channel::open(2).await;
-        let rest = open(&db, &url).await;
-        open_circuit(&rest).await;
-        assert_eq!(look(&rest).await.len(), 1);
-        assert!(channel.texts().is_empty());
+#[on_each_database]
+async fn a_channel_that_is_closed_keeps_nothing_and_gets_it_when_it_opens(db: TestDb) {
+    let (channel, url) = Channel::open(2).await;
+    let rest = open(&db, &url).await;
+    open_circuit(&rest).await;
+    assert_eq!(look(&rest).await.len(), 1);
+    assert!(channel.texts().is_empty());
+    look(&rest).await;
+    assert!(channel.texts().is_empty());
+    for _ in 0..3 {
         look(&rest).await;
-        assert!(channel.texts().is_empty());
-        for _ in 0..3 {
-            look(&rest).await;
-            assert_eq!(channel.texts().len(), 1);
-        }
+        assert_eq!(channel.texts().len(), 1);
     }
+}
 
-    async fn nobody_at_the_other_end_is_tried_a_few_times_and_no_more(db: TestDb) {
-        // A port that was free a moment ago.
-        let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-        let rest = open(&db, &format!("http://{closed}/")).await;
-        open_circuit(&rest).await;
-        for _ in 0..8 {
-            look(&rest).await;
-        }
-        assert_eq!(rest.number("SELECT attempts FROM alerts").await, 5);
-        assert_eq!(rest.number("SELECT COUNT(*) FROM alerts WHERE delivered_at IS NULL").await, 1);
+#[on_each_database]
+async fn nobody_at_the_other_end_is_tried_a_few_times_and_no_more(db: TestDb) {
+    // A port that was free a moment ago.
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let rest = open(&db, &format!("http://{closed}/")).await;
+    open_circuit(&rest).await;
+    for _ in 0..8 {
+        look(&rest).await;
     }
+    assert_eq!(rest.number("SELECT attempts FROM alerts").await, 5);
+    assert_eq!(rest.number("SELECT COUNT(*) FROM alerts WHERE delivered_at IS NULL").await, 1);
+}
 
-    async fn without_a_channel_an_alert_is_still_an_event(db: TestDb) {
-        let rest = open(&db, "").await;
-        open_circuit(&rest).await;
-        assert_eq!(look(&rest).await, ["circuit-open:gateway"]);
-        assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'alert:raised'").await, 1);
-    }
+#[on_each_database]
+async fn without_a_channel_an_alert_is_still_an_event(db: TestDb) {
+    let rest = open(&db, "").await;
+    open_circuit(&rest).await;
+    assert_eq!(look(&rest).await, ["circuit-open:gateway"]);
+    assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'alert:raised'").await, 1);
+}
 
-    async fn files_that_wait_with_nobody_to_work_on_them_are_told_of(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
-        let admin = server.admin();
-        admin.post("/api/v2/admin/queues/extract/pause", json!({})).await.ok();
-        server.client("alice").upload("a.txt", b"12345").await;
-        server.idle().await;
-        server.stop().await;
-        let rest = AtRest::open(&db, &clock, &[("ROLE", "api".to_owned())]).await;
-        clock.advance(Duration::from_mins(1));
-        assert!(look(&rest).await.is_empty(), "it is paused because somebody wants it so");
-        rest.sql("DELETE FROM paused_stages", args![]).await;
-        assert_eq!(look(&rest).await, ["no-workers:extract"]);
-        rest.sql("UPDATE workers SET stages = 'extract'", args![]).await;
-        clock.advance(Duration::from_hours(1));
-        assert!(look(&rest).await.is_empty(), "somebody works");
-    }
+#[on_each_database]
+async fn files_that_wait_with_nobody_to_work_on_them_are_told_of(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let admin = server.admin();
+    admin.post("/api/v2/admin/queues/extract/pause", json!({})).await.ok();
+    server.client("alice").upload("a.txt", b"12345").await;
+    server.idle().await;
+    server.stop().await;
+    let rest = AtRest::open(&db, &clock, &[("ROLE", "api".to_owned())]).await;
+    clock.advance(Duration::from_mins(1));
+    assert!(look(&rest).await.is_empty(), "it is paused because somebody wants it so");
+    rest.sql("DELETE FROM paused_stages", args![]).await;
+    assert_eq!(look(&rest).await, ["no-workers:extract"]);
+    rest.sql("UPDATE workers SET stages = 'extract'", args![]).await;
+    clock.advance(Duration::from_hours(1));
+    assert!(look(&rest).await.is_empty(), "somebody works");
+}
 
-    async fn more_failures_than_usual_are_told_of(db: TestDb) {
-        let clock = manual_clock();
-        let script = Script::new();
-        for _ in 0..3 {
-            script.then(landfall::lifecycle::Stage::Extract, crate::support::Step::Fail(landfall::failure::Code::ParseError));
-        }
-        let server = Setup::default().clock(&clock).work(script).start(&db).await;
-        for number in 0..3 {
-            server.client("alice").upload(&format!("{number}.txt"), b"12345").await;
-        }
-        server.idle().await;
-        server.stop().await;
-        let rest = open(&db, "").await;
-        assert_eq!(look(&rest).await, ["dead-letter-growth"]);
-        rest.clock.advance(Duration::from_hours(1));
-        assert!(look(&rest).await.is_empty(), "they are an hour old");
+#[on_each_database]
+async fn more_failures_than_usual_are_told_of(db: TestDb) {
+    let clock = manual_clock();
+    let script = Script::new();
+    for _ in 0..3 {
+        script.then(
+            landfall::lifecycle::Stage::Extract,
+            crate::support::Step::Fail(landfall::failure::Code::ParseError),
+        );
     }
+    let server = Setup::default().clock(&clock).work(script).start(&db).await;
+    for number in 0..3 {
+        server.client("alice").upload(&format!("{number}.txt"), b"12345").await;
+    }
+    server.idle().await;
+    server.stop().await;
+    let rest = open(&db, "").await;
+    assert_eq!(look(&rest).await, ["dead-letter-growth"]);
+    rest.clock.advance(Duration::from_hours(1));
+    assert!(look(&rest).await.is_empty(), "they are an hour old");
+}
 
-    async fn a_job_that_met_errors_is_told_of_until_it_meets_none(db: TestDb) {
-        let rest = open(&db, "").await;
-        rest.sql("INSERT INTO job_schedules (name, schedule) VALUES ('x', '0 0 * * *')", args![]).await;
-        let run = async |errors: Value| {
-            rest.clock.advance(Duration::from_mins(1));
-            rest.sql(
-                "INSERT INTO job_runs (id, name, worker, worker_name, started_at, ended_at, errors)
-                 VALUES ($1, 'x', $1, 'w', $2, $2, $3)",
-                args![Uuid::new_v4(), rest.now(), errors],
-            )
-            .await;
-        };
-        run(json!([])).await;
-        assert!(look(&rest).await.is_empty());
-        run(json!(["blob a: gone", "blob b: gone"])).await;
-        assert_eq!(look(&rest).await, ["recovery-errors:x"]);
-        rest.clock.advance(Duration::from_hours(1));
-        run(json!([])).await;
-        assert!(look(&rest).await.is_empty());
-    }
+#[on_each_database]
+async fn a_job_that_met_errors_is_told_of_until_it_meets_none(db: TestDb) {
+    let rest = open(&db, "").await;
+    rest.sql("INSERT INTO job_schedules (name, schedule) VALUES ('x', '0 0 * * *')", args![]).await;
+    let run = async |errors: Value| {
+        rest.clock.advance(Duration::from_mins(1));
+        rest.sql(
+            "INSERT INTO job_runs (id, name, worker, worker_name, started_at, ended_at, errors)
+             VALUES ($1, 'x', $1, 'w', $2, $2, $3)",
+            args![Uuid::new_v4(), rest.now(), errors],
+        )
+        .await;
+    };
+    run(json!([])).await;
+    assert!(look(&rest).await.is_empty());
+    run(json!(["blob a: gone", "blob b: gone"])).await;
+    assert_eq!(look(&rest).await, ["recovery-errors:x"]);
+    rest.clock.advance(Duration::from_hours(1));
+    run(json!([])).await;
+    assert!(look(&rest).await.is_empty());
 }

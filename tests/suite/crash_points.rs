@@ -17,10 +17,10 @@ use landfall::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::support::TestDb;
 use crate::support::at_rest::AtRest;
 use crate::support::hands::{Hands, at_rest};
 use crate::support::meddler::{Break, Meddler};
+use crate::support::{TestDb, on_each_database};
 
 const DAY: Duration = Duration::from_hours(24);
 const MINUTE: Duration = Duration::from_mins(1);
@@ -403,16 +403,17 @@ fn is_refusal<T: Debug>(answer: &Result<T, Error>) -> bool {
     matches!(answer, Err(Error::Refused(_)))
 }
 
-on_each_database! {
-    async fn a_connection_that_breaks_at_any_step_of_what_a_client_does_leaves_all_or_nothing_of_it(db: TestDb) {
-        break_clients_at_every_step(db).await;
-    }
+#[on_each_database]
+async fn a_connection_that_breaks_at_any_step_of_what_a_client_does_leaves_all_or_nothing_of_it(db: TestDb) {
+    break_clients_at_every_step(db).await;
+}
 
-    async fn a_connection_that_breaks_at_any_step_of_a_workers_keeps_no_file_from_its_end(db: TestDb) {
-        break_processes_at_every_step(db, WORKERS).await;
-    }
+#[on_each_database]
+async fn a_connection_that_breaks_at_any_step_of_a_workers_keeps_no_file_from_its_end(db: TestDb) {
+    break_processes_at_every_step(db, WORKERS).await;
+}
 
-    async fn a_connection_that_breaks_at_any_step_of_a_sweep_is_made_good_by_the_next(db: TestDb) {
-        break_processes_at_every_step(db, SWEEPS).await;
-    }
+#[on_each_database]
+async fn a_connection_that_breaks_at_any_step_of_a_sweep_is_made_good_by_the_next(db: TestDb) {
+    break_processes_at_every_step(db, SWEEPS).await;
 }

@@ -5,69 +5,74 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use crate::support::process::{Process, run};
-use crate::support::{TestDb, until};
+use crate::support::{TestDb, on_each_database, until};
 
 const FILES: i64 = 25;
 const ROUNDS: usize = 20;
 
-on_each_database! {
-    async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
-        let mut random = rand::rngs::StdRng::seed_from_u64(4711);
-        let quick = [("POLL_INTERVAL_MS", "50"), ("LOCK_CHECK_INTERVAL_MS", "50"), ("CHUNK_SIZE", "60"), ("CHUNK_OVERLAP", "10")];
-        let process = Process::start(&db, &quick);
-        let client = process.client();
-        let batch = client.open_batch(25).await;
-        let mut files = Vec::new();
-        for number in 0..FILES {
-            let text = format!("Entry {number}: wind from the west, the sea is calm. ").repeat(12);
-            files.push(client.upload_in(&batch, &format!("{number}.txt"), text.as_bytes()).await);
-        }
-        // The moments of the kills are counted in steps of the files, so that each finds other work half done.
-        let reader = Db::open(&db.url, 4).await.unwrap();
-        let steps = async || {
-            let sql = "SELECT COUNT(*) FROM events WHERE to_state IS NOT NULL";
-            reader.read().await.unwrap().number(sql, args![]).await.unwrap()
-        };
-        let unfinished = async || {
-            let sql = "SELECT COUNT(*) FROM files WHERE status NOT IN ('ready', 'failed')";
-            reader.read().await.unwrap().number(sql, args![]).await.unwrap() > 0
-        };
-        let mut process = Some(process);
-        for _ in 0..ROUNDS {
-            let mut victim = match process.take() {
-                Some(process) => process,
-                None => Process::start(&db, &quick),
-            };
-            let enough = steps().await + random.random_range(0..7);
-            until("the files move", async || steps().await >= enough || !unfinished().await).await;
-            victim.kill();
-        }
-
-        let survivor = Process::start(&db, &quick);
-        let client = survivor.client();
-        until("every file is terminal", async || !unfinished().await).await;
-        let (code, printed) = run(&db, &["audit"]);
-        assert_eq!(code, 0, "{printed}");
-
-        // A file that was in hand at three deaths in a row is suspected, and says so; a person may think otherwise.
-        for file in &files {
-            let seen = client.file(file).await;
-            if seen["status"] == "failed" {
-                assert_eq!(seen["error"]["code"], "WORKER_LOST");
-                client.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
-            }
-        }
-        until("all are ready", async || client.batch(&batch).await["summary"]["ready"] == json!(FILES)).await;
-        assert_eq!(client.batch(&batch).await["summary"], json!({ "total": FILES, "ready": FILES, "failed": 0 }));
-        // Each stage's effect once: as many chunks as the text has, as many entries as chunks.
-        let counts = async |sql: &str| reader.read().await.unwrap().number(sql.to_owned(), args![]).await.unwrap();
-        let expected = counts("SELECT CAST(SUM(chunk_count) AS BIGINT) FROM files").await;
-        assert_eq!(counts("SELECT COUNT(*) FROM chunks").await, expected);
-        assert_eq!(counts("SELECT COUNT(*) FROM chunk_index").await, expected);
-        assert_eq!(counts("SELECT COUNT(*) FROM artifacts").await, FILES);
-        let (code, printed) = run(&db, &["audit"]);
-        assert_eq!(code, 0, "{printed}");
-        survivor.signal("TERM");
-        assert!(survivor.wait());
+#[on_each_database]
+async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
+    let mut random = rand::rngs::StdRng::seed_from_u64(4711);
+    let quick = [
+        ("POLL_INTERVAL_MS", "50"),
+        ("LOCK_CHECK_INTERVAL_MS", "50"),
+        ("CHUNK_SIZE", "60"),
+        ("CHUNK_OVERLAP", "10"),
+    ];
+    let process = Process::start(&db, &quick);
+    let client = process.client();
+    let batch = client.open_batch(25).await;
+    let mut files = Vec::new();
+    for number in 0..FILES {
+        let text = format!("Entry {number}: wind from the west, the sea is calm. ").repeat(12);
+        files.push(client.upload_in(&batch, &format!("{number}.txt"), text.as_bytes()).await);
     }
+    // The moments of the kills are counted in steps of the files, so that each finds other work half done.
+    let reader = Db::open(&db.url, 4).await.unwrap();
+    let steps = async || {
+        let sql = "SELECT COUNT(*) FROM events WHERE to_state IS NOT NULL";
+        reader.read().await.unwrap().number(sql, args![]).await.unwrap()
+    };
+    let unfinished = async || {
+        let sql = "SELECT COUNT(*) FROM files WHERE status NOT IN ('ready', 'failed')";
+        reader.read().await.unwrap().number(sql, args![]).await.unwrap() > 0
+    };
+    let mut process = Some(process);
+    for _ in 0..ROUNDS {
+        let mut victim = match process.take() {
+            Some(process) => process,
+            None => Process::start(&db, &quick),
+        };
+        let enough = steps().await + random.random_range(0..7);
+        until("the files move", async || steps().await >= enough || !unfinished().await).await;
+        victim.kill();
+    }
+
+    let survivor = Process::start(&db, &quick);
+    let client = survivor.client();
+    until("every file is terminal", async || !unfinished().await).await;
+    let (code, printed) = run(&db, &["audit"]);
+    assert_eq!(code, 0, "{printed}");
+
+    // A file that was in hand at three deaths in a row is suspected, and says so; a person may think otherwise.
+    for file in &files {
+        let seen = client.file(file).await;
+        if seen["status"] == "failed" {
+            assert_eq!(seen["error"]["code"], "WORKER_LOST");
+            client.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
+        }
+    }
+    until("all are ready", async || client.batch(&batch).await["summary"]["ready"] == json!(FILES)).await;
+    assert_eq!(client.batch(&batch).await["summary"], json!({ "total": FILES, "ready": FILES, "failed": 0 }));
+    // Each stage's effect once: as many chunks as the text has, as many entries as chunks.
+    let counts =
+        async |sql: &str| reader.read().await.unwrap().number(sql.to_owned(), args![]).await.unwrap();
+    let expected = counts("SELECT CAST(SUM(chunk_count) AS BIGINT) FROM files").await;
+    assert_eq!(counts("SELECT COUNT(*) FROM chunks").await, expected);
+    assert_eq!(counts("SELECT COUNT(*) FROM chunk_index").await, expected);
+    assert_eq!(counts("SELECT COUNT(*) FROM artifacts").await, FILES);
+    let (code, printed) = run(&db, &["audit"]);
+    assert_eq!(code, 0, "{printed}");
+    survivor.signal("TERM");
+    assert!(survivor.wait());
 }

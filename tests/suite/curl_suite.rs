@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use landfall::config::{Config, Variables};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Setup, TestDb};
+use crate::support::{Setup, TestDb, on_each_database};
 
 fn script() -> Command {
     let mut command = Command::new("bash");
@@ -36,25 +36,24 @@ async fn a_server_of_its_own_has_no_surprises() {
     assert!(said.contains(" calls, 0 surprises") && said.contains("not_due"), "{said}");
 }
 
-on_each_database! {
-    async fn a_running_server_has_none_either_whoever_asks(db: TestDb) {
-        let server = Setup::default().start(&db).await;
-        for client in [server.admin(), server.client("ada")] {
-            let bystander = client.upload("bystander.pdf", b"this is no PDF either").await;
-            server.idle().await;
-            let mut command = script();
-            command.env("LANDFALL_URL", &server.base).env("LANDFALL_TOKEN", &client.token);
-            let (code, said, wrong) = run(command).await;
-            assert_eq!(code, 0, "{said}\n{wrong}");
-            assert!(said.contains(" calls, 0 surprises"), "{said}");
-            let files = client.get("/api/v2/uploads/files").await.ok();
-            let left: Vec<_> = files["files"].as_array().unwrap().iter().map(|file| &file["fileId"]).collect();
-            assert_eq!(left, [bystander.as_str()], "it takes its own files away and leaves others alone");
-            assert_eq!(client.file(&bystander).await["retryCount"], 0);
-        }
-        server.assert_books_balance().await;
-        server.stop().await;
+#[on_each_database]
+async fn a_running_server_has_none_either_whoever_asks(db: TestDb) {
+    let server = Setup::default().start(&db).await;
+    for client in [server.admin(), server.client("ada")] {
+        let bystander = client.upload("bystander.pdf", b"this is no PDF either").await;
+        server.idle().await;
+        let mut command = script();
+        command.env("LANDFALL_URL", &server.base).env("LANDFALL_TOKEN", &client.token);
+        let (code, said, wrong) = run(command).await;
+        assert_eq!(code, 0, "{said}\n{wrong}");
+        assert!(said.contains(" calls, 0 surprises"), "{said}");
+        let files = client.get("/api/v2/uploads/files").await.ok();
+        let left: Vec<_> = files["files"].as_array().unwrap().iter().map(|file| &file["fileId"]).collect();
+        assert_eq!(left, [bystander.as_str()], "it takes its own files away and leaves others alone");
+        assert_eq!(client.file(&bystander).await["retryCount"], 0);
     }
+    server.assert_books_balance().await;
+    server.stop().await;
 }
 
 /// Passes everything on to a server, except one answer that it makes up.

@@ -5,7 +5,7 @@ use landfall::db::{Tx, Write, args};
 use landfall::error::Error;
 use landfall::recovery::abandoned_uploads::sweep_once;
 
-use crate::support::{TestDb, TestServer};
+use crate::support::{TestDb, TestServer, on_each_database};
 
 struct Sql(&'static str);
 
@@ -30,170 +30,205 @@ async fn in_good_order(db: &TestDb) -> TestServer {
     server
 }
 
-on_each_database! {
-    async fn every_damage_to_the_rows_is_named(db: TestDb) {
-        let server = in_good_order(&db).await;
-        for (damage, repair, invariant) in [
-            (
-                "UPDATE tenants SET used_bytes = used_bytes + 1",
-                "UPDATE tenants SET used_bytes = used_bytes - 1",
-                "quota equals the rows",
-            ),
-            (
-                "UPDATE tenants SET reserved_files = reserved_files + 1",
-                "UPDATE tenants SET reserved_files = reserved_files - 1",
-                "quota equals the rows",
-            ),
-            (
-                "UPDATE batches SET ready_files = 1, failed_files = 1",
-                "UPDATE batches SET ready_files = 2, failed_files = 0",
-                "batch counts equal the rows",
-            ),
-            (
-                "UPDATE batches SET status = 'active'",
-                "UPDATE batches SET status = 'completed'",
-                "batches are completed exactly when all their files are terminal",
-            ),
-            (
-                "UPDATE files SET status = 'uploaded' WHERE file_name = 'c.txt'",
-                "UPDATE files SET status = 'registered' WHERE file_name = 'c.txt'",
-                "histories end where their files are",
-            ),
-            (
-                "UPDATE files SET chunk_count = chunk_count + 1 WHERE file_name = 'a.txt'",
-                "UPDATE files SET chunk_count = chunk_count - 1 WHERE file_name = 'a.txt'",
-                "ready files have their chunks",
-            ),
-            (
-                "UPDATE chunk_index SET chunk_id = chunk_id + 1000000",
-                "UPDATE chunk_index SET chunk_id = chunk_id - 1000000",
-                "index entries belong to chunks",
-            ),
-        ] {
-            assert!(server.app.db.write(Sql(damage)).await.unwrap() > 0, "{damage} changes something");
-            let found = server.findings().await;
-            assert!(found.iter().any(|finding| finding.invariant == invariant), "{damage}: {found:?}");
-            server.app.db.write(Sql(repair)).await.unwrap();
-            server.assert_books_balance().await;
-        }
-    }
-
-    async fn an_index_entry_that_is_missing_is_named(db: TestDb) {
-        let server = in_good_order(&db).await;
-        server.app.db.write(Sql("DELETE FROM chunk_index WHERE chunk_id = (SELECT MIN(id) FROM chunks)")).await.unwrap();
+#[on_each_database]
+async fn every_damage_to_the_rows_is_named(db: TestDb) {
+    let server = in_good_order(&db).await;
+    for (damage, repair, invariant) in [
+        (
+            "UPDATE tenants SET used_bytes = used_bytes + 1",
+            "UPDATE tenants SET used_bytes = used_bytes - 1",
+            "quota equals the rows",
+        ),
+        (
+            "UPDATE tenants SET reserved_files = reserved_files + 1",
+            "UPDATE tenants SET reserved_files = reserved_files - 1",
+            "quota equals the rows",
+        ),
+        (
+            "UPDATE batches SET ready_files = 1, failed_files = 1",
+            "UPDATE batches SET ready_files = 2, failed_files = 0",
+            "batch counts equal the rows",
+        ),
+        (
+            "UPDATE batches SET status = 'active'",
+            "UPDATE batches SET status = 'completed'",
+            "batches are completed exactly when all their files are terminal",
+        ),
+        (
+            "UPDATE files SET status = 'uploaded' WHERE file_name = 'c.txt'",
+            "UPDATE files SET status = 'registered' WHERE file_name = 'c.txt'",
+            "histories end where their files are",
+        ),
+        (
+            "UPDATE files SET chunk_count = chunk_count + 1 WHERE file_name = 'a.txt'",
+            "UPDATE files SET chunk_count = chunk_count - 1 WHERE file_name = 'a.txt'",
+            "ready files have their chunks",
+        ),
+        (
+            "UPDATE chunk_index SET chunk_id = chunk_id + 1000000",
+            "UPDATE chunk_index SET chunk_id = chunk_id - 1000000",
+            "index entries belong to chunks",
+        ),
+    ] {
+        assert!(server.app.db.write(Sql(damage)).await.unwrap() > 0, "{damage} changes something");
         let found = server.findings().await;
-        assert!(found.iter().any(|f| f.invariant == "the index equals the chunks of ready files"), "{found:?}");
-    }
-
-    async fn a_file_held_by_nobody_alive_is_named(db: TestDb) {
-        let server = in_good_order(&db).await;
-        let held = "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at
-                    WHERE file_name = 'a.txt'";
-        server.app.db.write(Sql(held)).await.unwrap();
-        let found = server.findings().await;
-        assert!(found.iter().any(|f| f.invariant == "running files are held by living workers"), "{found:?}");
-    }
-
-    async fn blobs_and_rows_that_have_lost_one_another_are_named(db: TestDb) {
-        let server = in_good_order(&db).await;
-        let blobs = db.folder.path().join("blobs/blobs");
-        let stray = blobs.join("00/0189000000007000800000000000aa00");
-        std::fs::create_dir_all(&stray).unwrap();
-        std::fs::write(stray.join("x"), "stray").unwrap();
-        let found = server.findings().await;
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].invariant, "no blob without its row");
-        std::fs::remove_dir_all(stray).unwrap();
-
-        let key: Option<(String,)> = server.app.db.read().await.unwrap()
-            .row("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![]).await.unwrap();
-        let blob = blobs.join(key.unwrap().0);
-        std::fs::write(&blob, "shorter").unwrap();
-        assert_eq!(server.findings().await[0].invariant, "no row without its blob");
-        std::fs::remove_file(&blob).unwrap();
-        let found = server.findings().await;
-        assert!(found[0].what.contains("missing"), "{found:?}");
-    }
-
-    async fn the_database_refuses_rows_that_contradict_themselves(db: TestDb) {
-        let server = in_good_order(&db).await;
-        for nonsense in [
-            "UPDATE files SET status = 'extracting' WHERE file_name = 'a.txt'",
-            "UPDATE files SET claim = id, claimed_by = id, claimed_at = created_at WHERE file_name = 'a.txt'",
-            "UPDATE files SET status = 'queued', run_after = NULL WHERE file_name = 'a.txt'",
-            "UPDATE files SET status = 'failed' WHERE file_name = 'a.txt'",
-            "UPDATE files SET status = 'lost' WHERE file_name = 'a.txt'",
-            "UPDATE files SET status = 'queued', run_after = created_at WHERE file_name = 'c.txt'",
-            "UPDATE tenants SET used_bytes = -1",
-            "UPDATE batches SET failed_files = 5",
-        ] {
-            let written = server.app.db.write(Sql(nonsense)).await;
-            assert!(matches!(written, Err(Error::Database(_))), "{nonsense}: {written:?}");
-        }
+        assert!(found.iter().any(|finding| finding.invariant == invariant), "{damage}: {found:?}");
+        server.app.db.write(Sql(repair)).await.unwrap();
         server.assert_books_balance().await;
     }
+}
 
-    async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_knows_is_kept(db: TestDb) {
-        let server = in_good_order(&db).await;
-        let (blobs, clock) = (&server.app.blobs, &server.app.clock);
-        let dead = clock.new_id();
-        let ticket = server.client("alice").register(None, "d.txt", 5).await;
-        let file: uuid::Uuid = ticket["fileId"].as_str().unwrap().parse().unwrap();
-        // Stored, but the process died before the row could say so; and half written.
-        let (stored, half) = (Blobs::key(file, clock.new_id()), Blobs::key(file, clock.new_id()));
-        let mut incoming = blobs.receive(dead, &stored).await.unwrap();
-        incoming.write(b"12345").await.unwrap();
-        incoming.keep().await.unwrap();
-        drop(incoming);
-        let mut incoming = blobs.receive(dead, &half).await.unwrap();
-        incoming.write(b"12").await.unwrap();
-        std::mem::forget(incoming);
-        // Another one of a process that lives.
-        let alive = Blobs::key(file, clock.new_id());
-        let mut going_on = blobs.receive(server.app.liveness.identity().id, &alive).await.unwrap();
-        // Died after the row knew: only the name of something unfinished is left.
-        let known: Option<(String,)> = server.app.db.read().await.unwrap()
-            .row("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![]).await.unwrap();
-        let known = known.unwrap().0;
-        let link = format!("{}.{}", dead.simple(), known.replace('/', "."));
-        let folder = db.folder.path().join("blobs");
-        std::fs::hard_link(folder.join("blobs").join(&known), folder.join("incoming").join(link)).unwrap();
-        assert_eq!(server.findings().await.len(), 1);
+#[on_each_database]
+async fn an_index_entry_that_is_missing_is_named(db: TestDb) {
+    let server = in_good_order(&db).await;
+    server
+        .app
+        .db
+        .write(Sql("DELETE FROM chunk_index WHERE chunk_id = (SELECT MIN(id) FROM chunks)"))
+        .await
+        .unwrap();
+    let found = server.findings().await;
+    assert!(found.iter().any(|f| f.invariant == "the index equals the chunks of ready files"), "{found:?}");
+}
 
-        assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 3);
-        assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 0);
-        assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 1, "the living one's");
-        going_on.write(b"12345").await.unwrap();
-        drop(going_on);
-        assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 0);
-        assert_eq!(blobs.size(&stored).await.unwrap(), None);
-        assert!(blobs.size(&known).await.unwrap().is_some());
-        server.assert_books_balance().await;
+#[on_each_database]
+async fn a_file_held_by_nobody_alive_is_named(db: TestDb) {
+    let server = in_good_order(&db).await;
+    let held = "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at
+                WHERE file_name = 'a.txt'";
+    server.app.db.write(Sql(held)).await.unwrap();
+    let found = server.findings().await;
+    assert!(found.iter().any(|f| f.invariant == "running files are held by living workers"), "{found:?}");
+}
+
+#[on_each_database]
+async fn blobs_and_rows_that_have_lost_one_another_are_named(db: TestDb) {
+    let server = in_good_order(&db).await;
+    let blobs = db.folder.path().join("blobs/blobs");
+    let stray = blobs.join("00/0189000000007000800000000000aa00");
+    std::fs::create_dir_all(&stray).unwrap();
+    std::fs::write(stray.join("x"), "stray").unwrap();
+    let found = server.findings().await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].invariant, "no blob without its row");
+    std::fs::remove_dir_all(stray).unwrap();
+
+    let key: Option<(String,)> = server
+        .app
+        .db
+        .read()
+        .await
+        .unwrap()
+        .row("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![])
+        .await
+        .unwrap();
+    let blob = blobs.join(key.unwrap().0);
+    std::fs::write(&blob, "shorter").unwrap();
+    assert_eq!(server.findings().await[0].invariant, "no row without its blob");
+    std::fs::remove_file(&blob).unwrap();
+    let found = server.findings().await;
+    assert!(found[0].what.contains("missing"), "{found:?}");
+}
+
+#[on_each_database]
+async fn the_database_refuses_rows_that_contradict_themselves(db: TestDb) {
+    let server = in_good_order(&db).await;
+    for nonsense in [
+        "UPDATE files SET status = 'extracting' WHERE file_name = 'a.txt'",
+        "UPDATE files SET claim = id, claimed_by = id, claimed_at = created_at WHERE file_name = 'a.txt'",
+        "UPDATE files SET status = 'queued', run_after = NULL WHERE file_name = 'a.txt'",
+        "UPDATE files SET status = 'failed' WHERE file_name = 'a.txt'",
+        "UPDATE files SET status = 'lost' WHERE file_name = 'a.txt'",
+        "UPDATE files SET status = 'queued', run_after = created_at WHERE file_name = 'c.txt'",
+        "UPDATE tenants SET used_bytes = -1",
+        "UPDATE batches SET failed_files = 5",
+    ] {
+        let written = server.app.db.write(Sql(nonsense)).await;
+        assert!(matches!(written, Err(Error::Database(_))), "{nonsense}: {written:?}");
     }
+    server.assert_books_balance().await;
+}
 
-    async fn a_deletion_that_was_cut_short_is_finished(db: TestDb) {
-        use landfall::recovery::unfinished_deletions::sweep_once;
-        let server = in_good_order(&db).await;
-        // As a crash leaves it between the row and the blob.
-        let blobs = db.folder.path().join("blobs/blobs");
-        let hidden = db.folder.path().join("hidden");
-        let key: Option<(uuid::Uuid, String)> = server.app.db.read().await.unwrap()
-            .row("SELECT id, blob_key FROM files WHERE file_name = 'a.txt'", args![]).await.unwrap();
-        let (id, key) = key.unwrap();
-        std::fs::rename(blobs.join(&key), &hidden).unwrap();
-        std::fs::create_dir_all(blobs.join(&key)).unwrap();
-        // A folder in the blob's place cannot be removed like a blob: the storage fails the deletion.
-        std::fs::write(blobs.join(&key).join("x"), "x").unwrap();
-        server.client("alice").delete(&format!("/api/v2/uploads/files/{id}")).await.refused(503, "STORAGE_UNAVAILABLE");
-        std::fs::remove_dir_all(blobs.join(&key)).unwrap();
-        std::fs::rename(&hidden, blobs.join(&key)).unwrap();
+#[on_each_database]
+async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_knows_is_kept(db: TestDb) {
+    let server = in_good_order(&db).await;
+    let (blobs, clock) = (&server.app.blobs, &server.app.clock);
+    let dead = clock.new_id();
+    let ticket = server.client("alice").register(None, "d.txt", 5).await;
+    let file: uuid::Uuid = ticket["fileId"].as_str().unwrap().parse().unwrap();
+    // Stored, but the process died before the row could say so; and half written.
+    let (stored, half) = (Blobs::key(file, clock.new_id()), Blobs::key(file, clock.new_id()));
+    let mut incoming = blobs.receive(dead, &stored).await.unwrap();
+    incoming.write(b"12345").await.unwrap();
+    incoming.keep().await.unwrap();
+    drop(incoming);
+    let mut incoming = blobs.receive(dead, &half).await.unwrap();
+    incoming.write(b"12").await.unwrap();
+    std::mem::forget(incoming);
+    // Another one of a process that lives.
+    let alive = Blobs::key(file, clock.new_id());
+    let mut going_on = blobs.receive(server.app.liveness.identity().id, &alive).await.unwrap();
+    // Died after the row knew: only the name of something unfinished is left.
+    let known: Option<(String,)> = server
+        .app
+        .db
+        .read()
+        .await
+        .unwrap()
+        .row("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![])
+        .await
+        .unwrap();
+    let known = known.unwrap().0;
+    let link = format!("{}.{}", dead.simple(), known.replace('/', "."));
+    let folder = db.folder.path().join("blobs");
+    std::fs::hard_link(folder.join("blobs").join(&known), folder.join("incoming").join(link)).unwrap();
+    assert_eq!(server.findings().await.len(), 1);
 
-        assert_eq!(sweep_once(&server.app.db, &server.app.blobs).await.unwrap(), 1);
-        assert!(!blobs.join(&key).exists());
-        assert_eq!(sweep_once(&server.app.db, &server.app.blobs).await.unwrap(), 0);
-        assert_eq!(server.client("alice").quota().await, (10, 27));
-        server.assert_books_balance().await;
-    }
+    assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 3);
+    assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 0);
+    assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 1, "the living one's");
+    going_on.write(b"12345").await.unwrap();
+    drop(going_on);
+    assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 0);
+    assert_eq!(blobs.size(&stored).await.unwrap(), None);
+    assert!(blobs.size(&known).await.unwrap().is_some());
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_deletion_that_was_cut_short_is_finished(db: TestDb) {
+    use landfall::recovery::unfinished_deletions::sweep_once;
+    let server = in_good_order(&db).await;
+    // As a crash leaves it between the row and the blob.
+    let blobs = db.folder.path().join("blobs/blobs");
+    let hidden = db.folder.path().join("hidden");
+    let key: Option<(uuid::Uuid, String)> = server
+        .app
+        .db
+        .read()
+        .await
+        .unwrap()
+        .row("SELECT id, blob_key FROM files WHERE file_name = 'a.txt'", args![])
+        .await
+        .unwrap();
+    let (id, key) = key.unwrap();
+    std::fs::rename(blobs.join(&key), &hidden).unwrap();
+    std::fs::create_dir_all(blobs.join(&key)).unwrap();
+    // A folder in the blob's place cannot be removed like a blob: the storage fails the deletion.
+    std::fs::write(blobs.join(&key).join("x"), "x").unwrap();
+    server
+        .client("alice")
+        .delete(&format!("/api/v2/uploads/files/{id}"))
+        .await
+        .refused(503, "STORAGE_UNAVAILABLE");
+    std::fs::remove_dir_all(blobs.join(&key)).unwrap();
+    std::fs::rename(&hidden, blobs.join(&key)).unwrap();
+
+    assert_eq!(sweep_once(&server.app.db, &server.app.blobs).await.unwrap(), 1);
+    assert!(!blobs.join(&key).exists());
+    assert_eq!(sweep_once(&server.app.db, &server.app.blobs).await.unwrap(), 0);
+    assert_eq!(server.client("alice").quota().await, (10, 27));
+    server.assert_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

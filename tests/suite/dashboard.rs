@@ -19,7 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::at_rest::Sql;
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, until};
+use crate::support::{
+    Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
+};
 
 const DASHBOARD: &str = "/api/v2/uploads/dashboard";
 
@@ -155,252 +157,287 @@ async fn act(
     }
 }
 
-on_each_database! {
-    async fn it_has_the_names_that_clients_know(db: TestDb) {
-        let work = Script::new().then(Stage::Extract, Step::Fail(Code::ParseError));
-        let server = Setup::default().work(work).start(&db).await;
-        let alice = server.client("alice");
-        let failed = alice.upload("broken.txt", b"x").await;
-        server.idle().await;
-        let answer = dashboard(&alice).await;
-        let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-        assert_eq!(
-            names(&answer),
-            ["activeBatches", "circuits", "dlqDepth", "metrics", "oldestWaitingMs", "queueDepths", "recentErrors",
-             "statusDistribution", "stuckFiles"]
-        );
-        assert_eq!(names(&answer["queueDepths"]), ["file-chunk", "file-embed", "file-extract"]);
-        assert_eq!(names(&answer["metrics"]), ["averageProcessingTime", "failureRate24h", "throughput24h"]);
-        assert_eq!(
-            names(&answer["statusDistribution"]),
-            ["cancelled", "chunking", "embedding", "extracting", "failed", "queued", "ready", "registered", "scanning",
-             "uploaded"]
-        );
-        let error = &answer["recentErrors"][0];
-        assert_eq!((&error["fileId"], &error["fileName"]), (&json!(failed), &json!("broken.txt")));
-        assert_eq!(error["error"], "scripted PARSE_ERROR");
-        assert_eq!(error["timestamp"], alice.file(&failed).await["failedAt"]);
-        assert_eq!(answer["circuits"].as_array().unwrap().len(), 4);
-        assert_eq!(alice.get(&format!("{DASHBOARD}?scope=mine")).await.code(), "INVALID_REQUEST");
-        server.stop().await;
-    }
+#[on_each_database]
+async fn it_has_the_names_that_clients_know(db: TestDb) {
+    let work = Script::new().then(Stage::Extract, Step::Fail(Code::ParseError));
+    let server = Setup::default().work(work).start(&db).await;
+    let alice = server.client("alice");
+    let failed = alice.upload("broken.txt", b"x").await;
+    server.idle().await;
+    let answer = dashboard(&alice).await;
+    let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        names(&answer),
+        [
+            "activeBatches",
+            "circuits",
+            "dlqDepth",
+            "metrics",
+            "oldestWaitingMs",
+            "queueDepths",
+            "recentErrors",
+            "statusDistribution",
+            "stuckFiles"
+        ]
+    );
+    assert_eq!(names(&answer["queueDepths"]), ["file-chunk", "file-embed", "file-extract"]);
+    assert_eq!(names(&answer["metrics"]), ["averageProcessingTime", "failureRate24h", "throughput24h"]);
+    assert_eq!(
+        names(&answer["statusDistribution"]),
+        [
+            "cancelled",
+            "chunking",
+            "embedding",
+            "extracting",
+            "failed",
+            "queued",
+            "ready",
+            "registered",
+            "scanning",
+            "uploaded"
+        ]
+    );
+    let error = &answer["recentErrors"][0];
+    assert_eq!((&error["fileId"], &error["fileName"]), (&json!(failed), &json!("broken.txt")));
+    assert_eq!(error["error"], "scripted PARSE_ERROR");
+    assert_eq!(error["timestamp"], alice.file(&failed).await["failedAt"]);
+    assert_eq!(answer["circuits"].as_array().unwrap().len(), 4);
+    assert_eq!(alice.get(&format!("{DASHBOARD}?scope=mine")).await.code(), "INVALID_REQUEST");
+    server.stop().await;
+}
 
-    async fn a_file_is_counted_in_the_next_answer_wherever_it_goes(db: TestDb) {
-        let clock = manual_clock();
-        let (extract, embed) = (Gate::default(), Gate::default());
-        let work = Script::new()
-            .then(Stage::Extract, Step::Block(extract.clone()))
-            .then(Stage::Embed, Step::Block(embed.clone()))
-            .then(Stage::Chunk, Step::Fail(Code::ParseError));
-        work.then(Stage::Chunk, Step::Fail(Code::ParseError));
-        let server = Setup::default().work(work).clock(&clock).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
-        let alice = server.client("alice");
-        assert_eq!(states(&dashboard(&alice).await), only(&[]));
-        let batch = alice.open_batch(2).await;
-        let first = alice.send_bytes(Some(&batch), "a.txt", b"x").await;
-        let ticket = alice.register(Some(&batch), "b.txt", 1).await;
-        let answer = dashboard(&alice).await;
-        assert_eq!(states(&answer), only(&[("uploaded", 1), ("registered", 1)]));
-        assert_eq!(answer["activeBatches"], 1);
+#[on_each_database]
+async fn a_file_is_counted_in_the_next_answer_wherever_it_goes(db: TestDb) {
+    let clock = manual_clock();
+    let (extract, embed) = (Gate::default(), Gate::default());
+    let work = Script::new()
+        .then(Stage::Extract, Step::Block(extract.clone()))
+        .then(Stage::Embed, Step::Block(embed.clone()))
+        .then(Stage::Chunk, Step::Fail(Code::ParseError));
+    work.then(Stage::Chunk, Step::Fail(Code::ParseError));
+    let server = Setup::default().work(work).clock(&clock).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
+    let alice = server.client("alice");
+    assert_eq!(states(&dashboard(&alice).await), only(&[]));
+    let batch = alice.open_batch(2).await;
+    let first = alice.send_bytes(Some(&batch), "a.txt", b"x").await;
+    let ticket = alice.register(Some(&batch), "b.txt", 1).await;
+    let answer = dashboard(&alice).await;
+    assert_eq!(states(&answer), only(&[("uploaded", 1), ("registered", 1)]));
+    assert_eq!(answer["activeBatches"], 1);
 
-        alice.confirm(&first).await.ok();
-        extract.reached().await;
-        assert_eq!(states(&dashboard(&alice).await), only(&[("extracting", 1), ("registered", 1)]));
-        let second = ticket["fileId"].as_str().unwrap();
-        alice.put(ticket["uploadUrl"].as_str().unwrap(), "x").await.ok();
-        alice.confirm(second).await.ok();
-        clock.advance(Duration::from_secs(7));
-        let answer = dashboard(&alice).await;
-        assert_eq!(states(&answer), only(&[("extracting", 1), ("queued", 1)]));
-        assert_eq!(listed(&alice).await, states(&answer));
-        assert_eq!(answer["queueDepths"], json!({ "file-extract": 1, "file-chunk": 0, "file-embed": 0 }));
-        assert_eq!(answer["oldestWaitingMs"], 7_000);
+    alice.confirm(&first).await.ok();
+    extract.reached().await;
+    assert_eq!(states(&dashboard(&alice).await), only(&[("extracting", 1), ("registered", 1)]));
+    let second = ticket["fileId"].as_str().unwrap();
+    alice.put(ticket["uploadUrl"].as_str().unwrap(), "x").await.ok();
+    alice.confirm(second).await.ok();
+    clock.advance(Duration::from_secs(7));
+    let answer = dashboard(&alice).await;
+    assert_eq!(states(&answer), only(&[("extracting", 1), ("queued", 1)]));
+    assert_eq!(listed(&alice).await, states(&answer));
+    assert_eq!(answer["queueDepths"], json!({ "file-extract": 1, "file-chunk": 0, "file-embed": 0 }));
+    assert_eq!(answer["oldestWaitingMs"], 7_000);
 
-        alice.post(&format!("/api/v2/uploads/files/{second}/cancel"), json!({})).await.ok();
-        assert_eq!(states(&dashboard(&alice).await), only(&[("extracting", 1), ("cancelled", 1)]));
-        alice.delete(&format!("/api/v2/uploads/files/{second}")).await.ok();
-        assert_eq!(states(&dashboard(&alice).await), only(&[("extracting", 1)]));
-        extract.open();
-        server.idle().await;
-        let answer = dashboard(&alice).await;
-        assert_eq!(states(&answer), only(&[("failed", 1)]));
-        assert_eq!((&answer["dlqDepth"], &answer["activeBatches"]), (&json!(1), &json!(0)));
-        assert_eq!(answer["oldestWaitingMs"], 0);
-        alice.post(&format!("/api/v2/uploads/files/{first}/retry"), json!({ "fromStage": "extract" })).await.ok();
-        server.idle().await;
-        assert_eq!(states(&dashboard(&alice).await), only(&[("failed", 1)]), "it fails once more");
-        alice.post(&format!("/api/v2/uploads/files/{first}/retry"), json!({})).await.ok();
-        embed.reached().await;
-        assert_eq!(states(&dashboard(&alice).await), only(&[("embedding", 1)]));
-        embed.open();
-        server.idle().await;
-        assert_eq!(states(&dashboard(&alice).await), only(&[("ready", 1)]));
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+    alice.post(&format!("/api/v2/uploads/files/{second}/cancel"), json!({})).await.ok();
+    assert_eq!(states(&dashboard(&alice).await), only(&[("extracting", 1), ("cancelled", 1)]));
+    alice.delete(&format!("/api/v2/uploads/files/{second}")).await.ok();
+    assert_eq!(states(&dashboard(&alice).await), only(&[("extracting", 1)]));
+    extract.open();
+    server.idle().await;
+    let answer = dashboard(&alice).await;
+    assert_eq!(states(&answer), only(&[("failed", 1)]));
+    assert_eq!((&answer["dlqDepth"], &answer["activeBatches"]), (&json!(1), &json!(0)));
+    assert_eq!(answer["oldestWaitingMs"], 0);
+    alice.post(&format!("/api/v2/uploads/files/{first}/retry"), json!({ "fromStage": "extract" })).await.ok();
+    server.idle().await;
+    assert_eq!(states(&dashboard(&alice).await), only(&[("failed", 1)]), "it fails once more");
+    alice.post(&format!("/api/v2/uploads/files/{first}/retry"), json!({})).await.ok();
+    embed.reached().await;
+    assert_eq!(states(&dashboard(&alice).await), only(&[("embedding", 1)]));
+    embed.open();
+    server.idle().await;
+    assert_eq!(states(&dashboard(&alice).await), only(&[("ready", 1)]));
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn nobody_sees_anybody_elses_and_an_administrator_sees_all(db: TestDb) {
-        let work = Script::new().then(Stage::Extract, Step::Fail(Code::ParseError));
-        let server = Setup::default().work(work).start(&db).await;
-        // Of one tenant, to which the files of both belong.
-        let (alice, bob) = (server.client_of("alice", "acme"), server.client_of("bob", "acme"));
-        alice.upload("broken.txt", b"x").await;
-        server.idle().await;
-        bob.upload("whole.txt", b"x").await;
-        bob.open_batch(1).await;
-        server.idle().await;
-        let (hers, his) = (dashboard(&alice).await, dashboard(&bob).await);
-        assert_eq!((states(&hers), states(&his)), (only(&[("failed", 1)]), only(&[("ready", 1)])));
-        assert_eq!((&hers["dlqDepth"], &his["dlqDepth"]), (&json!(1), &json!(0)));
-        assert_eq!((&hers["activeBatches"], &his["activeBatches"]), (&json!(0), &json!(1)));
-        assert_eq!(hers["recentErrors"].as_array().unwrap().len(), 1);
-        assert_eq!(his["recentErrors"], json!([]));
-        assert_eq!((&hers["metrics"]["failureRate24h"], &his["metrics"]["failureRate24h"]), (&json!(100.0), &json!(0.0)));
-        let everybodys = format!("{DASHBOARD}?scope=all");
-        bob.get(&everybodys).await.refused(403, "FORBIDDEN");
-        let admin = server.admin();
-        let all = admin.get(&everybodys).await.ok();
-        assert_eq!(states(&all), only(&[("failed", 1), ("ready", 1)]));
-        assert_eq!((&all["metrics"]["throughput24h"], &all["metrics"]["failureRate24h"]), (&json!(1), &json!(50.0)));
-        assert_eq!((&all["activeBatches"], all["recentErrors"].as_array().unwrap().len()), (&json!(1), 1));
-        assert_eq!(states(&dashboard(&admin).await), only(&[]), "their own");
-        let nobody = reqwest::get(format!("{}{DASHBOARD}", server.base)).await.unwrap();
-        assert_eq!(nobody.status(), 401);
-        server.stop().await;
-    }
+#[on_each_database]
+async fn nobody_sees_anybody_elses_and_an_administrator_sees_all(db: TestDb) {
+    let work = Script::new().then(Stage::Extract, Step::Fail(Code::ParseError));
+    let server = Setup::default().work(work).start(&db).await;
+    // Of one tenant, to which the files of both belong.
+    let (alice, bob) = (server.client_of("alice", "acme"), server.client_of("bob", "acme"));
+    alice.upload("broken.txt", b"x").await;
+    server.idle().await;
+    bob.upload("whole.txt", b"x").await;
+    bob.open_batch(1).await;
+    server.idle().await;
+    let (hers, his) = (dashboard(&alice).await, dashboard(&bob).await);
+    assert_eq!((states(&hers), states(&his)), (only(&[("failed", 1)]), only(&[("ready", 1)])));
+    assert_eq!((&hers["dlqDepth"], &his["dlqDepth"]), (&json!(1), &json!(0)));
+    assert_eq!((&hers["activeBatches"], &his["activeBatches"]), (&json!(0), &json!(1)));
+    assert_eq!(hers["recentErrors"].as_array().unwrap().len(), 1);
+    assert_eq!(his["recentErrors"], json!([]));
+    assert_eq!(
+        (&hers["metrics"]["failureRate24h"], &his["metrics"]["failureRate24h"]),
+        (&json!(100.0), &json!(0.0))
+    );
+    let everybodys = format!("{DASHBOARD}?scope=all");
+    bob.get(&everybodys).await.refused(403, "FORBIDDEN");
+    let admin = server.admin();
+    let all = admin.get(&everybodys).await.ok();
+    assert_eq!(states(&all), only(&[("failed", 1), ("ready", 1)]));
+    assert_eq!(
+        (&all["metrics"]["throughput24h"], &all["metrics"]["failureRate24h"]),
+        (&json!(1), &json!(50.0))
+    );
+    assert_eq!((&all["activeBatches"], all["recentErrors"].as_array().unwrap().len()), (&json!(1), 1));
+    assert_eq!(states(&dashboard(&admin).await), only(&[]), "their own");
+    let nobody = reqwest::get(format!("{}{DASHBOARD}", server.base)).await.unwrap();
+    assert_eq!(nobody.status(), 401);
+    server.stop().await;
+}
 
-    async fn what_came_to_its_end_counts_for_a_day(db: TestDb) {
-        let clock = manual_clock();
-        let gate = Gate::default();
-        let work = Script::new()
-            .then(Stage::Extract, Step::Fail(Code::ParseError))
-            .then(Stage::Extract, Step::Block(gate.clone()));
-        let setup = Setup::default().work(work).clock(&clock).with("RETENTION_SCHEDULE", "0 0 1 1 *");
-        let server = setup.start(&db).await;
-        let alice = server.client("alice");
-        alice.upload("a.txt", b"x").await;
-        server.idle().await;
-        alice.upload("b.txt", b"x").await;
-        gate.reached().await;
-        clock.advance(Duration::from_millis(1_500));
-        gate.open();
-        server.idle().await;
-        alice.upload("c.txt", b"x").await;
-        server.idle().await;
-        let metrics = |answer: Value| answer["metrics"].clone();
-        let expected = json!({ "averageProcessingTime": 750, "throughput24h": 2, "failureRate24h": 33.33 });
-        assert_eq!(metrics(dashboard(&alice).await), expected);
-        clock.advance(Duration::from_hours(23));
-        assert_eq!(metrics(dashboard(&alice).await), expected);
-        clock.advance(Duration::from_mins(66));
-        let nothing = json!({ "averageProcessingTime": 0, "throughput24h": 0, "failureRate24h": 0.0 });
-        assert_eq!(metrics(dashboard(&alice).await), nothing);
-        let kept = "SELECT COUNT(*) FROM throughput";
-        assert!(server.app.db.read().await.unwrap().number(kept, args![]).await.unwrap() > 0);
-        server.admin().post("/api/v2/admin/jobs/retention/run", json!({})).await.ok();
-        assert_eq!(server.app.db.read().await.unwrap().number(kept, args![]).await.unwrap(), 0);
-        server.stop().await;
-    }
+#[on_each_database]
+async fn what_came_to_its_end_counts_for_a_day(db: TestDb) {
+    let clock = manual_clock();
+    let gate = Gate::default();
+    let work = Script::new()
+        .then(Stage::Extract, Step::Fail(Code::ParseError))
+        .then(Stage::Extract, Step::Block(gate.clone()));
+    let setup = Setup::default().work(work).clock(&clock).with("RETENTION_SCHEDULE", "0 0 1 1 *");
+    let server = setup.start(&db).await;
+    let alice = server.client("alice");
+    alice.upload("a.txt", b"x").await;
+    server.idle().await;
+    alice.upload("b.txt", b"x").await;
+    gate.reached().await;
+    clock.advance(Duration::from_millis(1_500));
+    gate.open();
+    server.idle().await;
+    alice.upload("c.txt", b"x").await;
+    server.idle().await;
+    let metrics = |answer: Value| answer["metrics"].clone();
+    let expected = json!({ "averageProcessingTime": 750, "throughput24h": 2, "failureRate24h": 33.33 });
+    assert_eq!(metrics(dashboard(&alice).await), expected);
+    clock.advance(Duration::from_hours(23));
+    assert_eq!(metrics(dashboard(&alice).await), expected);
+    clock.advance(Duration::from_mins(66));
+    let nothing = json!({ "averageProcessingTime": 0, "throughput24h": 0, "failureRate24h": 0.0 });
+    assert_eq!(metrics(dashboard(&alice).await), nothing);
+    let kept = "SELECT COUNT(*) FROM throughput";
+    assert!(server.app.db.read().await.unwrap().number(kept, args![]).await.unwrap() > 0);
+    server.admin().post("/api/v2/admin/jobs/retention/run", json!({})).await.ok();
+    assert_eq!(server.app.db.read().await.unwrap().number(kept, args![]).await.unwrap(), 0);
+    server.stop().await;
+}
 
-    async fn a_stuck_file_is_counted_as_the_list_of_them_has_it(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().work(Script::new()).clock(&clock).with("STUCK_RECOVERY_SCHEDULE", "0 0 1 1 *").start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"x").await;
-        server.idle().await;
-        let stuck = "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at";
-        server.app.db.write(Sql(stuck.to_owned(), args![])).await.unwrap();
-        assert_eq!(dashboard(&alice).await["stuckFiles"], 0, "patience first");
-        clock.advance(Duration::from_mins(31));
-        assert_eq!(dashboard(&alice).await["stuckFiles"], 1);
-        assert_eq!(dashboard(&server.client("bob")).await["stuckFiles"], 0);
-        let list = alice.get("/api/v2/uploads/stuck").await.ok();
-        assert_eq!((&list["total"], &list["files"][0]["id"]), (&json!(1), &json!(file)));
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_stuck_file_is_counted_as_the_list_of_them_has_it(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default()
+        .work(Script::new())
+        .clock(&clock)
+        .with("STUCK_RECOVERY_SCHEDULE", "0 0 1 1 *")
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"x").await;
+    server.idle().await;
+    let stuck = "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at";
+    server.app.db.write(Sql(stuck.to_owned(), args![])).await.unwrap();
+    assert_eq!(dashboard(&alice).await["stuckFiles"], 0, "patience first");
+    clock.advance(Duration::from_mins(31));
+    assert_eq!(dashboard(&alice).await["stuckFiles"], 1);
+    assert_eq!(dashboard(&server.client("bob")).await["stuckFiles"], 0);
+    let list = alice.get("/api/v2/uploads/stuck").await.ok();
+    assert_eq!((&list["total"], &list["files"][0]["id"]), (&json!(1), &json!(file)));
+    server.stop().await;
+}
 
-    async fn whatever_happens_the_totals_are_the_rows_at_every_moment(db: TestDb) {
-        let server = Setup::default()
-            .work(Arc::new(Chance))
-            .with("RETRY_BASE_DELAY", 5)
-            .with("RETRY_LATE_BASE_DELAY", 5)
-            .start(&db)
-            .await;
-        let users = ["alice", "bob"];
-        let done = CancellationToken::new();
-        let watching = tokio::spawn({
-            let (app, done) = (server.app.clone(), done.clone());
-            async move {
-                let mut looks = 0;
-                while !done.is_cancelled() {
-                    compare(&app, &users).await;
-                    looks += 1;
-                }
-                looks
+#[on_each_database]
+async fn whatever_happens_the_totals_are_the_rows_at_every_moment(db: TestDb) {
+    let server = Setup::default()
+        .work(Arc::new(Chance))
+        .with("RETRY_BASE_DELAY", 5)
+        .with("RETRY_LATE_BASE_DELAY", 5)
+        .start(&db)
+        .await;
+    let users = ["alice", "bob"];
+    let done = CancellationToken::new();
+    let watching = tokio::spawn({
+        let (app, done) = (server.app.clone(), done.clone());
+        async move {
+            let mut looks = 0;
+            while !done.is_cancelled() {
+                compare(&app, &users).await;
+                looks += 1;
             }
-        });
-        let histories = (0_u64..4).map(|number| {
-            let server = &server;
-            async move {
-                // Two at once for each user, one of them also for another tenant.
-                let user = users[usize::try_from(number % 2).unwrap()];
-                let client = if number < 2 { server.client(user) } else { server.client_of(user, "shared") };
-                let mut dice = StdRng::seed_from_u64(number);
-                let (mut files, mut batches) = (Vec::new(), Vec::new());
-                for _ in 0..60 {
-                    act(server, &client, &mut files, &mut batches, &mut dice).await;
-                }
+            looks
+        }
+    });
+    let histories = (0_u64..4).map(|number| {
+        let server = &server;
+        async move {
+            // Two at once for each user, one of them also for another tenant.
+            let user = users[usize::try_from(number % 2).unwrap()];
+            let client = if number < 2 { server.client(user) } else { server.client_of(user, "shared") };
+            let mut dice = StdRng::seed_from_u64(number);
+            let (mut files, mut batches) = (Vec::new(), Vec::new());
+            for _ in 0..60 {
+                act(server, &client, &mut files, &mut batches, &mut dice).await;
             }
-        });
-        futures_util::future::join_all(histories).await;
-        server.idle().await;
-        done.cancel();
-        let looks: usize = watching.await.expect("what is kept is always what there is");
-        assert!(looks > 0);
-        compare(&server.app, &users).await;
-        for user in users {
-            let client = server.client(user);
-            until("the answer is the truth", async || {
-                let mut tx = server.app.db.read().await.unwrap();
-                let rows: Vec<(String, i64)> = tx
-                    .rows("SELECT status, COUNT(*) FROM files WHERE user_id = $1 AND status <> 'deleted' GROUP BY status", args![user])
-                    .await
-                    .unwrap();
-                states(&dashboard(&client).await) == rows.into_iter().collect()
-            })
-            .await;
         }
-        for user in users {
-            let client = server.client(user);
-            assert_eq!(listed(&client).await, states(&dashboard(&client).await));
-        }
-        server.assert_books_balance().await;
-        server.stop().await;
+    });
+    futures_util::future::join_all(histories).await;
+    server.idle().await;
+    done.cancel();
+    let looks: usize = watching.await.expect("what is kept is always what there is");
+    assert!(looks > 0);
+    compare(&server.app, &users).await;
+    for user in users {
+        let client = server.client(user);
+        until("the answer is the truth", async || {
+            let mut tx = server.app.db.read().await.unwrap();
+            let rows: Vec<(String, i64)> = tx
+                .rows("SELECT status, COUNT(*) FROM files WHERE user_id = $1 AND status <> 'deleted' GROUP BY status", args![user])
+                .await
+                .unwrap();
+            states(&dashboard(&client).await) == rows.into_iter().collect()
+        })
+        .await;
     }
+    for user in users {
+        let client = server.client(user);
+        assert_eq!(listed(&client).await, states(&dashboard(&client).await));
+    }
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn a_name_is_found_however_far_down_it_is(db: TestDb) {
-        let server = Setup::default().work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let needle = alice.register(None, "needle.txt", 1).await["fileId"].clone();
-        let id = if server.app.db.is_postgres() {
-            "CAST(lpad(to_hex(n + 1048576), 32, 'f') AS UUID)"
-        } else {
-            "unhex(replace(printf('%32x', n + 1048576), ' ', 'f'))"
-        };
-        let hay = format!(
-            "WITH RECURSIVE numbers (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < 12000)
-             INSERT INTO files (id, tenant_id, user_id, file_name, size_bytes, status, next_stage, upload_until, created_at,
-                                updated_at)
-             SELECT {id}, 'alice', 'alice', 'hay-' || n, 1, 'registered', 'extract', $1, $1, $1 FROM numbers"
-        );
-        let later = server.app.clock.now() + chrono::TimeDelta::hours(1);
-        server.app.db.write(Sql(hay, args![later])).await.unwrap();
-        let first = alice.get("/api/v2/uploads/files?q=NEEDLE").await.ok();
-        assert_eq!(first["files"], json!([]), "no answer looks at more than it may");
-        assert!(first["nextCursor"].is_string());
-        let found = pages(&alice, "q=NEEDLE").await;
-        assert_eq!((found.len(), &found[0]["fileId"]), (1, &needle));
-        assert_eq!(pages(&alice, "q=hay-&limit=200").await.len(), 12_000);
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_name_is_found_however_far_down_it_is(db: TestDb) {
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let needle = alice.register(None, "needle.txt", 1).await["fileId"].clone();
+    let id = if server.app.db.is_postgres() {
+        "CAST(lpad(to_hex(n + 1048576), 32, 'f') AS UUID)"
+    } else {
+        "unhex(replace(printf('%32x', n + 1048576), ' ', 'f'))"
+    };
+    let hay = format!(
+        "WITH RECURSIVE numbers (n) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < 12000)
+         INSERT INTO files (id, tenant_id, user_id, file_name, size_bytes, status, next_stage, upload_until, created_at,
+                            updated_at)
+         SELECT {id}, 'alice', 'alice', 'hay-' || n, 1, 'registered', 'extract', $1, $1, $1 FROM numbers"
+    );
+    let later = server.app.clock.now() + chrono::TimeDelta::hours(1);
+    server.app.db.write(Sql(hay, args![later])).await.unwrap();
+    let first = alice.get("/api/v2/uploads/files?q=NEEDLE").await.ok();
+    assert_eq!(first["files"], json!([]), "no answer looks at more than it may");
+    assert!(first["nextCursor"].is_string());
+    let found = pages(&alice, "q=NEEDLE").await;
+    assert_eq!((found.len(), &found[0]["fileId"]), (1, &needle));
+    assert_eq!(pages(&alice, "q=hay-&limit=200").await.len(), 12_000);
+    server.stop().await;
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::node::NodeClient;
 use crate::support::process::{self, Process};
 use crate::support::stream::EventStream;
-use crate::support::{Script, Setup, TestDb, TestServer};
+use crate::support::{Script, Setup, TestDb, TestServer, on_each_database};
 
 const CUTS: usize = 100;
 const FILES: usize = 500;
@@ -88,90 +88,100 @@ async fn cut_off_at_random(db: TestDb, kind: &str) {
     drop(servers);
 }
 
-on_each_database! {
-    async fn a_web_socket_that_is_cut_off_a_hundred_times_gets_every_event_once(db: TestDb) {
-        cut_off_at_random(db, "ws").await;
-    }
+#[on_each_database]
+async fn a_web_socket_that_is_cut_off_a_hundred_times_gets_every_event_once(db: TestDb) {
+    cut_off_at_random(db, "ws").await;
+}
 
-    async fn an_event_source_that_is_cut_off_a_hundred_times_gets_every_event_once(db: TestDb) {
-        cut_off_at_random(db, "sse").await;
-    }
+#[on_each_database]
+async fn an_event_source_that_is_cut_off_a_hundred_times_gets_every_event_once(db: TestDb) {
+    cut_off_at_random(db, "sse").await;
+}
 
-    async fn a_web_socket_learns_why_it_is_closed(db: TestDb) {
-        let server = Setup::default().work(Script::new()).with("EVENT_HEARTBEAT_MS", 50).start(&db).await;
-        let alice = server.client("alice");
-        let variables = [("LANDFALL_TOKEN", alice.token.clone())];
-        let Some(mut client) = NodeClient::start("listen.mjs", &["ws", "0", &server.base], &variables) else { return };
-        let (mut client, first, ping) = tokio::task::spawn_blocking(move || {
-            assert_eq!(client.line(), Some(json!({ "cuts": 0 })));
-            let lines = [client.line().unwrap(), client.line().unwrap()];
-            let [first, ping] = lines;
-            (client, first, ping)
-        }).await.unwrap();
-        assert_eq!(first["type"], "stream:open");
-        assert_eq!(ping, json!({ "ping": true }));
-        server.stop().await;
-        let close = tokio::task::spawn_blocking(move || {
-            loop {
-                let line = client.line().expect("it is told");
-                if !line["close"].is_null() {
-                    return line;
-                }
+#[on_each_database]
+async fn a_web_socket_learns_why_it_is_closed(db: TestDb) {
+    let server = Setup::default().work(Script::new()).with("EVENT_HEARTBEAT_MS", 50).start(&db).await;
+    let alice = server.client("alice");
+    let variables = [("LANDFALL_TOKEN", alice.token.clone())];
+    let Some(mut client) = NodeClient::start("listen.mjs", &["ws", "0", &server.base], &variables) else {
+        return;
+    };
+    let (mut client, first, ping) = tokio::task::spawn_blocking(move || {
+        assert_eq!(client.line(), Some(json!({ "cuts": 0 })));
+        let lines = [client.line().unwrap(), client.line().unwrap()];
+        let [first, ping] = lines;
+        (client, first, ping)
+    })
+    .await
+    .unwrap();
+    assert_eq!(first["type"], "stream:open");
+    assert_eq!(ping, json!({ "ping": true }));
+    server.stop().await;
+    let close = tokio::task::spawn_blocking(move || {
+        loop {
+            let line = client.line().expect("it is told");
+            if !line["close"].is_null() {
+                return line;
             }
-        }).await.unwrap();
-        assert_eq!(close, json!({ "close": 1001, "reason": "SERVER_STOPPING" }));
-    }
-
-    async fn the_command_line_shows_what_happened_and_what_happens(db: TestDb) {
-        let server = Setup::default().work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"x").await;
-        server.idle().await;
-        let arguments = ["events", "--server", &server.base, "--token", &alice.token];
-        let (code, lines) = process::run(&db, &[&arguments[..], &["--json"]].concat());
-        assert_eq!(code, 0);
-        let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        assert_eq!(events.len(), 7);
-        assert_eq!((&events[6]["data"]["to"], &events[6]["data"]["fileId"]), (&json!("ready"), &json!(file)));
-        let fourth = events[3]["id"].to_string();
-        let (code, lines) = process::run(&db, &[&arguments[..], &["--after", &fourth, "--type", "file:status-changed"]].concat());
-        assert_eq!((code, lines.lines().count()), (0, 3));
-        assert!(lines.lines().all(|line| line.contains(&file)), "{lines}");
-        assert!(lines.contains("embedding → ready"), "{lines}");
-        assert_eq!(process::run(&db, &[&arguments[..], &["--type", "file:danced"]].concat()).0, 2);
-        assert_eq!(process::run(&db, &[&arguments[..], &["--all"]].concat()).0, 2);
-
-        let mut following = Process::command(&db)
-            .args(arguments)
-            .args(["--follow", "--json", "--after", &fourth])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program runs");
-        let mut lines = BufReader::new(following.stdout.take().expect("piped")).lines();
-        for event in &events[4..] {
-            assert_eq!(serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap(), *event);
         }
-        let file = alice.upload("b.txt", b"x").await;
-        let news = tokio::task::spawn_blocking(move || lines.take(7).map(Result::unwrap).collect::<Vec<_>>());
-        assert!(news.await.unwrap().iter().all(|line| line.contains(&file)));
-        following.kill().expect("it goes on until it is stopped");
-        following.wait().expect("it ends");
-    }
+    })
+    .await
+    .unwrap();
+    assert_eq!(close, json!({ "close": 1001, "reason": "SERVER_STOPPING" }));
+}
 
-    async fn an_event_reaches_the_listeners_of_other_processes(db: TestDb) {
-        let other = Process::start(&db, &[("ROLE", "api")]);
-        let server = Setup::default().work(Script::new()).start(&db).await;
-        let mut alice = server.client("alice");
-        alice.base.clone_from(&other.base);
-        let mut stream = EventStream::open(&alice, "").await;
-        let file = server.client("alice").upload("a.txt", b"x").await;
-        let ready = |event: &Value| crate::support::stream::is_state(event, &file, "ready");
-        assert_eq!(stream.up_to(ready).await.len(), 7);
-        // It goes on when the one that writes is another.
-        server.stop().await;
-        let again = Setup::default().work(Script::new()).start(&db).await;
-        let file = again.client("alice").upload("b.txt", b"x").await;
-        let ready = |event: &Value| crate::support::stream::is_state(event, &file, "ready");
-        assert_eq!(stream.up_to(ready).await.len(), 7);
+#[on_each_database]
+async fn the_command_line_shows_what_happened_and_what_happens(db: TestDb) {
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"x").await;
+    server.idle().await;
+    let arguments = ["events", "--server", &server.base, "--token", &alice.token];
+    let (code, lines) = process::run(&db, &[&arguments[..], &["--json"]].concat());
+    assert_eq!(code, 0);
+    let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(events.len(), 7);
+    assert_eq!((&events[6]["data"]["to"], &events[6]["data"]["fileId"]), (&json!("ready"), &json!(file)));
+    let fourth = events[3]["id"].to_string();
+    let (code, lines) =
+        process::run(&db, &[&arguments[..], &["--after", &fourth, "--type", "file:status-changed"]].concat());
+    assert_eq!((code, lines.lines().count()), (0, 3));
+    assert!(lines.lines().all(|line| line.contains(&file)), "{lines}");
+    assert!(lines.contains("embedding → ready"), "{lines}");
+    assert_eq!(process::run(&db, &[&arguments[..], &["--type", "file:danced"]].concat()).0, 2);
+    assert_eq!(process::run(&db, &[&arguments[..], &["--all"]].concat()).0, 2);
+
+    let mut following = Process::command(&db)
+        .args(arguments)
+        .args(["--follow", "--json", "--after", &fourth])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut lines = BufReader::new(following.stdout.take().expect("piped")).lines();
+    for event in &events[4..] {
+        assert_eq!(serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap(), *event);
     }
+    let file = alice.upload("b.txt", b"x").await;
+    let news = tokio::task::spawn_blocking(move || lines.take(7).map(Result::unwrap).collect::<Vec<_>>());
+    assert!(news.await.unwrap().iter().all(|line| line.contains(&file)));
+    following.kill().expect("it goes on until it is stopped");
+    following.wait().expect("it ends");
+}
+
+#[on_each_database]
+async fn an_event_reaches_the_listeners_of_other_processes(db: TestDb) {
+    let other = Process::start(&db, &[("ROLE", "api")]);
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let mut alice = server.client("alice");
+    alice.base.clone_from(&other.base);
+    let mut stream = EventStream::open(&alice, "").await;
+    let file = server.client("alice").upload("a.txt", b"x").await;
+    let ready = |event: &Value| crate::support::stream::is_state(event, &file, "ready");
+    assert_eq!(stream.up_to(ready).await.len(), 7);
+    // It goes on when the one that writes is another.
+    server.stop().await;
+    let again = Setup::default().work(Script::new()).start(&db).await;
+    let file = again.client("alice").upload("b.txt", b"x").await;
+    let ready = |event: &Value| crate::support::stream::is_state(event, &file, "ready");
+    assert_eq!(stream.up_to(ready).await.len(), 7);
 }

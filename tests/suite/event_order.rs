@@ -10,7 +10,7 @@ use sqlx_postgres::PgConnection;
 
 use crate::support::at_rest::{AtRest, Sql};
 use crate::support::stream::EventStream;
-use crate::support::{Setup, TestDb, manual_clock, until};
+use crate::support::{Setup, TestDb, manual_clock, on_each_database, until};
 
 const INSERT: &str =
     "INSERT INTO events (at, kind, tenant_id, user_id) VALUES ('2026-01-02T03:04:05+00:00', $1, $2, $2)";
@@ -56,41 +56,47 @@ async fn dawdle(app: &App) {
     }
 }
 
-on_each_database! {
-    async fn events_are_read_in_their_order_in_pages_of_any_size(db: TestDb) {
-        let rest = AtRest::open(&db, &manual_clock(), &[]).await;
-        let everybody = Audience::Everybody;
-        assert!(read(&rest.app.db, &everybody, 10).await.is_empty());
-        for (kind, user) in [("one", "alice"), ("two", "bob"), ("three", "alice"), ("four", ""), ("five", "alice")] {
-            tell(&rest.app.db, kind, user).await;
-        }
-        for limit in [1, 2, 3, 5, 100] {
-            assert_eq!(kinds(&read(&rest.app.db, &everybody, limit).await), ["one", "two", "three", "four", "five"]);
-            let alice = Audience::User("alice".to_owned());
-            assert_eq!(kinds(&read(&rest.app.db, &alice, limit).await), ["one", "three", "five"]);
-            assert!(read(&rest.app.db, &Audience::User("carol".to_owned()), limit).await.is_empty());
-        }
+#[on_each_database]
+async fn events_are_read_in_their_order_in_pages_of_any_size(db: TestDb) {
+    let rest = AtRest::open(&db, &manual_clock(), &[]).await;
+    let everybody = Audience::Everybody;
+    assert!(read(&rest.app.db, &everybody, 10).await.is_empty());
+    for (kind, user) in
+        [("one", "alice"), ("two", "bob"), ("three", "alice"), ("four", ""), ("five", "alice")]
+    {
+        tell(&rest.app.db, kind, user).await;
     }
-
-    async fn others_events_are_passed_over_page_by_page(db: TestDb) {
-        let rest = AtRest::open(&db, &manual_clock(), &[]).await;
-        tell(&rest.app.db, "one", "alice").await;
-        let many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
-                    INSERT INTO events (at, kind, tenant_id, user_id)
-                    SELECT '2026-01-02T03:04:05+00:00', 'noise', 'bob', 'bob' FROM n";
-        rest.sql(many, args![]).await;
-        tell(&rest.app.db, "two", "alice").await;
+    for limit in [1, 2, 3, 5, 100] {
+        assert_eq!(
+            kinds(&read(&rest.app.db, &everybody, limit).await),
+            ["one", "two", "three", "four", "five"]
+        );
         let alice = Audience::User("alice".to_owned());
-        assert_eq!(kinds(&read(&rest.app.db, &alice, 10).await), ["one", "two"]);
+        assert_eq!(kinds(&read(&rest.app.db, &alice, limit).await), ["one", "three", "five"]);
+        assert!(read(&rest.app.db, &Audience::User("carol".to_owned()), limit).await.is_empty());
     }
+}
 
-    async fn the_horizon_does_not_go_back_when_the_last_events_are_removed(db: TestDb) {
-        let rest = AtRest::open(&db, &manual_clock(), &[]).await;
-        tell(&rest.app.db, "one", "alice").await;
-        let before = tail::settled_up_to(&rest.app.db).await.unwrap();
-        rest.sql("DELETE FROM events", args![]).await;
-        assert_eq!(tail::settled_up_to(&rest.app.db).await.unwrap(), before);
-    }
+#[on_each_database]
+async fn others_events_are_passed_over_page_by_page(db: TestDb) {
+    let rest = AtRest::open(&db, &manual_clock(), &[]).await;
+    tell(&rest.app.db, "one", "alice").await;
+    let many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)
+                INSERT INTO events (at, kind, tenant_id, user_id)
+                SELECT '2026-01-02T03:04:05+00:00', 'noise', 'bob', 'bob' FROM n";
+    rest.sql(many, args![]).await;
+    tell(&rest.app.db, "two", "alice").await;
+    let alice = Audience::User("alice".to_owned());
+    assert_eq!(kinds(&read(&rest.app.db, &alice, 10).await), ["one", "two"]);
+}
+
+#[on_each_database]
+async fn the_horizon_does_not_go_back_when_the_last_events_are_removed(db: TestDb) {
+    let rest = AtRest::open(&db, &manual_clock(), &[]).await;
+    tell(&rest.app.db, "one", "alice").await;
+    let before = tail::settled_up_to(&rest.app.db).await.unwrap();
+    rest.sql("DELETE FROM events", args![]).await;
+    assert_eq!(tail::settled_up_to(&rest.app.db).await.unwrap(), before);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

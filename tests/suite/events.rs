@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use crate::support::at_rest::{AtRest, Sql};
 use crate::support::stream::{EVENTS, EventStream, is_state};
-use crate::support::{Client, Script, Setup, TestDb, TestServer, manual_clock, until};
+use crate::support::{Client, Script, Setup, TestDb, TestServer, manual_clock, on_each_database, until};
 
 const WAY: [&str; 7] = ["registered", "uploaded", "queued", "extracting", "chunking", "embedding", "ready"];
 
@@ -57,400 +57,435 @@ async fn until_open(server: &TestServer, count: usize) {
     until(&format!("{count} streams are open"), async || server.app.fan_out.open_streams() == count).await;
 }
 
-on_each_database! {
-    async fn a_files_way_is_told_as_it_goes(db: TestDb) {
-        let server = scripted(&db).await;
-        let alice = server.client("alice");
-        let mut stream = EventStream::open(&alice, "").await;
-        let batch = alice.open_batch(1).await;
-        let file = alice.upload_in(&batch, "a.txt", b"hello").await;
-        let events = stream.up_to(|event| event["type"] == "batch:completed").await;
-        let (steps, others): (Vec<Value>, Vec<Value>) =
-            events.into_iter().partition(|event| event["type"] == "file:status-changed");
-        assert_eq!(states(&steps), WAY);
-        assert!(steps.iter().all(|event| event["data"]["fileId"] == file && event["data"]["batchId"] == batch));
-        assert!(steps.iter().all(|event| event["userId"] == "alice" && event["at"].is_string()));
-        assert_eq!(steps[4]["data"]["from"], "extracting");
-        let all = json!({ "total": 1, "ready": 1, "failed": 0 });
-        assert_eq!(others[0]["type"], "batch:progress");
-        assert_eq!((&others[0]["data"]["ready"], &others[0]["data"]["fileCount"]), (&json!(1), &json!(1)));
-        assert_eq!((&others[1]["data"]["batchId"], &others[1]["data"]["summary"]), (&json!(batch), &all));
-        assert_eq!(others.len(), 2);
-    }
+#[on_each_database]
+async fn a_files_way_is_told_as_it_goes(db: TestDb) {
+    let server = scripted(&db).await;
+    let alice = server.client("alice");
+    let mut stream = EventStream::open(&alice, "").await;
+    let batch = alice.open_batch(1).await;
+    let file = alice.upload_in(&batch, "a.txt", b"hello").await;
+    let events = stream.up_to(|event| event["type"] == "batch:completed").await;
+    let (steps, others): (Vec<Value>, Vec<Value>) =
+        events.into_iter().partition(|event| event["type"] == "file:status-changed");
+    assert_eq!(states(&steps), WAY);
+    assert!(steps.iter().all(|event| event["data"]["fileId"] == file && event["data"]["batchId"] == batch));
+    assert!(steps.iter().all(|event| event["userId"] == "alice" && event["at"].is_string()));
+    assert_eq!(steps[4]["data"]["from"], "extracting");
+    let all = json!({ "total": 1, "ready": 1, "failed": 0 });
+    assert_eq!(others[0]["type"], "batch:progress");
+    assert_eq!((&others[0]["data"]["ready"], &others[0]["data"]["fileCount"]), (&json!(1), &json!(1)));
+    assert_eq!((&others[1]["data"]["batchId"], &others[1]["data"]["summary"]), (&json!(batch), &all));
+    assert_eq!(others.len(), 2);
+}
 
-    async fn a_failure_is_told_with_its_reason(db: TestDb) {
-        let work = Script::new().then(landfall::lifecycle::Stage::Extract,
-            crate::support::Step::Fail(landfall::failure::Code::ParseError));
-        let server = Setup::default().work(work).start(&db).await;
-        let alice = server.client("alice");
-        let mut stream = EventStream::open(&alice, "").await;
-        let file = alice.upload("a.txt", b"hello").await;
-        let events = stream.up_to(|event| event["type"] == "notification:created").await;
-        let failed = events.iter().find(|event| is_state(event, &file, "failed")).expect("it failed");
-        let error = json!({ "code": "PARSE_ERROR", "class": "DOCUMENT_ERROR", "message": "scripted PARSE_ERROR" });
-        assert_eq!(failed["data"]["error"], error);
-    }
+#[on_each_database]
+async fn a_failure_is_told_with_its_reason(db: TestDb) {
+    let work = Script::new().then(
+        landfall::lifecycle::Stage::Extract,
+        crate::support::Step::Fail(landfall::failure::Code::ParseError),
+    );
+    let server = Setup::default().work(work).start(&db).await;
+    let alice = server.client("alice");
+    let mut stream = EventStream::open(&alice, "").await;
+    let file = alice.upload("a.txt", b"hello").await;
+    let events = stream.up_to(|event| event["type"] == "notification:created").await;
+    let failed = events.iter().find(|event| is_state(event, &file, "failed")).expect("it failed");
+    let error =
+        json!({ "code": "PARSE_ERROR", "class": "DOCUMENT_ERROR", "message": "scripted PARSE_ERROR" });
+    assert_eq!(failed["data"]["error"], error);
+}
 
-    async fn users_get_theirs_and_administrators_all(db: TestDb) {
-        let server = scripted(&db).await;
-        let (alice, bob, root) = (server.client("alice"), server.client("bob"), server.admin());
-        let mut all = EventStream::open(&root, "?scope=all").await;
-        let mut of_alice = EventStream::open(&alice, "").await;
-        let mut of_bob = EventStream::open(&bob, "").await;
-        let mut of_root = EventStream::open(&root, "").await;
-        let hers = alice.upload("a.txt", b"hello").await;
-        server.idle().await;
-        tell(&server, "", 1, 1).await;
-        let his = bob.upload("b.txt", b"hello").await;
-        let mine = root.upload("c.txt", b"hello").await;
-        server.idle().await;
-        let of = |file: String| move |event: &Value| is_state(event, &file, "ready");
-        for (stream, user, file) in [(&mut of_alice, "alice", hers), (&mut of_bob, "bob", his.clone()), (&mut of_root, "root", mine)] {
-            let events = stream.up_to(of(file)).await;
-            assert_eq!(events.len(), WAY.len());
-            assert!(events.iter().all(|event| event["userId"] == user), "{events:?}");
-        }
-        let events = all.up_to(of(his)).await;
-        assert!(events.iter().any(|event| event["userId"] == "alice"));
-        let systems = |event: &&Value| event["type"] == "file:cleaned-up" && event["userId"].is_null();
-        let systems: Vec<_> = events.iter().filter(systems).collect();
-        assert_eq!(systems.len(), 1, "the system's own are for administrators");
-        EventStream::refused(&alice, "?scope=all").await.refused(403, "FORBIDDEN");
-    }
-
-    async fn who_comes_back_gets_what_they_missed_once_and_in_order(db: TestDb) {
-        let server = scripted(&db).await;
-        let alice = server.client("alice");
-        let first = alice.upload("a.txt", b"hello").await;
-        server.idle().await;
-        let mut stream = EventStream::open(&alice, "?after=0").await;
-        let all = stream.up_to(|event| is_state(event, &first, "ready")).await;
-        assert_eq!(states(&all), WAY);
-        for seen in 0..all.len() {
-            let after = all[seen]["id"].as_i64().unwrap();
-            let second = alice.upload("b.txt", b"hello").await;
-            let by_address = alice.request(Method::GET, &format!("{EVENTS}?after={after}"));
-            // The header is newer than the address, which a browser never changes.
-            let by_header = alice.request(Method::GET, &format!("{EVENTS}?after=0")).header("last-event-id", after);
-            for request in [by_address, by_header] {
-                let mut stream = EventStream::begin(request).await;
-                let open = stream.next().await.unwrap();
-                assert_eq!((&open["type"], &open["id"]), (&json!("stream:open"), &json!(after)));
-                let events = stream.up_to(|event| is_state(event, &second, "ready")).await;
-                assert!(ids(&events).is_sorted_by(|a, b| a < b));
-                assert!(ids(&events).iter().all(|id| *id > after));
-                assert_eq!(events[..all.len() - seen - 1], all[seen + 1..]);
-            }
-        }
-    }
-
-    async fn who_says_nothing_begins_now(db: TestDb) {
-        let server = scripted(&db).await;
-        let alice = server.client("alice");
-        alice.upload("old.txt", b"hello").await;
-        server.idle().await;
-        let mut stream = EventStream::open(&alice, "").await;
-        let file = alice.upload("new.txt", b"hello").await;
-        let events = stream.up_to(|event| is_state(event, &file, "ready")).await;
-        assert!(events.iter().all(|event| event["data"]["fileId"] == file));
+#[on_each_database]
+async fn users_get_theirs_and_administrators_all(db: TestDb) {
+    let server = scripted(&db).await;
+    let (alice, bob, root) = (server.client("alice"), server.client("bob"), server.admin());
+    let mut all = EventStream::open(&root, "?scope=all").await;
+    let mut of_alice = EventStream::open(&alice, "").await;
+    let mut of_bob = EventStream::open(&bob, "").await;
+    let mut of_root = EventStream::open(&root, "").await;
+    let hers = alice.upload("a.txt", b"hello").await;
+    server.idle().await;
+    tell(&server, "", 1, 1).await;
+    let his = bob.upload("b.txt", b"hello").await;
+    let mine = root.upload("c.txt", b"hello").await;
+    server.idle().await;
+    let of = |file: String| move |event: &Value| is_state(event, &file, "ready");
+    for (stream, user, file) in
+        [(&mut of_alice, "alice", hers), (&mut of_bob, "bob", his.clone()), (&mut of_root, "root", mine)]
+    {
+        let events = stream.up_to(of(file)).await;
         assert_eq!(events.len(), WAY.len());
+        assert!(events.iter().all(|event| event["userId"] == user), "{events:?}");
     }
+    let events = all.up_to(of(his)).await;
+    assert!(events.iter().any(|event| event["userId"] == "alice"));
+    let systems = |event: &&Value| event["type"] == "file:cleaned-up" && event["userId"].is_null();
+    let systems: Vec<_> = events.iter().filter(systems).collect();
+    assert_eq!(systems.len(), 1, "the system's own are for administrators");
+    EventStream::refused(&alice, "?scope=all").await.refused(403, "FORBIDDEN");
+}
 
-    async fn those_who_come_while_much_happens_miss_nothing(db: TestDb) {
-        let server = scripted(&db).await;
-        let alice = server.client("alice");
-        let names: Vec<String> = (0..60).map(|number| format!("{number}.txt")).collect();
-        let listen = async {
-            let mut streams = Vec::new();
-            for _ in 0..15 {
-                streams.push(EventStream::open(&alice, "?after=0").await);
-            }
-            streams
-        };
-        let ((batch, _), streams) = tokio::join!(alice.upload_all(&names), listen);
-        server.idle().await;
-        let mut expected = Vec::new();
-        for mut stream in streams {
-            let events = stream.up_to(|event| event["type"] == "batch:completed").await;
-            assert_eq!(events.iter().filter(|event| event["data"]["to"] == "ready").count(), 60);
-            assert!(ids(&events).is_sorted_by(|a, b| a < b), "each once and in order");
-            if expected.is_empty() {
-                expected.clone_from(&events);
-            }
-            assert_eq!(events, expected);
+#[on_each_database]
+async fn who_comes_back_gets_what_they_missed_once_and_in_order(db: TestDb) {
+    let server = scripted(&db).await;
+    let alice = server.client("alice");
+    let first = alice.upload("a.txt", b"hello").await;
+    server.idle().await;
+    let mut stream = EventStream::open(&alice, "?after=0").await;
+    let all = stream.up_to(|event| is_state(event, &first, "ready")).await;
+    assert_eq!(states(&all), WAY);
+    for seen in 0..all.len() {
+        let after = all[seen]["id"].as_i64().unwrap();
+        let second = alice.upload("b.txt", b"hello").await;
+        let by_address = alice.request(Method::GET, &format!("{EVENTS}?after={after}"));
+        // The header is newer than the address, which a browser never changes.
+        let by_header =
+            alice.request(Method::GET, &format!("{EVENTS}?after=0")).header("last-event-id", after);
+        for request in [by_address, by_header] {
+            let mut stream = EventStream::begin(request).await;
+            let open = stream.next().await.unwrap();
+            assert_eq!((&open["type"], &open["id"]), (&json!("stream:open"), &json!(after)));
+            let events = stream.up_to(|event| is_state(event, &second, "ready")).await;
+            assert!(ids(&events).is_sorted_by(|a, b| a < b));
+            assert!(ids(&events).iter().all(|id| *id > after));
+            assert_eq!(events[..all.len() - seen - 1], all[seen + 1..]);
         }
-        assert_eq!(alice.batch(&batch).await["status"], "completed");
     }
+}
 
-    async fn who_was_away_too_long_is_told_so(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        tell(&server, "alice", 3, 1).await;
-        let mut stream = EventStream::open(&alice, "?after=0").await;
-        let old = stream.next().await.unwrap()["id"].as_i64().unwrap();
-        clock.advance(Duration::from_hours(24 * 31));
-        let report = server.app.retention.sweep_once(server.app.clock.now()).await.expect("it runs");
-        assert!(report.errors.is_empty());
-        let file = alice.upload("a.txt", b"hello").await;
-        let mut stream = EventStream::begin(alice.request(Method::GET, &format!("{EVENTS}?after={old}"))).await;
-        let gap = stream.next().await.unwrap();
-        assert_eq!((&gap["type"], &gap["data"]["after"]), (&json!("stream:gap"), &json!(old)));
-        assert_eq!(gap["data"]["resumesAfter"], gap["id"]);
-        assert_eq!(states(&stream.up_to(|event| is_state(event, &file, "ready")).await), WAY);
-        // From there on all is well.
-        EventStream::open(&alice, &format!("?after={}", gap["id"])).await;
-    }
+#[on_each_database]
+async fn who_says_nothing_begins_now(db: TestDb) {
+    let server = scripted(&db).await;
+    let alice = server.client("alice");
+    alice.upload("old.txt", b"hello").await;
+    server.idle().await;
+    let mut stream = EventStream::open(&alice, "").await;
+    let file = alice.upload("new.txt", b"hello").await;
+    let events = stream.up_to(|event| is_state(event, &file, "ready")).await;
+    assert!(events.iter().all(|event| event["data"]["fileId"] == file));
+    assert_eq!(events.len(), WAY.len());
+}
 
-    async fn an_id_that_never_was_is_not_waited_for(db: TestDb) {
-        let server = scripted(&db).await;
-        let alice = server.client("alice");
-        let mut stream = EventStream::begin(alice.request(Method::GET, &format!("{EVENTS}?after=900000000000"))).await;
-        assert_eq!(stream.next().await.unwrap()["type"], "stream:gap");
-        let file = alice.upload("a.txt", b"hello").await;
-        assert_eq!(states(&stream.up_to(|event| is_state(event, &file, "ready")).await), WAY);
-    }
-
-    async fn a_client_can_ask_for_some_events_only(db: TestDb) {
-        let server = scripted(&db).await;
-        let alice = server.client("alice");
-        let batch = alice.open_batch(1).await;
-        for past in [false, true] {
-            let after = if past { "&after=0" } else { "" };
-            let open = async |query: &str| EventStream::open(&alice, &format!("?{query}{after}")).await;
-            let mut of_batch = open(&format!("batchId={batch}")).await;
-            let mut completions = open("types=batch:completed,batch:expired").await;
-            let mut both = open(&format!("types=batch:progress&batchId={batch}")).await;
-            if !past {
-                alice.upload("other.txt", b"hello").await;
-                alice.upload_in(&batch, "a.txt", b"hello").await;
-                server.idle().await;
-            }
-            let events = of_batch.up_to(|event| event["type"] == "batch:completed").await;
-            assert!(events.iter().all(|event| event["data"]["batchId"] == batch));
-            assert_eq!(events.len(), WAY.len() + 2);
-            assert_eq!(completions.next().await.unwrap()["type"], "batch:completed");
-            assert_eq!(both.next().await.unwrap()["type"], "batch:progress");
+#[on_each_database]
+async fn those_who_come_while_much_happens_miss_nothing(db: TestDb) {
+    let server = scripted(&db).await;
+    let alice = server.client("alice");
+    let names: Vec<String> = (0..60).map(|number| format!("{number}.txt")).collect();
+    let listen = async {
+        let mut streams = Vec::new();
+        for _ in 0..15 {
+            streams.push(EventStream::open(&alice, "?after=0").await);
         }
-        EventStream::refused(&alice, "?types=file:danced").await.refused(400, "INVALID_REQUEST");
-        EventStream::refused(&alice, "?batchId=x").await.refused(404, "BATCH_NOT_FOUND");
-        EventStream::refused(&alice, "?after=soon").await.refused(400, "INVALID_CURSOR");
-        EventStream::refused(&alice, "?after=-1").await.refused(400, "INVALID_CURSOR");
-        EventStream::refused(&alice, "?afterwards=1").await.refused(400, "INVALID_REQUEST");
-        alice.get(EVENTS).await.refused(406, "NOT_ACCEPTABLE");
-        let half = alice.request(Method::GET, EVENTS).header("upgrade", "websocket");
-        alice.send(half).await.refused(400, "INVALID_UPGRADE");
-    }
-
-    async fn a_stream_can_end_when_it_has_told_all(db: TestDb) {
-        let server = scripted(&db).await;
-        let alice = server.client("alice");
-        alice.upload("a.txt", b"hello").await;
-        server.idle().await;
-        let mut events = EventStream::open(&alice, "?after=0&follow=false").await.rest().await;
-        let end = events.pop().unwrap();
-        assert_eq!((&end["type"], &end["data"]["code"]), (&json!("stream:end"), &json!("CAUGHT_UP")));
-        assert_eq!(states(&events), WAY);
-    }
-
-    async fn a_ticket_opens_a_stream_for_a_while_and_nothing_else(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let issued = alice.post("/api/v2/uploads/events/ticket", json!({})).await.ok();
-        let ticket = issued["ticket"].as_str().unwrap();
-        assert_eq!(issued["expiresAt"], "2026-01-02T03:04:35Z");
-        // Without any header, as a browser has it.
-        let nobody = Client::new(server.base.clone(), String::new());
-        let with = |ticket: &str| nobody.http.get(format!("{}{EVENTS}?ticket={ticket}", server.base));
-        let mut stream = EventStream::begin(with(ticket)).await;
-        assert_eq!(stream.next().await.unwrap()["type"], "stream:open");
-        let file = alice.upload("a.txt", b"hello").await;
-        assert_eq!(states(&stream.up_to(|event| is_state(event, &file, "ready")).await), WAY);
-
-        let refused = async |ticket: &str, code: &str| {
-            nobody.send(with(ticket).header("accept", "text/event-stream")).await.refused(401, code);
-        };
-        let (claims, signature) = ticket.split_once('.').unwrap();
-        refused("", "INVALID_TICKET").await;
-        refused("a.b", "INVALID_TICKET").await;
-        refused(&format!("{}.{signature}", claims.to_lowercase()), "INVALID_TICKET").await;
-        refused(&format!("{claims}.{}", "0".repeat(64)), "INVALID_TICKET").await;
-        // It is no token, and a token is no ticket.
-        refused(&alice.token, "INVALID_TICKET").await;
-        Client::new(server.base.clone(), ticket.to_owned()).get("/api/v2/uploads/files").await.refused(401, "INVALID_TOKEN");
-        nobody.send(nobody.http.get(format!("{}{EVENTS}", server.base))).await.refused(401, "UNAUTHENTICATED");
-        clock.advance(Duration::from_secs(30));
-        refused(ticket, "TICKET_EXPIRED").await;
-    }
-
-    async fn a_stream_ends_with_the_token_that_opened_it(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let streams = [
-            EventStream::open(&alice, "").await,
-            {
-                let ticket = alice.post("/api/v2/uploads/events/ticket", json!({})).await.ok()["ticket"].as_str().unwrap().to_owned();
-                EventStream::begin(alice.http.get(format!("{}{EVENTS}?ticket={ticket}", server.base))).await
-            },
-        ];
-        clock.advance(Duration::from_hours(24 * 1001));
-        for stream in streams {
-            let events = stream.rest().await;
-            assert_eq!(events.last().unwrap()["data"]["code"], "TOKEN_EXPIRED");
+        streams
+    };
+    let ((batch, _), streams) = tokio::join!(alice.upload_all(&names), listen);
+    server.idle().await;
+    let mut expected = Vec::new();
+    for mut stream in streams {
+        let events = stream.up_to(|event| event["type"] == "batch:completed").await;
+        assert_eq!(events.iter().filter(|event| event["data"]["to"] == "ready").count(), 60);
+        assert!(ids(&events).is_sorted_by(|a, b| a < b), "each once and in order");
+        if expected.is_empty() {
+            expected.clone_from(&events);
         }
-        until_open(&server, 0).await;
+        assert_eq!(events, expected);
     }
+    assert_eq!(alice.batch(&batch).await["status"], "completed");
+}
 
-    async fn open_streams_are_limited_for_each_user_and_in_all(db: TestDb) {
-        let server = Setup::default().work(Script::new())
-            .with("EVENT_STREAMS_PER_USER", 2).with("MAX_EVENT_STREAMS", 3).start(&db).await;
-        let (alice, bob) = (server.client("alice"), server.client("bob"));
-        let first = EventStream::open(&alice, "").await;
-        let _second = EventStream::open(&alice, "").await;
-        let error = EventStream::refused(&alice, "").await.refused(429, "TOO_MANY_EVENT_STREAMS");
-        assert_eq!(error["retryable"], true);
-        let _his = EventStream::open(&bob, "").await;
-        EventStream::refused(&bob, "").await.refused(503, "EVENT_STREAMS_EXHAUSTED");
-        drop(first);
-        until_open(&server, 2).await;
-        EventStream::open(&alice, "").await;
-    }
+#[on_each_database]
+async fn who_was_away_too_long_is_told_so(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    tell(&server, "alice", 3, 1).await;
+    let mut stream = EventStream::open(&alice, "?after=0").await;
+    let old = stream.next().await.unwrap()["id"].as_i64().unwrap();
+    clock.advance(Duration::from_hours(24 * 31));
+    let report = server.app.retention.sweep_once(server.app.clock.now()).await.expect("it runs");
+    assert!(report.errors.is_empty());
+    let file = alice.upload("a.txt", b"hello").await;
+    let mut stream = EventStream::begin(alice.request(Method::GET, &format!("{EVENTS}?after={old}"))).await;
+    let gap = stream.next().await.unwrap();
+    assert_eq!((&gap["type"], &gap["data"]["after"]), (&json!("stream:gap"), &json!(old)));
+    assert_eq!(gap["data"]["resumesAfter"], gap["id"]);
+    assert_eq!(states(&stream.up_to(|event| is_state(event, &file, "ready")).await), WAY);
+    // From there on all is well.
+    EventStream::open(&alice, &format!("?after={}", gap["id"])).await;
+}
 
-    async fn streams_end_in_good_order_when_the_server_does(db: TestDb) {
-        let server = scripted(&db).await;
-        let stream = EventStream::open(&server.client("alice"), "").await;
-        let (events, ()) = tokio::join!(stream.rest(), server.stop());
-        assert_eq!(events.last().unwrap()["data"]["code"], "SERVER_STOPPING");
-    }
+#[on_each_database]
+async fn an_id_that_never_was_is_not_waited_for(db: TestDb) {
+    let server = scripted(&db).await;
+    let alice = server.client("alice");
+    let mut stream =
+        EventStream::begin(alice.request(Method::GET, &format!("{EVENTS}?after=900000000000"))).await;
+    assert_eq!(stream.next().await.unwrap()["type"], "stream:gap");
+    let file = alice.upload("a.txt", b"hello").await;
+    assert_eq!(states(&stream.up_to(|event| is_state(event, &file, "ready")).await), WAY);
+}
 
-    async fn a_reader_who_does_not_read_is_cut_off_and_costs_the_others_nothing(db: TestDb) {
-        let server = Setup::default().work(Script::new())
-            .with("EVENT_BUFFER", 300).with("EVENT_STALL_MS", 300).start(&db).await;
-        let alice = server.client("alice");
-        let handshake = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
-                         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-        let mut lazy = Vec::new();
-        for headers in ["Accept: text/event-stream\r\n", handshake] {
-            lazy.push(open_and_never_read(&server, &alice, headers).await);
+#[on_each_database]
+async fn a_client_can_ask_for_some_events_only(db: TestDb) {
+    let server = scripted(&db).await;
+    let alice = server.client("alice");
+    let batch = alice.open_batch(1).await;
+    for past in [false, true] {
+        let after = if past { "&after=0" } else { "" };
+        let open = async |query: &str| EventStream::open(&alice, &format!("?{query}{after}")).await;
+        let mut of_batch = open(&format!("batchId={batch}")).await;
+        let mut completions = open("types=batch:completed,batch:expired").await;
+        let mut both = open(&format!("types=batch:progress&batchId={batch}")).await;
+        if !past {
+            alice.upload("other.txt", b"hello").await;
+            alice.upload_in(&batch, "a.txt", b"hello").await;
+            server.idle().await;
         }
-        until_open(&server, 2).await;
-        let mut reader = EventStream::open(&alice, "").await;
-        let mut seen = Vec::new();
-        // More than any kernel keeps for a connection.
-        for _ in 0..30 {
-            tell(&server, "alice", 10, 100_000).await;
-            for _ in 0..10 {
-                seen.push(reader.next().await.expect("the one who reads gets them all"));
-            }
-        }
-        assert!(ids(&seen).is_sorted_by(|a, b| a < b));
-        until_open(&server, 1).await;
-        // Their connections are closed, not only forgotten.
-        for mut stream in lazy {
-            let mut bytes = Vec::new();
-            // Reset is as good as ended.
-            drop(stream.read_to_end(&mut bytes).await);
-            assert!(bytes.len() < 30 * 10 * 100_000, "it did not get all");
-        }
-        let mut back = EventStream::open(&alice, "?after=0").await;
-        let last = seen.last().unwrap()["id"].clone();
-        assert_eq!(back.up_to(|event| event["id"] == last).await, seen);
+        let events = of_batch.up_to(|event| event["type"] == "batch:completed").await;
+        assert!(events.iter().all(|event| event["data"]["batchId"] == batch));
+        assert_eq!(events.len(), WAY.len() + 2);
+        assert_eq!(completions.next().await.unwrap()["type"], "batch:completed");
+        assert_eq!(both.next().await.unwrap()["type"], "batch:progress");
     }
+    EventStream::refused(&alice, "?types=file:danced").await.refused(400, "INVALID_REQUEST");
+    EventStream::refused(&alice, "?batchId=x").await.refused(404, "BATCH_NOT_FOUND");
+    EventStream::refused(&alice, "?after=soon").await.refused(400, "INVALID_CURSOR");
+    EventStream::refused(&alice, "?after=-1").await.refused(400, "INVALID_CURSOR");
+    EventStream::refused(&alice, "?afterwards=1").await.refused(400, "INVALID_REQUEST");
+    alice.get(EVENTS).await.refused(406, "NOT_ACCEPTABLE");
+    let half = alice.request(Method::GET, EVENTS).header("upgrade", "websocket");
+    alice.send(half).await.refused(400, "INVALID_UPGRADE");
+}
 
-    async fn who_does_not_keep_up_gets_what_was_kept_for_them_and_then_the_end_and_never_a_gap(db: TestDb) {
-        let server = Setup::default().work(Script::new()).with("EVENT_BUFFER", 4).start(&db).await;
-        let filter = Filter { types: Vec::new(), batch: None };
-        let whose = Audience::User("alice".to_owned());
-        let mut slow = server.app.fan_out.listen("alice", whose, filter, None).unwrap();
-        while !matches!(slow.next().await.unwrap(), Next::CaughtUp) {}
-        let mut bob = EventStream::open(&server.client("bob"), "").await;
-        tell(&server, "alice", 10, 1).await;
-        tell(&server, "bob", 1, 1).await;
-        bob.next().await.expect("what was told before is handed out by now");
-        let mut kept = 0;
-        loop {
-            match slow.next().now_or_never().expect("it does not wait for more").unwrap() {
-                Next::Messages(messages) => kept += messages.len(),
-                Next::TooSlow => break,
-                Next::CaughtUp => panic!("it had caught up before"),
-            }
-        }
-        assert_eq!(kept, 4);
-        drop((slow, bob));
-        server.stop().await;
+#[on_each_database]
+async fn a_stream_can_end_when_it_has_told_all(db: TestDb) {
+    let server = scripted(&db).await;
+    let alice = server.client("alice");
+    alice.upload("a.txt", b"hello").await;
+    server.idle().await;
+    let mut events = EventStream::open(&alice, "?after=0&follow=false").await.rest().await;
+    let end = events.pop().unwrap();
+    assert_eq!((&end["type"], &end["data"]["code"]), (&json!("stream:end"), &json!("CAUGHT_UP")));
+    assert_eq!(states(&events), WAY);
+}
+
+#[on_each_database]
+async fn a_ticket_opens_a_stream_for_a_while_and_nothing_else(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let issued = alice.post("/api/v2/uploads/events/ticket", json!({})).await.ok();
+    let ticket = issued["ticket"].as_str().unwrap();
+    assert_eq!(issued["expiresAt"], "2026-01-02T03:04:35Z");
+    // Without any header, as a browser has it.
+    let nobody = Client::new(server.base.clone(), String::new());
+    let with = |ticket: &str| nobody.http.get(format!("{}{EVENTS}?ticket={ticket}", server.base));
+    let mut stream = EventStream::begin(with(ticket)).await;
+    assert_eq!(stream.next().await.unwrap()["type"], "stream:open");
+    let file = alice.upload("a.txt", b"hello").await;
+    assert_eq!(states(&stream.up_to(|event| is_state(event, &file, "ready")).await), WAY);
+
+    let refused = async |ticket: &str, code: &str| {
+        nobody.send(with(ticket).header("accept", "text/event-stream")).await.refused(401, code);
+    };
+    let (claims, signature) = ticket.split_once('.').unwrap();
+    refused("", "INVALID_TICKET").await;
+    refused("a.b", "INVALID_TICKET").await;
+    refused(&format!("{}.{signature}", claims.to_lowercase()), "INVALID_TICKET").await;
+    refused(&format!("{claims}.{}", "0".repeat(64)), "INVALID_TICKET").await;
+    // It is no token, and a token is no ticket.
+    refused(&alice.token, "INVALID_TICKET").await;
+    Client::new(server.base.clone(), ticket.to_owned())
+        .get("/api/v2/uploads/files")
+        .await
+        .refused(401, "INVALID_TOKEN");
+    nobody.send(nobody.http.get(format!("{}{EVENTS}", server.base))).await.refused(401, "UNAUTHENTICATED");
+    clock.advance(Duration::from_secs(30));
+    refused(ticket, "TICKET_EXPIRED").await;
+}
+
+#[on_each_database]
+async fn a_stream_ends_with_the_token_that_opened_it(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let streams = [EventStream::open(&alice, "").await, {
+        let ticket = alice.post("/api/v2/uploads/events/ticket", json!({})).await.ok()["ticket"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        EventStream::begin(alice.http.get(format!("{}{EVENTS}?ticket={ticket}", server.base))).await
+    }];
+    clock.advance(Duration::from_hours(24 * 1001));
+    for stream in streams {
+        let events = stream.rest().await;
+        assert_eq!(events.last().unwrap()["data"]["code"], "TOKEN_EXPIRED");
     }
+    until_open(&server, 0).await;
+}
 
-    async fn a_client_that_does_not_answer_is_given_up(db: TestDb) {
-        let server = Setup::default().work(Script::new()).with("EVENT_HEARTBEAT_MS", 20).start(&db).await;
-        let alice = server.client("alice");
-        let handshake = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
-                         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-        let mut silent = open_and_never_read(&server, &alice, handshake).await;
-        let mut bytes = Vec::new();
-        silent.read_to_end(&mut bytes).await.expect("it is closed");
-        until_open(&server, 0).await;
-        // One that reads is not given up for saying nothing: there is nothing that it could say.
-        let mut stream = EventStream::open(&alice, "").await;
+#[on_each_database]
+async fn open_streams_are_limited_for_each_user_and_in_all(db: TestDb) {
+    let server = Setup::default()
+        .work(Script::new())
+        .with("EVENT_STREAMS_PER_USER", 2)
+        .with("MAX_EVENT_STREAMS", 3)
+        .start(&db)
+        .await;
+    let (alice, bob) = (server.client("alice"), server.client("bob"));
+    let first = EventStream::open(&alice, "").await;
+    let _second = EventStream::open(&alice, "").await;
+    let error = EventStream::refused(&alice, "").await.refused(429, "TOO_MANY_EVENT_STREAMS");
+    assert_eq!(error["retryable"], true);
+    let _his = EventStream::open(&bob, "").await;
+    EventStream::refused(&bob, "").await.refused(503, "EVENT_STREAMS_EXHAUSTED");
+    drop(first);
+    until_open(&server, 2).await;
+    EventStream::open(&alice, "").await;
+}
+
+#[on_each_database]
+async fn streams_end_in_good_order_when_the_server_does(db: TestDb) {
+    let server = scripted(&db).await;
+    let stream = EventStream::open(&server.client("alice"), "").await;
+    let (events, ()) = tokio::join!(stream.rest(), server.stop());
+    assert_eq!(events.last().unwrap()["data"]["code"], "SERVER_STOPPING");
+}
+
+#[on_each_database]
+async fn a_reader_who_does_not_read_is_cut_off_and_costs_the_others_nothing(db: TestDb) {
+    let server = Setup::default()
+        .work(Script::new())
+        .with("EVENT_BUFFER", 300)
+        .with("EVENT_STALL_MS", 300)
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let handshake = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let mut lazy = Vec::new();
+    for headers in ["Accept: text/event-stream\r\n", handshake] {
+        lazy.push(open_and_never_read(&server, &alice, headers).await);
+    }
+    until_open(&server, 2).await;
+    let mut reader = EventStream::open(&alice, "").await;
+    let mut seen = Vec::new();
+    // More than any kernel keeps for a connection.
+    for _ in 0..30 {
+        tell(&server, "alice", 10, 100_000).await;
         for _ in 0..10 {
-            stream.beat().await;
+            seen.push(reader.next().await.expect("the one who reads gets them all"));
         }
-        assert_eq!(server.app.fan_out.open_streams(), 1);
     }
-
-    async fn progress_is_told_once_a_second_and_the_last_counts_with_the_end(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let mut stream = EventStream::open(&alice, "?types=batch:progress,batch:completed").await;
-        let batch = alice.open_batch(4).await;
-        let upload = async |name: &str| {
-            alice.upload_in(&batch, name, b"hello").await;
-            server.idle().await;
-        };
-        upload("a.txt").await;
-        // Within the same second: owed.
-        upload("b.txt").await;
-        upload("c.txt").await;
-        let first = stream.next().await.unwrap();
-        assert_eq!((&first["type"], &first["data"]["ready"]), (&json!("batch:progress"), &json!(1)));
-        clock.advance(Duration::from_secs(1));
-        let second = stream.next().await.unwrap();
-        assert_eq!((&second["type"], &second["data"]["ready"]), (&json!("batch:progress"), &json!(3)));
-        upload("d.txt").await;
-        let last = stream.next().await.unwrap();
-        assert_eq!(last["type"], "batch:completed");
-        let expected = json!({ "batchId": batch, "fileCount": 4, "registered": 4, "ready": 4, "failed": 0,
-            "cancelled": 0, "deleted": 0, "summary": { "total": 4, "ready": 4, "failed": 0 } });
-        assert_eq!(last["data"], expected);
-        server.stop().await;
-        let rest = AtRest::open(&db, &clock, &[]).await;
-        assert_eq!(progress::pay(&rest.app.db, rest.now() + chrono::TimeDelta::hours(1)).await.unwrap(), None);
-        assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await, 2);
-        rest.assert_books_balance().await;
+    assert!(ids(&seen).is_sorted_by(|a, b| a < b));
+    until_open(&server, 1).await;
+    // Their connections are closed, not only forgotten.
+    for mut stream in lazy {
+        let mut bytes = Vec::new();
+        // Reset is as good as ended.
+        drop(stream.read_to_end(&mut bytes).await);
+        assert!(bytes.len() < 30 * 10 * 100_000, "it did not get all");
     }
+    let mut back = EventStream::open(&alice, "?after=0").await;
+    let last = seen.last().unwrap()["id"].clone();
+    assert_eq!(back.up_to(|event| event["id"] == last).await, seen);
+}
 
-    async fn progress_that_is_owed_is_told_by_whoever_lives(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let batch = alice.open_batch(3).await;
-        for name in ["a.txt", "b.txt"] {
-            alice.upload_in(&batch, name, b"hello").await;
-            server.idle().await;
+#[on_each_database]
+async fn who_does_not_keep_up_gets_what_was_kept_for_them_and_then_the_end_and_never_a_gap(db: TestDb) {
+    let server = Setup::default().work(Script::new()).with("EVENT_BUFFER", 4).start(&db).await;
+    let filter = Filter { types: Vec::new(), batch: None };
+    let whose = Audience::User("alice".to_owned());
+    let mut slow = server.app.fan_out.listen("alice", whose, filter, None).unwrap();
+    while !matches!(slow.next().await.unwrap(), Next::CaughtUp) {}
+    let mut bob = EventStream::open(&server.client("bob"), "").await;
+    tell(&server, "alice", 10, 1).await;
+    tell(&server, "bob", 1, 1).await;
+    bob.next().await.expect("what was told before is handed out by now");
+    let mut kept = 0;
+    loop {
+        match slow.next().now_or_never().expect("it does not wait for more").unwrap() {
+            Next::Messages(messages) => kept += messages.len(),
+            Next::TooSlow => break,
+            Next::CaughtUp => panic!("it had caught up before"),
         }
-        server.stop().await;
-        let rest = AtRest::open(&db, &clock, &[]).await;
-        let told = async || rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await;
-        let now = rest.now();
-        let due = progress::pay(&rest.app.db, now).await.unwrap();
-        assert_eq!((due, told().await), (Some(now + chrono::TimeDelta::seconds(1)), 1));
-        clock.advance(Duration::from_secs(5));
-        let pay = async || progress::pay(&rest.app.db, rest.now()).await.unwrap();
-        let (one, other) = tokio::join!(pay(), pay());
-        assert_eq!((one, other, told().await), (None, None, 2));
     }
+    assert_eq!(kept, 4);
+    drop((slow, bob));
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_client_that_does_not_answer_is_given_up(db: TestDb) {
+    let server = Setup::default().work(Script::new()).with("EVENT_HEARTBEAT_MS", 20).start(&db).await;
+    let alice = server.client("alice");
+    let handshake = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let mut silent = open_and_never_read(&server, &alice, handshake).await;
+    let mut bytes = Vec::new();
+    silent.read_to_end(&mut bytes).await.expect("it is closed");
+    until_open(&server, 0).await;
+    // One that reads is not given up for saying nothing: there is nothing that it could say.
+    let mut stream = EventStream::open(&alice, "").await;
+    for _ in 0..10 {
+        stream.beat().await;
+    }
+    assert_eq!(server.app.fan_out.open_streams(), 1);
+}
+
+#[on_each_database]
+async fn progress_is_told_once_a_second_and_the_last_counts_with_the_end(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let mut stream = EventStream::open(&alice, "?types=batch:progress,batch:completed").await;
+    let batch = alice.open_batch(4).await;
+    let upload = async |name: &str| {
+        alice.upload_in(&batch, name, b"hello").await;
+        server.idle().await;
+    };
+    upload("a.txt").await;
+    // Within the same second: owed.
+    upload("b.txt").await;
+    upload("c.txt").await;
+    let first = stream.next().await.unwrap();
+    assert_eq!((&first["type"], &first["data"]["ready"]), (&json!("batch:progress"), &json!(1)));
+    clock.advance(Duration::from_secs(1));
+    let second = stream.next().await.unwrap();
+    assert_eq!((&second["type"], &second["data"]["ready"]), (&json!("batch:progress"), &json!(3)));
+    upload("d.txt").await;
+    let last = stream.next().await.unwrap();
+    assert_eq!(last["type"], "batch:completed");
+    let expected = json!({ "batchId": batch, "fileCount": 4, "registered": 4, "ready": 4, "failed": 0,
+        "cancelled": 0, "deleted": 0, "summary": { "total": 4, "ready": 4, "failed": 0 } });
+    assert_eq!(last["data"], expected);
+    server.stop().await;
+    let rest = AtRest::open(&db, &clock, &[]).await;
+    assert_eq!(progress::pay(&rest.app.db, rest.now() + chrono::TimeDelta::hours(1)).await.unwrap(), None);
+    assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await, 2);
+    rest.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn progress_that_is_owed_is_told_by_whoever_lives(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let batch = alice.open_batch(3).await;
+    for name in ["a.txt", "b.txt"] {
+        alice.upload_in(&batch, name, b"hello").await;
+        server.idle().await;
+    }
+    server.stop().await;
+    let rest = AtRest::open(&db, &clock, &[]).await;
+    let told = async || rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await;
+    let now = rest.now();
+    let due = progress::pay(&rest.app.db, now).await.unwrap();
+    assert_eq!((due, told().await), (Some(now + chrono::TimeDelta::seconds(1)), 1));
+    clock.advance(Duration::from_secs(5));
+    let pay = async || progress::pay(&rest.app.db, rest.now()).await.unwrap();
+    let (one, other) = tokio::join!(pay(), pay());
+    assert_eq!((one, other, told().await), (None, None, 2));
 }
 
 #[test]

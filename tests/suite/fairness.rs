@@ -6,7 +6,7 @@ use landfall::lifecycle::Stage::Extract;
 use serde_json::json;
 
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, until};
+use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, on_each_database, until};
 
 /// Puts files into the queue as if they had been uploaded one by one.
 struct Backlog {
@@ -51,53 +51,54 @@ async fn upload_with_priority(client: &Client, priority: &str, name: &str) {
     client.upload_in(batch["batchId"].as_str().unwrap(), name, b"a").await;
 }
 
-on_each_database! {
-    async fn ten_thousand_files_of_one_user_do_not_hold_up_one_of_another(db: TestDb) {
-        let (server, script, gate) = one_slot(&db).await;
-        server.app.db.write(Backlog { user: "alice", files: 10_000 }).await.unwrap();
-        let bob = server.client("bob");
-        let file = bob.upload("bob", b"a").await;
-        gate.open();
-        until("bob's file is ready", async || bob.status(&file).await == "ready").await;
-        let place = script.order().iter().position(|name| name == "bob").unwrap();
-        assert!(place <= 3, "bob's file was the {place}th to begin");
-        server.stop().await;
-    }
+#[on_each_database]
+async fn ten_thousand_files_of_one_user_do_not_hold_up_one_of_another(db: TestDb) {
+    let (server, script, gate) = one_slot(&db).await;
+    server.app.db.write(Backlog { user: "alice", files: 10_000 }).await.unwrap();
+    let bob = server.client("bob");
+    let file = bob.upload("bob", b"a").await;
+    gate.open();
+    until("bob's file is ready", async || bob.status(&file).await == "ready").await;
+    let place = script.order().iter().position(|name| name == "bob").unwrap();
+    assert!(place <= 3, "bob's file was the {place}th to begin");
+    server.stop().await;
+}
 
-    async fn tenants_take_turns_and_so_do_the_users_of_each(db: TestDb) {
-        let (server, script, gate) = one_slot(&db).await;
-        for user in ["a1", "a2", "a3"] {
-            let client = server.client_of(user, "acme");
-            for number in 0..4 {
-                client.upload(&format!("{user}-{number}"), b"a").await;
-            }
-        }
-        let solo = server.client("solo");
+#[on_each_database]
+async fn tenants_take_turns_and_so_do_the_users_of_each(db: TestDb) {
+    let (server, script, gate) = one_slot(&db).await;
+    for user in ["a1", "a2", "a3"] {
+        let client = server.client_of(user, "acme");
         for number in 0..4 {
-            solo.upload(&format!("solo-{number}"), b"a").await;
+            client.upload(&format!("{user}-{number}"), b"a").await;
         }
-        gate.open();
-        server.idle().await;
-        let begun = &script.order()[1..9];
-        let of = |prefix: &str| begun.iter().filter(|name| name.starts_with(prefix)).count();
-        assert_eq!(of("solo"), 4, "half of the turns are the other tenant's: {begun:?}");
-        assert!(of("a1") >= 1 && of("a2") >= 1 && of("a3") >= 1, "{begun:?}");
-        server.stop().await;
     }
+    let solo = server.client("solo");
+    for number in 0..4 {
+        solo.upload(&format!("solo-{number}"), b"a").await;
+    }
+    gate.open();
+    server.idle().await;
+    let begun = &script.order()[1..9];
+    let of = |prefix: &str| begun.iter().filter(|name| name.starts_with(prefix)).count();
+    assert_eq!(of("solo"), 4, "half of the turns are the other tenant's: {begun:?}");
+    assert!(of("a1") >= 1 && of("a2") >= 1 && of("a3") >= 1, "{begun:?}");
+    server.stop().await;
+}
 
-    async fn a_file_of_high_priority_overtakes_its_owners_others(db: TestDb) {
-        let (server, script, gate) = one_slot(&db).await;
-        let alice = server.client("alice");
-        upload_with_priority(&alice, "low", "low").await;
-        for number in 0..5 {
-            alice.upload(&format!("normal-{number}"), b"a").await;
-        }
-        upload_with_priority(&alice, "high", "high").await;
-        gate.open();
-        server.idle().await;
-        let order = script.order();
-        assert_eq!((order[1].as_str(), order[7].as_str()), ("high", "low"), "{order:?}");
-        assert_eq!(order[2..7], ["normal-0", "normal-1", "normal-2", "normal-3", "normal-4"]);
-        server.stop().await;
+#[on_each_database]
+async fn a_file_of_high_priority_overtakes_its_owners_others(db: TestDb) {
+    let (server, script, gate) = one_slot(&db).await;
+    let alice = server.client("alice");
+    upload_with_priority(&alice, "low", "low").await;
+    for number in 0..5 {
+        alice.upload(&format!("normal-{number}"), b"a").await;
     }
+    upload_with_priority(&alice, "high", "high").await;
+    gate.open();
+    server.idle().await;
+    let order = script.order();
+    assert_eq!((order[1].as_str(), order[7].as_str()), ("high", "low"), "{order:?}");
+    assert_eq!(order[2..7], ["normal-0", "normal-1", "normal-2", "normal-3", "normal-4"]);
+    server.stop().await;
 }

@@ -16,7 +16,9 @@ use uuid::Uuid;
 use crate::support::at_rest::{AtRest, Recount};
 use crate::support::meddler::{Break, Meddler};
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, until};
+use crate::support::{
+    Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
+};
 
 /// A schedule that does not come round within any test.
 const NEVER: &str = "0 0 1 1 *";
@@ -127,552 +129,691 @@ async fn slow(server: &TestServer, gate: &Gate) -> Jobs {
     Jobs::start(app.db.clone(), app.clock.clone(), app.liveness.clone(), jobs).await.unwrap()
 }
 
-on_each_database! {
-    async fn a_file_whose_worker_is_gone_is_given_back_after_30_3_and_10_minutes_and_fails_after_30_more(db: TestDb) {
-        let clock = manual_clock();
-        let server = without_workers(&clock).start(&db).await;
-        let alice = server.client("alice");
-        let mut files = Vec::new();
-        for stage in Stage::ALL {
-            files.push((stage, alice.upload(stage.name(), b"a").await));
-        }
-        for (recovered, minutes) in [30, 3, 10].into_iter().enumerate() {
-            for (stage, file) in &files {
-                break_claim(&server, file, *stage).await;
-            }
-            let patience = Duration::from_mins(minutes);
-            clock.advance(nearly(patience));
-            assert_eq!(recover(&server).await["totalStuck"], 0, "after nearly {minutes} minutes");
-            clock.advance(SECOND);
-            let listed = alice.get("/api/v2/uploads/stuck").await.ok();
-            assert_eq!((&listed["total"], &listed["files"][0]["reason"]), (&json!(4), &json!("claim_broken")), "{listed}");
-            let metrics = recover(&server).await;
-            assert_eq!((&metrics["totalStuck"], &metrics["reEnqueued"], &metrics["permanentlyFailed"]), (&json!(4), &json!(4), &json!(0)), "{metrics}");
-            assert_eq!(metrics["averageStuckDuration"], json!(minutes * 60_000), "{metrics}");
-            assert_eq!(metrics["byStatus"], json!({ "scanning": 1, "extracting": 1, "chunking": 1, "embedding": 1 }));
-            for (stage, file) in &files {
-                let seen = alice.file(file).await;
-                assert_eq!((&seen["status"], &seen["nextStage"]), (&json!("queued"), &json!(stage)), "{seen}");
-                assert_eq!((&seen["retryCount"], &seen["attempt"]), (&json!(recovered + 1), &json!(0)), "{seen}");
-            }
-        }
+#[on_each_database]
+async fn a_file_whose_worker_is_gone_is_given_back_after_30_3_and_10_minutes_and_fails_after_30_more(
+    db: TestDb,
+) {
+    let clock = manual_clock();
+    let server = without_workers(&clock).start(&db).await;
+    let alice = server.client("alice");
+    let mut files = Vec::new();
+    for stage in Stage::ALL {
+        files.push((stage, alice.upload(stage.name(), b"a").await));
+    }
+    for (recovered, minutes) in [30, 3, 10].into_iter().enumerate() {
         for (stage, file) in &files {
             break_claim(&server, file, *stage).await;
         }
-        clock.advance(nearly(Duration::from_mins(30)));
-        assert_eq!(recover(&server).await["totalStuck"], 0);
+        let patience = Duration::from_mins(minutes);
+        clock.advance(nearly(patience));
+        assert_eq!(recover(&server).await["totalStuck"], 0, "after nearly {minutes} minutes");
         clock.advance(SECOND);
-        let retried = alice.post("/api/v2/uploads/stuck/retry-all", json!({})).await.ok();
-        assert_eq!(retried, json!({ "success": true, "retriedCount": 0, "skippedCount": 4, "errors": [] }));
-        assert_eq!(recover(&server).await["permanentlyFailed"], 4);
-        for (stage, file) in &files {
-            let error = &alice.file(file).await["error"];
-            assert_eq!((&error["code"], &error["stage"]), (&json!("STUCK_EXHAUSTED"), &json!(stage)), "{error}");
-        }
-        assert_eq!(recover(&server).await["totalStuck"], 0);
-        let told = alice.get("/api/v2/notifications").await.ok();
-        for (stage, file) in &files {
-            let of_it: Vec<&Value> = told["notifications"].as_array().unwrap().iter().filter(|one| one["fileId"] == **file).collect();
-            assert_eq!(of_it.len(), 1, "told once: {told}");
-            assert_eq!((&of_it[0]["type"], &of_it[0]["data"]["code"]), (&json!("file-failure-notification"), &json!("STUCK_EXHAUSTED")), "{told}");
-            assert_eq!(of_it[0]["data"]["stage"], json!(stage), "{told}");
-        }
-        assert_eq!(told["unreadCount"], 4, "{told}");
-        assert_eq!(events(&server, "file:processing-stalled").await.len(), 12);
-        let path = format!("/api/v2/uploads/files/{}/retry", files[0].1);
-        assert_eq!(alice.post(&path, json!({})).await.ok()["retryCount"], 0, "a person's wish begins anew");
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
-
-    async fn nobody_is_stuck_in_a_queue_of_five_thousand_behind_one_slow_worker(db: TestDb) {
-        const FILES: usize = 5_000;
-        let (clock, gate, script) = (manual_clock(), Gate::default(), Script::new());
-        for _ in 0..50 {
-            script.then(Stage::Extract, Step::Block(gate.clone()));
-        }
-        let server = by_hand(&clock)
-            .work(script)
-            .with("EXTRACT_CONCURRENCY", 1)
-            .with("EXTRACT_TIMEOUT_MS", 86_400_000)
-            .with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *")
-            .start(&db)
-            .await;
-        server.app.db.write(Backlog { files: FILES, now: server.app.clock.now() }).await.unwrap();
-        server.app.wake.new_work();
-        gate.reached().await;
-        for five_minutes in 1..=72 {
-            clock.advance(Duration::from_mins(5));
-            let report = server.app.stuck_files.sweep_once(server.app.clock.now()).await.unwrap();
-            assert_eq!((&report.metrics["totalStuck"], report.errors.len()), (&json!(0), 0), "{report:?}");
-            if five_minutes % 12 == 0 {
-                gate.open();
-                gate.reached().await;
-            }
-        }
-        until("the last is ready", async || number(&server, "SELECT COUNT(*) FROM files WHERE status = 'ready'").await == 6).await;
-        until("the schedule's own runs are over", async || !job(&server.admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()).await;
-        assert!(runs(&server, "stuck-file-recovery").await > 0);
-        assert_eq!(number(&server, "SELECT CAST(SUM(retry_count) AS BIGINT) FROM files").await, 0);
-        assert_eq!(number(&server, "SELECT COUNT(*) FROM files WHERE status = 'failed'").await, 0);
-        assert_eq!(number(&server, "SELECT COUNT(*) FROM files WHERE status = 'queued' AND attempt > 0").await, 0);
-        assert_eq!(number(&server, "SELECT CAST(MAX(attempt) AS BIGINT) FROM files").await, 1);
-        assert_eq!(server.client("alice").get("/api/v2/uploads/stuck").await.ok()["total"], 0);
-    }
-
-    async fn a_queue_that_nobody_works_at_for_six_hours_is_told_of_and_goes_through_when_a_worker_comes(db: TestDb) {
-        const FILES: i64 = 1_000;
-        let clock = manual_clock();
-        let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *");
-        let server = setup().with("ROLE", "maintenance").start(&db).await;
-        server.app.db.write(Backlog { files: 1_000, now: server.app.clock.now() }).await.unwrap();
-        for tick in 1..=72 {
-            clock.advance(Duration::from_mins(5));
-            until("the tick's run is over", async || {
-                let ended = "SELECT COUNT(*) FROM job_runs WHERE name = 'stuck-file-recovery' AND ended_at IS NOT NULL";
-                number(&server, ended).await == tick
-            })
-            .await;
-        }
-        let raised = events(&server, "alert:raised").await;
-        assert!(raised.iter().any(|alert| alert["alert"] == "no-workers:extract"), "{raised:?}");
-        let untouched = "SELECT COUNT(*) FROM files WHERE status = 'queued' AND retry_count = 0 AND attempt = 0";
-        assert_eq!(number(&server, untouched).await, FILES);
-        assert_eq!(events(&server, "file:processing-stalled").await.len(), 0);
-        let worker = setup().work(Script::new()).start(&db).await;
-        worker.idle().await;
-        let through = "SELECT COUNT(*) FROM files WHERE status = 'ready' AND retry_count = 0 AND lost_workers = 0";
-        assert_eq!(number(&server, through).await, FILES);
-        worker.stop().await;
-        server.stop().await;
-    }
-
-    async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) {
-        // The schedules are read, then the beginning is written; what comes after it is the sweep.
-        const STEPS: usize = 9;
-        let (clock, meddler) = (manual_clock(), Meddler::new());
-        let yearly = [("STUCK_RECOVERY_SCHEDULE", NEVER.to_owned()), ("BATCH_TIMEOUT_SCHEDULE", NEVER.to_owned()), ("RETENTION_SCHEDULE", NEVER.to_owned())];
-        let rest = AtRest::open_with(&db, &clock, &yearly, Script::new(), Some(meddler.clone())).await;
-        let ended = async || rest.number("SELECT COUNT(*) FROM job_runs WHERE name = 'orphan-cleanup' AND metrics IS NOT NULL").await;
-        let run = async || {
-            clock.advance(Duration::from_hours(24));
-            rest.app.jobs.run_due().await.is_ok()
-        };
-        let all_over = async || until("no run is under way", async || rest.number("SELECT COUNT(*) FROM job_runs WHERE ended_at IS NULL").await == 0).await;
-        run().await;
-        all_over().await;
-        assert_eq!(ended().await, 1);
-        for step in 2..=STEPS {
-            let before = ended().await;
-            meddler.break_at(step, Break::Once);
-            assert!(run().await);
-            all_over().await;
-            meddler.rest();
-            assert_eq!(ended().await, before + 1, "broken at step {step}: the tick was run, once");
-        }
-        assert_eq!(rest.number("SELECT COUNT(*) FROM job_runs WHERE started_at = (SELECT MAX(started_at) FROM job_runs)").await, 1);
-        for step in 2..=STEPS {
-            // The database is gone before it is known whether the run had begun, and comes back later.
-            meddler.break_at(step, Break::ForGood);
-            run().await;
-            meddler.rest();
-            let before = ended().await;
-            assert!(run().await);
-            until("the next one is run", async || ended().await > before).await;
-            all_over().await;
-        }
-        rest.assert_books_balance().await;
-    }
-
-    async fn a_queue_that_nobody_works_at_is_reported_and_costs_nothing(db: TestDb) {
-        let clock = manual_clock();
-        let server = without_workers(&clock).start(&db).await;
-        let alice = server.client("alice");
-        let mut files = Vec::new();
-        for name in ["a", "b", "c"] {
-            files.push(alice.upload(name, b"a").await);
-        }
-        for _ in 0..72 {
-            clock.advance(Duration::from_mins(5));
-            let metrics = recover(&server).await;
-            assert_eq!((&metrics["totalStuck"], &metrics["withoutWorkers"]), (&json!(0), &json!({ "extract": 3 })));
-        }
-        for file in &files {
-            let seen = alice.file(file).await;
-            assert_eq!((&seen["waitingFor"], &seen["retryCount"]), (&json!("no_workers"), &json!(0)), "{seen}");
-        }
         let listed = alice.get("/api/v2/uploads/stuck").await.ok();
-        assert_eq!(listed, json!({ "files": [], "total": 0, "withoutWorkers": { "extract": 3 } }));
-        assert_eq!(server.client("bob").get("/api/v2/uploads/stuck").await.ok()["withoutWorkers"], json!({}));
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
-
-    async fn an_attempt_that_a_wrong_clock_put_years_ahead_is_made_now_and_is_not_counted(db: TestDb) {
-        let clock = manual_clock();
-        let server = by_hand(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        server.admin().post("/api/v2/admin/queues/extract/pause", json!({})).await.ok();
-        let file = alice.upload("a", b"a").await;
-        let ahead = server.app.clock.now() + chrono::TimeDelta::days(700);
-        change(&server, "UPDATE files SET run_after = $1, updated_at = $1, is_due = FALSE", args![ahead]).await;
-        assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["files"][0]["reason"], "not_due");
+        assert_eq!(
+            (&listed["total"], &listed["files"][0]["reason"]),
+            (&json!(4), &json!("claim_broken")),
+            "{listed}"
+        );
         let metrics = recover(&server).await;
-        assert_eq!((&metrics["reEnqueued"], &metrics["byStatus"]), (&json!(1), &json!({ "queued": 1 })));
-        server.admin().post("/api/v2/admin/queues/extract/resume", json!({})).await.ok();
-        server.idle().await;
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["retryCount"]), (&json!("ready"), &json!(0)), "{seen}");
-        server.assert_books_balance().await;
-        server.stop().await;
+        assert_eq!(
+            (&metrics["totalStuck"], &metrics["reEnqueued"], &metrics["permanentlyFailed"]),
+            (&json!(4), &json!(4), &json!(0)),
+            "{metrics}"
+        );
+        assert_eq!(metrics["averageStuckDuration"], json!(minutes * 60_000), "{metrics}");
+        assert_eq!(
+            metrics["byStatus"],
+            json!({ "scanning": 1, "extracting": 1, "chunking": 1, "embedding": 1 })
+        );
+        for (stage, file) in &files {
+            let seen = alice.file(file).await;
+            assert_eq!((&seen["status"], &seen["nextStage"]), (&json!("queued"), &json!(stage)), "{seen}");
+            assert_eq!((&seen["retryCount"], &seen["attempt"]), (&json!(recovered + 1), &json!(0)), "{seen}");
+        }
     }
+    for (stage, file) in &files {
+        break_claim(&server, file, *stage).await;
+    }
+    clock.advance(nearly(Duration::from_mins(30)));
+    assert_eq!(recover(&server).await["totalStuck"], 0);
+    clock.advance(SECOND);
+    let retried = alice.post("/api/v2/uploads/stuck/retry-all", json!({})).await.ok();
+    assert_eq!(retried, json!({ "success": true, "retriedCount": 0, "skippedCount": 4, "errors": [] }));
+    assert_eq!(recover(&server).await["permanentlyFailed"], 4);
+    for (stage, file) in &files {
+        let error = &alice.file(file).await["error"];
+        assert_eq!((&error["code"], &error["stage"]), (&json!("STUCK_EXHAUSTED"), &json!(stage)), "{error}");
+    }
+    assert_eq!(recover(&server).await["totalStuck"], 0);
+    let told = alice.get("/api/v2/notifications").await.ok();
+    for (stage, file) in &files {
+        let of_it: Vec<&Value> =
+            told["notifications"].as_array().unwrap().iter().filter(|one| one["fileId"] == **file).collect();
+        assert_eq!(of_it.len(), 1, "told once: {told}");
+        assert_eq!(
+            (&of_it[0]["type"], &of_it[0]["data"]["code"]),
+            (&json!("file-failure-notification"), &json!("STUCK_EXHAUSTED")),
+            "{told}"
+        );
+        assert_eq!(of_it[0]["data"]["stage"], json!(stage), "{told}");
+    }
+    assert_eq!(told["unreadCount"], 4, "{told}");
+    assert_eq!(events(&server, "file:processing-stalled").await.len(), 12);
+    let path = format!("/api/v2/uploads/files/{}/retry", files[0].1);
+    assert_eq!(alice.post(&path, json!({})).await.ok()["retryCount"], 0, "a person's wish begins anew");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn what_a_living_process_holds_without_having_it_in_hand_is_let_go_and_recovered(db: TestDb) {
-        let clock = manual_clock();
-        let server = by_hand(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        server.admin().post("/api/v2/admin/queues/extract/pause", json!({})).await.ok();
-        let file = alice.upload("a", b"a").await;
-        break_claim(&server, &file, Stage::Extract).await;
-        change(&server, "UPDATE files SET claimed_by = $1", args![server.app.liveness.identity().id]).await;
-        server.admin().post("/api/v2/admin/queues/extract/resume", json!({})).await.ok();
-        until("it is let go", async || {
-            clock.advance(SECOND);
-            number(&server, "SELECT COUNT(*) FROM files WHERE claimed_by IN (SELECT id FROM workers)").await == 0
+#[on_each_database]
+async fn nobody_is_stuck_in_a_queue_of_five_thousand_behind_one_slow_worker(db: TestDb) {
+    const FILES: usize = 5_000;
+    let (clock, gate, script) = (manual_clock(), Gate::default(), Script::new());
+    for _ in 0..50 {
+        script.then(Stage::Extract, Step::Block(gate.clone()));
+    }
+    let server = by_hand(&clock)
+        .work(script)
+        .with("EXTRACT_CONCURRENCY", 1)
+        .with("EXTRACT_TIMEOUT_MS", 86_400_000)
+        .with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *")
+        .start(&db)
+        .await;
+    server.app.db.write(Backlog { files: FILES, now: server.app.clock.now() }).await.unwrap();
+    server.app.wake.new_work();
+    gate.reached().await;
+    for five_minutes in 1..=72 {
+        clock.advance(Duration::from_mins(5));
+        let report = server.app.stuck_files.sweep_once(server.app.clock.now()).await.unwrap();
+        assert_eq!((&report.metrics["totalStuck"], report.errors.len()), (&json!(0), 0), "{report:?}");
+        if five_minutes % 12 == 0 {
+            gate.open();
+            gate.reached().await;
+        }
+    }
+    until("the last is ready", async || {
+        number(&server, "SELECT COUNT(*) FROM files WHERE status = 'ready'").await == 6
+    })
+    .await;
+    until("the schedule's own runs are over", async || {
+        !job(&server.admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()
+    })
+    .await;
+    assert!(runs(&server, "stuck-file-recovery").await > 0);
+    assert_eq!(number(&server, "SELECT CAST(SUM(retry_count) AS BIGINT) FROM files").await, 0);
+    assert_eq!(number(&server, "SELECT COUNT(*) FROM files WHERE status = 'failed'").await, 0);
+    assert_eq!(
+        number(&server, "SELECT COUNT(*) FROM files WHERE status = 'queued' AND attempt > 0").await,
+        0
+    );
+    assert_eq!(number(&server, "SELECT CAST(MAX(attempt) AS BIGINT) FROM files").await, 1);
+    assert_eq!(server.client("alice").get("/api/v2/uploads/stuck").await.ok()["total"], 0);
+}
+
+#[on_each_database]
+async fn a_queue_that_nobody_works_at_for_six_hours_is_told_of_and_goes_through_when_a_worker_comes(
+    db: TestDb,
+) {
+    const FILES: i64 = 1_000;
+    let clock = manual_clock();
+    let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *");
+    let server = setup().with("ROLE", "maintenance").start(&db).await;
+    server.app.db.write(Backlog { files: 1_000, now: server.app.clock.now() }).await.unwrap();
+    for tick in 1..=72 {
+        clock.advance(Duration::from_mins(5));
+        until("the tick's run is over", async || {
+            let ended =
+                "SELECT COUNT(*) FROM job_runs WHERE name = 'stuck-file-recovery' AND ended_at IS NOT NULL";
+            number(&server, ended).await == tick
         })
         .await;
-        clock.advance(Duration::from_mins(30));
-        assert_eq!(recover(&server).await["reEnqueued"], 1);
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-        server.assert_books_balance().await;
-        server.stop().await;
     }
+    let raised = events(&server, "alert:raised").await;
+    assert!(raised.iter().any(|alert| alert["alert"] == "no-workers:extract"), "{raised:?}");
+    let untouched = "SELECT COUNT(*) FROM files WHERE status = 'queued' AND retry_count = 0 AND attempt = 0";
+    assert_eq!(number(&server, untouched).await, FILES);
+    assert_eq!(events(&server, "file:processing-stalled").await.len(), 0);
+    let worker = setup().work(Script::new()).start(&db).await;
+    worker.idle().await;
+    let through =
+        "SELECT COUNT(*) FROM files WHERE status = 'ready' AND retry_count = 0 AND lost_workers = 0";
+    assert_eq!(number(&server, through).await, FILES);
+    worker.stop().await;
+    server.stop().await;
+}
 
-    async fn a_sweep_that_runs_twice_or_twice_at_once_changes_nothing_more(db: TestDb) {
-        const FILES: usize = 20;
-        let clock = manual_clock();
-        let servers = [
-            without_workers(&clock).with("UPLOAD_CONFIRM_WINDOW_MS", 172_800_000).start(&db).await,
-            without_workers(&clock).with("UPLOAD_CONFIRM_WINDOW_MS", 172_800_000).start(&db).await,
-        ];
-        let alice = servers[0].client("alice");
-        let mut files = Vec::new();
-        for number in 0..FILES {
-            let batch = alice.open_batch(2).await;
-            alice.register(Some(&batch), "never comes", 5).await;
-            files.push(alice.upload_in(&batch, &number.to_string(), b"a").await);
-        }
+#[on_each_database]
+async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) {
+    // The schedules are read, then the beginning is written; what comes after it is the sweep.
+    const STEPS: usize = 9;
+    let (clock, meddler) = (manual_clock(), Meddler::new());
+    let yearly = [
+        ("STUCK_RECOVERY_SCHEDULE", NEVER.to_owned()),
+        ("BATCH_TIMEOUT_SCHEDULE", NEVER.to_owned()),
+        ("RETENTION_SCHEDULE", NEVER.to_owned()),
+    ];
+    let rest = AtRest::open_with(&db, &clock, &yearly, Script::new(), Some(meddler.clone())).await;
+    let ended = async || {
+        rest.number("SELECT COUNT(*) FROM job_runs WHERE name = 'orphan-cleanup' AND metrics IS NOT NULL")
+            .await
+    };
+    let run = async || {
         clock.advance(Duration::from_hours(24));
-        for file in &files {
-            break_claim(&servers[0], file, Stage::Embed).await;
-        }
-        clock.advance(Duration::from_mins(30));
-        let now = servers[0].app.clock.now();
-        let both = join_all(servers.iter().map(|server| server.app.stuck_files.sweep_once(now))).await;
-        let recovered: i64 = both.iter().map(|report| report.as_ref().unwrap().metrics["totalStuck"].as_i64().unwrap()).sum();
-        assert_eq!(recovered, 20, "{both:?}");
-        assert_eq!(recover(&servers[1]).await["totalStuck"], 0);
-        assert_eq!(number(&servers[0], "SELECT CAST(SUM(retry_count) AS BIGINT) FROM files").await, 20);
-
-        let timeouts = servers.each_ref().map(|server| landfall::recovery::batch_timeout::BatchTimeout {
-            db: server.app.db.clone(),
-            wake: server.app.wake.clone(),
-        });
-        let both = join_all(timeouts.iter().map(|sweep| sweep.sweep_once(now))).await;
-        let expired = |name: &str| -> i64 {
-            both.iter().map(|report| report.as_ref().unwrap().metrics[name].as_i64().unwrap()).sum()
-        };
-        assert_eq!((expired("expiredBatches"), expired("deletedFiles")), (20, 20), "{both:?}");
-        assert_eq!(run(&servers[0], "batch-timeout").await["expiredBatches"], 0);
-        assert_eq!(alice.quota().await, (0, 20));
-        servers[0].assert_books_balance().await;
+        rest.app.jobs.run_due().await.is_ok()
+    };
+    let all_over = async || {
+        until("no run is under way", async || {
+            rest.number("SELECT COUNT(*) FROM job_runs WHERE ended_at IS NULL").await == 0
+        })
+        .await;
+    };
+    run().await;
+    all_over().await;
+    assert_eq!(ended().await, 1);
+    for step in 2..=STEPS {
+        let before = ended().await;
+        meddler.break_at(step, Break::Once);
+        assert!(run().await);
+        all_over().await;
+        meddler.rest();
+        assert_eq!(ended().await, before + 1, "broken at step {step}: the tick was run, once");
     }
+    assert_eq!(
+        rest.number(
+            "SELECT COUNT(*) FROM job_runs WHERE started_at = (SELECT MAX(started_at) FROM job_runs)"
+        )
+        .await,
+        1
+    );
+    for step in 2..=STEPS {
+        // The database is gone before it is known whether the run had begun, and comes back later.
+        meddler.break_at(step, Break::ForGood);
+        run().await;
+        meddler.rest();
+        let before = ended().await;
+        assert!(run().await);
+        until("the next one is run", async || ended().await > before).await;
+        all_over().await;
+    }
+    rest.assert_books_balance().await;
+}
 
-    async fn a_batch_that_waits_for_files_expires_and_one_that_is_only_slow_does_not(db: TestDb) {
-        let clock = manual_clock();
-        let server = without_workers(&clock).with("UPLOAD_CONFIRM_WINDOW_MS", 172_800_000).start(&db).await;
-        let alice = server.client("alice");
-        let (waiting, short, slow) = (alice.open_batch(3).await, alice.open_batch(2).await, alice.open_batch(1).await);
-        let gone = alice.register(Some(&waiting), "gone", 100).await["fileId"].as_str().unwrap().to_owned();
-        let here = alice.upload_in(&waiting, "here", b"12345").await;
-        let unconfirmed = alice.send_bytes(Some(&waiting), "unconfirmed", b"123").await;
-        alice.upload_in(&short, "first of two", b"1").await;
-        alice.upload_in(&slow, "the only one", b"1").await;
-        clock.advance(nearly(Duration::from_hours(24)));
-        assert_eq!(run(&server, "batch-timeout").await["expiredBatches"], 0);
+#[on_each_database]
+async fn a_queue_that_nobody_works_at_is_reported_and_costs_nothing(db: TestDb) {
+    let clock = manual_clock();
+    let server = without_workers(&clock).start(&db).await;
+    let alice = server.client("alice");
+    let mut files = Vec::new();
+    for name in ["a", "b", "c"] {
+        files.push(alice.upload(name, b"a").await);
+    }
+    for _ in 0..72 {
+        clock.advance(Duration::from_mins(5));
+        let metrics = recover(&server).await;
+        assert_eq!(
+            (&metrics["totalStuck"], &metrics["withoutWorkers"]),
+            (&json!(0), &json!({ "extract": 3 }))
+        );
+    }
+    for file in &files {
+        let seen = alice.file(file).await;
+        assert_eq!((&seen["waitingFor"], &seen["retryCount"]), (&json!("no_workers"), &json!(0)), "{seen}");
+    }
+    let listed = alice.get("/api/v2/uploads/stuck").await.ok();
+    assert_eq!(listed, json!({ "files": [], "total": 0, "withoutWorkers": { "extract": 3 } }));
+    assert_eq!(server.client("bob").get("/api/v2/uploads/stuck").await.ok()["withoutWorkers"], json!({}));
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn an_attempt_that_a_wrong_clock_put_years_ahead_is_made_now_and_is_not_counted(db: TestDb) {
+    let clock = manual_clock();
+    let server = by_hand(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    server.admin().post("/api/v2/admin/queues/extract/pause", json!({})).await.ok();
+    let file = alice.upload("a", b"a").await;
+    let ahead = server.app.clock.now() + chrono::TimeDelta::days(700);
+    change(&server, "UPDATE files SET run_after = $1, updated_at = $1, is_due = FALSE", args![ahead]).await;
+    assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["files"][0]["reason"], "not_due");
+    let metrics = recover(&server).await;
+    assert_eq!((&metrics["reEnqueued"], &metrics["byStatus"]), (&json!(1), &json!({ "queued": 1 })));
+    server.admin().post("/api/v2/admin/queues/extract/resume", json!({})).await.ok();
+    server.idle().await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["retryCount"]), (&json!("ready"), &json!(0)), "{seen}");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn what_a_living_process_holds_without_having_it_in_hand_is_let_go_and_recovered(db: TestDb) {
+    let clock = manual_clock();
+    let server = by_hand(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    server.admin().post("/api/v2/admin/queues/extract/pause", json!({})).await.ok();
+    let file = alice.upload("a", b"a").await;
+    break_claim(&server, &file, Stage::Extract).await;
+    change(&server, "UPDATE files SET claimed_by = $1", args![server.app.liveness.identity().id]).await;
+    server.admin().post("/api/v2/admin/queues/extract/resume", json!({})).await.ok();
+    until("it is let go", async || {
         clock.advance(SECOND);
-        let metrics = run(&server, "batch-timeout").await;
-        assert_eq!(metrics, json!({ "expiredBatches": 2, "deletedFiles": 1, "averageBatchAge": 86_400_000 }));
-        for (batch, status) in [(&waiting, "expired"), (&short, "expired"), (&slow, "active")] {
-            assert_eq!(alice.batch(batch).await["status"], status);
-        }
-        alice.get(&format!("/api/v2/uploads/files/{gone}")).await.refused(410, "FILE_DELETED");
-        assert_eq!(alice.status(&here).await, "queued");
-        assert_eq!(alice.status(&unconfirmed).await, "uploaded");
-        assert_eq!(alice.quota().await, (3, 7), "what was reserved for the file that never came is free");
-        let path = format!("/api/v2/uploads/batches/{waiting}/upload-urls");
-        alice.post(&path, json!({ "fileName": "late", "fileSize": 1 })).await.refused(409, "BATCH_NOT_ACTIVE");
-        assert_eq!(events(&server, "batch:expired").await.len(), 2);
-        let cleaned = &events(&server, "file:cleaned-up").await[0];
-        assert_eq!(cleaned["fileId"], json!(gone));
-        assert_eq!((&cleaned["tenantId"], &cleaned["sizeReclaimed"]), (&json!("alice"), &json!(100)), "{cleaned}");
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+        number(&server, "SELECT COUNT(*) FROM files WHERE claimed_by IN (SELECT id FROM workers)").await == 0
+    })
+    .await;
+    clock.advance(Duration::from_mins(30));
+    assert_eq!(recover(&server).await["reEnqueued"], 1);
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn an_upload_that_is_whole_is_adopted_at_its_deadline_and_one_that_is_not_is_deleted(db: TestDb) {
-        let clock = manual_clock();
-        let server = by_hand(&clock).work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let whole = alice.send_bytes(None, "whole", b"12345").await;
-        let ticket = alice.register(None, "never sent", 1_000).await;
-        let missing = ticket["fileId"].as_str().unwrap();
-        assert_eq!(alice.quota().await, (1_005, 0));
-        clock.advance(nearly(Duration::from_hours(1)));
-        server.idle().await;
-        let soon = (server.app.clock.now(), alice.status(&whole).await, alice.status(missing).await);
-        assert_eq!((soon.1.as_str(), soon.2.as_str()), ("uploaded", "registered"));
-        clock.advance(SECOND);
-        until("the one is ready", async || alice.status(&whole).await == "ready").await;
-        until("the other is gone", async || alice.get(&format!("/api/v2/uploads/files/{missing}")).await.status == 410).await;
-        assert_eq!(alice.quota().await, (0, 5));
-        let history = alice.get(&format!("/api/v2/uploads/files/{whole}/history")).await.ok();
-        let adopted = history["history"].as_array().unwrap().iter().find(|entry| entry["to"] == "queued").unwrap();
-        assert!(adopted["reason"].as_str().unwrap().contains("adopted"), "{adopted}");
-        assert_eq!(alice.confirm(&whole).await.ok()["status"], "ready", "a late confirm learns what became of it");
-        alice.confirm(missing).await.refused(410, "FILE_DELETED");
-        let sent = alice.put(ticket["uploadUrl"].as_str().unwrap(), vec![0; 1_000]).await;
-        assert!(matches!(sent.status, 403 | 410), "{sent:?}");
-        let cleaned = events(&server, "file:cleaned-up").await;
-        assert_eq!(cleaned, [json!({ "fileId": missing, "tenantId": "alice", "reason": "orphaned", "sizeReclaimed": 1_000 })]);
-        server.assert_books_balance().await;
-        server.stop().await;
+#[on_each_database]
+async fn a_sweep_that_runs_twice_or_twice_at_once_changes_nothing_more(db: TestDb) {
+    const FILES: usize = 20;
+    let clock = manual_clock();
+    let servers = [
+        without_workers(&clock).with("UPLOAD_CONFIRM_WINDOW_MS", 172_800_000).start(&db).await,
+        without_workers(&clock).with("UPLOAD_CONFIRM_WINDOW_MS", 172_800_000).start(&db).await,
+    ];
+    let alice = servers[0].client("alice");
+    let mut files = Vec::new();
+    for number in 0..FILES {
+        let batch = alice.open_batch(2).await;
+        alice.register(Some(&batch), "never comes", 5).await;
+        files.push(alice.upload_in(&batch, &number.to_string(), b"a").await);
     }
+    clock.advance(Duration::from_hours(24));
+    for file in &files {
+        break_claim(&servers[0], file, Stage::Embed).await;
+    }
+    clock.advance(Duration::from_mins(30));
+    let now = servers[0].app.clock.now();
+    let both = join_all(servers.iter().map(|server| server.app.stuck_files.sweep_once(now))).await;
+    let recovered: i64 =
+        both.iter().map(|report| report.as_ref().unwrap().metrics["totalStuck"].as_i64().unwrap()).sum();
+    assert_eq!(recovered, 20, "{both:?}");
+    assert_eq!(recover(&servers[1]).await["totalStuck"], 0);
+    assert_eq!(number(&servers[0], "SELECT CAST(SUM(retry_count) AS BIGINT) FROM files").await, 20);
 
-    async fn where_the_operator_wants_it_an_unconfirmed_upload_is_deleted_with_its_blob(db: TestDb) {
-        let clock = manual_clock();
-        let server = by_hand(&clock).work(Script::new()).with("UNCONFIRMED_UPLOADS", "delete").start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.send_bytes(None, "whole", b"12345").await;
+    let timeouts = servers.each_ref().map(|server| landfall::recovery::batch_timeout::BatchTimeout {
+        db: server.app.db.clone(),
+        wake: server.app.wake.clone(),
+    });
+    let both = join_all(timeouts.iter().map(|sweep| sweep.sweep_once(now))).await;
+    let expired = |name: &str| -> i64 {
+        both.iter().map(|report| report.as_ref().unwrap().metrics[name].as_i64().unwrap()).sum()
+    };
+    assert_eq!((expired("expiredBatches"), expired("deletedFiles")), (20, 20), "{both:?}");
+    assert_eq!(run(&servers[0], "batch-timeout").await["expiredBatches"], 0);
+    assert_eq!(alice.quota().await, (0, 20));
+    servers[0].assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_batch_that_waits_for_files_expires_and_one_that_is_only_slow_does_not(db: TestDb) {
+    let clock = manual_clock();
+    let server = without_workers(&clock).with("UPLOAD_CONFIRM_WINDOW_MS", 172_800_000).start(&db).await;
+    let alice = server.client("alice");
+    let (waiting, short, slow) =
+        (alice.open_batch(3).await, alice.open_batch(2).await, alice.open_batch(1).await);
+    let gone = alice.register(Some(&waiting), "gone", 100).await["fileId"].as_str().unwrap().to_owned();
+    let here = alice.upload_in(&waiting, "here", b"12345").await;
+    let unconfirmed = alice.send_bytes(Some(&waiting), "unconfirmed", b"123").await;
+    alice.upload_in(&short, "first of two", b"1").await;
+    alice.upload_in(&slow, "the only one", b"1").await;
+    clock.advance(nearly(Duration::from_hours(24)));
+    assert_eq!(run(&server, "batch-timeout").await["expiredBatches"], 0);
+    clock.advance(SECOND);
+    let metrics = run(&server, "batch-timeout").await;
+    assert_eq!(metrics, json!({ "expiredBatches": 2, "deletedFiles": 1, "averageBatchAge": 86_400_000 }));
+    for (batch, status) in [(&waiting, "expired"), (&short, "expired"), (&slow, "active")] {
+        assert_eq!(alice.batch(batch).await["status"], status);
+    }
+    alice.get(&format!("/api/v2/uploads/files/{gone}")).await.refused(410, "FILE_DELETED");
+    assert_eq!(alice.status(&here).await, "queued");
+    assert_eq!(alice.status(&unconfirmed).await, "uploaded");
+    assert_eq!(alice.quota().await, (3, 7), "what was reserved for the file that never came is free");
+    let path = format!("/api/v2/uploads/batches/{waiting}/upload-urls");
+    alice.post(&path, json!({ "fileName": "late", "fileSize": 1 })).await.refused(409, "BATCH_NOT_ACTIVE");
+    assert_eq!(events(&server, "batch:expired").await.len(), 2);
+    let cleaned = &events(&server, "file:cleaned-up").await[0];
+    assert_eq!(cleaned["fileId"], json!(gone));
+    assert_eq!(
+        (&cleaned["tenantId"], &cleaned["sizeReclaimed"]),
+        (&json!("alice"), &json!(100)),
+        "{cleaned}"
+    );
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn an_upload_that_is_whole_is_adopted_at_its_deadline_and_one_that_is_not_is_deleted(db: TestDb) {
+    let clock = manual_clock();
+    let server = by_hand(&clock).work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let whole = alice.send_bytes(None, "whole", b"12345").await;
+    let ticket = alice.register(None, "never sent", 1_000).await;
+    let missing = ticket["fileId"].as_str().unwrap();
+    assert_eq!(alice.quota().await, (1_005, 0));
+    clock.advance(nearly(Duration::from_hours(1)));
+    server.idle().await;
+    let soon = (server.app.clock.now(), alice.status(&whole).await, alice.status(missing).await);
+    assert_eq!((soon.1.as_str(), soon.2.as_str()), ("uploaded", "registered"));
+    clock.advance(SECOND);
+    until("the one is ready", async || alice.status(&whole).await == "ready").await;
+    until("the other is gone", async || {
+        alice.get(&format!("/api/v2/uploads/files/{missing}")).await.status == 410
+    })
+    .await;
+    assert_eq!(alice.quota().await, (0, 5));
+    let history = alice.get(&format!("/api/v2/uploads/files/{whole}/history")).await.ok();
+    let adopted =
+        history["history"].as_array().unwrap().iter().find(|entry| entry["to"] == "queued").unwrap();
+    assert!(adopted["reason"].as_str().unwrap().contains("adopted"), "{adopted}");
+    assert_eq!(
+        alice.confirm(&whole).await.ok()["status"],
+        "ready",
+        "a late confirm learns what became of it"
+    );
+    alice.confirm(missing).await.refused(410, "FILE_DELETED");
+    let sent = alice.put(ticket["uploadUrl"].as_str().unwrap(), vec![0; 1_000]).await;
+    assert!(matches!(sent.status, 403 | 410), "{sent:?}");
+    let cleaned = events(&server, "file:cleaned-up").await;
+    assert_eq!(
+        cleaned,
+        [json!({ "fileId": missing, "tenantId": "alice", "reason": "orphaned", "sizeReclaimed": 1_000 })]
+    );
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn where_the_operator_wants_it_an_unconfirmed_upload_is_deleted_with_its_blob(db: TestDb) {
+    let clock = manual_clock();
+    let server = by_hand(&clock).work(Script::new()).with("UNCONFIRMED_UPLOADS", "delete").start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.send_bytes(None, "whole", b"12345").await;
+    clock.advance(Duration::from_hours(1));
+    until("it is gone", async || alice.get(&format!("/api/v2/uploads/files/{file}")).await.status == 410)
+        .await;
+    alice.confirm(&file).await.refused(410, "FILE_DELETED");
+    until("its blob is gone", async || {
+        number(&server, "SELECT COUNT(*) FROM files WHERE blob_key IS NOT NULL").await == 0
+    })
+    .await;
+    assert_eq!(alice.quota().await, (0, 0));
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn confirmed_at_the_moment_of_its_expiry_a_file_is_queued_with_its_blob_or_gone(db: TestDb) {
+    let clock = manual_clock();
+    let server = by_hand(&clock).work(Script::new()).with("UNCONFIRMED_UPLOADS", "delete").start(&db).await;
+    let alice = server.client("alice");
+    for _ in 0..5 {
+        let files = join_all((0..20).map(|_| alice.send_bytes(None, "a", b"12345"))).await;
         clock.advance(Duration::from_hours(1));
-        until("it is gone", async || alice.get(&format!("/api/v2/uploads/files/{file}")).await.status == 410).await;
-        alice.confirm(&file).await.refused(410, "FILE_DELETED");
-        until("its blob is gone", async || number(&server, "SELECT COUNT(*) FROM files WHERE blob_key IS NOT NULL").await == 0).await;
-        assert_eq!(alice.quota().await, (0, 0));
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
-
-    async fn confirmed_at_the_moment_of_its_expiry_a_file_is_queued_with_its_blob_or_gone(db: TestDb) {
-        let clock = manual_clock();
-        let server = by_hand(&clock).work(Script::new()).with("UNCONFIRMED_UPLOADS", "delete").start(&db).await;
-        let alice = server.client("alice");
-        for _ in 0..5 {
-            let files = join_all((0..20).map(|_| alice.send_bytes(None, "a", b"12345"))).await;
-            clock.advance(Duration::from_hours(1));
-            let answers = join_all(files.iter().map(|file| alice.confirm(file))).await;
-            server.idle().await;
-            for (file, answer) in files.iter().zip(answers) {
-                let seen = alice.get(&format!("/api/v2/uploads/files/{file}")).await;
-                match answer.status {
-                    200 => assert_eq!(seen.body["status"], "ready", "{seen:?}"),
-                    _ => {
-                        answer.refused(410, "FILE_DELETED");
-                        seen.refused(410, "FILE_DELETED");
-                    }
+        let answers = join_all(files.iter().map(|file| alice.confirm(file))).await;
+        server.idle().await;
+        for (file, answer) in files.iter().zip(answers) {
+            let seen = alice.get(&format!("/api/v2/uploads/files/{file}")).await;
+            match answer.status {
+                200 => assert_eq!(seen.body["status"], "ready", "{seen:?}"),
+                _ => {
+                    answer.refused(410, "FILE_DELETED");
+                    seen.refused(410, "FILE_DELETED");
                 }
             }
         }
-        until("no blob is left behind", async || number(&server, "SELECT COUNT(*) FROM files WHERE deleted_at IS NOT NULL AND blob_key IS NOT NULL").await == 0).await;
-        server.assert_books_balance().await;
-        server.stop().await;
     }
+    until("no blob is left behind", async || {
+        number(&server, "SELECT COUNT(*) FROM files WHERE deleted_at IS NOT NULL AND blob_key IS NOT NULL")
+            .await
+            == 0
+    })
+    .await;
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn bytes_that_keep_arriving_keep_an_upload_alive(db: TestDb) {
-        let clock = manual_clock();
-        let server = by_hand(&clock).work(Script::new()).with("UPLOAD_CONFIRM_WINDOW_MS", 120_000).with("UPLOAD_STALL_MS", 3_600_000).start(&db).await;
-        let alice = server.client("alice");
-        let ticket = alice.register(None, "slow", 20).await;
-        let file = ticket["fileId"].as_str().unwrap().to_owned();
-        let (parts, body) = parts_and_body();
-        let sending = tokio::spawn({
-            let (alice, url) = (alice.clone(), ticket["uploadUrl"].as_str().unwrap().to_owned());
-            async move { alice.put(&url, reqwest::Body::wrap_stream(body)).await }
-        });
-        let deadline = async || -> Option<(Option<Time>,)> {
-            let id = Uuid::parse_str(&file).unwrap();
-            server.app.db.read().await.unwrap().row("SELECT upload_until FROM files WHERE id = $1", args![id]).await.unwrap()
-        };
-        parts.send(Ok(b"x".to_vec())).await.unwrap();
-        until("the upload has begun", async || !server.app.blobs.unfinished().await.unwrap().is_empty()).await;
-        // The first of these may be counted from itself.
+#[on_each_database]
+async fn bytes_that_keep_arriving_keep_an_upload_alive(db: TestDb) {
+    let clock = manual_clock();
+    let server = by_hand(&clock)
+        .work(Script::new())
+        .with("UPLOAD_CONFIRM_WINDOW_MS", 120_000)
+        .with("UPLOAD_STALL_MS", 3_600_000)
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let ticket = alice.register(None, "slow", 20).await;
+    let file = ticket["fileId"].as_str().unwrap().to_owned();
+    let (parts, body) = parts_and_body();
+    let sending = tokio::spawn({
+        let (alice, url) = (alice.clone(), ticket["uploadUrl"].as_str().unwrap().to_owned());
+        async move { alice.put(&url, reqwest::Body::wrap_stream(body)).await }
+    });
+    let deadline = async || -> Option<(Option<Time>,)> {
+        let id = Uuid::parse_str(&file).unwrap();
+        server
+            .app
+            .db
+            .read()
+            .await
+            .unwrap()
+            .row("SELECT upload_until FROM files WHERE id = $1", args![id])
+            .await
+            .unwrap()
+    };
+    parts.send(Ok(b"x".to_vec())).await.unwrap();
+    until("the upload has begun", async || !server.app.blobs.unfinished().await.unwrap().is_empty()).await;
+    // The first of these may be counted from itself.
+    clock.advance(Duration::from_secs(40));
+    parts.send(Ok(b"x".to_vec())).await.unwrap();
+    for _ in 0..18 {
+        let before = deadline().await;
         clock.advance(Duration::from_secs(40));
         parts.send(Ok(b"x".to_vec())).await.unwrap();
-        for _ in 0..18 {
-            let before = deadline().await;
-            clock.advance(Duration::from_secs(40));
-            parts.send(Ok(b"x".to_vec())).await.unwrap();
-            until("the deadline has moved", async || deadline().await != before).await;
+        until("the deadline has moved", async || deadline().await != before).await;
+    }
+    drop(parts);
+    sending.await.unwrap().ok();
+    assert_eq!(alice.status(&file).await, "uploaded");
+    alice.confirm(&file).await.ok();
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn an_upload_that_nobody_expired_is_recovered_as_a_stuck_file(db: TestDb) {
+    let clock = manual_clock();
+    let server = by_hand(&clock).with("ROLE", "api").start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.send_bytes(None, "whole", b"12345").await;
+    clock.advance(Duration::from_hours(1));
+    assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["files"][0]["reason"], "unconfirmed");
+    let metrics = recover(&server).await;
+    assert_eq!(
+        (&metrics["reEnqueued"], &metrics["byStatus"]),
+        (&json!(1), &json!({ "uploaded": 1 })),
+        "{metrics}"
+    );
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["retryCount"]), (&json!("queued"), &json!(1)), "{seen}");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn retried_by_a_person_while_a_worker_has_it_a_file_is_done_by_one_of_the_two(db: TestDb) {
+    let (clock, gate) = (manual_clock(), Gate::default());
+    let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
+    let server = by_hand(&clock).work(script).with("EXTRACT_CONCURRENCY", 2).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a", b"a").await;
+    gate.reached().await;
+    let path = format!("/api/v2/uploads/stuck/{file}/retry");
+    server.client("bob").post(&path, json!({})).await.refused(404, "FILE_NOT_FOUND");
+    let retried = alice.post(&path, json!({})).await.ok();
+    let expected = json!({ "success": true, "fileId": file, "previousStatus": "extracting", "newStatus": "queued", "retryCount": 1 });
+    assert_eq!(retried, expected);
+    until("the second attempt is through", async || alice.status(&file).await == "ready").await;
+    gate.open();
+    server.idle().await;
+    assert_eq!(server.app.worker.as_ref().unwrap().fenced_off(), 1);
+    let readies = alice.states(&file).await.iter().filter(|state| *state == "ready").count();
+    assert_eq!(readies, 1);
+    alice.post(&path, json!({})).await.refused(400, "INVALID_STATE");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn everybody_sees_and_retries_their_own_stuck_files(db: TestDb) {
+    let clock = manual_clock();
+    let server = without_workers(&clock).start(&db).await;
+    let (alice, bob) = (server.client("alice"), server.client("bob"));
+    for client in [&alice, &alice, &bob] {
+        let file = client.upload("a", b"a").await;
+        break_claim(&server, &file, Stage::Chunk).await;
+    }
+    clock.advance(Duration::from_mins(31));
+    assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["total"], 2);
+    assert_eq!(server.admin().get("/api/v2/uploads/stuck?scope=all&limit=1").await.ok()["total"], 3);
+    alice.get("/api/v2/uploads/stuck?scope=all").await.refused(403, "FORBIDDEN");
+    let listed = bob.get("/api/v2/uploads/stuck").await.ok()["files"][0].clone();
+    assert_eq!(
+        (&listed["status"], &listed["stuckDuration"], &listed["retryCount"]),
+        (&json!("chunking"), &json!(1_860_000), &json!(0)),
+        "{listed}"
+    );
+    let retried = alice.post("/api/v2/uploads/stuck/retry-all", json!({})).await.ok();
+    assert_eq!((&retried["retriedCount"], &retried["skippedCount"]), (&json!(2), &json!(0)), "{retried}");
+    assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["total"], 0);
+    assert_eq!(bob.get("/api/v2/uploads/stuck").await.ok()["total"], 1);
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_tick_runs_on_exactly_one_of_two_processes(db: TestDb) {
+    let clock = manual_clock();
+    let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *").with("ROLE", "maintenance");
+    let servers = [setup().start(&db).await, setup().start(&db).await];
+    for tick in 1..=10 {
+        clock.advance(Duration::from_mins(5));
+        until("the tick was taken", async || runs(&servers[0], "stuck-file-recovery").await >= tick).await;
+        for server in &servers {
+            server.app.jobs.run_due().await.unwrap();
         }
-        drop(parts);
-        sending.await.unwrap().ok();
-        assert_eq!(alice.status(&file).await, "uploaded");
-        alice.confirm(&file).await.ok();
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-        server.assert_books_balance().await;
-        server.stop().await;
+        until("it is over", async || {
+            !job(&servers[0].admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()
+        })
+        .await;
+        assert_eq!(runs(&servers[0], "stuck-file-recovery").await, tick);
     }
+    let completed = events(&servers[0], "job:completed").await;
+    assert_eq!(completed.iter().filter(|event| event["job"] == "stuck-file-recovery").count(), 10);
+    let [one, two] = servers;
+    one.stop().await;
+    two.stop().await;
+}
 
-    async fn an_upload_that_nobody_expired_is_recovered_as_a_stuck_file(db: TestDb) {
-        let clock = manual_clock();
-        let server = by_hand(&clock).with("ROLE", "api").start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.send_bytes(None, "whole", b"12345").await;
-        clock.advance(Duration::from_hours(1));
-        assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["files"][0]["reason"], "unconfirmed");
-        let metrics = recover(&server).await;
-        assert_eq!((&metrics["reEnqueued"], &metrics["byStatus"]), (&json!(1), &json!({ "uploaded": 1 })), "{metrics}");
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["retryCount"]), (&json!("queued"), &json!(1)), "{seen}");
-        server.assert_books_balance().await;
-        server.stop().await;
+#[on_each_database]
+async fn ticks_that_were_missed_while_nobody_ran_are_made_up_for_once(db: TestDb) {
+    let clock = manual_clock();
+    let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *");
+    let server = setup().start(&db).await;
+    let due = job(&server.admin(), "stuck-file-recovery").await["nextRunAt"].clone();
+    assert_eq!(due, "2026-01-02T03:05:00Z");
+    server.stop().await;
+    clock.advance(Duration::from_hours(72));
+    let server = setup().start(&db).await;
+    until("it is made up for", async || runs(&server, "stuck-file-recovery").await > 0).await;
+    server.app.jobs.run_due().await.unwrap();
+    until("it is over", async || {
+        !job(&server.admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()
+    })
+    .await;
+    assert_eq!(runs(&server, "stuck-file-recovery").await, 1);
+    let seen = job(&server.admin(), "stuck-file-recovery").await;
+    assert_eq!(seen["nextRunAt"], "2026-01-05T03:05:00Z", "{seen}");
+    assert_eq!(
+        (&seen["lastRun"]["startedBy"], &seen["lastRun"]["errors"]),
+        (&json!(null), &json!([])),
+        "{seen}"
+    );
+    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
+    assert!(status["schedules"].as_array().unwrap().contains(&seen), "{status}");
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn of_two_who_run_a_job_at_once_one_is_told_that_it_runs(db: TestDb) {
+    let (clock, gate) = (manual_clock(), Gate::default());
+    let server = without_workers(&clock).start(&db).await;
+    let jobs = slow(&server, &gate).await;
+    let first = jobs.run_by_hand("slow", "root").await.unwrap();
+    gate.reached().await;
+    match jobs.run_by_hand("slow", "root").await.map(|started| started.run) {
+        Err(Error::Refused(refusal)) => assert_eq!((refusal.status, refusal.code), (409, "JOB_RUNNING")),
+        other => panic!("{other:?}"),
     }
+    gate.open();
+    first.ended.await.unwrap();
+    let again = jobs.run_by_hand("slow", "root").await.unwrap();
+    gate.open();
+    again.ended.await.unwrap();
 
-    async fn retried_by_a_person_while_a_worker_has_it_a_file_is_done_by_one_of_the_two(db: TestDb) {
-        let (clock, gate) = (manual_clock(), Gate::default());
-        let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
-        let server = by_hand(&clock).work(script).with("EXTRACT_CONCURRENCY", 2).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a", b"a").await;
-        gate.reached().await;
-        let path = format!("/api/v2/uploads/stuck/{file}/retry");
-        server.client("bob").post(&path, json!({})).await.refused(404, "FILE_NOT_FOUND");
-        let retried = alice.post(&path, json!({})).await.ok();
-        let expected = json!({ "success": true, "fileId": file, "previousStatus": "extracting", "newStatus": "queued", "retryCount": 1 });
-        assert_eq!(retried, expected);
-        until("the second attempt is through", async || alice.status(&file).await == "ready").await;
-        gate.open();
-        server.idle().await;
-        assert_eq!(server.app.worker.as_ref().unwrap().fenced_off(), 1);
-        let readies = alice.states(&file).await.iter().filter(|state| *state == "ready").count();
-        assert_eq!(readies, 1);
-        alice.post(&path, json!({})).await.refused(400, "INVALID_STATE");
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+    server.client("alice").get("/api/v2/admin/jobs").await.refused(403, "FORBIDDEN");
+    server
+        .client("alice")
+        .post("/api/v2/admin/jobs/batch-timeout/run", json!({}))
+        .await
+        .refused(403, "FORBIDDEN");
+    server.admin().post("/api/v2/admin/jobs/tidy-up/run", json!({})).await.refused(404, "JOB_NOT_FOUND");
+    let ran = server.admin().post("/api/v2/admin/jobs/batch-timeout/run", json!({})).await.ok();
+    assert_eq!(
+        (&ran["run"]["startedBy"], &ran["run"]["metrics"]["expiredBatches"]),
+        (&json!("root"), &json!(0)),
+        "{ran}"
+    );
+    server.stop().await;
+}
 
-    async fn everybody_sees_and_retries_their_own_stuck_files(db: TestDb) {
-        let clock = manual_clock();
-        let server = without_workers(&clock).start(&db).await;
-        let (alice, bob) = (server.client("alice"), server.client("bob"));
-        for client in [&alice, &alice, &bob] {
-            let file = client.upload("a", b"a").await;
-            break_claim(&server, &file, Stage::Chunk).await;
-        }
-        clock.advance(Duration::from_mins(31));
-        assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["total"], 2);
-        assert_eq!(server.admin().get("/api/v2/uploads/stuck?scope=all&limit=1").await.ok()["total"], 3);
-        alice.get("/api/v2/uploads/stuck?scope=all").await.refused(403, "FORBIDDEN");
-        let listed = bob.get("/api/v2/uploads/stuck").await.ok()["files"][0].clone();
-        assert_eq!((&listed["status"], &listed["stuckDuration"], &listed["retryCount"]), (&json!("chunking"), &json!(1_860_000), &json!(0)), "{listed}");
-        let retried = alice.post("/api/v2/uploads/stuck/retry-all", json!({})).await.ok();
-        assert_eq!((&retried["retriedCount"], &retried["skippedCount"]), (&json!(2), &json!(0)), "{retried}");
-        assert_eq!(alice.get("/api/v2/uploads/stuck").await.ok()["total"], 0);
-        assert_eq!(bob.get("/api/v2/uploads/stuck").await.ok()["total"], 1);
-        server.stop().await;
-    }
-
-    async fn a_tick_runs_on_exactly_one_of_two_processes(db: TestDb) {
-        let clock = manual_clock();
-        let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *").with("ROLE", "maintenance");
-        let servers = [setup().start(&db).await, setup().start(&db).await];
-        for tick in 1..=10 {
-            clock.advance(Duration::from_mins(5));
-            until("the tick was taken", async || runs(&servers[0], "stuck-file-recovery").await >= tick).await;
-            for server in &servers {
-                server.app.jobs.run_due().await.unwrap();
-            }
-            until("it is over", async || !job(&servers[0].admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()).await;
-            assert_eq!(runs(&servers[0], "stuck-file-recovery").await, tick);
-        }
-        let completed = events(&servers[0], "job:completed").await;
-        assert_eq!(completed.iter().filter(|event| event["job"] == "stuck-file-recovery").count(), 10);
-        let [one, two] = servers;
-        one.stop().await;
-        two.stop().await;
-    }
-
-    async fn ticks_that_were_missed_while_nobody_ran_are_made_up_for_once(db: TestDb) {
-        let clock = manual_clock();
-        let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *");
-        let server = setup().start(&db).await;
-        let due = job(&server.admin(), "stuck-file-recovery").await["nextRunAt"].clone();
-        assert_eq!(due, "2026-01-02T03:05:00Z");
-        server.stop().await;
-        clock.advance(Duration::from_hours(72));
-        let server = setup().start(&db).await;
-        until("it is made up for", async || runs(&server, "stuck-file-recovery").await > 0).await;
-        server.app.jobs.run_due().await.unwrap();
-        until("it is over", async || !job(&server.admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()).await;
-        assert_eq!(runs(&server, "stuck-file-recovery").await, 1);
-        let seen = job(&server.admin(), "stuck-file-recovery").await;
-        assert_eq!(seen["nextRunAt"], "2026-01-05T03:05:00Z", "{seen}");
-        assert_eq!((&seen["lastRun"]["startedBy"], &seen["lastRun"]["errors"]), (&json!(null), &json!([])), "{seen}");
-        let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
-        assert!(status["schedules"].as_array().unwrap().contains(&seen), "{status}");
-        server.stop().await;
-    }
-
-    async fn of_two_who_run_a_job_at_once_one_is_told_that_it_runs(db: TestDb) {
-        let (clock, gate) = (manual_clock(), Gate::default());
-        let server = without_workers(&clock).start(&db).await;
-        let jobs = slow(&server, &gate).await;
-        let first = jobs.run_by_hand("slow", "root").await.unwrap();
-        gate.reached().await;
-        match jobs.run_by_hand("slow", "root").await.map(|started| started.run) {
-            Err(Error::Refused(refusal)) => assert_eq!((refusal.status, refusal.code), (409, "JOB_RUNNING")),
-            other => panic!("{other:?}"),
-        }
-        gate.open();
-        first.ended.await.unwrap();
-        let again = jobs.run_by_hand("slow", "root").await.unwrap();
-        gate.open();
-        again.ended.await.unwrap();
-
-        server.client("alice").get("/api/v2/admin/jobs").await.refused(403, "FORBIDDEN");
-        server.client("alice").post("/api/v2/admin/jobs/batch-timeout/run", json!({})).await.refused(403, "FORBIDDEN");
-        server.admin().post("/api/v2/admin/jobs/tidy-up/run", json!({})).await.refused(404, "JOB_NOT_FOUND");
-        let ran = server.admin().post("/api/v2/admin/jobs/batch-timeout/run", json!({})).await.ok();
-        assert_eq!((&ran["run"]["startedBy"], &ran["run"]["metrics"]["expiredBatches"]), (&json!("root"), &json!(0)), "{ran}");
-        server.stop().await;
-    }
-
-    async fn a_run_whose_process_died_or_was_stopped_does_not_keep_the_next(db: TestDb) {
-        let (clock, gate) = (manual_clock(), Gate::default());
-        let server = without_workers(&clock).start(&db).await;
-        let jobs = slow(&server, &gate).await;
-        let died = jobs.run_by_hand("slow", "root").await.unwrap();
-        gate.reached().await;
-        change(&server, "UPDATE job_runs SET worker = $1", args![Uuid::new_v4()]).await;
-        let other = slow(&server, &gate).await;
-        let next = other.run_by_hand("slow", "root").await.unwrap();
-        gate.reached().await;
-        other.stop().await;
-        next.ended.await.unwrap();
-        let errors = async |run: Uuid| -> Value {
-            let sql = "SELECT errors FROM job_runs WHERE id = $1 AND ended_at IS NOT NULL";
-            let found: Option<(Value,)> = server.app.db.read().await.unwrap().row(sql, args![run]).await.unwrap();
-            found.expect("it has an end").0
-        };
-        assert_eq!(errors(died.run).await, json!(["the process that ran it died"]));
-        assert_eq!(errors(next.run).await, json!(["the process was stopped before the end"]));
-        gate.open();
-        died.ended.await.unwrap();
-        assert_eq!(errors(died.run).await, json!(["the process that ran it died"]), "its own word comes too late");
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_run_whose_process_died_or_was_stopped_does_not_keep_the_next(db: TestDb) {
+    let (clock, gate) = (manual_clock(), Gate::default());
+    let server = without_workers(&clock).start(&db).await;
+    let jobs = slow(&server, &gate).await;
+    let died = jobs.run_by_hand("slow", "root").await.unwrap();
+    gate.reached().await;
+    change(&server, "UPDATE job_runs SET worker = $1", args![Uuid::new_v4()]).await;
+    let other = slow(&server, &gate).await;
+    let next = other.run_by_hand("slow", "root").await.unwrap();
+    gate.reached().await;
+    other.stop().await;
+    next.ended.await.unwrap();
+    let errors = async |run: Uuid| -> Value {
+        let sql = "SELECT errors FROM job_runs WHERE id = $1 AND ended_at IS NOT NULL";
+        let found: Option<(Value,)> = server.app.db.read().await.unwrap().row(sql, args![run]).await.unwrap();
+        found.expect("it has an end").0
+    };
+    assert_eq!(errors(died.run).await, json!(["the process that ran it died"]));
+    assert_eq!(errors(next.run).await, json!(["the process was stopped before the end"]));
+    gate.open();
+    died.ended.await.unwrap();
+    assert_eq!(
+        errors(died.run).await,
+        json!(["the process that ran it died"]),
+        "its own word comes too late"
+    );
+    server.stop().await;
 }
 
 /// The parts of a body, and the body.

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::support::process::Process;
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, until};
+use crate::support::{
+    Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
+};
 
 async fn checks(client: &Client) -> (u16, Value) {
     let answer = client.get("/readyz").await;
@@ -33,102 +35,113 @@ impl Write for InTheWay {
     }
 }
 
-on_each_database! {
-    async fn a_server_that_works_is_alive_and_ready(db: TestDb) {
-        let server = TestServer::new(&db).await;
-        let client = Client { token: String::new(), ..server.client("nobody") };
-        assert_eq!(client.get("/healthz").await.ok(), json!({ "status": "ok" }));
-        until("it is ready", async || client.get("/readyz").await.status == 200).await;
-        let answer = client.get("/readyz").await.ok();
-        let ok = json!({ "status": "ok" });
-        assert_eq!(answer, json!({ "status": "ready", "checks": { "database": ok, "storage": ok, "heartbeat": ok, "worker": ok } }));
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_server_that_works_is_alive_and_ready(db: TestDb) {
+    let server = TestServer::new(&db).await;
+    let client = Client { token: String::new(), ..server.client("nobody") };
+    assert_eq!(client.get("/healthz").await.ok(), json!({ "status": "ok" }));
+    until("it is ready", async || client.get("/readyz").await.status == 200).await;
+    let answer = client.get("/readyz").await.ok();
+    let ok = json!({ "status": "ok" });
+    assert_eq!(
+        answer,
+        json!({ "status": "ready", "checks": { "database": ok, "storage": ok, "heartbeat": ok, "worker": ok } })
+    );
+    server.stop().await;
+}
 
-    async fn a_machine_that_trusts_nobody_has_a_server_all_the_same(db: TestDb) {
-        let empty = tempfile::tempdir().unwrap();
-        // Both: with one of them named, the other may still be found.
-        let nobody = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", empty.path().to_str().unwrap())];
-        let process = Process::start(&db, &nobody);
-        until("it is ready", async || process.client().get("/readyz").await.status == 200).await;
-    }
+#[on_each_database]
+async fn a_machine_that_trusts_nobody_has_a_server_all_the_same(db: TestDb) {
+    let empty = tempfile::tempdir().unwrap();
+    // Both: with one of them named, the other may still be found.
+    let nobody = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", empty.path().to_str().unwrap())];
+    let process = Process::start(&db, &nobody);
+    until("it is ready", async || process.client().get("/readyz").await.status == 200).await;
+}
 
-    async fn a_process_that_does_not_work_has_no_worker_to_check(db: TestDb) {
-        let server = Setup::default().with("ROLE", "api").start(&db).await;
-        let ok = json!("ok");
-        assert_eq!(checks(&server.client("ada")).await, (200, json!({ "database": ok, "storage": ok, "heartbeat": ok })));
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_process_that_does_not_work_has_no_worker_to_check(db: TestDb) {
+    let server = Setup::default().with("ROLE", "api").start(&db).await;
+    let ok = json!("ok");
+    assert_eq!(
+        checks(&server.client("ada")).await,
+        (200, json!({ "database": ok, "storage": ok, "heartbeat": ok }))
+    );
+    server.stop().await;
+}
 
-    async fn without_its_storage_it_is_not_ready_but_alive(db: TestDb) {
-        let server = TestServer::new(&db).await;
-        let client = server.client("ada");
-        let (blobs, aside) = (db.folder.path().join("blobs"), db.folder.path().join("aside"));
-        std::fs::rename(&blobs, &aside).unwrap();
+#[on_each_database]
+async fn without_its_storage_it_is_not_ready_but_alive(db: TestDb) {
+    let server = TestServer::new(&db).await;
+    let client = server.client("ada");
+    let (blobs, aside) = (db.folder.path().join("blobs"), db.folder.path().join("aside"));
+    std::fs::rename(&blobs, &aside).unwrap();
+    let (status, seen) = checks(&client).await;
+    assert_eq!((status, &seen["storage"], &seen["database"]), (503, &json!("failed"), &json!("ok")));
+    assert_eq!(client.get("/healthz").await.status, 200);
+    std::fs::rename(&aside, &blobs).unwrap();
+    until("it is ready again", async || checks(&client).await.0 == 200).await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_worker_whose_loop_has_ended_makes_it_not_ready_at_once(db: TestDb) {
+    let mut server = Setup::default().work(Script::new()).start(&db).await;
+    let client = server.client("ada");
+    until("it is ready", async || checks(&client).await.0 == 200).await;
+    // As a panic does: it is dropped in the middle of what it was doing.
+    server.abort_work().await;
+    let (status, seen) = checks(&client).await;
+    assert_eq!((status, &seen["worker"], &seen["database"]), (503, &json!("failed"), &json!("ok")));
+}
+
+#[on_each_database]
+async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let client = server.client("ada");
+    until("it is ready", async || checks(&client).await.0 == 200).await;
+    let gate = Gate::default();
+    let held = tokio::spawn({
+        let (db, gate) = (server.app.db.clone(), gate.clone());
+        async move { db.write(InTheWay(gate)).await }
+    });
+    gate.reached().await;
+    until("it is noticed", async || {
+        server.app.wake.look_again();
+        clock.advance(Duration::from_secs(22));
         let (status, seen) = checks(&client).await;
-        assert_eq!((status, &seen["storage"], &seen["database"]), (503, &json!("failed"), &json!("ok")));
-        assert_eq!(client.get("/healthz").await.status, 200);
-        std::fs::rename(&aside, &blobs).unwrap();
-        until("it is ready again", async || checks(&client).await.0 == 200).await;
-        server.stop().await;
-    }
+        // On SQLite there is one writer, and it hangs as well.
+        assert_eq!(seen["database"], if server.app.db.is_postgres() { "ok" } else { "failed" });
+        status == 503 && seen["worker"] == "failed"
+    })
+    .await;
+    assert_eq!(client.get("/healthz").await.status, 200);
+    gate.open();
+    held.await.unwrap().unwrap();
+    until("it goes on", async || {
+        server.app.wake.look_again();
+        checks(&client).await.0 == 200
+    })
+    .await;
+    server.stop().await;
+}
 
-    async fn a_worker_whose_loop_has_ended_makes_it_not_ready_at_once(db: TestDb) {
-        let mut server = Setup::default().work(Script::new()).start(&db).await;
-        let client = server.client("ada");
-        until("it is ready", async || checks(&client).await.0 == 200).await;
-        // As a panic does: it is dropped in the middle of what it was doing.
-        server.abort_work().await;
-        let (status, seen) = checks(&client).await;
-        assert_eq!((status, &seen["worker"], &seen["database"]), (503, &json!("failed"), &json!("ok")));
+#[on_each_database]
+async fn long_work_is_not_a_loop_that_hangs(db: TestDb) {
+    let gate = Gate::default();
+    let clock = manual_clock();
+    let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
+    let server = Setup::default().clock(&clock).work(script).start(&db).await;
+    let client = server.client("ada");
+    client.upload("a.txt", b"x").await;
+    gate.reached().await;
+    for _ in 0..5 {
+        clock.advance(Duration::from_secs(15));
+        server.app.wake.look_again();
+        until("the loop comes by", async || checks(&client).await.0 == 200).await;
     }
-
-    async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
-        let client = server.client("ada");
-        until("it is ready", async || checks(&client).await.0 == 200).await;
-        let gate = Gate::default();
-        let held = tokio::spawn({
-            let (db, gate) = (server.app.db.clone(), gate.clone());
-            async move { db.write(InTheWay(gate)).await }
-        });
-        gate.reached().await;
-        until("it is noticed", async || {
-            server.app.wake.look_again();
-            clock.advance(Duration::from_secs(22));
-            let (status, seen) = checks(&client).await;
-            // On SQLite there is one writer, and it hangs as well.
-            assert_eq!(seen["database"], if server.app.db.is_postgres() { "ok" } else { "failed" });
-            status == 503 && seen["worker"] == "failed"
-        })
-        .await;
-        assert_eq!(client.get("/healthz").await.status, 200);
-        gate.open();
-        held.await.unwrap().unwrap();
-        until("it goes on", async || {
-            server.app.wake.look_again();
-            checks(&client).await.0 == 200
-        })
-        .await;
-        server.stop().await;
-    }
-
-    async fn long_work_is_not_a_loop_that_hangs(db: TestDb) {
-        let gate = Gate::default();
-        let clock = manual_clock();
-        let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
-        let server = Setup::default().clock(&clock).work(script).start(&db).await;
-        let client = server.client("ada");
-        client.upload("a.txt", b"x").await;
-        gate.reached().await;
-        for _ in 0..5 {
-            clock.advance(Duration::from_secs(15));
-            server.app.wake.look_again();
-            until("the loop comes by", async || checks(&client).await.0 == 200).await;
-        }
-        gate.open();
-        server.idle().await;
-        server.stop().await;
-    }
+    gate.open();
+    server.idle().await;
+    server.stop().await;
 }

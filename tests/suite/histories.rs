@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::support::at_rest::AtRest;
 use crate::support::hands::{Hands, Working, at_rest};
 use crate::support::meddler::{Break, Meddler};
-use crate::support::{TestDb, until};
+use crate::support::{TestDb, on_each_database, until};
 
 const HISTORIES: u64 = 10;
 const STEPS: usize = 60;
@@ -508,24 +508,23 @@ fn may_cost(
     }
 }
 
-on_each_database! {
-    async fn after_any_history_every_tenant_is_charged_for_what_is_there_and_every_file_has_arrived(db: TestDb) {
-        let histories = number_from("LANDFALL_TEST_HISTORIES", HISTORIES);
-        let seed = number_from("LANDFALL_TEST_SEED", 4711);
-        let is_sqlite = db.url.starts_with("sqlite:");
-        let mut first = Some(db);
-        for number in 0..histories {
-            // Each on a database of its own, where no fault can hide behind what an earlier one left.
-            let db = match first.take() {
-                Some(db) => db,
-                None if is_sqlite => TestDb::sqlite(),
-                None => TestDb::postgres().await.expect("it was there a moment ago"),
-            };
-            let mut history = History::begin(db.without_syncs(), seed + number).await;
-            for _ in 0..STEPS {
-                history.step().await;
-            }
-            history.end().await;
+#[on_each_database]
+async fn after_any_history_every_tenant_is_charged_for_what_is_there_and_every_file_has_arrived(db: TestDb) {
+    let histories = number_from("LANDFALL_TEST_HISTORIES", HISTORIES);
+    let seed = number_from("LANDFALL_TEST_SEED", 4711);
+    let is_sqlite = db.url.starts_with("sqlite:");
+    let mut first = Some(db);
+    for number in 0..histories {
+        // Each on a database of its own, where no fault can hide behind what an earlier one left.
+        let db = match first.take() {
+            Some(db) => db,
+            None if is_sqlite => TestDb::sqlite(),
+            None => TestDb::postgres().await.expect("it was there a moment ago"),
+        };
+        let mut history = History::begin(db.without_syncs(), seed + number).await;
+        for _ in 0..STEPS {
+            history.step().await;
         }
+        history.end().await;
     }
 }

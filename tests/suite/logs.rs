@@ -11,7 +11,7 @@ use crate::support::collector::Collector;
 use crate::support::embedding_server::{self, EmbeddingServer};
 use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::process::Process;
-use crate::support::{Client, TestDb, until};
+use crate::support::{Client, TestDb, on_each_database, until};
 
 const JWT_SECRET: &str = "jwt-secret-jwt-secret-jwt-secret-jwt";
 const API_KEY: &str = "sk-embeddings-key";
@@ -62,16 +62,23 @@ fn token(db: &TestDb, user: &str) -> String {
     made.split_whitespace().find(|word| word.starts_with("eyJ")).expect("a token").to_owned()
 }
 
-on_each_database! {
-    async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
-        let (gateway, url) = GatewayServer::serve([Reply::Answer(400, "text/plain", "no"), Reply::Answer(503, "text/plain", "gone")]).await;
-        gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
-        let gateway_url = url.replace("http://", &format!("http://me:{GATEWAY_PASSWORD}@")) + "?key=" + GATEWAY_KEY;
-        let embeddings = EmbeddingServer::start(8).await;
-        embeddings.then(embedding_server::Reply::Echo(401)).then(embedding_server::Reply::Echo(503));
-        let collector = Collector::start().await;
-        for format in ["json", "pretty"] {
-            let logged = Logged::start(&db, &[
+#[on_each_database]
+async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([
+        Reply::Answer(400, "text/plain", "no"),
+        Reply::Answer(503, "text/plain", "gone"),
+    ])
+    .await;
+    gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
+    let gateway_url =
+        url.replace("http://", &format!("http://me:{GATEWAY_PASSWORD}@")) + "?key=" + GATEWAY_KEY;
+    let embeddings = EmbeddingServer::start(8).await;
+    embeddings.then(embedding_server::Reply::Echo(401)).then(embedding_server::Reply::Echo(503));
+    let collector = Collector::start().await;
+    for format in ["json", "pretty"] {
+        let logged = Logged::start(
+            &db,
+            &[
                 ("LOG_FORMAT", format),
                 ("LOG_LEVEL", "debug"),
                 ("JWT_SECRET", JWT_SECRET),
@@ -84,95 +91,127 @@ on_each_database! {
                 ("OTEL_EXPORTER_OTLP_HEADERS", &format!("authorization=Bearer%20{COLLECTOR_KEY}")),
                 ("RETRY_BASE_DELAY", "50"),
                 ("RETRY_LATE_BASE_DELAY", "50"),
-            ]);
-            let token = token(&db, "ada");
-            let client = Client::new(logged.process.base.clone(), token.clone());
-            let mut urls = Vec::new();
-            for number in 0..4 {
-                let ticket = client.register(None, &format!("{number}.txt"), 5).await;
-                let url = ticket["uploadUrl"].as_str().unwrap().to_owned();
-                // Too few, with another's signature, and right.
-                client.put(&url, "x").await.refused(400, "SIZE_MISMATCH");
-                let forged = url.replace("signature=", "signature=00");
-                assert!(client.put(&forged, "bytes").await.status >= 400);
-                client.put(&url, "bytes").await.ok();
-                client.confirm(ticket["fileId"].as_str().unwrap()).await.ok();
-                urls.push(url);
-            }
-            let expired = format!("{token}x");
-            let other = Client { token: expired.clone(), ..client.clone() };
-            assert_eq!(other.get("/api/v2/uploads/files").await.status, 401);
-            client.get(&format!("/api/v2/uploads/files?token={token}")).await.refused(400, "INVALID_REQUEST");
-            client.search("sea").await;
-            until("all have come to an end", async || {
-                let files = client.get("/api/v2/uploads/files").await.ok();
-                files["files"].as_array().unwrap().iter().all(|file| ["ready", "failed"].contains(&file["status"].as_str().unwrap()))
-            })
-            .await;
-            client.post("/api/v2/uploads/dlq/retry-all", json!({})).await.ok();
-            logged.process.signal("TERM");
-            let (path, ended) = (logged.path.clone(), logged.process.wait());
-            assert!(ended, "it ends well");
-            let log = std::fs::read_to_string(&path).unwrap();
-            assert!(log.len() > 10_000, "it had a lot to say: {log}");
+            ],
+        );
+        let token = token(&db, "ada");
+        let client = Client::new(logged.process.base.clone(), token.clone());
+        let mut urls = Vec::new();
+        for number in 0..4 {
+            let ticket = client.register(None, &format!("{number}.txt"), 5).await;
+            let url = ticket["uploadUrl"].as_str().unwrap().to_owned();
+            // Too few, with another's signature, and right.
+            client.put(&url, "x").await.refused(400, "SIZE_MISMATCH");
+            let forged = url.replace("signature=", "signature=00");
+            assert!(client.put(&forged, "bytes").await.status >= 400);
+            client.put(&url, "bytes").await.ok();
+            client.confirm(ticket["fileId"].as_str().unwrap()).await.ok();
+            urls.push(url);
+        }
+        let expired = format!("{token}x");
+        let other = Client { token: expired.clone(), ..client.clone() };
+        assert_eq!(other.get("/api/v2/uploads/files").await.status, 401);
+        client.get(&format!("/api/v2/uploads/files?token={token}")).await.refused(400, "INVALID_REQUEST");
+        client.search("sea").await;
+        until("all have come to an end", async || {
+            let files = client.get("/api/v2/uploads/files").await.ok();
+            files["files"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|file| ["ready", "failed"].contains(&file["status"].as_str().unwrap()))
+        })
+        .await;
+        client.post("/api/v2/uploads/dlq/retry-all", json!({})).await.ok();
+        logged.process.signal("TERM");
+        let (path, ended) = (logged.path.clone(), logged.process.wait());
+        assert!(ended, "it ends well");
+        let log = std::fs::read_to_string(&path).unwrap();
+        assert!(log.len() > 10_000, "it had a lot to say: {log}");
 
-            let reader = Db::open(&db.url, 4).await.unwrap();
-            let kept: Vec<(Vec<u8>,)> = reader.read().await.unwrap().rows("SELECT value FROM secrets", args![]).await.unwrap();
-            reader.close().await;
-            let mut secrets = vec![
-                JWT_SECRET.to_owned(), API_KEY.to_owned(), "webhook-secret".to_owned(), GATEWAY_PASSWORD.to_owned(),
-                GATEWAY_KEY.to_owned(), COLLECTOR_KEY.to_owned(), token.clone(), expired,
-            ];
-            // Without its signature a token is worth nothing, and with it everything.
-            secrets.push(token.rsplit('.').next().unwrap().to_owned());
-            secrets.extend(kept.iter().map(|(value,)| value.iter().map(|byte| format!("{byte:02x}")).collect::<String>()));
-            for url in &urls {
-                let url = url::Url::parse(url).unwrap();
-                secrets.extend(url.query_pairs().filter(|(_, value)| value.len() > 20).map(|(_, value)| value.into_owned()));
-            }
-            if let Some(password) = url::Url::parse(&db.url).unwrap().password() {
-                secrets.push(password.to_owned());
-            }
-            assert!(secrets.len() >= 8 + 1 + 4, "there is something to look for");
-            for secret in &secrets {
-                let found = log.lines().find(|line| line.contains(secret.as_str()));
-                assert_eq!(found, None, "{secret} is in the log");
-            }
+        let reader = Db::open(&db.url, 4).await.unwrap();
+        let kept: Vec<(Vec<u8>,)> =
+            reader.read().await.unwrap().rows("SELECT value FROM secrets", args![]).await.unwrap();
+        reader.close().await;
+        let mut secrets = vec![
+            JWT_SECRET.to_owned(),
+            API_KEY.to_owned(),
+            "webhook-secret".to_owned(),
+            GATEWAY_PASSWORD.to_owned(),
+            GATEWAY_KEY.to_owned(),
+            COLLECTOR_KEY.to_owned(),
+            token.clone(),
+            expired,
+        ];
+        // Without its signature a token is worth nothing, and with it everything.
+        secrets.push(token.rsplit('.').next().unwrap().to_owned());
+        secrets.extend(
+            kept.iter().map(|(value,)| value.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        );
+        for url in &urls {
+            let url = url::Url::parse(url).unwrap();
+            secrets.extend(
+                url.query_pairs().filter(|(_, value)| value.len() > 20).map(|(_, value)| value.into_owned()),
+            );
+        }
+        if let Some(password) = url::Url::parse(&db.url).unwrap().password() {
+            secrets.push(password.to_owned());
+        }
+        assert!(secrets.len() >= 8 + 1 + 4, "there is something to look for");
+        for secret in &secrets {
+            let found = log.lines().find(|line| line.contains(secret.as_str()));
+            assert_eq!(found, None, "{secret} is in the log");
         }
     }
+}
 
-    async fn every_line_has_the_ids_of_what_it_is_about(db: TestDb) {
-        let (gateway, url) = GatewayServer::serve([Reply::Never]).await;
-        gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
-        let collector = Collector::start().await;
-        // Only warnings: the ids are there all the same.
-        let logged = Logged::start(&db, &[
+#[on_each_database]
+async fn every_line_has_the_ids_of_what_it_is_about(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([Reply::Never]).await;
+    gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
+    let collector = Collector::start().await;
+    // Only warnings: the ids are there all the same.
+    let logged = Logged::start(
+        &db,
+        &[
             ("LOG_FORMAT", "json"),
             ("LOG_LEVEL", "warn"),
             ("EXTRACT_GATEWAY_URL", &url),
             ("GATEWAY_TIMEOUT_MS", "200"),
             ("RETRY_BASE_DELAY", "50"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
-        ]);
-        let client = logged.process.client();
-        let batch = client.open_batch(1).await;
-        let file = client.upload_in(&batch, "a.txt", b"bytes").await;
-        until("it is ready", async || client.status(&file).await == "ready").await;
-        let line = logged.line("the extraction service failed");
-        let said = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-        assert_eq!((said("fileId"), said("batchId"), said("stage"), said("level")), (file.clone(), batch, "extract".to_owned(), "WARN".to_owned()), "{line}");
-        assert_eq!(line["attempt"], 1, "{line}");
-        assert!(said("worker").contains(':') && said("traceId").len() == 32 && said("spanId").len() == 16, "{line}");
+        ],
+    );
+    let client = logged.process.client();
+    let batch = client.open_batch(1).await;
+    let file = client.upload_in(&batch, "a.txt", b"bytes").await;
+    until("it is ready", async || client.status(&file).await == "ready").await;
+    let line = logged.line("the extraction service failed");
+    let said = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    assert_eq!(
+        (said("fileId"), said("batchId"), said("stage"), said("level")),
+        (file.clone(), batch, "extract".to_owned(), "WARN".to_owned()),
+        "{line}"
+    );
+    assert_eq!(line["attempt"], 1, "{line}");
+    assert!(
+        said("worker").contains(':') && said("traceId").len() == 32 && said("spanId").len() == 16,
+        "{line}"
+    );
 
-        // The storage is gone, and a request says so.
-        let blobs = db.folder.path().join("blobs");
-        std::fs::rename(&blobs, db.folder.path().join("aside")).unwrap();
-        let request = client.request(Method::GET, &format!("/api/v2/uploads/files/{file}/download")).header("x-request-id", "the-one");
-        assert_ne!(client.send(request).await.status, 200);
-        let ready = client.request(Method::GET, "/readyz").header("x-request-id", "the-other");
-        assert_eq!(client.send(ready).await.status, 503);
-        let line = logged.line("not ready");
-        assert_eq!((&line["requestId"], &line["path"], &line["check"]), (&json!("the-other"), &json!("/readyz"), &json!("storage")), "{line}");
-        assert!(logged.lines().iter().all(|line| line["level"] == "WARN" || line["level"] == "ERROR"));
-    }
+    // The storage is gone, and a request says so.
+    let blobs = db.folder.path().join("blobs");
+    std::fs::rename(&blobs, db.folder.path().join("aside")).unwrap();
+    let request = client
+        .request(Method::GET, &format!("/api/v2/uploads/files/{file}/download"))
+        .header("x-request-id", "the-one");
+    assert_ne!(client.send(request).await.status, 200);
+    let ready = client.request(Method::GET, "/readyz").header("x-request-id", "the-other");
+    assert_eq!(client.send(ready).await.status, 503);
+    let line = logged.line("not ready");
+    assert_eq!(
+        (&line["requestId"], &line["path"], &line["check"]),
+        (&json!("the-other"), &json!("/readyz"), &json!("storage")),
+        "{line}"
+    );
+    assert!(logged.lines().iter().all(|line| line["level"] == "WARN" || line["level"] == "ERROR"));
 }

@@ -12,7 +12,9 @@ use sqlx_postgres::PgConnection;
 
 use crate::support::at_rest::Sql;
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, until};
+use crate::support::{
+    Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
+};
 
 async fn hold_up(server: &TestServer, stage: &str, action: &str) {
     server.admin().post(&format!("/api/v2/admin/queues/{stage}/{action}"), json!({})).await.ok();
@@ -56,150 +58,173 @@ impl Interruption {
     }
 }
 
-on_each_database! {
-    async fn text_that_is_gone_fails_its_file_with_a_reason_and_a_retry_from_extraction_heals_it(db: TestDb) {
-        let server = TestServer::new(&db).await;
-        let alice = server.client("alice");
-        hold_up(&server, "chunk", "pause").await;
-        let file = alice.upload("a.txt", b"Words about the sea.").await;
-        server.idle().await;
-        change(&server, "DELETE FROM artifacts").await;
-        hold_up(&server, "chunk", "resume").await;
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["error"]["code"], &seen["error"]["stage"]), (&json!("failed"), &json!("IO_ERROR"), &json!("chunk")), "{seen}");
-        assert_eq!(seen["error"]["message"], "The extracted text of this file is gone");
-        retry_from(&alice, &file, "extract").await;
-        server.idle().await;
-        assert_eq!(alice.search("sea").await.len(), 1);
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+#[on_each_database]
+async fn text_that_is_gone_fails_its_file_with_a_reason_and_a_retry_from_extraction_heals_it(db: TestDb) {
+    let server = TestServer::new(&db).await;
+    let alice = server.client("alice");
+    hold_up(&server, "chunk", "pause").await;
+    let file = alice.upload("a.txt", b"Words about the sea.").await;
+    server.idle().await;
+    change(&server, "DELETE FROM artifacts").await;
+    hold_up(&server, "chunk", "resume").await;
+    let seen = alice.file(&file).await;
+    assert_eq!(
+        (&seen["status"], &seen["error"]["code"], &seen["error"]["stage"]),
+        (&json!("failed"), &json!("IO_ERROR"), &json!("chunk")),
+        "{seen}"
+    );
+    assert_eq!(seen["error"]["message"], "The extracted text of this file is gone");
+    retry_from(&alice, &file, "extract").await;
+    server.idle().await;
+    assert_eq!(alice.search("sea").await.len(), 1);
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn chunks_that_are_gone_fail_their_file_and_a_retry_from_chunking_heals_it(db: TestDb) {
-        let server = TestServer::new(&db).await;
-        let alice = server.client("alice");
-        hold_up(&server, "embed", "pause").await;
-        let file = alice.upload("a.txt", b"Words about the sea.").await;
-        server.idle().await;
-        change(&server, "DELETE FROM chunks").await;
-        hold_up(&server, "embed", "resume").await;
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["error"]["stage"]), (&json!("failed"), &json!("embed")), "{seen}");
-        retry_from(&alice, &file, "chunk").await;
-        server.idle().await;
-        assert_eq!(alice.search("sea").await.len(), 1);
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+#[on_each_database]
+async fn chunks_that_are_gone_fail_their_file_and_a_retry_from_chunking_heals_it(db: TestDb) {
+    let server = TestServer::new(&db).await;
+    let alice = server.client("alice");
+    hold_up(&server, "embed", "pause").await;
+    let file = alice.upload("a.txt", b"Words about the sea.").await;
+    server.idle().await;
+    change(&server, "DELETE FROM chunks").await;
+    hold_up(&server, "embed", "resume").await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["stage"]), (&json!("failed"), &json!("embed")), "{seen}");
+    retry_from(&alice, &file, "chunk").await;
+    server.idle().await;
+    assert_eq!(alice.search("sea").await.len(), 1);
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn bytes_that_are_gone_fail_their_own_file_and_hold_up_no_other(db: TestDb) {
-        let server = TestServer::new(&db).await;
-        let alice = server.client("alice");
-        hold_up(&server, "extract", "pause").await;
-        let mut files = Vec::new();
-        // More of them than failures in a row would open the circuit of the storage.
-        for number in 0..8 {
-            files.push(alice.upload(&format!("{number}.txt"), b"Words about the sea.").await);
-        }
-        let (kept, lost) = files.split_first().unwrap();
-        for file in lost {
-            for key in server.app.blobs.keys_of(file.parse().unwrap()).await.unwrap() {
-                server.app.blobs.remove(&key).await.unwrap();
-            }
-        }
-        hold_up(&server, "extract", "resume").await;
-        assert_eq!(alice.status(kept).await, "ready");
-        for file in lost {
-            let error = &alice.file(file).await["error"];
-            assert_eq!((&error["code"], &error["message"]), (&json!("IO_ERROR"), &json!("The bytes of this file are gone from the storage")));
-            alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.refused(404, "FILE_NOT_FOUND");
-        }
-        let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
-        let circuits = status["circuits"].as_array().unwrap();
-        assert!(circuits.iter().all(|circuit| circuit["state"] == "closed"), "{status}");
-        server.stop().await;
+#[on_each_database]
+async fn bytes_that_are_gone_fail_their_own_file_and_hold_up_no_other(db: TestDb) {
+    let server = TestServer::new(&db).await;
+    let alice = server.client("alice");
+    hold_up(&server, "extract", "pause").await;
+    let mut files = Vec::new();
+    // More of them than failures in a row would open the circuit of the storage.
+    for number in 0..8 {
+        files.push(alice.upload(&format!("{number}.txt"), b"Words about the sea.").await);
     }
+    let (kept, lost) = files.split_first().unwrap();
+    for file in lost {
+        for key in server.app.blobs.keys_of(file.parse().unwrap()).await.unwrap() {
+            server.app.blobs.remove(&key).await.unwrap();
+        }
+    }
+    hold_up(&server, "extract", "resume").await;
+    assert_eq!(alice.status(kept).await, "ready");
+    for file in lost {
+        let error = &alice.file(file).await["error"];
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!("IO_ERROR"), &json!("The bytes of this file are gone from the storage"))
+        );
+        alice
+            .post(&format!("/api/v2/uploads/files/{file}/retry"), json!({}))
+            .await
+            .refused(404, "FILE_NOT_FOUND");
+    }
+    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
+    let circuits = status["circuits"].as_array().unwrap();
+    assert!(circuits.iter().all(|circuit| circuit["state"] == "closed"), "{status}");
+    server.stop().await;
+}
 
-    async fn a_storage_that_takes_no_bytes_refuses_the_upload_and_the_same_url_is_good_afterwards(db: TestDb) {
-        let server = TestServer::new(&db).await;
-        let alice = server.client("alice");
-        let ticket = alice.register(None, "a.txt", 20).await;
-        let url = ticket["uploadUrl"].as_str().unwrap();
-        let (incoming, away) = (db.folder.path().join("blobs/incoming"), db.folder.path().join("away"));
-        std::fs::rename(&incoming, &away).unwrap();
-        let refused = alice.put(url, "Words about the sea.").await.refused(503, "STORAGE_UNAVAILABLE");
-        assert_eq!(refused["retryable"], true);
-        assert_eq!(alice.status(ticket["fileId"].as_str().unwrap()).await, "registered");
-        std::fs::rename(&away, &incoming).unwrap();
-        alice.put(url, "Words about the sea.").await.ok();
-        alice.confirm(ticket["fileId"].as_str().unwrap()).await.ok();
-        server.idle().await;
-        assert_eq!(alice.search("sea").await.len(), 1);
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_storage_that_takes_no_bytes_refuses_the_upload_and_the_same_url_is_good_afterwards(db: TestDb) {
+    let server = TestServer::new(&db).await;
+    let alice = server.client("alice");
+    let ticket = alice.register(None, "a.txt", 20).await;
+    let url = ticket["uploadUrl"].as_str().unwrap();
+    let (incoming, away) = (db.folder.path().join("blobs/incoming"), db.folder.path().join("away"));
+    std::fs::rename(&incoming, &away).unwrap();
+    let refused = alice.put(url, "Words about the sea.").await.refused(503, "STORAGE_UNAVAILABLE");
+    assert_eq!(refused["retryable"], true);
+    assert_eq!(alice.status(ticket["fileId"].as_str().unwrap()).await, "registered");
+    std::fs::rename(&away, &incoming).unwrap();
+    alice.put(url, "Words about the sea.").await.ok();
+    alice.confirm(ticket["fileId"].as_str().unwrap()).await.ok();
+    server.idle().await;
+    assert_eq!(alice.search("sea").await.len(), 1);
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn a_database_that_goes_away_for_a_while_loses_no_file(db: TestDb) {
-        let (gate, script) = (Gate::default(), Script::new());
-        for stage in [Extract, Chunk, Embed] {
-            script.then(stage, Step::Block(gate.clone()));
-        }
-        let server = Setup::default().work(script).with("HEARTBEAT_INTERVAL_MS", 200).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a", b"a").await;
-        // At each stage the database is gone when the stage ends.
-        for _ in 0..3 {
-            gate.reached().await;
-            let interruption = Interruption::begin(&db).await;
-            gate.open();
-            interruption.end().await;
-        }
-        // Where a stage had to be done again, it is not held up any more.
-        for _ in 0..10 {
-            gate.open();
-        }
-        let path = format!("/api/v2/uploads/files/{file}");
-        until("the file is ready", async || alice.get(&path).await.body["status"] == "ready").await;
-        let states = alice.states(&file).await;
-        assert_eq!(states.iter().filter(|state| *state == "ready").count(), 1, "{states:?}");
-        until("nobody holds what nobody has", async || server.findings().await.is_empty()).await;
-        server.stop().await;
+#[on_each_database]
+async fn a_database_that_goes_away_for_a_while_loses_no_file(db: TestDb) {
+    let (gate, script) = (Gate::default(), Script::new());
+    for stage in [Extract, Chunk, Embed] {
+        script.then(stage, Step::Block(gate.clone()));
     }
+    let server = Setup::default().work(script).with("HEARTBEAT_INTERVAL_MS", 200).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a", b"a").await;
+    // At each stage the database is gone when the stage ends.
+    for _ in 0..3 {
+        gate.reached().await;
+        let interruption = Interruption::begin(&db).await;
+        gate.open();
+        interruption.end().await;
+    }
+    // Where a stage had to be done again, it is not held up any more.
+    for _ in 0..10 {
+        gate.open();
+    }
+    let path = format!("/api/v2/uploads/files/{file}");
+    until("the file is ready", async || alice.get(&path).await.body["status"] == "ready").await;
+    let states = alice.states(&file).await;
+    assert_eq!(states.iter().filter(|state| *state == "ready").count(), 1, "{states:?}");
+    until("nobody holds what nobody has", async || server.findings().await.is_empty()).await;
+    server.stop().await;
+}
 
-    async fn a_wait_for_the_next_attempt_outlives_a_restart(db: TestDb) {
-        let clock = manual_clock();
-        let script = Script::new().then(Chunk, Step::Fail(Code::DbError));
-        let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
-        let file = server.client("alice").upload("a", b"a").await;
-        server.idle().await;
-        let before = server.client("alice").file(&file).await;
-        assert_eq!((&before["status"], &before["attempt"], &before["waitingFor"]), (&json!("queued"), &json!(1), &json!("retry")));
-        server.stop().await;
-        let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
-        let alice = server.client("alice");
-        server.idle().await;
-        assert_eq!(alice.file(&file).await["retryAfter"], before["retryAfter"]);
-        assert_eq!(script.runs().len(), 2, "it is not its time yet");
-        clock.advance(Duration::from_secs(10));
-        server.idle().await;
-        assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Chunk, 2), (Embed, 1)]);
-        assert_eq!(alice.status(&file).await, "ready");
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_wait_for_the_next_attempt_outlives_a_restart(db: TestDb) {
+    let clock = manual_clock();
+    let script = Script::new().then(Chunk, Step::Fail(Code::DbError));
+    let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
+    let file = server.client("alice").upload("a", b"a").await;
+    server.idle().await;
+    let before = server.client("alice").file(&file).await;
+    assert_eq!(
+        (&before["status"], &before["attempt"], &before["waitingFor"]),
+        (&json!("queued"), &json!(1), &json!("retry"))
+    );
+    server.stop().await;
+    let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
+    let alice = server.client("alice");
+    server.idle().await;
+    assert_eq!(alice.file(&file).await["retryAfter"], before["retryAfter"]);
+    assert_eq!(script.runs().len(), 2, "it is not its time yet");
+    clock.advance(Duration::from_secs(10));
+    server.idle().await;
+    assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Chunk, 2), (Embed, 1)]);
+    assert_eq!(alice.status(&file).await, "ready");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn a_file_that_nobody_was_woken_for_is_found_by_looking(db: TestDb) {
-        let script = Script::new().then(Extract, Step::Fail(Code::DbError));
-        let server = Setup::default().work(script).with("RETRY_BASE_DELAY", 60_000).with("POLL_INTERVAL_MS", 50).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a", b"a").await;
-        server.idle().await;
-        assert_eq!(alice.file(&file).await["waitingFor"], "retry");
-        // Put into the queue behind everybody's back: no signal is given.
-        let sql = "UPDATE files SET run_after = created_at, is_due = TRUE WHERE status = 'queued'";
-        change(&server, sql).await;
-        until("it is ready", async || alice.status(&file).await == "ready").await;
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_file_that_nobody_was_woken_for_is_found_by_looking(db: TestDb) {
+    let script = Script::new().then(Extract, Step::Fail(Code::DbError));
+    let server = Setup::default()
+        .work(script)
+        .with("RETRY_BASE_DELAY", 60_000)
+        .with("POLL_INTERVAL_MS", 50)
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let file = alice.upload("a", b"a").await;
+    server.idle().await;
+    assert_eq!(alice.file(&file).await["waitingFor"], "retry");
+    // Put into the queue behind everybody's back: no signal is given.
+    let sql = "UPDATE files SET run_after = created_at, is_due = TRUE WHERE status = 'queued'";
+    change(&server, sql).await;
+    until("it is ready", async || alice.status(&file).await == "ready").await;
+    server.assert_books_balance().await;
+    server.stop().await;
 }

@@ -1,7 +1,6 @@
 //! The contract, in sentences. Everything that touches a database runs on SQLite and, where `make test` has started
 //! one, on PostgreSQL.
 
-#[macro_use]
 mod support;
 
 mod alerts;

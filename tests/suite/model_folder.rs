@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::model_folder::{DIMENSIONS, WINDOW, config, tokenizer, write, write_json, write_weights};
-use crate::support::{Setup, TestDb};
+use crate::support::{Setup, TestDb, on_each_database};
 
 /// Where `make model` puts one.
 const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.tools/models/all-MiniLM-L6-v2");
@@ -37,26 +37,25 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-on_each_database! {
-    async fn a_model_in_a_folder_makes_the_vectors_and_measures_the_chunks(db: TestDb) {
-        let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), 1);
-        let server = Setup::default().with("EMBED_MODEL_DIR", folder.path().display()).start(&db).await;
-        let alice = server.client("alice");
-        let text = "The dog barks . A ship sails on the sea . ".repeat(20);
-        let file = alice.upload("a.txt", text.as_bytes()).await;
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-        let chunks = alice.get(&format!("/api/v2/uploads/files/{file}/chunks")).await.ok();
-        for chunk in chunks["chunks"].as_array().unwrap() {
-            let words = chunk["text"].as_str().unwrap().split_whitespace().count();
-            assert_eq!(chunk["tokens"], words, "in this model a token is a word");
-            assert!(words <= WINDOW);
-        }
-        let hits = alice.search("zebra ship").await;
-        assert!(hits[0]["matched"].as_array().unwrap().contains(&json!("meaning")), "{}", hits[0]);
-        server.assert_books_balance().await;
+#[on_each_database]
+async fn a_model_in_a_folder_makes_the_vectors_and_measures_the_chunks(db: TestDb) {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), 1);
+    let server = Setup::default().with("EMBED_MODEL_DIR", folder.path().display()).start(&db).await;
+    let alice = server.client("alice");
+    let text = "The dog barks . A ship sails on the sea . ".repeat(20);
+    let file = alice.upload("a.txt", text.as_bytes()).await;
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+    let chunks = alice.get(&format!("/api/v2/uploads/files/{file}/chunks")).await.ok();
+    for chunk in chunks["chunks"].as_array().unwrap() {
+        let words = chunk["text"].as_str().unwrap().split_whitespace().count();
+        assert_eq!(chunk["tokens"], words, "in this model a token is a word");
+        assert!(words <= WINDOW);
     }
+    let hits = alice.search("zebra ship").await;
+    assert!(hits[0]["matched"].as_array().unwrap().contains(&json!("meaning")), "{}", hits[0]);
+    server.assert_books_balance().await;
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock};
+use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database};
 
 /// Where `make test` says that promtool is.
 const PROMTOOL: &str = "LANDFALL_TEST_PROMTOOL";
@@ -101,134 +101,152 @@ fn is_close(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-9
 }
 
-on_each_database! {
-    async fn a_scrape_after_work_has_every_metric_and_the_truth(db: TestDb) {
-        let before = metrics::recorder().render();
-        let before = Scrape::parse(before);
-        let server = busy(&db).await;
-        let scrape = Scrape::of(&server).await;
-        for metric in metrics::ALL {
-            let kind = match metric.kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
-                Kind::Histogram(_) => "histogram",
-            };
-            assert_eq!(scrape.kinds.get(metric.name).map(String::as_str), Some(kind), "{}", metric.name);
-            assert!(scrape.text.contains(&format!("# HELP {} {}\n", metric.name, metric.help)), "{}", metric.name);
-        }
-        // Other tests may count in the same process.
-        let grew = |series: &str| scrape.value(series) - before.samples.get(series).copied().unwrap_or(0.0);
-        for (series, least) in [
-            ("landfall_files_completed_total", 1.0),
-            ("landfall_dead_letters_total{stage=\"extract\",class=\"DOCUMENT_ERROR\"}", 1.0),
-            ("landfall_retries_total{stage=\"chunk\",class=\"DB_ERROR\"}", 1.0),
-            ("landfall_stage_duration_seconds_count{stage=\"embed\",outcome=\"done\"}", 1.0),
-            ("landfall_stage_duration_seconds_count{stage=\"extract\",outcome=\"failed\"}", 1.0),
-            ("landfall_queue_wait_seconds_count{stage=\"extract\"}", 2.0),
-            ("resource_orphaned_files_cleaned_total{tenant_id=\"acme\"}", 1.0),
-            ("resource_quota_refunded_bytes_total{tenant_id=\"acme\"}", 12.0),
-            ("abandoned_uploads_deleted_total", 1.0),
-            ("dashboard_request_duration_seconds_count{endpoint=\"/dashboard\"}", 1.0),
-            ("landfall_http_request_duration_seconds_count{method=\"GET\",path=\"unmatched\",status=\"4xx\"}", 1.0),
-            ("landfall_http_request_duration_seconds_count{method=\"POST\",path=\"/api/v2/uploads/files/{fileId}/confirm\",status=\"2xx\"}", 2.0),
-        ] {
-            assert!(grew(series) >= least, "{series}: {}", grew(series));
-        }
-        assert!(!scrape.text.contains("no/such/address"), "what was asked for is no label");
-        for (series, value) in [
-            ("file_pipeline_status{status=\"ready\"}", 1.0),
-            ("file_pipeline_status{status=\"failed\"}", 1.0),
-            ("file_pipeline_status{status=\"registered\"}", 0.0),
-            ("landfall_queue_depth{stage=\"extract\"}", 0.0),
-            ("landfall_workers{stage=\"embed\"}", 1.0),
-            ("landfall_circuit_state{service=\"storage\",state=\"closed\"}", 1.0),
-            ("landfall_circuit_state{service=\"storage\",state=\"open\"}", 0.0),
-            ("landfall_database_up", 1.0),
-            ("landfall_storage_up", 1.0),
-            ("landfall_job_last_errors{name=\"orphan-cleanup\"}", 0.0),
-        ] {
-            assert!(is_close(scrape.value(series), value), "{series}: {}", scrape.value(series));
-        }
-        check_with_promtool(&scrape);
-        server.stop().await;
-    }
-
-    async fn whoever_reads_the_metrics_has_to_be_let_in(db: TestDb) {
-        let server = Setup::default().work(Script::new()).with("METRICS_TOKEN", "only-for-prometheus").start(&db).await;
-        let url = format!("{}/metrics", server.base);
-        let ask = async |token: Option<&str>| {
-            let request = server.client("alice").http.get(&url);
-            let request = match token {
-                Some(token) => request.bearer_auth(token),
-                None => request,
-            };
-            request.send().await.unwrap().status().as_u16()
+#[on_each_database]
+async fn a_scrape_after_work_has_every_metric_and_the_truth(db: TestDb) {
+    let before = metrics::recorder().render();
+    let before = Scrape::parse(before);
+    let server = busy(&db).await;
+    let scrape = Scrape::of(&server).await;
+    for metric in metrics::ALL {
+        let kind = match metric.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram(_) => "histogram",
         };
-        assert_eq!(ask(None).await, 401);
-        assert_eq!(ask(Some("only-for-prometheu")).await, 401);
-        assert_eq!(ask(Some("only-for-prometheus")).await, 200);
-        assert_eq!(ask(Some(&server.admin().token)).await, 200);
-        assert_eq!(ask(Some(&server.client("alice").token)).await, 403);
-        server.stop().await;
-
-        // Without one, only where nobody from elsewhere can ask.
-        let server = Setup::default().work(Script::new()).start(&db).await;
-        let http = server.client("alice").http;
-        let url = format!("{}/metrics", server.base);
-        assert_eq!(http.get(&url).send().await.unwrap().status(), 200);
-        let by_proxy = http.get(&url).header("X-Forwarded-For", "192.0.2.1").send().await.unwrap();
-        assert_eq!(by_proxy.status(), 401);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let elsewhere = format!("http://{}/metrics", listener.local_addr().unwrap());
-        let stop = CancellationToken::new();
-        let router = http::monitoring_router(server.app.clone(), "0.0.0.0".parse().unwrap());
-        let serving = tokio::spawn({
-            let (app, stop) = (server.app.clone(), stop.clone());
-            async move { http::serve(listener, router, &app.config.http, stop).await }
-        });
-        assert_eq!(http.get(&elsewhere).send().await.unwrap().status(), 401);
-        assert_eq!(http.get(&elsewhere).bearer_auth(&server.admin().token).send().await.unwrap().status(), 200);
-        assert_eq!(http.get(elsewhere.replace("metrics", "healthz")).send().await.unwrap().status(), 200);
-        assert_eq!(http.get(elsewhere.replace("metrics", "api/v2/uploads/files")).send().await.unwrap().status(), 404);
-        stop.cancel();
-        serving.await.unwrap();
-        server.stop().await;
+        assert_eq!(scrape.kinds.get(metric.name).map(String::as_str), Some(kind), "{}", metric.name);
+        assert!(
+            scrape.text.contains(&format!("# HELP {} {}\n", metric.name, metric.help)),
+            "{}",
+            metric.name
+        );
     }
-
-    async fn without_its_database_a_process_still_answers_and_says_so(db: TestDb) {
-        let server = Setup::default().work(Script::new()).start(&db).await;
-        server.app.db.close().await;
-        let scrape = Scrape::of(&server).await;
-        assert!(is_close(scrape.value("landfall_database_up"), 0.0));
-        assert!(scrape.samples.contains_key("landfall_files_completed_total"));
-        assert!(!scrape.text.contains("file_pipeline_status{"), "what is not known is not said");
+    // Other tests may count in the same process.
+    let grew = |series: &str| scrape.value(series) - before.samples.get(series).copied().unwrap_or(0.0);
+    for (series, least) in [
+        ("landfall_files_completed_total", 1.0),
+        ("landfall_dead_letters_total{stage=\"extract\",class=\"DOCUMENT_ERROR\"}", 1.0),
+        ("landfall_retries_total{stage=\"chunk\",class=\"DB_ERROR\"}", 1.0),
+        ("landfall_stage_duration_seconds_count{stage=\"embed\",outcome=\"done\"}", 1.0),
+        ("landfall_stage_duration_seconds_count{stage=\"extract\",outcome=\"failed\"}", 1.0),
+        ("landfall_queue_wait_seconds_count{stage=\"extract\"}", 2.0),
+        ("resource_orphaned_files_cleaned_total{tenant_id=\"acme\"}", 1.0),
+        ("resource_quota_refunded_bytes_total{tenant_id=\"acme\"}", 12.0),
+        ("abandoned_uploads_deleted_total", 1.0),
+        ("dashboard_request_duration_seconds_count{endpoint=\"/dashboard\"}", 1.0),
+        (
+            "landfall_http_request_duration_seconds_count{method=\"GET\",path=\"unmatched\",status=\"4xx\"}",
+            1.0,
+        ),
+        (
+            "landfall_http_request_duration_seconds_count{method=\"POST\",path=\"/api/v2/uploads/files/{fileId}/confirm\",status=\"2xx\"}",
+            2.0,
+        ),
+    ] {
+        assert!(grew(series) >= least, "{series}: {}", grew(series));
     }
+    assert!(!scrape.text.contains("no/such/address"), "what was asked for is no label");
+    for (series, value) in [
+        ("file_pipeline_status{status=\"ready\"}", 1.0),
+        ("file_pipeline_status{status=\"failed\"}", 1.0),
+        ("file_pipeline_status{status=\"registered\"}", 0.0),
+        ("landfall_queue_depth{stage=\"extract\"}", 0.0),
+        ("landfall_workers{stage=\"embed\"}", 1.0),
+        ("landfall_circuit_state{service=\"storage\",state=\"closed\"}", 1.0),
+        ("landfall_circuit_state{service=\"storage\",state=\"open\"}", 0.0),
+        ("landfall_database_up", 1.0),
+        ("landfall_storage_up", 1.0),
+        ("landfall_job_last_errors{name=\"orphan-cleanup\"}", 0.0),
+    ] {
+        assert!(is_close(scrape.value(series), value), "{series}: {}", scrape.value(series));
+    }
+    check_with_promtool(&scrape);
+    server.stop().await;
+}
 
-    async fn rules_and_dashboard_use_only_metrics_that_there_are(db: TestDb) {
-        let server = busy(&db).await;
-        let mut known = Scrape::of(&server).await.names();
-        server.stop().await;
-        // What Prometheus makes itself of every target.
-        known.insert("up".to_owned());
-        let rules = std::fs::read_to_string(ALERTS).expect("the rules");
-        let expressions = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ").map(str::to_owned));
-        let dashboard: Value =
-            serde_json::from_str(&std::fs::read_to_string("deploy/grafana/landfall.json").expect("the dashboard")).expect("JSON");
-        let mut queries: Vec<String> = expressions.collect();
-        assert!(queries.len() >= 9, "{queries:?}");
-        let panels = dashboard["panels"].as_array().expect("panels");
-        for panel in panels {
-            for target in panel["targets"].as_array().into_iter().flatten() {
-                queries.push(target["expr"].as_str().expect("a query").to_owned());
-            }
+#[on_each_database]
+async fn whoever_reads_the_metrics_has_to_be_let_in(db: TestDb) {
+    let server =
+        Setup::default().work(Script::new()).with("METRICS_TOKEN", "only-for-prometheus").start(&db).await;
+    let url = format!("{}/metrics", server.base);
+    let ask = async |token: Option<&str>| {
+        let request = server.client("alice").http.get(&url);
+        let request = match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        };
+        request.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(ask(None).await, 401);
+    assert_eq!(ask(Some("only-for-prometheu")).await, 401);
+    assert_eq!(ask(Some("only-for-prometheus")).await, 200);
+    assert_eq!(ask(Some(&server.admin().token)).await, 200);
+    assert_eq!(ask(Some(&server.client("alice").token)).await, 403);
+    server.stop().await;
+
+    // Without one, only where nobody from elsewhere can ask.
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let http = server.client("alice").http;
+    let url = format!("{}/metrics", server.base);
+    assert_eq!(http.get(&url).send().await.unwrap().status(), 200);
+    let by_proxy = http.get(&url).header("X-Forwarded-For", "192.0.2.1").send().await.unwrap();
+    assert_eq!(by_proxy.status(), 401);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let elsewhere = format!("http://{}/metrics", listener.local_addr().unwrap());
+    let stop = CancellationToken::new();
+    let router = http::monitoring_router(server.app.clone(), "0.0.0.0".parse().unwrap());
+    let serving = tokio::spawn({
+        let (app, stop) = (server.app.clone(), stop.clone());
+        async move { http::serve(listener, router, &app.config.http, stop).await }
+    });
+    assert_eq!(http.get(&elsewhere).send().await.unwrap().status(), 401);
+    assert_eq!(http.get(&elsewhere).bearer_auth(&server.admin().token).send().await.unwrap().status(), 200);
+    assert_eq!(http.get(elsewhere.replace("metrics", "healthz")).send().await.unwrap().status(), 200);
+    assert_eq!(
+        http.get(elsewhere.replace("metrics", "api/v2/uploads/files")).send().await.unwrap().status(),
+        404
+    );
+    stop.cancel();
+    serving.await.unwrap();
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn without_its_database_a_process_still_answers_and_says_so(db: TestDb) {
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    server.app.db.close().await;
+    let scrape = Scrape::of(&server).await;
+    assert!(is_close(scrape.value("landfall_database_up"), 0.0));
+    assert!(scrape.samples.contains_key("landfall_files_completed_total"));
+    assert!(!scrape.text.contains("file_pipeline_status{"), "what is not known is not said");
+}
+
+#[on_each_database]
+async fn rules_and_dashboard_use_only_metrics_that_there_are(db: TestDb) {
+    let server = busy(&db).await;
+    let mut known = Scrape::of(&server).await.names();
+    server.stop().await;
+    // What Prometheus makes itself of every target.
+    known.insert("up".to_owned());
+    let rules = std::fs::read_to_string(ALERTS).expect("the rules");
+    let expressions = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ").map(str::to_owned));
+    let dashboard: Value = serde_json::from_str(
+        &std::fs::read_to_string("deploy/grafana/landfall.json").expect("the dashboard"),
+    )
+    .expect("JSON");
+    let mut queries: Vec<String> = expressions.collect();
+    assert!(queries.len() >= 9, "{queries:?}");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    for panel in panels {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            queries.push(target["expr"].as_str().expect("a query").to_owned());
         }
-        assert!(queries.len() > 25, "{}", queries.len());
-        for query in queries {
-            let used = metrics_in(&query);
-            assert!(!used.is_empty(), "{query} asks for nothing");
-            for name in used {
-                assert!(known.contains(&name), "{name} in {query} is in no scrape");
-            }
+    }
+    assert!(queries.len() > 25, "{}", queries.len());
+    for query in queries {
+        let used = metrics_in(&query);
+        assert!(!used.is_empty(), "{query} asks for nothing");
+        for name in used {
+            assert!(known.contains(&name), "{name} in {query} is in no scrape");
         }
     }
 }

@@ -13,25 +13,24 @@ use uuid::Uuid;
 
 use crate::support::made;
 use crate::support::process::Process;
-use crate::support::{TestDb, TestServer, landfall_itself, until};
+use crate::support::{TestDb, TestServer, landfall_itself, on_each_database, until};
 
-on_each_database! {
-    async fn a_picture_of_words_is_read_or_says_what_would_help(db: TestDb) {
-        let server = TestServer::new(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("sign.bmp", &made::picture_of("TIDES")).await;
-        server.idle().await;
-        let seen = alice.file(&file).await;
-        if Ocr::find(&landfall_itself().path, "eng").is_some() {
-            assert_eq!(seen["status"], "ready", "{}", seen["error"]);
-            let hits = alice.search("tides").await;
-            assert!(hits.iter().any(|hit| hit["fileId"] == json!(file)), "{hits:?}");
-        } else {
-            assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("NO_TEXT")));
-            assert!(seen["error"]["message"].as_str().unwrap().contains("tesseract"));
-        }
-        server.assert_books_balance().await;
+#[on_each_database]
+async fn a_picture_of_words_is_read_or_says_what_would_help(db: TestDb) {
+    let server = TestServer::new(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("sign.bmp", &made::picture_of("TIDES")).await;
+    server.idle().await;
+    let seen = alice.file(&file).await;
+    if Ocr::find(&landfall_itself().path, "eng").is_some() {
+        assert_eq!(seen["status"], "ready", "{}", seen["error"]);
+        let hits = alice.search("tides").await;
+        assert!(hits.iter().any(|hit| hit["fileId"] == json!(file)), "{hits:?}");
+    } else {
+        assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("NO_TEXT")));
+        assert!(seen["error"]["message"].as_str().unwrap().contains("tesseract"));
     }
+    server.assert_books_balance().await;
 }
 
 #[tokio::test]
@@ -103,66 +102,70 @@ async fn ocr_of_a_document_ends_in_time_and_keeps_what_it_found() {
     assert!(failed.unwrap().to_string().contains("took longer"));
 }
 
-on_each_database! {
-    async fn the_program_that_reads_pictures_reaches_nothing_of_ours(db: TestDb) {
-        let secret = db.folder.path().join("secret");
-        write(&secret, "TREASURE").unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let scripted = Scripted::new(&format!(
-            r#"
-            own="${{BASH_SOURCE%/*}}"
-            cat >/dev/null
-            echo Environment:
-            env
-            head -c 8 {secret} && echo FOUND the secret
-            ls {folder} && echo FOUND the folder
-            cat "/proc/$PPID/environ" /proc/*/environ && echo FOUND an environment
-            (exec 3<>/dev/tcp/{address}) && echo FOUND the network
-            (: > "$own/made") && echo FOUND a place to write
-            (: > /tmp/made-$$) && echo FOUND a place to write
-            chmod 600 "$own/tesseract" && echo FOUND rights to change
-            kill -0 {test} && echo FOUND somebody to kill
-            (: > /dev/null) || echo FOUND no way to be silent
-            head -c 1 /usr/bin/env >/dev/null || echo FOUND nothing of the system
-            echo The end."#,
-            secret = secret.display(),
-            folder = db.folder.path().display(),
-            address = listener.local_addr().unwrap().to_string().replace(':', "/"),
-            test = std::process::id(),
-        ));
-        let path = scripted.path();
-        let variables = [("PATH", path.as_str()), ("EMBEDDINGS_API_KEY", "SESAME"), ("LC_ALL", "C")];
-        let server = Process::start(&db, &variables);
-        let client = server.client();
-        let file = client.upload("sign.bmp", &made::picture_of("TIDES")).await;
-        until("it is read", async || ["ready", "failed"].contains(&client.status(&file).await.as_str())).await;
-        let path = format!("/api/v2/uploads/files/{file}/text");
-        let text = client.request(reqwest::Method::GET, &path).send().await.unwrap().text().await.unwrap();
-        assert!(text.contains("Environment:") && text.contains("LC_ALL=C") && text.contains("The end."), "{text}");
-        for never in ["TREASURE", "FOUND", "SESAME", "DATABASE_URL", "DATA_DIR", "STORAGE_URL"] {
-            assert!(!text.contains(never), "{never}: {text}");
-        }
+#[on_each_database]
+async fn the_program_that_reads_pictures_reaches_nothing_of_ours(db: TestDb) {
+    let secret = db.folder.path().join("secret");
+    write(&secret, "TREASURE").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let scripted = Scripted::new(&format!(
+        r#"
+        own="${{BASH_SOURCE%/*}}"
+        cat >/dev/null
+        echo Environment:
+        env
+        head -c 8 {secret} && echo FOUND the secret
+        ls {folder} && echo FOUND the folder
+        cat "/proc/$PPID/environ" /proc/*/environ && echo FOUND an environment
+        (exec 3<>/dev/tcp/{address}) && echo FOUND the network
+        (: > "$own/made") && echo FOUND a place to write
+        (: > /tmp/made-$$) && echo FOUND a place to write
+        chmod 600 "$own/tesseract" && echo FOUND rights to change
+        kill -0 {test} && echo FOUND somebody to kill
+        (: > /dev/null) || echo FOUND no way to be silent
+        head -c 1 /usr/bin/env >/dev/null || echo FOUND nothing of the system
+        echo The end."#,
+        secret = secret.display(),
+        folder = db.folder.path().display(),
+        address = listener.local_addr().unwrap().to_string().replace(':', "/"),
+        test = std::process::id(),
+    ));
+    let path = scripted.path();
+    let variables = [("PATH", path.as_str()), ("EMBEDDINGS_API_KEY", "SESAME"), ("LC_ALL", "C")];
+    let server = Process::start(&db, &variables);
+    let client = server.client();
+    let file = client.upload("sign.bmp", &made::picture_of("TIDES")).await;
+    until("it is read", async || ["ready", "failed"].contains(&client.status(&file).await.as_str())).await;
+    let path = format!("/api/v2/uploads/files/{file}/text");
+    let text = client.request(reqwest::Method::GET, &path).send().await.unwrap().text().await.unwrap();
+    assert!(
+        text.contains("Environment:") && text.contains("LC_ALL=C") && text.contains("The end."),
+        "{text}"
+    );
+    for never in ["TREASURE", "FOUND", "SESAME", "DATABASE_URL", "DATA_DIR", "STORAGE_URL"] {
+        assert!(!text.contains(never), "{never}: {text}");
     }
+}
 
-    async fn the_program_that_reads_pictures_dies_with_the_server_and_with_its_file(db: TestDb) {
-        // Whatever it does to stay, it and what it starts carry this number.
-        let mark = format!("1{:08}", Uuid::new_v4().as_u128() % 100_000_000);
-        let scripted = Scripted::new(&format!(
-            "trap '' TERM HUP INT PIPE; sleep {mark} & setsid sleep {mark} & (sleep {mark} & sleep {mark}) & exec sleep {mark}"
-        ));
-        let path = scripted.path();
-        for cancelled in [true, false] {
-            let mut server = Process::start(&db, &[("PATH", path.as_str())]);
-            let client = server.client();
-            let file = client.upload("sign.bmp", &made::picture_of(if cancelled { "SITE" } else { "TIDES" })).await;
-            until("they run", async || sleepers(&mark) >= 4).await;
-            if cancelled {
-                client.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
-                until("all are gone", async || sleepers(&mark) == 0).await;
-            }
-            server.kill();
+#[on_each_database]
+async fn the_program_that_reads_pictures_dies_with_the_server_and_with_its_file(db: TestDb) {
+    // Whatever it does to stay, it and what it starts carry this number.
+    let mark = format!("1{:08}", Uuid::new_v4().as_u128() % 100_000_000);
+    let scripted = Scripted::new(&format!(
+        "trap '' TERM HUP INT PIPE; sleep {mark} & setsid sleep {mark} & (sleep {mark} & sleep {mark}) & exec sleep {mark}"
+    ));
+    let path = scripted.path();
+    for cancelled in [true, false] {
+        let mut server = Process::start(&db, &[("PATH", path.as_str())]);
+        let client = server.client();
+        let file =
+            client.upload("sign.bmp", &made::picture_of(if cancelled { "SITE" } else { "TIDES" })).await;
+        until("they run", async || sleepers(&mark) >= 4).await;
+        if cancelled {
+            client.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
             until("all are gone", async || sleepers(&mark) == 0).await;
         }
+        server.kill();
+        until("all are gone", async || sleepers(&mark) == 0).await;
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::embedding_server::EmbeddingServer;
 use crate::support::gateway_server::{GatewayServer, Reply};
-use crate::support::{Client, Setup, TestDb, TestServer, manual_clock};
+use crate::support::{Client, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
 const DOWN: Reply = Reply::Answer(503, "text/plain", "gone fishing");
 const UP: Reply = Reply::Answer(200, "text/plain", "Some words about the sea.");
@@ -37,199 +37,228 @@ async fn states(server: &TestServer) -> Vec<(String, i64, i64)> {
     server.app.db.read().await.unwrap().rows(sql, args![]).await.unwrap()
 }
 
-on_each_database! {
-    async fn a_thousand_files_outlast_a_gateway_that_is_down_for_an_hour(db: TestDb) {
-        const FILES: usize = 1_000;
-        let (gateway, url) = GatewayServer::serve([]).await;
-        gateway.otherwise(DOWN);
-        let embeddings = EmbeddingServer::start(8).await;
-        let clock = manual_clock();
-        let server = setup(&url).clock(&clock).with("EMBEDDINGS_URL", &embeddings.url).with("EMBEDDINGS_MODEL", "words").start(&db).await;
-        let client = server.client("ada");
-        let files = upload_many(&client, FILES).await;
-        server.idle().await;
-        assert_eq!(gateway.calls().len(), THRESHOLD);
-        assert_eq!(circuit(&server, "gateway").await["state"], "open");
-        let waiting = client.file(&files[FILES - 1]).await;
-        assert_eq!(waiting["waitingFor"], "circuit", "{waiting}");
+#[on_each_database]
+async fn a_thousand_files_outlast_a_gateway_that_is_down_for_an_hour(db: TestDb) {
+    const FILES: usize = 1_000;
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(DOWN);
+    let embeddings = EmbeddingServer::start(8).await;
+    let clock = manual_clock();
+    let server = setup(&url)
+        .clock(&clock)
+        .with("EMBEDDINGS_URL", &embeddings.url)
+        .with("EMBEDDINGS_MODEL", "words")
+        .start(&db)
+        .await;
+    let client = server.client("ada");
+    let files = upload_many(&client, FILES).await;
+    server.idle().await;
+    assert_eq!(gateway.calls().len(), THRESHOLD);
+    assert_eq!(circuit(&server, "gateway").await["state"], "open");
+    let waiting = client.file(&files[FILES - 1]).await;
+    assert_eq!(waiting["waitingFor"], "circuit", "{waiting}");
 
-        for _ in 0..60 {
-            clock.advance(Duration::from_secs(61));
-            server.idle().await;
-        }
-        assert!(gateway.calls().len() <= THRESHOLD + 60 * PROBES, "{} calls", gateway.calls().len());
-        assert!(gateway.calls().len() > THRESHOLD, "nobody ever looked whether it is back");
-        let all = i64::try_from(FILES).unwrap();
-        assert_eq!(states(&server).await, [("queued".to_owned(), 0, all)]);
-
-        gateway.otherwise(UP);
-        for _ in 0..10 {
-            clock.advance(Duration::from_secs(61));
-            server.idle().await;
-        }
-        let states = states(&server).await;
-        assert!(states.iter().all(|(status, _, _)| status == "ready"), "{states:?}");
-        assert_eq!(circuit(&server, "gateway").await["state"], "closed");
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
-
-    async fn two_processes_have_one_circuit(db: TestDb) {
-        let (gateway, url) = GatewayServer::serve([]).await;
-        gateway.otherwise(DOWN);
-        let one = setup(&url).start(&db).await;
-        let other = setup(&url).start(&db).await;
-        upload_many(&one.client("ada"), 12).await;
-        crate::support::until("the circuit is open", async || circuit(&one, "gateway").await["state"] == "open").await;
-        let seen = [circuit(&one, "gateway").await, circuit(&other, "gateway").await];
-        assert_eq!(seen[0], seen[1]);
-
-        // Whatever was under way has ended, and neither begins anything more.
-        one.idle().await;
-        other.idle().await;
-        let calls = gateway.calls().len();
-        upload_many(&other.client("ada"), 3).await;
-        other.idle().await;
-        one.idle().await;
-        assert_eq!(gateway.calls().len(), calls);
-        one.stop().await;
-        other.stop().await;
-    }
-
-    async fn a_half_open_circuit_lets_three_through_and_closes_after_them(db: TestDb) {
-        let (gateway, url) = GatewayServer::serve([]).await;
-        gateway.otherwise(DOWN);
-        let clock = manual_clock();
-        let server = setup(&url).clock(&clock).with("EXTRACT_TIMEOUT_MS", 100_000).start(&db).await;
-        let client = server.client("ada");
-        let files = upload_many(&client, 12).await;
-        server.idle().await;
-        gateway.otherwise(Reply::Never);
-        clock.advance(Duration::from_secs(61));
-        // The worker may be about to lie down for a second of the new time.
-        server.app.wake.look_again();
-        gateway.open.subscribe().wait_for(|open| *open == PROBES).await.unwrap();
-        let state = circuit(&server, "gateway").await;
-        assert_eq!(state["state"], "half-open", "{state}");
-        client.upload("one-more.bin", b"bytes").await;
-        // A look at the queue that is begun now finds three on their way and lets no more through.
-        server.app.wake.look_again();
-        assert_eq!(gateway.calls().len(), THRESHOLD + PROBES);
-
-        // They never come back: others are sent after them.
-        gateway.otherwise(UP);
-        clock.advance(Duration::from_secs(121));
-        server.idle().await;
+    for _ in 0..60 {
         clock.advance(Duration::from_secs(61));
         server.idle().await;
+    }
+    assert!(gateway.calls().len() <= THRESHOLD + 60 * PROBES, "{} calls", gateway.calls().len());
+    assert!(gateway.calls().len() > THRESHOLD, "nobody ever looked whether it is back");
+    let all = i64::try_from(FILES).unwrap();
+    assert_eq!(states(&server).await, [("queued".to_owned(), 0, all)]);
+
+    gateway.otherwise(UP);
+    for _ in 0..10 {
         clock.advance(Duration::from_secs(61));
         server.idle().await;
-        for file in &files {
-            assert_eq!(client.status(file).await, "ready", "{}", client.file(file).await);
-        }
-        assert_eq!(circuit(&server, "gateway").await["state"], "closed");
-        let kinds: Vec<(String,)> = server.app.db.read().await.unwrap()
-            .rows("SELECT DISTINCT kind FROM events WHERE kind LIKE 'circuit:%'", args![]).await.unwrap();
-        assert_eq!(kinds, [("circuit:changed".to_owned(),)]);
-        server.stop().await;
     }
+    let states = states(&server).await;
+    assert!(states.iter().all(|(status, _, _)| status == "ready"), "{states:?}");
+    assert_eq!(circuit(&server, "gateway").await["state"], "closed");
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-    async fn what_made_the_circuit_open_is_tried_again_like_everything_else(db: TestDb) {
-        // It stumbles over two documents, six times in a row, and is well again.
-        let (gateway, url) = GatewayServer::serve(vec![DOWN; 6]).await;
-        let clock = manual_clock();
-        let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
-        let client = server.client("ada");
-        let bad = upload_many(&client, 2).await;
-        server.idle().await;
-        assert_eq!(circuit(&server, "gateway").await["state"], "open");
-        gateway.otherwise(UP);
-        upload_many(&client, 6).await;
-        for _ in 0..12 {
-            clock.advance(Duration::from_secs(61));
-            server.idle().await;
-        }
-        let states = states(&server).await;
-        assert!(states.iter().all(|(status, _, _)| status == "ready"), "{states:?} {}", client.file(&bad[0]).await);
-        server.stop().await;
-    }
+#[on_each_database]
+async fn two_processes_have_one_circuit(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(DOWN);
+    let one = setup(&url).start(&db).await;
+    let other = setup(&url).start(&db).await;
+    upload_many(&one.client("ada"), 12).await;
+    crate::support::until("the circuit is open", async || circuit(&one, "gateway").await["state"] == "open")
+        .await;
+    let seen = [circuit(&one, "gateway").await, circuit(&other, "gateway").await];
+    assert_eq!(seen[0], seen[1]);
 
-    async fn documents_that_the_gateway_cannot_take_become_dead_letters_and_hold_up_nobody_for_ever(db: TestDb) {
-        let (gateway, url) = GatewayServer::serve([]).await;
-        gateway.otherwise(UP);
-        gateway.to_one_with("poison", DOWN);
-        let clock = manual_clock();
-        let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
-        let (mallory, alice) = (server.client("mallory"), server.client("alice"));
-        let mut bad = Vec::new();
-        for name in ["a", "b", "c"] {
-            bad.push(mallory.upload(name, b"poison").await);
-        }
-        server.idle().await;
-        assert_eq!(circuit(&server, "gateway").await["state"], "open");
-        let good = upload_many(&alice, 20).await;
-        for _ in 0..40 {
-            clock.advance(Duration::from_secs(61));
-            server.idle().await;
-        }
-        for file in &good {
-            assert_eq!(alice.status(file).await, "ready", "{}", alice.file(file).await);
-        }
-        // Whoever is left when nobody else comes any more has no witness against it, and waits.
-        let mut failed = 0;
-        for file in &bad {
-            failed += usize::from(mallory.status(file).await == "failed");
-        }
-        assert!(failed >= 1, "none of them ever failed");
-        upload_many(&alice, 20).await;
-        for _ in 0..20 {
-            clock.advance(Duration::from_secs(61));
-            server.idle().await;
-            upload_many(&alice, 1).await;
-        }
-        for file in &bad {
-            let seen = mallory.file(file).await;
-            assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("GW_UNAVAILABLE")), "{seen}");
-        }
-        server.stop().await;
-    }
+    // Whatever was under way has ended, and neither begins anything more.
+    one.idle().await;
+    other.idle().await;
+    let calls = gateway.calls().len();
+    upload_many(&other.client("ada"), 3).await;
+    other.idle().await;
+    one.idle().await;
+    assert_eq!(gateway.calls().len(), calls);
+    one.stop().await;
+    other.stop().await;
+}
 
-    async fn a_refusal_says_that_the_gateway_is_there(db: TestDb) {
-        let (gateway, url) = GatewayServer::serve([]).await;
-        gateway.otherwise(Reply::Answer(400, "text/plain", "not this one"));
-        let server = setup(&url).start(&db).await;
-        let client = server.client("ada");
-        let files = upload_many(&client, 12).await;
-        server.idle().await;
-        for file in files {
-            assert_eq!(client.status(&file).await, "failed");
-        }
-        assert_eq!((gateway.calls().len(), circuit(&server, "gateway").await["state"].clone()), (12, json!("closed")));
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_half_open_circuit_lets_three_through_and_closes_after_them(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(DOWN);
+    let clock = manual_clock();
+    let server = setup(&url).clock(&clock).with("EXTRACT_TIMEOUT_MS", 100_000).start(&db).await;
+    let client = server.client("ada");
+    let files = upload_many(&client, 12).await;
+    server.idle().await;
+    gateway.otherwise(Reply::Never);
+    clock.advance(Duration::from_secs(61));
+    // The worker may be about to lie down for a second of the new time.
+    server.app.wake.look_again();
+    gateway.open.subscribe().wait_for(|open| *open == PROBES).await.unwrap();
+    let state = circuit(&server, "gateway").await;
+    assert_eq!(state["state"], "half-open", "{state}");
+    client.upload("one-more.bin", b"bytes").await;
+    // A look at the queue that is begun now finds three on their way and lets no more through.
+    server.app.wake.look_again();
+    assert_eq!(gateway.calls().len(), THRESHOLD + PROBES);
 
-    async fn a_storage_that_cannot_be_read_is_waited_for(db: TestDb) {
-        use landfall::failure::Code;
-        use landfall::lifecycle::Stage::Extract;
-        use crate::support::{Script, Step};
-        let script = Script::new();
-        for _ in 0..THRESHOLD {
-            script.then(Extract, Step::Fail(Code::IoError));
-        }
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
-        let client = server.client("ada");
-        let files = upload_many(&client, 12).await;
-        server.idle().await;
-        assert_eq!(circuit(&server, "storage").await["state"], "open");
-        assert_eq!(states(&server).await, [("queued".to_owned(), 0, 12)], "no attempt was burnt");
-        for _ in 0..5 {
-            clock.advance(Duration::from_secs(61));
-            server.idle().await;
-        }
-        for file in files {
-            assert_eq!(client.status(&file).await, "ready", "{}", client.file(&file).await);
-        }
-        server.stop().await;
+    // They never come back: others are sent after them.
+    gateway.otherwise(UP);
+    clock.advance(Duration::from_secs(121));
+    server.idle().await;
+    clock.advance(Duration::from_secs(61));
+    server.idle().await;
+    clock.advance(Duration::from_secs(61));
+    server.idle().await;
+    for file in &files {
+        assert_eq!(client.status(file).await, "ready", "{}", client.file(file).await);
     }
+    assert_eq!(circuit(&server, "gateway").await["state"], "closed");
+    let kinds: Vec<(String,)> = server
+        .app
+        .db
+        .read()
+        .await
+        .unwrap()
+        .rows("SELECT DISTINCT kind FROM events WHERE kind LIKE 'circuit:%'", args![])
+        .await
+        .unwrap();
+    assert_eq!(kinds, [("circuit:changed".to_owned(),)]);
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn what_made_the_circuit_open_is_tried_again_like_everything_else(db: TestDb) {
+    // It stumbles over two documents, six times in a row, and is well again.
+    let (gateway, url) = GatewayServer::serve(vec![DOWN; 6]).await;
+    let clock = manual_clock();
+    let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
+    let client = server.client("ada");
+    let bad = upload_many(&client, 2).await;
+    server.idle().await;
+    assert_eq!(circuit(&server, "gateway").await["state"], "open");
+    gateway.otherwise(UP);
+    upload_many(&client, 6).await;
+    for _ in 0..12 {
+        clock.advance(Duration::from_secs(61));
+        server.idle().await;
+    }
+    let states = states(&server).await;
+    assert!(
+        states.iter().all(|(status, _, _)| status == "ready"),
+        "{states:?} {}",
+        client.file(&bad[0]).await
+    );
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn documents_that_the_gateway_cannot_take_become_dead_letters_and_hold_up_nobody_for_ever(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(UP);
+    gateway.to_one_with("poison", DOWN);
+    let clock = manual_clock();
+    let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
+    let (mallory, alice) = (server.client("mallory"), server.client("alice"));
+    let mut bad = Vec::new();
+    for name in ["a", "b", "c"] {
+        bad.push(mallory.upload(name, b"poison").await);
+    }
+    server.idle().await;
+    assert_eq!(circuit(&server, "gateway").await["state"], "open");
+    let good = upload_many(&alice, 20).await;
+    for _ in 0..40 {
+        clock.advance(Duration::from_secs(61));
+        server.idle().await;
+    }
+    for file in &good {
+        assert_eq!(alice.status(file).await, "ready", "{}", alice.file(file).await);
+    }
+    // Whoever is left when nobody else comes any more has no witness against it, and waits.
+    let mut failed = 0;
+    for file in &bad {
+        failed += usize::from(mallory.status(file).await == "failed");
+    }
+    assert!(failed >= 1, "none of them ever failed");
+    upload_many(&alice, 20).await;
+    for _ in 0..20 {
+        clock.advance(Duration::from_secs(61));
+        server.idle().await;
+        upload_many(&alice, 1).await;
+    }
+    for file in &bad {
+        let seen = mallory.file(file).await;
+        assert_eq!(
+            (&seen["status"], &seen["error"]["code"]),
+            (&json!("failed"), &json!("GW_UNAVAILABLE")),
+            "{seen}"
+        );
+    }
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_refusal_says_that_the_gateway_is_there(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(Reply::Answer(400, "text/plain", "not this one"));
+    let server = setup(&url).start(&db).await;
+    let client = server.client("ada");
+    let files = upload_many(&client, 12).await;
+    server.idle().await;
+    for file in files {
+        assert_eq!(client.status(&file).await, "failed");
+    }
+    assert_eq!(
+        (gateway.calls().len(), circuit(&server, "gateway").await["state"].clone()),
+        (12, json!("closed"))
+    );
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_storage_that_cannot_be_read_is_waited_for(db: TestDb) {
+    use crate::support::{Script, Step};
+    use landfall::failure::Code;
+    use landfall::lifecycle::Stage::Extract;
+    let script = Script::new();
+    for _ in 0..THRESHOLD {
+        script.then(Extract, Step::Fail(Code::IoError));
+    }
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
+    let client = server.client("ada");
+    let files = upload_many(&client, 12).await;
+    server.idle().await;
+    assert_eq!(circuit(&server, "storage").await["state"], "open");
+    assert_eq!(states(&server).await, [("queued".to_owned(), 0, 12)], "no attempt was burnt");
+    for _ in 0..5 {
+        clock.advance(Duration::from_secs(61));
+        server.idle().await;
+    }
+    for file in files {
+        assert_eq!(client.status(&file).await, "ready", "{}", client.file(&file).await);
+    }
+    server.stop().await;
 }

@@ -13,337 +13,395 @@ use landfall::queue::rescue::RescueWorker;
 use serde_json::json;
 
 use crate::support::script::Gate;
-use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock};
+use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database};
 
 /// Longer than any wait between two attempts.
 const LONG: Duration = Duration::from_secs(90);
 
-on_each_database! {
-    async fn a_stage_that_fails_is_tried_again_after_a_growing_wait_and_then_given_up(db: TestDb) {
-        let clock = manual_clock();
-        let script = Script::new();
-        for _ in 0..3 {
-            script.then(Extract, Step::Fail(Code::DbError));
-        }
-        let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        server.idle().await;
-
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["waitingFor"], &seen["attempt"]), (&json!("queued"), &json!("retry"), &json!(1)));
-        assert_eq!(seen["error"]["code"], "DB_ERROR");
-        clock.advance(Duration::from_millis(3_999));
-        server.idle().await;
-        assert_eq!(script.runs().len(), 1, "five seconds less a fifth have not passed");
-        clock.advance(Duration::from_secs(3));
-        server.idle().await;
-        assert_eq!(script.runs(), [(Extract, 1), (Extract, 2)]);
-        clock.advance(Duration::from_millis(7_999));
-        server.idle().await;
-        assert_eq!(script.runs().len(), 2, "ten seconds less a fifth have not passed");
-        clock.advance(Duration::from_secs(5));
-        server.idle().await;
-
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["attempt"], &seen["error"]["stage"]), (&json!("failed"), &json!(3), &json!("extract")));
-        assert_eq!(seen["error"]["class"], "DB_ERROR");
-        clock.advance(LONG);
-        server.idle().await;
-        assert_eq!(script.runs().len(), 3);
-        server.assert_books_balance().await;
+#[on_each_database]
+async fn a_stage_that_fails_is_tried_again_after_a_growing_wait_and_then_given_up(db: TestDb) {
+    let clock = manual_clock();
+    let script = Script::new();
+    for _ in 0..3 {
+        script.then(Extract, Step::Fail(Code::DbError));
     }
+    let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    server.idle().await;
 
-    async fn a_hopeless_failure_is_not_tried_again(db: TestDb) {
-        let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
-        let server = Setup::default().work(script.clone()).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "failed");
-        assert_eq!(script.runs(), [(Extract, 1)]);
+    let seen = alice.file(&file).await;
+    assert_eq!(
+        (&seen["status"], &seen["waitingFor"], &seen["attempt"]),
+        (&json!("queued"), &json!("retry"), &json!(1))
+    );
+    assert_eq!(seen["error"]["code"], "DB_ERROR");
+    clock.advance(Duration::from_millis(3_999));
+    server.idle().await;
+    assert_eq!(script.runs().len(), 1, "five seconds less a fifth have not passed");
+    clock.advance(Duration::from_secs(3));
+    server.idle().await;
+    assert_eq!(script.runs(), [(Extract, 1), (Extract, 2)]);
+    clock.advance(Duration::from_millis(7_999));
+    server.idle().await;
+    assert_eq!(script.runs().len(), 2, "ten seconds less a fifth have not passed");
+    clock.advance(Duration::from_secs(5));
+    server.idle().await;
+
+    let seen = alice.file(&file).await;
+    assert_eq!(
+        (&seen["status"], &seen["attempt"], &seen["error"]["stage"]),
+        (&json!("failed"), &json!(3), &json!("extract"))
+    );
+    assert_eq!(seen["error"]["class"], "DB_ERROR");
+    clock.advance(LONG);
+    server.idle().await;
+    assert_eq!(script.runs().len(), 3);
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_hopeless_failure_is_not_tried_again(db: TestDb) {
+    let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
+    let server = Setup::default().work(script.clone()).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "failed");
+    assert_eq!(script.runs(), [(Extract, 1)]);
+}
+
+#[on_each_database]
+async fn a_retry_resumes_at_the_stage_that_failed(db: TestDb) {
+    let script = Script::new().then(Embed, Step::Fail(Code::ParseError));
+    let server = Setup::default().work(script.clone()).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "failed");
+
+    alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+    assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Embed, 1), (Embed, 1)]);
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn only_what_failed_or_was_cancelled_can_be_retried(db: TestDb) {
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    server.idle().await;
+    alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.refused(409, "INVALID_STATE");
+    alice
+        .post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({}))
+        .await
+        .refused(409, "INVALID_STATE");
+}
+
+#[on_each_database]
+async fn a_stage_that_panics_fails_its_file_and_nothing_else(db: TestDb) {
+    let clock = manual_clock();
+    let script = Script::new().then(Chunk, Step::Panic).then(Chunk, Step::Panic);
+    let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    server.idle().await;
+    clock.advance(LONG);
+    server.idle().await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("UNKNOWN")));
+    let other = alice.upload("b.txt", b"b").await;
+    server.idle().await;
+    assert_eq!(alice.status(&other).await, "ready");
+}
+
+#[on_each_database]
+async fn a_stage_that_hangs_is_stopped_at_its_limit(db: TestDb) {
+    let clock = manual_clock();
+    let gate = Gate::default();
+    let script = Script::new().then(Extract, Step::Block(gate.clone()));
+    let server = Setup::default()
+        .clock(&clock)
+        .work(script.clone())
+        .with("EXTRACT_TIMEOUT_MS", 1_000)
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    gate.reached().await;
+    assert_eq!(alice.file(&file).await["inflight"]["stage"], "extract");
+    clock.advance(Duration::from_millis(1_001));
+    server.idle().await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("queued"), &json!("STAGE_TIMEOUT")));
+    clock.advance(LONG);
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+}
+
+#[on_each_database]
+async fn no_more_files_are_in_hand_than_the_stages_have_room_for(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new();
+    for _ in 0..6 {
+        script.then(Extract, Step::Block(gate.clone()));
     }
-
-    async fn a_retry_resumes_at_the_stage_that_failed(db: TestDb) {
-        let script = Script::new().then(Embed, Step::Fail(Code::ParseError));
-        let server = Setup::default().work(script.clone()).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "failed");
-
-        alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-        assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Embed, 1), (Embed, 1)]);
-        server.assert_books_balance().await;
+    let server = Setup::default().work(script.clone()).with("EXTRACT_CONCURRENCY", 2).start(&db).await;
+    let alice = server.client("alice");
+    for number in 0..6 {
+        alice.upload(&format!("{number}.txt"), b"a").await;
     }
-
-    async fn only_what_failed_or_was_cancelled_can_be_retried(db: TestDb) {
-        let server = Setup::default().work(Script::new()).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        server.idle().await;
-        alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.refused(409, "INVALID_STATE");
-        alice.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.refused(409, "INVALID_STATE");
-    }
-
-    async fn a_stage_that_panics_fails_its_file_and_nothing_else(db: TestDb) {
-        let clock = manual_clock();
-        let script = Script::new().then(Chunk, Step::Panic).then(Chunk, Step::Panic);
-        let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        server.idle().await;
-        clock.advance(LONG);
-        server.idle().await;
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("UNKNOWN")));
-        let other = alice.upload("b.txt", b"b").await;
-        server.idle().await;
-        assert_eq!(alice.status(&other).await, "ready");
-    }
-
-    async fn a_stage_that_hangs_is_stopped_at_its_limit(db: TestDb) {
-        let clock = manual_clock();
-        let gate = Gate::default();
-        let script = Script::new().then(Extract, Step::Block(gate.clone()));
-        let server = Setup::default().clock(&clock).work(script.clone()).with("EXTRACT_TIMEOUT_MS", 1_000).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        gate.reached().await;
-        assert_eq!(alice.file(&file).await["inflight"]["stage"], "extract");
-        clock.advance(Duration::from_millis(1_001));
-        server.idle().await;
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("queued"), &json!("STAGE_TIMEOUT")));
-        clock.advance(LONG);
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-    }
-
-    async fn no_more_files_are_in_hand_than_the_stages_have_room_for(db: TestDb) {
-        let gate = Gate::default();
-        let script = Script::new();
-        for _ in 0..6 {
-            script.then(Extract, Step::Block(gate.clone()));
-        }
-        let server = Setup::default().work(script.clone()).with("EXTRACT_CONCURRENCY", 2).start(&db).await;
-        let alice = server.client("alice");
-        for number in 0..6 {
-            alice.upload(&format!("{number}.txt"), b"a").await;
-        }
-        gate.reached().await;
-        gate.reached().await;
-        let count = async |status: &str| {
-            let found = alice.get(&format!("/api/v2/uploads/files?status={status}")).await.ok();
-            found["files"].as_array().unwrap().len()
-        };
-        assert_eq!((count("extracting").await, count("queued").await), (2, 4));
-        for _ in 0..6 {
-            gate.open();
-        }
-        server.idle().await;
-        assert_eq!(count("ready").await, 6);
-    }
-
-    async fn what_has_priority_goes_first(db: TestDb) {
-        let gate = Gate::default();
-        let script = Script::new().then(Extract, Step::Block(gate.clone()));
-        let server = Setup::default().work(script.clone()).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
-        let alice = server.client("alice");
-        alice.upload("first", b"a").await;
-        gate.reached().await;
-        for priority in ["low", "normal", "high"] {
-            let batch = json!({ "fileCount": 1, "priority": priority });
-            let batch = alice.post("/api/v2/uploads/batches", batch).await.ok();
-            alice.upload_in(batch["batchId"].as_str().unwrap(), priority, b"a").await;
-        }
+    gate.reached().await;
+    gate.reached().await;
+    let count = async |status: &str| {
+        let found = alice.get(&format!("/api/v2/uploads/files?status={status}")).await.ok();
+        found["files"].as_array().unwrap().len()
+    };
+    assert_eq!((count("extracting").await, count("queued").await), (2, 4));
+    for _ in 0..6 {
         gate.open();
-        server.idle().await;
-        assert_eq!(script.order(), ["first", "high", "normal", "low"]);
     }
+    server.idle().await;
+    assert_eq!(count("ready").await, 6);
+}
 
-    async fn a_worker_that_does_not_do_the_next_stage_gives_the_file_back(db: TestDb) {
-        let (first, second) = (Script::new(), Script::new());
-        let extractor = Setup::default().work(first.clone()).with("WORKER_STAGES", "extract").start(&db).await;
-        let alice = extractor.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        extractor.idle().await;
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["nextStage"], &seen["waitingFor"]), (&json!("queued"), &json!("chunk"), &json!("no_workers")));
-
-        let rest = Setup::default().work(second.clone()).with("WORKER_STAGES", "chunk,embed").start(&db).await;
-        rest.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-        assert_eq!((first.runs(), second.runs()), (vec![(Extract, 1)], vec![(Chunk, 1), (Embed, 1)]));
-        rest.assert_books_balance().await;
+#[on_each_database]
+async fn what_has_priority_goes_first(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new().then(Extract, Step::Block(gate.clone()));
+    let server = Setup::default().work(script.clone()).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
+    let alice = server.client("alice");
+    alice.upload("first", b"a").await;
+    gate.reached().await;
+    for priority in ["low", "normal", "high"] {
+        let batch = json!({ "fileCount": 1, "priority": priority });
+        let batch = alice.post("/api/v2/uploads/batches", batch).await.ok();
+        alice.upload_in(batch["batchId"].as_str().unwrap(), priority, b"a").await;
     }
+    gate.open();
+    server.idle().await;
+    assert_eq!(script.order(), ["first", "high", "normal", "low"]);
+}
 
-    async fn a_shutdown_gives_back_what_does_not_finish_and_burns_no_attempt(db: TestDb) {
-        let gate = Gate::default();
-        let script = Script::new().then(Extract, Step::Block(gate.clone()));
-        let server = Setup::default().work(script).with("SHUTDOWN_GRACE_MS", 1).start(&db).await;
-        let file = server.client("alice").upload("a.txt", b"a").await;
+#[on_each_database]
+async fn a_worker_that_does_not_do_the_next_stage_gives_the_file_back(db: TestDb) {
+    let (first, second) = (Script::new(), Script::new());
+    let extractor = Setup::default().work(first.clone()).with("WORKER_STAGES", "extract").start(&db).await;
+    let alice = extractor.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    extractor.idle().await;
+    let seen = alice.file(&file).await;
+    assert_eq!(
+        (&seen["status"], &seen["nextStage"], &seen["waitingFor"]),
+        (&json!("queued"), &json!("chunk"), &json!("no_workers"))
+    );
+
+    let rest = Setup::default().work(second.clone()).with("WORKER_STAGES", "chunk,embed").start(&db).await;
+    rest.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+    assert_eq!((first.runs(), second.runs()), (vec![(Extract, 1)], vec![(Chunk, 1), (Embed, 1)]));
+    rest.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_shutdown_gives_back_what_does_not_finish_and_burns_no_attempt(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new().then(Extract, Step::Block(gate.clone()));
+    let server = Setup::default().work(script).with("SHUTDOWN_GRACE_MS", 1).start(&db).await;
+    let file = server.client("alice").upload("a.txt", b"a").await;
+    gate.reached().await;
+    server.stop().await;
+
+    let server = Setup::default().with("ROLE", "api").start(&db).await;
+    let seen = server.client("alice").file(&file).await;
+    assert_eq!(
+        (&seen["status"], &seen["attempt"], &seen["error"]),
+        (&json!("queued"), &json!(0), &json!(null))
+    );
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_shutdown_finishes_what_ends_in_time(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new().then(Extract, Step::Block(gate.clone()));
+    let server = Setup::default().work(script).start(&db).await;
+    let file = server.client("alice").upload("a.txt", b"a").await;
+    gate.reached().await;
+    gate.open();
+    server.stop().await;
+    let server = Setup::default().with("ROLE", "api").start(&db).await;
+    assert_eq!(server.client("alice").status(&file).await, "ready");
+}
+
+#[on_each_database]
+async fn a_worker_taken_for_dead_changes_nothing_when_it_comes_back(db: TestDb) {
+    let gate = Gate::default();
+    let zombie_script = Script::new().then(Extract, Step::Block(gate.clone()));
+    // With its one slot taken it does not look at the queue, and it is too slow to notice its own death.
+    let zombie = Setup::default()
+        .work(zombie_script)
+        .with("WORKER_STAGES", "extract")
+        .with("EXTRACT_CONCURRENCY", 1)
+        .with("HEARTBEAT_INTERVAL_MS", 1_000_000)
+        .with("HEARTBEAT_EXPIRY_MS", 2_000_000)
+        .start(&db)
+        .await;
+    let alice = zombie.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    gate.reached().await;
+
+    // Another process believes it dead, and takes the file over.
+    let worker = zombie.app.liveness.identity().id;
+    let heir_gate = Gate::default();
+    let heir =
+        Setup::default().work(Script::new().then(Extract, Step::Block(heir_gate.clone()))).start(&db).await;
+    let rescued =
+        heir.app.db.write(RescueWorker { worker, now: heir.app.clock.now() }).await.unwrap().unwrap();
+    assert_eq!(rescued.requeued, 1);
+    heir.app.wake.new_work();
+    heir_gate.reached().await;
+
+    gate.open();
+    zombie.idle().await;
+    assert_eq!(zombie.app.worker.as_ref().unwrap().fenced_off(), 1);
+    let seen = alice.file(&file).await;
+    assert_eq!(
+        (&seen["status"], &seen["attempt"]),
+        (&json!("extracting"), &json!(1)),
+        "still in the heir's hands"
+    );
+    heir_gate.open();
+    heir.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+    heir.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn what_was_claimed_without_the_workers_knowing_is_given_back(db: TestDb) {
+    // As when the answer to a claim is lost: the files are claimed, and nobody works on them.
+    let server = Setup::default().work(Script::new()).with("ROLE", "api").start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    let identity = server.app.liveness.identity();
+    let (token, now) = (server.app.clock.new_id(), server.app.clock.now());
+    let name = server.app.liveness.name().to_owned();
+    let claim = ClaimDue {
+        worker: identity.id,
+        worker_name: name.clone(),
+        wants: vec![Want { stage: Extract, room: 5, services: &[] }],
+        token,
+        rounds: Arc::default(),
+        limits: RateLimits::default(),
+        breaker: server.app.config.queue.breaker,
+        now,
+    };
+    assert!(
+        matches!(server.app.db.write(claim).await.unwrap(), Claims::Taken(taken) if taken.files.len() == 1)
+    );
+    assert_eq!(alice.status(&file).await, "extracting");
+    let give_back =
+        |claim| GiveBack { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
+    let another = server.app.clock.new_id();
+    assert_eq!(server.app.db.write(give_back(another)).await.unwrap(), 0, "another claim's files stay");
+    assert_eq!(server.app.db.write(give_back(token)).await.unwrap(), 1);
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["attempt"]), (&json!("queued"), &json!(0)));
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_stop_that_comes_too_late_does_not_strand_the_next_attempt(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new().then(Extract, Step::Block(gate.clone()));
+    let server = Setup::default().work(script).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    gate.reached().await;
+    // Somebody called it off and somebody wanted it back; the stop of the first reaches the second attempt.
+    server.app.worker.as_ref().unwrap().stop_file(file.parse().unwrap());
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) {
+    let gate = Gate::default();
+    let script = Script::new();
+    for _ in 0..3 {
+        script.then(Extract, Step::Block(gate.clone()));
+    }
+    let server = Setup::default().work(script).start(&db).await;
+    let alice = server.client("alice");
+    let batch = alice.open_batch(1).await;
+    let file = alice.upload_in(&batch, "a.txt", b"a").await;
+    for death in 1..=3 {
         gate.reached().await;
-        server.stop().await;
-
-        let server = Setup::default().with("ROLE", "api").start(&db).await;
-        let seen = server.client("alice").file(&file).await;
-        assert_eq!((&seen["status"], &seen["attempt"], &seen["error"]), (&json!("queued"), &json!(0), &json!(null)));
-        server.assert_books_balance().await;
-    }
-
-    async fn a_shutdown_finishes_what_ends_in_time(db: TestDb) {
-        let gate = Gate::default();
-        let script = Script::new().then(Extract, Step::Block(gate.clone()));
-        let server = Setup::default().work(script).start(&db).await;
-        let file = server.client("alice").upload("a.txt", b"a").await;
-        gate.reached().await;
-        gate.open();
-        server.stop().await;
-        let server = Setup::default().with("ROLE", "api").start(&db).await;
-        assert_eq!(server.client("alice").status(&file).await, "ready");
-    }
-
-    async fn a_worker_taken_for_dead_changes_nothing_when_it_comes_back(db: TestDb) {
-        let gate = Gate::default();
-        let zombie_script = Script::new().then(Extract, Step::Block(gate.clone()));
-        // With its one slot taken it does not look at the queue, and it is too slow to notice its own death.
-        let zombie = Setup::default()
-            .work(zombie_script)
-            .with("WORKER_STAGES", "extract")
-            .with("EXTRACT_CONCURRENCY", 1)
-            .with("HEARTBEAT_INTERVAL_MS", 1_000_000)
-            .with("HEARTBEAT_EXPIRY_MS", 2_000_000)
-            .start(&db)
-            .await;
-        let alice = zombie.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        gate.reached().await;
-
-        // Another process believes it dead, and takes the file over.
-        let worker = zombie.app.liveness.identity().id;
-        let heir_gate = Gate::default();
-        let heir = Setup::default().work(Script::new().then(Extract, Step::Block(heir_gate.clone()))).start(&db).await;
-        let rescued = heir.app.db.write(RescueWorker { worker, now: heir.app.clock.now() }).await.unwrap().unwrap();
-        assert_eq!(rescued.requeued, 1);
-        heir.app.wake.new_work();
-        heir_gate.reached().await;
-
-        gate.open();
-        zombie.idle().await;
-        assert_eq!(zombie.app.worker.as_ref().unwrap().fenced_off(), 1);
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["attempt"]), (&json!("extracting"), &json!(1)), "still in the heir's hands");
-        heir_gate.open();
-        heir.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-        heir.assert_books_balance().await;
-    }
-
-    async fn what_was_claimed_without_the_workers_knowing_is_given_back(db: TestDb) {
-        // As when the answer to a claim is lost: the files are claimed, and nobody works on them.
-        let server = Setup::default().work(Script::new()).with("ROLE", "api").start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        let identity = server.app.liveness.identity();
-        let (token, now) = (server.app.clock.new_id(), server.app.clock.now());
-        let name = server.app.liveness.name().to_owned();
-        let claim = ClaimDue {
-            worker: identity.id,
-            worker_name: name.clone(),
-            wants: vec![Want { stage: Extract, room: 5, services: &[] }],
-            token,
-            rounds: Arc::default(),
-            limits: RateLimits::default(),
-            breaker: server.app.config.queue.breaker,
-            now,
-        };
-        assert!(matches!(server.app.db.write(claim).await.unwrap(), Claims::Taken(taken) if taken.files.len() == 1));
-        assert_eq!(alice.status(&file).await, "extracting");
-        let give_back = |claim| GiveBack { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
-        let another = server.app.clock.new_id();
-        assert_eq!(server.app.db.write(give_back(another)).await.unwrap(), 0, "another claim's files stay");
-        assert_eq!(server.app.db.write(give_back(token)).await.unwrap(), 1);
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["attempt"]), (&json!("queued"), &json!(0)));
-        server.assert_books_balance().await;
-    }
-
-    async fn a_stop_that_comes_too_late_does_not_strand_the_next_attempt(db: TestDb) {
-        let gate = Gate::default();
-        let script = Script::new().then(Extract, Step::Block(gate.clone()));
-        let server = Setup::default().work(script).start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        gate.reached().await;
-        // Somebody called it off and somebody wanted it back; the stop of the first reaches the second attempt.
-        server.app.worker.as_ref().unwrap().stop_file(file.parse().unwrap());
-        server.idle().await;
-        assert_eq!(alice.status(&file).await, "ready");
-        server.assert_books_balance().await;
-    }
-
-    async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) {
-        let gate = Gate::default();
-        let script = Script::new();
-        for _ in 0..3 {
-            script.then(Extract, Step::Block(gate.clone()));
+        let worker = server.app.liveness.identity();
+        server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
+        server.app.liveness.begin_anew(&worker).await.unwrap();
+        server.app.wake.new_work();
+        if death < 3 {
+            assert_ne!(alice.status(&file).await, "failed");
         }
-        let server = Setup::default().work(script).start(&db).await;
-        let alice = server.client("alice");
-        let batch = alice.open_batch(1).await;
-        let file = alice.upload_in(&batch, "a.txt", b"a").await;
-        for death in 1..=3 {
-            gate.reached().await;
-            let worker = server.app.liveness.identity();
-            server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
-            server.app.liveness.begin_anew(&worker).await.unwrap();
-            server.app.wake.new_work();
-            if death < 3 {
-                assert_ne!(alice.status(&file).await, "failed");
-            }
-        }
-        server.idle().await;
-        let seen = alice.file(&file).await;
-        assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("WORKER_LOST")));
-        assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 1, "ready": 0, "failed": 1 }));
-        let stalls = server.app.db.read().await.unwrap()
-            .number("SELECT COUNT(*) FROM events WHERE kind = 'file:processing-stalled'", args![]).await.unwrap();
-        assert_eq!(stalls, 3);
-        server.assert_books_balance().await;
     }
+    server.idle().await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("WORKER_LOST")));
+    assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 1, "ready": 0, "failed": 1 }));
+    let stalls = server
+        .app
+        .db
+        .read()
+        .await
+        .unwrap()
+        .number("SELECT COUNT(*) FROM events WHERE kind = 'file:processing-stalled'", args![])
+        .await
+        .unwrap();
+    assert_eq!(stalls, 3);
+    server.assert_books_balance().await;
+}
 
-    async fn an_output_that_the_database_refuses_fails_its_file_and_not_its_neighbours(db: TestDb) {
-        let clock = manual_clock();
-        let server = Setup::default().clock(&clock).work(std::sync::Arc::new(BadOutput)).start(&db).await;
-        let alice = server.client("alice");
-        let bad = alice.upload("bad", b"a").await;
-        let good = alice.upload("good", b"a").await;
-        for _ in 0..8 {
-            // Between its tries to write the ending, the worker waits by the clock.
-            settle_down(&server, &clock).await;
-        }
-        assert_eq!(alice.status(&good).await, "ready");
-        let seen = alice.file(&bad).await;
-        assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("DB_ERROR")));
-        server.assert_books_balance().await;
+#[on_each_database]
+async fn an_output_that_the_database_refuses_fails_its_file_and_not_its_neighbours(db: TestDb) {
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(std::sync::Arc::new(BadOutput)).start(&db).await;
+    let alice = server.client("alice");
+    let bad = alice.upload("bad", b"a").await;
+    let good = alice.upload("good", b"a").await;
+    for _ in 0..8 {
+        // Between its tries to write the ending, the worker waits by the clock.
+        settle_down(&server, &clock).await;
     }
+    assert_eq!(alice.status(&good).await, "ready");
+    let seen = alice.file(&bad).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("DB_ERROR")));
+    server.assert_books_balance().await;
+}
 
-    async fn the_hour_counts_what_became_of_its_files(db: TestDb) {
-        let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
-        let server = Setup::default().work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
-        let alice = server.client("alice");
-        for name in ["bad", "good", "better"] {
-            alice.upload(name, b"a").await;
-        }
-        server.idle().await;
-        let counters: Vec<(String, i64)> = server.app.db.read().await.unwrap()
-            .rows("SELECT name, count FROM hourly WHERE name NOT LIKE 'ms:%' ORDER BY name", args![]).await.unwrap();
-        let expected = [("class:DOCUMENT_ERROR", 1), ("completed", 2), ("failed", 1)];
-        assert_eq!(counters, expected.map(|(name, count)| (name.to_owned(), count)));
+#[on_each_database]
+async fn the_hour_counts_what_became_of_its_files(db: TestDb) {
+    let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
+    let server = Setup::default().work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
+    let alice = server.client("alice");
+    for name in ["bad", "good", "better"] {
+        alice.upload(name, b"a").await;
     }
+    server.idle().await;
+    let counters: Vec<(String, i64)> = server
+        .app
+        .db
+        .read()
+        .await
+        .unwrap()
+        .rows("SELECT name, count FROM hourly WHERE name NOT LIKE 'ms:%' ORDER BY name", args![])
+        .await
+        .unwrap();
+    let expected = [("class:DOCUMENT_ERROR", 1), ("completed", 2), ("failed", 1)];
+    assert_eq!(counters, expected.map(|(name, count)| (name.to_owned(), count)));
 }
 
 /// Embeds without there being chunks, for one file, which the index refuses.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::support::at_rest::AtRest;
 use crate::support::stillness::{First, sweep_until_still};
-use crate::support::{Client, Script, Setup, Step, TestDb, manual_clock};
+use crate::support::{Client, Script, Setup, Step, TestDb, manual_clock, on_each_database};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -94,292 +94,329 @@ fn sum_of(reports: &[SweepReport], scope: &str, name: &str) -> i64 {
     reports.iter().map(one).sum()
 }
 
-on_each_database! {
-    async fn a_claim_of_a_process_that_nobody_knows_is_taken_back_once_at_every_stage(db: TestDb) {
-        let clock = manual_clock();
-        let rest = with_a_file_for_each_stage(&db, &clock).await;
-        for (round, first) in (1..).zip(First::BOTH) {
-            for stage in Stage::ALL {
-                strand(&rest, &name(first, stage), stage, Uuid::new_v4()).await;
-            }
-            clock.advance(Duration::from_mins(30));
-            let sweep = async || rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
-            let reports = sweep_until_still(&rest, first, sweep).await;
-            assert_eq!((sum(&reports, "totalStuck"), sum(&reports, "reEnqueued")), (4, 4), "{reports:?}");
-            for stage in Stage::ALL {
-                let expected = ("queued".to_owned(), stage.name().to_owned(), 0, 1, 0);
-                assert_eq!(place(&rest, &name(first, stage)).await, expected);
-            }
-            assert_eq!(told(&rest, "file:processing-stalled").await, 4 * round);
+#[on_each_database]
+async fn a_claim_of_a_process_that_nobody_knows_is_taken_back_once_at_every_stage(db: TestDb) {
+    let clock = manual_clock();
+    let rest = with_a_file_for_each_stage(&db, &clock).await;
+    for (round, first) in (1..).zip(First::BOTH) {
+        for stage in Stage::ALL {
+            strand(&rest, &name(first, stage), stage, Uuid::new_v4()).await;
         }
-        rest.assert_books_balance().await;
-    }
-
-    async fn a_file_that_was_given_back_three_times_fails_once_and_its_owner_is_told_once(db: TestDb) {
-        let clock = manual_clock();
-        let rest = with_a_file_for_each_stage(&db, &clock).await;
-        for (round, first) in (1..).zip(First::BOTH) {
-            for stage in Stage::ALL {
-                strand(&rest, &name(first, stage), stage, Uuid::new_v4()).await;
-                rest.sql("UPDATE files SET retry_count = 3 WHERE file_name = $1", args![name(first, stage)]).await;
-            }
-            clock.advance(Duration::from_mins(30));
-            let sweep = async || rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
-            let reports = sweep_until_still(&rest, first, sweep).await;
-            assert_eq!(sum(&reports, "permanentlyFailed"), 4, "{reports:?}");
-            let failed = "SELECT COUNT(*) FROM files WHERE status = 'failed' AND error_code = 'STUCK_EXHAUSTED'
-                              AND error_stage = next_stage";
-            assert_eq!(rest.number(failed).await, 4 * round);
-            assert_eq!(rest.number("SELECT COUNT(*) FROM notifications").await, 4 * round);
+        clock.advance(Duration::from_mins(30));
+        let sweep = async || rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
+        let reports = sweep_until_still(&rest, first, sweep).await;
+        assert_eq!((sum(&reports, "totalStuck"), sum(&reports, "reEnqueued")), (4, 4), "{reports:?}");
+        for stage in Stage::ALL {
+            let expected = ("queued".to_owned(), stage.name().to_owned(), 0, 1, 0);
+            assert_eq!(place(&rest, &name(first, stage)).await, expected);
         }
-        rest.assert_books_balance().await;
+        assert_eq!(told(&rest, "file:processing-stalled").await, 4 * round);
     }
+    rest.assert_books_balance().await;
+}
 
-    async fn a_next_attempt_that_is_years_ahead_is_made_due_once_at_every_stage(db: TestDb) {
-        let clock = manual_clock();
-        let rest = with_a_file_for_each_stage(&db, &clock).await;
-        for first in First::BOTH {
-            for stage in Stage::ALL {
-                rest.move_files(
-                    "UPDATE files SET run_after = $2, is_due = FALSE, next_stage = $3 WHERE file_name = $1",
-                    args![name(first, stage), rest.now() + TimeDelta::days(700), stage],
-                )
+#[on_each_database]
+async fn a_file_that_was_given_back_three_times_fails_once_and_its_owner_is_told_once(db: TestDb) {
+    let clock = manual_clock();
+    let rest = with_a_file_for_each_stage(&db, &clock).await;
+    for (round, first) in (1..).zip(First::BOTH) {
+        for stage in Stage::ALL {
+            strand(&rest, &name(first, stage), stage, Uuid::new_v4()).await;
+            rest.sql("UPDATE files SET retry_count = 3 WHERE file_name = $1", args![name(first, stage)])
                 .await;
-            }
-            let sweep = async || rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
-            let reports = sweep_until_still(&rest, first, sweep).await;
-            assert_eq!(sum(&reports, "reEnqueued"), 4, "{reports:?}");
-            assert_eq!(rest.number("SELECT COUNT(*) FROM files WHERE NOT is_due").await, 0);
         }
-        assert_eq!(rest.number("SELECT COUNT(*) FROM files WHERE is_due AND retry_count = 0").await, 8);
-        rest.assert_books_balance().await;
+        clock.advance(Duration::from_mins(30));
+        let sweep = async || rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
+        let reports = sweep_until_still(&rest, first, sweep).await;
+        assert_eq!(sum(&reports, "permanentlyFailed"), 4, "{reports:?}");
+        let failed = "SELECT COUNT(*) FROM files WHERE status = 'failed' AND error_code = 'STUCK_EXHAUSTED'
+                          AND error_stage = next_stage";
+        assert_eq!(rest.number(failed).await, 4 * round);
+        assert_eq!(rest.number("SELECT COUNT(*) FROM notifications").await, 4 * round);
     }
+    rest.assert_books_balance().await;
+}
 
-    async fn what_a_dead_worker_held_is_given_back_once_at_every_stage_and_fails_at_its_third_death(db: TestDb) {
-        let clock = manual_clock();
-        let rest = with_a_file_for_each_stage(&db, &clock).await;
-        for first in First::BOTH {
-            let worker = Uuid::new_v4();
-            rest.sql(
-                "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
-                 VALUES ($1, 'gone:1', '', '', 1, $2, $2)",
-                args![worker, rest.now()],
+#[on_each_database]
+async fn a_next_attempt_that_is_years_ahead_is_made_due_once_at_every_stage(db: TestDb) {
+    let clock = manual_clock();
+    let rest = with_a_file_for_each_stage(&db, &clock).await;
+    for first in First::BOTH {
+        for stage in Stage::ALL {
+            rest.move_files(
+                "UPDATE files SET run_after = $2, is_due = FALSE, next_stage = $3 WHERE file_name = $1",
+                args![name(first, stage), rest.now() + TimeDelta::days(700), stage],
             )
             .await;
-            for stage in Stage::ALL {
-                strand(&rest, &name(first, stage), stage, worker).await;
-            }
-            let suspected = name(first, Stage::Embed);
-            rest.sql("UPDATE files SET lost_workers = 2 WHERE file_name = $1", args![&suspected]).await;
-            let sweep = async || rest.app.db.write(RescueWorker { worker, now: rest.now() }).await.unwrap();
-            let rescued: Vec<_> = sweep_until_still(&rest, first, sweep).await.into_iter().flatten().collect();
-            assert_eq!(rescued.len(), 1, "one of them was first");
-            assert_eq!((rescued[0].requeued, rescued[0].failed), (3, 1));
-            for stage in [Stage::Scan, Stage::Extract, Stage::Chunk] {
-                let expected = ("queued".to_owned(), stage.name().to_owned(), 0, 0, 1);
-                assert_eq!(place(&rest, &name(first, stage)).await, expected, "the attempt does not count, the death does");
-            }
-            assert_eq!(status(&rest, &suspected).await, "failed");
         }
-        let told = "SELECT COUNT(*) FROM notifications WHERE kind = 'file-failure-notification'";
-        assert_eq!(rest.number(told).await, 2);
-        rest.assert_books_balance().await;
+        let sweep = async || rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
+        let reports = sweep_until_still(&rest, first, sweep).await;
+        assert_eq!(sum(&reports, "reEnqueued"), 4, "{reports:?}");
+        assert_eq!(rest.number("SELECT COUNT(*) FROM files WHERE NOT is_due").await, 0);
     }
+    assert_eq!(rest.number("SELECT COUNT(*) FROM files WHERE is_due AND retry_count = 0").await, 8);
+    rest.assert_books_balance().await;
+}
 
-    async fn an_unconfirmed_upload_is_adopted_if_it_is_whole_and_deleted_if_not_once(db: TestDb) {
-        let clock = manual_clock();
-        let rest = left_after(&db, &clock, async |alice| {
-            for first in First::BOTH {
-                alice.register(None, &format!("{first:?}-never-sent"), 5).await;
-                for what in ["whole", "lost", "short", "other"] {
-                    alice.send_bytes(None, &format!("{first:?}-{what}"), b"12345").await;
-                }
-            }
-        })
+#[on_each_database]
+async fn what_a_dead_worker_held_is_given_back_once_at_every_stage_and_fails_at_its_third_death(db: TestDb) {
+    let clock = manual_clock();
+    let rest = with_a_file_for_each_stage(&db, &clock).await;
+    for first in First::BOTH {
+        let worker = Uuid::new_v4();
+        rest.sql(
+            "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
+             VALUES ($1, 'gone:1', '', '', 1, $2, $2)",
+            args![worker, rest.now()],
+        )
         .await;
-        clock.advance(Duration::from_hours(1));
-        for first in First::BOTH {
-            let key = async |what: &str| -> String {
-                let sql = "SELECT blob_key FROM files WHERE file_name = $1";
-                rest.rows::<(String,)>(sql, args![format!("{first:?}-{what}")]).await.remove(0).0
-            };
-            rest.app.blobs.remove(&key("lost").await).await.unwrap();
-            rest.store(&key("short").await, "123", rest.now());
-            rest.sql("UPDATE files SET declared_md5 = 'another' WHERE file_name = $1", args![format!("{first:?}-other")]).await;
+        for stage in Stage::ALL {
+            strand(&rest, &name(first, stage), stage, worker).await;
         }
-        // Both lots have the same deadline, so the first sweep meets them both.
-        let sweep = async || rest.app.stuck_files.expiry.sweep_once(rest.now()).await.unwrap();
-        let reports = sweep_until_still(&rest, First::TwiceAtOnce, sweep).await;
-        assert_eq!((sum(&reports, "adopted"), sum(&reports, "deleted")), (2, 8), "{reports:?}");
-        for first in First::BOTH {
-            assert_eq!(status(&rest, &format!("{first:?}-whole")).await, "queued");
-            for what in ["never-sent", "lost", "short", "other"] {
-                assert_eq!(status(&rest, &format!("{first:?}-{what}")).await, "deleted", "{what}");
-            }
+        let suspected = name(first, Stage::Embed);
+        rest.sql("UPDATE files SET lost_workers = 2 WHERE file_name = $1", args![&suspected]).await;
+        let sweep = async || rest.app.db.write(RescueWorker { worker, now: rest.now() }).await.unwrap();
+        let rescued: Vec<_> = sweep_until_still(&rest, first, sweep).await.into_iter().flatten().collect();
+        assert_eq!(rescued.len(), 1, "one of them was first");
+        assert_eq!((rescued[0].requeued, rescued[0].failed), (3, 1));
+        for stage in [Stage::Scan, Stage::Extract, Stage::Chunk] {
+            let expected = ("queued".to_owned(), stage.name().to_owned(), 0, 0, 1);
+            assert_eq!(
+                place(&rest, &name(first, stage)).await,
+                expected,
+                "the attempt does not count, the death does"
+            );
         }
-        assert_eq!(told(&rest, "file:cleaned-up").await, 8);
-        let quota: Vec<(i64, i64)> = rest.rows("SELECT reserved_bytes, used_bytes FROM tenants", args![]).await;
-        assert_eq!(quota, [(0, 10)]);
-        rest.assert_books_balance().await;
+        assert_eq!(status(&rest, &suspected).await, "failed");
     }
+    let told = "SELECT COUNT(*) FROM notifications WHERE kind = 'file-failure-notification'";
+    assert_eq!(rest.number(told).await, 2);
+    rest.assert_books_balance().await;
+}
 
-    async fn a_batch_that_waits_in_vain_expires_once_and_keeps_what_arrived(db: TestDb) {
-        let clock = manual_clock();
-        let rest = left_after(&db, &clock, async |alice| {
-            for _ in First::BOTH {
-                let batch = alice.open_batch(4).await;
-                alice.register(Some(&batch), "never-sent", 5).await;
-                alice.send_bytes(Some(&batch), "unconfirmed", b"12345").await;
-                alice.upload_in(&batch, "confirmed", b"12345").await;
+#[on_each_database]
+async fn an_unconfirmed_upload_is_adopted_if_it_is_whole_and_deleted_if_not_once(db: TestDb) {
+    let clock = manual_clock();
+    let rest = left_after(&db, &clock, async |alice| {
+        for first in First::BOTH {
+            alice.register(None, &format!("{first:?}-never-sent"), 5).await;
+            for what in ["whole", "lost", "short", "other"] {
+                alice.send_bytes(None, &format!("{first:?}-{what}"), b"12345").await;
             }
-            // And one that nobody ever put a file into.
-            alice.open_batch(3).await;
-        })
+        }
+    })
+    .await;
+    clock.advance(Duration::from_hours(1));
+    for first in First::BOTH {
+        let key = async |what: &str| -> String {
+            let sql = "SELECT blob_key FROM files WHERE file_name = $1";
+            rest.rows::<(String,)>(sql, args![format!("{first:?}-{what}")]).await.remove(0).0
+        };
+        rest.app.blobs.remove(&key("lost").await).await.unwrap();
+        rest.store(&key("short").await, "123", rest.now());
+        rest.sql(
+            "UPDATE files SET declared_md5 = 'another' WHERE file_name = $1",
+            args![format!("{first:?}-other")],
+        )
         .await;
-        // One at a time is due: the first, then the other two.
-        let batches: Vec<(Uuid,)> = rest.rows("SELECT id FROM batches ORDER BY id", args![]).await;
-        rest.sql("UPDATE batches SET expires_at = $1 WHERE id <> $2", args![rest.now() + TimeDelta::hours(48), batches[0].0]).await;
-        let sweep = BatchTimeout { db: rest.app.db.clone(), wake: rest.app.wake.clone() };
-        for (first, expired, deleted) in [(First::Once, 1, 1), (First::TwiceAtOnce, 2, 1)] {
-            clock.advance(DAY);
-            let reports = sweep_until_still(&rest, first, async || sweep.sweep_once(rest.now()).await.unwrap()).await;
-            let found = (sum(&reports, "expiredBatches"), sum(&reports, "deletedFiles"));
-            assert_eq!(found, (expired, deleted), "{reports:?}");
-        }
-        for (file, expected) in [("never-sent", "deleted"), ("unconfirmed", "uploaded"), ("confirmed", "queued")] {
-            let sql = format!("SELECT COUNT(*) FROM files WHERE file_name = '{file}' AND status = '{expected}'");
-            assert_eq!(rest.number(&sql).await, 2, "{file}");
-        }
-        assert_eq!(told(&rest, "batch:expired").await, 3);
-        let quota: Vec<(i64, i64)> = rest.rows("SELECT reserved_bytes, used_bytes FROM tenants", args![]).await;
-        assert_eq!(quota, [(10, 10)]);
-        rest.assert_books_balance().await;
     }
+    // Both lots have the same deadline, so the first sweep meets them both.
+    let sweep = async || rest.app.stuck_files.expiry.sweep_once(rest.now()).await.unwrap();
+    let reports = sweep_until_still(&rest, First::TwiceAtOnce, sweep).await;
+    assert_eq!((sum(&reports, "adopted"), sum(&reports, "deleted")), (2, 8), "{reports:?}");
+    for first in First::BOTH {
+        assert_eq!(status(&rest, &format!("{first:?}-whole")).await, "queued");
+        for what in ["never-sent", "lost", "short", "other"] {
+            assert_eq!(status(&rest, &format!("{first:?}-{what}")).await, "deleted", "{what}");
+        }
+    }
+    assert_eq!(told(&rest, "file:cleaned-up").await, 8);
+    let quota: Vec<(i64, i64)> = rest.rows("SELECT reserved_bytes, used_bytes FROM tenants", args![]).await;
+    assert_eq!(quota, [(0, 10)]);
+    rest.assert_books_balance().await;
+}
 
-    async fn leftovers_of_all_three_kinds_go_once(db: TestDb) {
-        let clock = manual_clock();
-        let script = Script::new();
+#[on_each_database]
+async fn a_batch_that_waits_in_vain_expires_once_and_keeps_what_arrived(db: TestDb) {
+    let clock = manual_clock();
+    let rest = left_after(&db, &clock, async |alice| {
         for _ in First::BOTH {
-            script.then(Stage::Extract, Step::Fail(Code::ParseError));
+            let batch = alice.open_batch(4).await;
+            alice.register(Some(&batch), "never-sent", 5).await;
+            alice.send_bytes(Some(&batch), "unconfirmed", b"12345").await;
+            alice.upload_in(&batch, "confirmed", b"12345").await;
         }
-        let server = Setup::default().clock(&clock).work(script).start(&db).await;
-        let alice = server.client("alice");
+        // And one that nobody ever put a file into.
+        alice.open_batch(3).await;
+    })
+    .await;
+    // One at a time is due: the first, then the other two.
+    let batches: Vec<(Uuid,)> = rest.rows("SELECT id FROM batches ORDER BY id", args![]).await;
+    rest.sql(
+        "UPDATE batches SET expires_at = $1 WHERE id <> $2",
+        args![rest.now() + TimeDelta::hours(48), batches[0].0],
+    )
+    .await;
+    let sweep = BatchTimeout { db: rest.app.db.clone(), wake: rest.app.wake.clone() };
+    for (first, expired, deleted) in [(First::Once, 1, 1), (First::TwiceAtOnce, 2, 1)] {
+        clock.advance(DAY);
+        let reports =
+            sweep_until_still(&rest, first, async || sweep.sweep_once(rest.now()).await.unwrap()).await;
+        let found = (sum(&reports, "expiredBatches"), sum(&reports, "deletedFiles"));
+        assert_eq!(found, (expired, deleted), "{reports:?}");
+    }
+    for (file, expected) in [("never-sent", "deleted"), ("unconfirmed", "uploaded"), ("confirmed", "queued")]
+    {
+        let sql = format!("SELECT COUNT(*) FROM files WHERE file_name = '{file}' AND status = '{expected}'");
+        assert_eq!(rest.number(&sql).await, 2, "{file}");
+    }
+    assert_eq!(told(&rest, "batch:expired").await, 3);
+    let quota: Vec<(i64, i64)> = rest.rows("SELECT reserved_bytes, used_bytes FROM tenants", args![]).await;
+    assert_eq!(quota, [(10, 10)]);
+    rest.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn leftovers_of_all_three_kinds_go_once(db: TestDb) {
+    let clock = manual_clock();
+    let script = Script::new();
+    for _ in First::BOTH {
+        script.then(Stage::Extract, Step::Fail(Code::ParseError));
+    }
+    let server = Setup::default().clock(&clock).work(script).start(&db).await;
+    let alice = server.client("alice");
+    for _ in First::BOTH {
+        alice.upload("failed", b"12345").await;
+        alice.register(None, "never-came", 5).await;
+    }
+    server.idle().await;
+    server.stop().await;
+    let rest = AtRest::open(&db, &clock, &[]).await;
+    let sweep = async || rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap();
+    let mut failed: Vec<(Uuid,)> =
+        rest.rows("SELECT id FROM files WHERE file_name = 'failed' ORDER BY id", args![]).await;
+    // The second of each comes into the world two months after the first.
+    let later = rest.now() + TimeDelta::days(60);
+    rest.sql("UPDATE files SET failed_at = $1 WHERE id = $2", args![later, failed.remove(1).0]).await;
+    let second = "UPDATE files SET created_at = $1, upload_until = $1
+                  WHERE id = (SELECT id FROM files WHERE file_name = 'never-came' ORDER BY id DESC LIMIT 1)";
+    rest.sql(second, args![later]).await;
+    for first in First::BOTH {
+        clock.advance(DAY * 30);
+        rest.store(&format!("00/{first:?}"), "stray", rest.now() - TimeDelta::days(2));
+        let reports = sweep_until_still(&rest, first, sweep).await;
+        assert_eq!(sum_of(&reports, "oldFailures", "warnings"), 1, "{reports:?}");
+        assert_eq!(sum_of(&reports, "abandonedUploads", "deleted"), 1, "{reports:?}");
+        assert!(!rest.is_stored(&format!("00/{first:?}")));
+        clock.advance(DAY * 30);
+        let reports = sweep_until_still(&rest, first, sweep).await;
+        assert_eq!(sum_of(&reports, "oldFailures", "deleted"), 1, "{reports:?}");
+    }
+    assert_eq!(
+        rest.number("SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'").await,
+        2
+    );
+    assert_eq!(
+        rest.number("SELECT used_bytes + used_files + reserved_bytes + reserved_files FROM tenants").await,
+        0
+    );
+    rest.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn what_a_process_left_of_its_uploads_is_cleared_up_once(db: TestDb) {
+    let clock = manual_clock();
+    let rest = left_after(&db, &clock, async |alice| {
+        alice.send_bytes(None, "known", b"12345").await;
+    })
+    .await;
+    let (known,): (String,) = rest.rows("SELECT blob_key FROM files", args![]).await.remove(0);
+    let blobs = &rest.app.blobs;
+    for first in First::BOTH {
+        let dead = Uuid::new_v4();
+        let (kept, half) =
+            (Blobs::key(Uuid::new_v4(), Uuid::new_v4()), Blobs::key(Uuid::new_v4(), Uuid::new_v4()));
+        let mut incoming = blobs.receive(dead, &kept).await.unwrap();
+        incoming.write(b"12345").await.unwrap();
+        incoming.keep().await.unwrap();
+        drop(incoming);
+        let mut incoming = blobs.receive(dead, &half).await.unwrap();
+        incoming.write(b"12").await.unwrap();
+        std::mem::forget(incoming);
+        let link = format!("{}.{}", dead.simple(), known.replace('/', "."));
+        let root = db.folder.path().join("blobs");
+        std::fs::hard_link(root.join("blobs").join(&known), root.join("incoming").join(link)).unwrap();
+        let sweep = async || abandoned_uploads::sweep_once(&rest.app.db, blobs).await.unwrap();
+        let cleared: usize = sweep_until_still(&rest, first, sweep).await.into_iter().sum();
+        assert!(cleared >= 3);
+        assert!(!rest.is_stored(&kept) && !rest.is_stored(&half) && rest.is_stored(&known));
+        assert!(blobs.unfinished().await.unwrap().is_empty());
+    }
+    rest.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn a_deletion_that_broke_off_is_finished_once_also_an_infected_files(db: TestDb) {
+    let clock = manual_clock();
+    let rest = left_after(&db, &clock, async |alice| {
+        for first in First::BOTH {
+            alice.upload(&format!("{first:?}"), b"12345").await;
+            alice.upload(&format!("infected-{first:?}"), b"12345").await;
+        }
+    })
+    .await;
+    let caller = Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), admin: false };
+    for first in First::BOTH {
+        let sql = "SELECT id, blob_key FROM files WHERE file_name = $1";
+        let (id, key): (Uuid, String) = rest.rows(sql, args![format!("{first:?}")]).await.remove(0);
+        let obstruction = rest.obstruct(&key);
+        delete::delete(&rest.app.db, &rest.app.blobs, &caller, id, rest.now())
+            .await
+            .expect_err("the storage fails");
+        obstruction.take_away();
+        // And the process died after the scanner's word was written down.
+        let infected = format!("infected-{first:?}");
+        let (_, bad): (Uuid, String) = rest.rows(sql, args![&infected]).await.remove(0);
+        strand(&rest, &infected, Stage::Scan, Uuid::new_v4()).await;
+        let judged = "UPDATE files SET status = 'failed', failed_at = $2, error_code = 'INFECTED', error_message = 'Eicar',
+                          error_stage = 'scan', error_at = $2, error_fingerprint = 'x', claim = NULL, claimed_by = NULL,
+                          claimed_at = NULL
+                      WHERE file_name = $1";
+        rest.move_files(judged, args![&infected, rest.now()]).await;
+        rest.sql(HISTORY, args![&infected, rest.now()]).await;
+        let sweep = async || unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap();
+        let finished: usize = sweep_until_still(&rest, first, sweep).await.into_iter().sum();
+        assert!(finished >= 2 && !rest.is_stored(&key) && !rest.is_stored(&bad));
+        assert_eq!(status(&rest, &infected).await, "failed", "its owner can still read why");
+    }
+    assert_eq!(rest.number("SELECT used_bytes FROM tenants").await, 10, "refunded what was deleted");
+    rest.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn records_whose_time_is_over_go_once(db: TestDb) {
+    let clock = manual_clock();
+    let rest = left_after(&db, &clock, async |alice| {
         for _ in First::BOTH {
-            alice.upload("failed", b"12345").await;
-            alice.register(None, "never-came", 5).await;
+            let file = alice.upload("a", b"12345").await;
+            alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
         }
-        server.idle().await;
-        server.stop().await;
-        let rest = AtRest::open(&db, &clock, &[]).await;
-        let sweep = async || rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap();
-        let mut failed: Vec<(Uuid,)> = rest.rows("SELECT id FROM files WHERE file_name = 'failed' ORDER BY id", args![]).await;
-        // The second of each comes into the world two months after the first.
-        let later = rest.now() + TimeDelta::days(60);
-        rest.sql("UPDATE files SET failed_at = $1 WHERE id = $2", args![later, failed.remove(1).0]).await;
-        let second = "UPDATE files SET created_at = $1, upload_until = $1
-                      WHERE id = (SELECT id FROM files WHERE file_name = 'never-came' ORDER BY id DESC LIMIT 1)";
-        rest.sql(second, args![later]).await;
-        for first in First::BOTH {
-            clock.advance(DAY * 30);
-            rest.store(&format!("00/{first:?}"), "stray", rest.now() - TimeDelta::days(2));
-            let reports = sweep_until_still(&rest, first, sweep).await;
-            assert_eq!(sum_of(&reports, "oldFailures", "warnings"), 1, "{reports:?}");
-            assert_eq!(sum_of(&reports, "abandonedUploads", "deleted"), 1, "{reports:?}");
-            assert!(!rest.is_stored(&format!("00/{first:?}")));
-            clock.advance(DAY * 30);
-            let reports = sweep_until_still(&rest, first, sweep).await;
-            assert_eq!(sum_of(&reports, "oldFailures", "deleted"), 1, "{reports:?}");
-        }
-        assert_eq!(rest.number("SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'").await, 2);
-        assert_eq!(rest.number("SELECT used_bytes + used_files + reserved_bytes + reserved_files FROM tenants").await, 0);
-        rest.assert_books_balance().await;
+    })
+    .await;
+    let deleted: Vec<(Uuid,)> = rest.rows("SELECT id FROM files ORDER BY id", args![]).await;
+    rest.sql(
+        "UPDATE files SET deleted_at = $1 WHERE id = $2",
+        args![rest.now() + TimeDelta::days(30), deleted[1].0],
+    )
+    .await;
+    for first in First::BOTH {
+        clock.advance(DAY * 31);
+        let sweep = async || rest.app.retention.sweep_once(rest.now()).await.unwrap();
+        let reports = sweep_until_still(&rest, first, sweep).await;
+        assert_eq!(sum(&reports, "tombstones"), 1, "{reports:?}");
     }
-
-    async fn what_a_process_left_of_its_uploads_is_cleared_up_once(db: TestDb) {
-        let clock = manual_clock();
-        let rest = left_after(&db, &clock, async |alice| {
-            alice.send_bytes(None, "known", b"12345").await;
-        })
-        .await;
-        let (known,): (String,) = rest.rows("SELECT blob_key FROM files", args![]).await.remove(0);
-        let blobs = &rest.app.blobs;
-        for first in First::BOTH {
-            let dead = Uuid::new_v4();
-            let (kept, half) = (Blobs::key(Uuid::new_v4(), Uuid::new_v4()), Blobs::key(Uuid::new_v4(), Uuid::new_v4()));
-            let mut incoming = blobs.receive(dead, &kept).await.unwrap();
-            incoming.write(b"12345").await.unwrap();
-            incoming.keep().await.unwrap();
-            drop(incoming);
-            let mut incoming = blobs.receive(dead, &half).await.unwrap();
-            incoming.write(b"12").await.unwrap();
-            std::mem::forget(incoming);
-            let link = format!("{}.{}", dead.simple(), known.replace('/', "."));
-            let root = db.folder.path().join("blobs");
-            std::fs::hard_link(root.join("blobs").join(&known), root.join("incoming").join(link)).unwrap();
-            let sweep = async || abandoned_uploads::sweep_once(&rest.app.db, blobs).await.unwrap();
-            let cleared: usize = sweep_until_still(&rest, first, sweep).await.into_iter().sum();
-            assert!(cleared >= 3);
-            assert!(!rest.is_stored(&kept) && !rest.is_stored(&half) && rest.is_stored(&known));
-            assert!(blobs.unfinished().await.unwrap().is_empty());
-        }
-        rest.assert_books_balance().await;
-    }
-
-    async fn a_deletion_that_broke_off_is_finished_once_also_an_infected_files(db: TestDb) {
-        let clock = manual_clock();
-        let rest = left_after(&db, &clock, async |alice| {
-            for first in First::BOTH {
-                alice.upload(&format!("{first:?}"), b"12345").await;
-                alice.upload(&format!("infected-{first:?}"), b"12345").await;
-            }
-        })
-        .await;
-        let caller = Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), admin: false };
-        for first in First::BOTH {
-            let sql = "SELECT id, blob_key FROM files WHERE file_name = $1";
-            let (id, key): (Uuid, String) = rest.rows(sql, args![format!("{first:?}")]).await.remove(0);
-            let obstruction = rest.obstruct(&key);
-            delete::delete(&rest.app.db, &rest.app.blobs, &caller, id, rest.now()).await.expect_err("the storage fails");
-            obstruction.take_away();
-            // And the process died after the scanner's word was written down.
-            let infected = format!("infected-{first:?}");
-            let (_, bad): (Uuid, String) = rest.rows(sql, args![&infected]).await.remove(0);
-            strand(&rest, &infected, Stage::Scan, Uuid::new_v4()).await;
-            let judged = "UPDATE files SET status = 'failed', failed_at = $2, error_code = 'INFECTED', error_message = 'Eicar',
-                              error_stage = 'scan', error_at = $2, error_fingerprint = 'x', claim = NULL, claimed_by = NULL,
-                              claimed_at = NULL
-                          WHERE file_name = $1";
-            rest.move_files(judged, args![&infected, rest.now()]).await;
-            rest.sql(HISTORY, args![&infected, rest.now()]).await;
-            let sweep = async || unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap();
-            let finished: usize = sweep_until_still(&rest, first, sweep).await.into_iter().sum();
-            assert!(finished >= 2 && !rest.is_stored(&key) && !rest.is_stored(&bad));
-            assert_eq!(status(&rest, &infected).await, "failed", "its owner can still read why");
-        }
-        assert_eq!(rest.number("SELECT used_bytes FROM tenants").await, 10, "refunded what was deleted");
-        rest.assert_books_balance().await;
-    }
-
-    async fn records_whose_time_is_over_go_once(db: TestDb) {
-        let clock = manual_clock();
-        let rest = left_after(&db, &clock, async |alice| {
-            for _ in First::BOTH {
-                let file = alice.upload("a", b"12345").await;
-                alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
-            }
-        })
-        .await;
-        let deleted: Vec<(Uuid,)> = rest.rows("SELECT id FROM files ORDER BY id", args![]).await;
-        rest.sql("UPDATE files SET deleted_at = $1 WHERE id = $2", args![rest.now() + TimeDelta::days(30), deleted[1].0]).await;
-        for first in First::BOTH {
-            clock.advance(DAY * 31);
-            let sweep = async || rest.app.retention.sweep_once(rest.now()).await.unwrap();
-            let reports = sweep_until_still(&rest, first, sweep).await;
-            assert_eq!(sum(&reports, "tombstones"), 1, "{reports:?}");
-        }
-        assert_eq!(rest.number("SELECT COUNT(*) FROM files").await, 0);
-        let left: Vec<(Value,)> = rest.rows("SELECT data FROM events WHERE file_id IS NOT NULL", args![]).await;
-        assert!(left.is_empty(), "their history went with them");
-        rest.assert_books_balance().await;
-    }
+    assert_eq!(rest.number("SELECT COUNT(*) FROM files").await, 0);
+    let left: Vec<(Value,)> = rest.rows("SELECT data FROM events WHERE file_id IS NOT NULL", args![]).await;
+    assert!(left.is_empty(), "their history went with them");
+    rest.assert_books_balance().await;
 }

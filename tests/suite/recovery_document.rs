@@ -62,7 +62,7 @@ fn every_setting_that_a_row_goes_by_is_one() {
 #[test]
 fn each_of_the_twelve_mistakes_is_told_of() {
     let source = include_str!("traps.rs");
-    let contracts = source.lines().filter_map(|line| line.strip_prefix("    async fn "));
+    let contracts = source.lines().filter_map(|line| line.strip_prefix("async fn "));
     let traps: BTreeSet<&str> =
         contracts.filter_map(|line| line.split_once("(db: TestDb)")).map(|(name, _)| name).collect();
     assert_eq!(traps.len(), 12);

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::support::embedding_server::{EmbeddingServer, Reply};
 use crate::support::process::{Process, run};
 use crate::support::script::Gate;
-use crate::support::{Client, Setup, TestDb, TestServer};
+use crate::support::{Client, Setup, TestDb, TestServer, on_each_database};
 
 fn model(service: &EmbeddingServer, name: &str) -> Setup {
     Setup::default()
@@ -63,160 +63,182 @@ async fn ways(client: &Client, question: &str) -> Vec<Value> {
     client.search(question).await.iter().map(|hit| hit["matched"].clone()).collect()
 }
 
-on_each_database! {
-    async fn after_a_change_of_model_words_find_everything_and_vectors_what_is_new(db: TestDb) {
-        let (server, service, old) = after_a_change(&db, 4).await;
-        let alice = server.client("alice");
-        assert_eq!(stale(&server.app).await, 4);
-        let new = alice.upload("new.txt", b"The ship sails.").await;
-        server.idle().await;
-        assert_eq!(ways(&alice, "vessel").await, [json!(["meaning"])], "the new one, and no old one");
-        assert_eq!(ways(&alice, "cat").await.iter().filter(|way| way[0] == "words").count(), 4);
+#[on_each_database]
+async fn after_a_change_of_model_words_find_everything_and_vectors_what_is_new(db: TestDb) {
+    let (server, service, old) = after_a_change(&db, 4).await;
+    let alice = server.client("alice");
+    assert_eq!(stale(&server.app).await, 4);
+    let new = alice.upload("new.txt", b"The ship sails.").await;
+    server.idle().await;
+    assert_eq!(ways(&alice, "vessel").await, [json!(["meaning"])], "the new one, and no old one");
+    assert_eq!(ways(&alice, "cat").await.iter().filter(|way| way[0] == "words").count(), 4);
 
-        let states = alice.states(&old[0]).await;
-        let before = alice.file(&old[0]).await;
-        service.forget();
-        let report = run_once(&server.app).await;
-        assert_eq!(report, Report { stale: 4, reindexed: 4, ..Report::default() });
-        assert_eq!(service.calls().iter().skip(1).map(|asked| asked.texts.len()).sum::<usize>(), 4, "only the stale");
-        assert_eq!(ways(&alice, "feline").await.len(), 5, "all are compared now");
-        assert_eq!(alice.search("feline").await.last().unwrap()["fileId"], json!(new), "and the others are nearer");
-        assert_eq!((alice.states(&old[0]).await, alice.file(&old[0]).await), (states, before), "nobody saw a thing");
-        assert_eq!(run_once(&server.app).await, Report::default(), "twice is once");
-        server.assert_books_balance().await;
-    }
+    let states = alice.states(&old[0]).await;
+    let before = alice.file(&old[0]).await;
+    service.forget();
+    let report = run_once(&server.app).await;
+    assert_eq!(report, Report { stale: 4, reindexed: 4, ..Report::default() });
+    assert_eq!(
+        service.calls().iter().skip(1).map(|asked| asked.texts.len()).sum::<usize>(),
+        4,
+        "only the stale"
+    );
+    assert_eq!(ways(&alice, "feline").await.len(), 5, "all are compared now");
+    assert_eq!(
+        alice.search("feline").await.last().unwrap()["fileId"],
+        json!(new),
+        "and the others are nearer"
+    );
+    assert_eq!(
+        (alice.states(&old[0]).await, alice.file(&old[0]).await),
+        (states, before),
+        "nobody saw a thing"
+    );
+    assert_eq!(run_once(&server.app).await, Report::default(), "twice is once");
+    server.assert_books_balance().await;
+}
 
-    async fn a_file_is_found_at_every_moment_while_it_is_embedded_anew(db: TestDb) {
-        let (server, service, _) = after_a_change(&db, 3).await;
-        let alice = server.client("alice");
-        // The dimensions are learnt before, so that the searches below need no answer of their own.
-        let gate = Gate::default();
-        service.then(Reply::Good).then(Reply::Wait(gate.clone())).then(Reply::Wait(gate.clone()));
-        let app = server.app.clone();
-        let running = tokio::spawn(async move { run_once(&app).await });
+#[on_each_database]
+async fn a_file_is_found_at_every_moment_while_it_is_embedded_anew(db: TestDb) {
+    let (server, service, _) = after_a_change(&db, 3).await;
+    let alice = server.client("alice");
+    // The dimensions are learnt before, so that the searches below need no answer of their own.
+    let gate = Gate::default();
+    service.then(Reply::Good).then(Reply::Wait(gate.clone())).then(Reply::Wait(gate.clone()));
+    let app = server.app.clone();
+    let running = tokio::spawn(async move { run_once(&app).await });
+    gate.reached().await;
+    gate.reached().await;
+    assert_eq!(alice.search("cat").await.len(), 3);
+    gate.open();
+    gate.open();
+    assert_eq!(running.await.unwrap().reindexed, 3);
+    assert_eq!(alice.search("cat").await.len(), 3);
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn killed_half_way_it_goes_on_where_it_was(db: TestDb) {
+    let (server, service, _) = after_a_change(&db, 6).await;
+    server.stop().await;
+    service.forget();
+    // The question about the dimensions, two files, and then nothing more.
+    service.then(Reply::Good).then(Reply::Good).then(Reply::Good);
+    service.otherwise(Reply::Hang);
+    let variables =
+        [("EMBEDDINGS_URL", service.url.as_str()), ("EMBEDDINGS_MODEL", "after"), ("EMBED_CONCURRENCY", "1")];
+    let mut victim =
+        Process::command(&db).arg("reindex").envs(variables).stdout(Stdio::null()).spawn().unwrap();
+    service.hanging().await;
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert_eq!(run(&db, &["audit"]).0, 0, "it stopped between files");
+    service.forget();
+    service.otherwise(Reply::Good);
+    let second = Process::command(&db).args(["reindex", "--json"]).envs(variables).output().unwrap();
+    let report: Value = serde_json::from_slice(&second.stdout).unwrap();
+    assert_eq!(second.status.code(), Some(0), "{report}");
+    assert_eq!(
+        (&report["stale"], &report["reindexed"], &report["remaining"]),
+        (&json!(4), &json!(4), &json!(0))
+    );
+    assert_eq!(service.calls().len(), 1 + 4, "what was done is not done again");
+    assert_eq!(run(&db, &["audit"]).0, 0);
+}
+
+#[on_each_database]
+async fn two_at_once_share_the_files_and_do_each_once(db: TestDb) {
+    let (server, _service, _) = after_a_change(&db, 20).await;
+    let (one, two) = tokio::join!(run_once(&server.app), run_once(&server.app));
+    assert_eq!(one.reindexed + two.reindexed, 20, "{one:?} {two:?}");
+    assert_eq!((one.failed, two.failed, stale(&server.app).await), (0, 0, 0));
+    server.assert_books_balance().await;
+}
+
+#[on_each_database]
+async fn what_is_deleted_meanwhile_stays_deleted(db: TestDb) {
+    let (server, service, files) = after_a_change(&db, 2).await;
+    let alice = server.client("alice");
+    // Also where its chunks would be cut anew: this one is longer than any model of a service is sent.
+    let file = files[1].parse().unwrap();
+    server.app.db.write(MakeAnew { file, text: Some("cat ".repeat(2_100)) }).await.unwrap();
+    let gate = Gate::default();
+    service.then(Reply::Good).then(Reply::Wait(gate.clone())).then(Reply::Wait(gate.clone()));
+    let app = server.app.clone();
+    let running = tokio::spawn(async move { run_once(&app).await });
+    for file in &files {
         gate.reached().await;
-        gate.reached().await;
-        assert_eq!(alice.search("cat").await.len(), 3);
-        gate.open();
-        gate.open();
-        assert_eq!(running.await.unwrap().reindexed, 3);
-        assert_eq!(alice.search("cat").await.len(), 3);
-        server.assert_books_balance().await;
+        alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
     }
+    gate.open();
+    gate.open();
+    assert_eq!(running.await.unwrap(), Report { stale: 2, left_alone: 2, ..Report::default() });
+    assert!(alice.search("cat").await.is_empty());
+    let left =
+        server.app.db.read().await.unwrap().number("SELECT COUNT(*) FROM chunks", args![]).await.unwrap();
+    assert_eq!(left, 0);
+    server.assert_books_balance().await;
+}
 
-    async fn killed_half_way_it_goes_on_where_it_was(db: TestDb) {
-        let (server, service, _) = after_a_change(&db, 6).await;
-        server.stop().await;
-        service.forget();
-        // The question about the dimensions, two files, and then nothing more.
-        service.then(Reply::Good).then(Reply::Good).then(Reply::Good);
-        service.otherwise(Reply::Hang);
-        let variables =
-            [("EMBEDDINGS_URL", service.url.as_str()), ("EMBEDDINGS_MODEL", "after"), ("EMBED_CONCURRENCY", "1")];
-        let mut victim =
-            Process::command(&db).arg("reindex").envs(variables).stdout(Stdio::null()).spawn().unwrap();
-        service.hanging().await;
-        victim.kill().unwrap();
-        victim.wait().unwrap();
-        assert_eq!(run(&db, &["audit"]).0, 0, "it stopped between files");
-        service.forget();
-        service.otherwise(Reply::Good);
-        let second = Process::command(&db).args(["reindex", "--json"]).envs(variables).output().unwrap();
-        let report: Value = serde_json::from_slice(&second.stdout).unwrap();
-        assert_eq!(second.status.code(), Some(0), "{report}");
-        assert_eq!((&report["stale"], &report["reindexed"], &report["remaining"]), (&json!(4), &json!(4), &json!(0)));
-        assert_eq!(service.calls().len(), 1 + 4, "what was done is not done again");
-        assert_eq!(run(&db, &["audit"]).0, 0);
-    }
+#[on_each_database]
+async fn what_is_made_anew_meanwhile_does_not_get_vectors_of_its_past(db: TestDb) {
+    let (server, service, files) = after_a_change(&db, 1).await;
+    let file: Uuid = files[0].parse().unwrap();
+    let gate = Gate::default();
+    service.then(Reply::Good).then(Reply::Wait(gate.clone()));
+    let app = server.app.clone();
+    let running = tokio::spawn(async move { run_once(&app).await });
+    gate.reached().await;
+    server.app.db.write(MakeAnew { file, text: None }).await.unwrap();
+    gate.open();
+    let report = running.await.unwrap();
+    assert_eq!((report.left_alone, report.remaining), (1, 1), "{report:?}");
+    server.assert_books_balance().await;
+    assert_eq!(run_once(&server.app).await.reindexed, 1);
+}
 
-    async fn two_at_once_share_the_files_and_do_each_once(db: TestDb) {
-        let (server, _service, _) = after_a_change(&db, 20).await;
-        let (one, two) = tokio::join!(run_once(&server.app), run_once(&server.app));
-        assert_eq!(one.reindexed + two.reindexed, 20, "{one:?} {two:?}");
-        assert_eq!((one.failed, two.failed, stale(&server.app).await), (0, 0, 0));
-        server.assert_books_balance().await;
-    }
+#[on_each_database]
+async fn a_service_that_fails_file_after_file_is_not_asked_about_all_of_them(db: TestDb) {
+    let (server, service, _) = after_a_change(&db, 30).await;
+    service.forget();
+    service.then(Reply::Good);
+    service.otherwise(Reply::Refusal(401, None));
+    let report = run_once(&server.app).await;
+    assert!((5..=7).contains(&report.failed), "{report:?}");
+    assert!(service.calls().len() <= 8, "{}", service.calls().len());
+    assert_eq!((report.reindexed, report.remaining), (0, 30));
+    assert!(report.last_failure.unwrap().contains("401"));
+    service.otherwise(Reply::Refusal(503, None));
+    let error = reindex(&server.app).run(&CancellationToken::new(), |_| ()).await.unwrap_err();
+    assert!(error.to_string().contains("503"), "{error}");
+    // One that passes costs an attempt and no file.
+    service.otherwise(Reply::Good);
+    service.then(Reply::Good).then(Reply::Refusal(503, None)).then(Reply::Refusal(500, None));
+    assert_eq!(run_once(&server.app).await.reindexed, 30);
+    server.assert_books_balance().await;
+}
 
-    async fn what_is_deleted_meanwhile_stays_deleted(db: TestDb) {
-        let (server, service, files) = after_a_change(&db, 2).await;
-        let alice = server.client("alice");
-        // Also where its chunks would be cut anew: this one is longer than any model of a service is sent.
-        let file = files[1].parse().unwrap();
-        server.app.db.write(MakeAnew { file, text: Some("cat ".repeat(2_100)) }).await.unwrap();
-        let gate = Gate::default();
-        service.then(Reply::Good).then(Reply::Wait(gate.clone())).then(Reply::Wait(gate.clone()));
-        let app = server.app.clone();
-        let running = tokio::spawn(async move { run_once(&app).await });
-        for file in &files {
-            gate.reached().await;
-            alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
-        }
-        gate.open();
-        gate.open();
-        assert_eq!(running.await.unwrap(), Report { stale: 2, left_alone: 2, ..Report::default() });
-        assert!(alice.search("cat").await.is_empty());
-        let left = server.app.db.read().await.unwrap().number("SELECT COUNT(*) FROM chunks", args![]).await.unwrap();
-        assert_eq!(left, 0);
-        server.assert_books_balance().await;
-    }
+#[on_each_database]
+async fn chunks_that_the_new_model_cannot_read_whole_are_cut_anew(db: TestDb) {
+    let service = EmbeddingServer::start(8).await;
+    let server = model(&service, "reads-much").start(&db).await;
+    let alice = server.client("alice");
+    let text = (0..80).map(|n| format!("Sentence {n} says that the cat sleeps. ")).collect::<String>();
+    let file = alice.upload("a.txt", text.as_bytes()).await;
+    server.idle().await;
+    let few = alice.file(&file).await["chunkCount"].as_i64().unwrap();
+    server.stop().await;
 
-    async fn what_is_made_anew_meanwhile_does_not_get_vectors_of_its_past(db: TestDb) {
-        let (server, service, files) = after_a_change(&db, 1).await;
-        let file: Uuid = files[0].parse().unwrap();
-        let gate = Gate::default();
-        service.then(Reply::Good).then(Reply::Wait(gate.clone()));
-        let app = server.app.clone();
-        let running = tokio::spawn(async move { run_once(&app).await });
-        gate.reached().await;
-        server.app.db.write(MakeAnew { file, text: None }).await.unwrap();
-        gate.open();
-        let report = running.await.unwrap();
-        assert_eq!((report.left_alone, report.remaining), (1, 1), "{report:?}");
-        server.assert_books_balance().await;
-        assert_eq!(run_once(&server.app).await.reindexed, 1);
-    }
-
-    async fn a_service_that_fails_file_after_file_is_not_asked_about_all_of_them(db: TestDb) {
-        let (server, service, _) = after_a_change(&db, 30).await;
-        service.forget();
-        service.then(Reply::Good);
-        service.otherwise(Reply::Refusal(401, None));
-        let report = run_once(&server.app).await;
-        assert!((5..=7).contains(&report.failed), "{report:?}");
-        assert!(service.calls().len() <= 8, "{}", service.calls().len());
-        assert_eq!((report.reindexed, report.remaining), (0, 30));
-        assert!(report.last_failure.unwrap().contains("401"));
-        service.otherwise(Reply::Refusal(503, None));
-        let error = reindex(&server.app).run(&CancellationToken::new(), |_| ()).await.unwrap_err();
-        assert!(error.to_string().contains("503"), "{error}");
-        // One that passes costs an attempt and no file.
-        service.otherwise(Reply::Good);
-        service.then(Reply::Good).then(Reply::Refusal(503, None)).then(Reply::Refusal(500, None));
-        assert_eq!(run_once(&server.app).await.reindexed, 30);
-        server.assert_books_balance().await;
-    }
-
-    async fn chunks_that_the_new_model_cannot_read_whole_are_cut_anew(db: TestDb) {
-        let service = EmbeddingServer::start(8).await;
-        let server = model(&service, "reads-much").start(&db).await;
-        let alice = server.client("alice");
-        let text = (0..80).map(|n| format!("Sentence {n} says that the cat sleeps. ")).collect::<String>();
-        let file = alice.upload("a.txt", text.as_bytes()).await;
-        server.idle().await;
-        let few = alice.file(&file).await["chunkCount"].as_i64().unwrap();
-        server.stop().await;
-
-        let server = TestServer::new(&db).await;
-        let alice = server.client("alice");
-        assert_eq!(run_once(&server.app).await.reindexed, 1);
-        let many = alice.file(&file).await["chunkCount"].as_i64().unwrap();
-        assert!(many > few, "{many} {few}");
-        let chunks = alice.get(&format!("/api/v2/uploads/files/{file}/chunks")).await.ok();
-        let chunks = chunks["chunks"].as_array().unwrap();
-        assert!(chunks.iter().all(|chunk| chunk["tokens"].as_i64().unwrap() <= 126));
-        assert_eq!(alice.search("sentence 79").await[0]["fileId"], json!(file));
-        server.assert_books_balance().await;
-    }
+    let server = TestServer::new(&db).await;
+    let alice = server.client("alice");
+    assert_eq!(run_once(&server.app).await.reindexed, 1);
+    let many = alice.file(&file).await["chunkCount"].as_i64().unwrap();
+    assert!(many > few, "{many} {few}");
+    let chunks = alice.get(&format!("/api/v2/uploads/files/{file}/chunks")).await.ok();
+    let chunks = chunks["chunks"].as_array().unwrap();
+    assert!(chunks.iter().all(|chunk| chunk["tokens"].as_i64().unwrap() <= 126));
+    assert_eq!(alice.search("sentence 79").await[0]["fileId"], json!(file));
+    server.assert_books_balance().await;
 }
 
 /// What a second processing does: the same text in new chunks, by whoever still has the old model.

@@ -17,7 +17,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::support::process::Process;
-use crate::support::{Setup, TestDb, landfall_itself, until};
+use crate::support::{Setup, TestDb, landfall_itself, on_each_database, until};
 
 /// A pool whose processes can be told from all others.
 struct Readers {
@@ -449,73 +449,77 @@ async fn bytes_that_end_too_soon_are_the_storages_fault() {
     readers.leave_nothing().await;
 }
 
-on_each_database! {
-    async fn a_batch_with_hostile_documents_in_it_ends_with_the_others_ready(db: TestDb) {
-        let (program, mark) = misbehaving();
-        let server = Setup::default()
-            .extractor(program)
-            .with("EXTRACT_MEMORY_MB", 256)
-            .with("EXTRACT_CPU_SECONDS", 1)
-            .with("EXTRACT_STALL_MS", 1_500)
-            .with("RETRY_BASE_DELAY", 50)
-            .start(&db)
-            .await;
-        let alice = server.client("alice");
-        let hostile = [
-            ("panic", "PARSE_ERROR"),
-            ("overflow", "PARSE_ERROR"),
-            ("eat-memory", "MEMORY_ERROR"),
-            ("compute", "STAGE_TIMEOUT"),
-            ("hang", "STAGE_TIMEOUT"),
-            ("spew", "PARSE_ERROR"),
-            ("fork", "PARSE_ERROR"),
-            ("not-utf8", "PARSE_ERROR"),
-            ("foreign-code", "PARSE_ERROR"),
-            ("connect 127.0.0.1:9", "PARSE_ERROR"),
-        ];
-        let batch = alice.open_batch(2 * hostile.len()).await;
-        let mut files = Vec::new();
-        for (number, (misbehaviour, _)) in hostile.iter().enumerate() {
-            let good = format!("Log {number}: the lighthouse was lit at dusk.");
-            let bad = format!("misbehave: {misbehaviour}");
-            let good = alice.upload_in(&batch, "good.txt", good.as_bytes()).await;
-            files.push((good, alice.upload_in(&batch, "bad.txt", bad.as_bytes()).await));
-        }
-        until("the batch is complete", async || alice.batch(&batch).await["status"] == "completed").await;
-        for ((misbehaviour, code), (good, bad)) in hostile.iter().zip(&files) {
-            assert_eq!(alice.status(good).await, "ready");
-            let seen = alice.file(bad).await;
-            assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!(code)), "{misbehaviour}");
-            assert!(alice.search("lighthouse").await.iter().all(|hit| hit["fileId"] != json!(bad)));
-        }
-        server.assert_books_balance().await;
-        server.stop().await;
-        until("no process is left", async || processes(&mark).is_empty()).await;
+#[on_each_database]
+async fn a_batch_with_hostile_documents_in_it_ends_with_the_others_ready(db: TestDb) {
+    let (program, mark) = misbehaving();
+    let server = Setup::default()
+        .extractor(program)
+        .with("EXTRACT_MEMORY_MB", 256)
+        .with("EXTRACT_CPU_SECONDS", 1)
+        .with("EXTRACT_STALL_MS", 1_500)
+        .with("RETRY_BASE_DELAY", 50)
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let hostile = [
+        ("panic", "PARSE_ERROR"),
+        ("overflow", "PARSE_ERROR"),
+        ("eat-memory", "MEMORY_ERROR"),
+        ("compute", "STAGE_TIMEOUT"),
+        ("hang", "STAGE_TIMEOUT"),
+        ("spew", "PARSE_ERROR"),
+        ("fork", "PARSE_ERROR"),
+        ("not-utf8", "PARSE_ERROR"),
+        ("foreign-code", "PARSE_ERROR"),
+        ("connect 127.0.0.1:9", "PARSE_ERROR"),
+    ];
+    let batch = alice.open_batch(2 * hostile.len()).await;
+    let mut files = Vec::new();
+    for (number, (misbehaviour, _)) in hostile.iter().enumerate() {
+        let good = format!("Log {number}: the lighthouse was lit at dusk.");
+        let bad = format!("misbehave: {misbehaviour}");
+        let good = alice.upload_in(&batch, "good.txt", good.as_bytes()).await;
+        files.push((good, alice.upload_in(&batch, "bad.txt", bad.as_bytes()).await));
     }
+    until("the batch is complete", async || alice.batch(&batch).await["status"] == "completed").await;
+    for ((misbehaviour, code), (good, bad)) in hostile.iter().zip(&files) {
+        assert_eq!(alice.status(good).await, "ready");
+        let seen = alice.file(bad).await;
+        assert_eq!(
+            (&seen["status"], &seen["error"]["code"]),
+            (&json!("failed"), &json!(code)),
+            "{misbehaviour}"
+        );
+        assert!(alice.search("lighthouse").await.iter().all(|hit| hit["fileId"] != json!(bad)));
+    }
+    server.assert_books_balance().await;
+    server.stop().await;
+    until("no process is left", async || processes(&mark).is_empty()).await;
+}
 
-    async fn a_file_that_is_cancelled_or_deleted_has_its_process_killed(db: TestDb) {
-        let (program, mark) = misbehaving();
-        let server = Setup::default().extractor(program).start(&db).await;
-        let alice = server.client("alice");
-        for delete in [false, true] {
-            let file = alice.upload("bad.txt", b"misbehave: hang").await;
-            let mut hanging = Vec::new();
-            until("it hangs", async || {
-                hanging = processes(&mark).into_iter().filter(|pid| has_read_its_document(*pid)).collect();
-                !hanging.is_empty()
-            })
-            .await;
-            if delete {
-                alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
-            } else {
-                alice.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
-            }
-            until("it is killed", async || !processes(&mark).contains(&hanging[0])).await;
+#[on_each_database]
+async fn a_file_that_is_cancelled_or_deleted_has_its_process_killed(db: TestDb) {
+    let (program, mark) = misbehaving();
+    let server = Setup::default().extractor(program).start(&db).await;
+    let alice = server.client("alice");
+    for delete in [false, true] {
+        let file = alice.upload("bad.txt", b"misbehave: hang").await;
+        let mut hanging = Vec::new();
+        until("it hangs", async || {
+            hanging = processes(&mark).into_iter().filter(|pid| has_read_its_document(*pid)).collect();
+            !hanging.is_empty()
+        })
+        .await;
+        if delete {
+            alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
+        } else {
+            alice.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await.ok();
         }
-        let next = alice.upload("good.txt", b"The lamp is lit.").await;
-        until("the next is ready", async || alice.status(&next).await == "ready").await;
-        server.assert_books_balance().await;
+        until("it is killed", async || !processes(&mark).contains(&hanging[0])).await;
     }
+    let next = alice.upload("good.txt", b"The lamp is lit.").await;
+    until("the next is ready", async || alice.status(&next).await == "ready").await;
+    server.assert_books_balance().await;
 }
 
 /// The children of a process, by what they were started as.

@@ -9,134 +9,140 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::clamd::{Clamd, eicar};
-use crate::support::{Setup, TestDb, TestServer, manual_clock, until};
+use crate::support::{Setup, TestDb, TestServer, manual_clock, on_each_database, until};
 
 async fn server_with(clamd: &Clamd, db: &TestDb) -> TestServer {
     Setup::default().with("CLAMD_ADDRESS", clamd.address()).start(db).await
 }
 
-on_each_database! {
-    async fn a_clean_file_goes_on_and_an_infected_one_is_removed(db: TestDb) {
-        let Some(mut clamd) = Clamd::install() else { return };
-        clamd.start().await;
-        let server = server_with(&clamd, &db).await;
-        let client = server.client("ada");
-        let clean = client.upload("clean.txt", b"Nothing to see here.").await;
-        let infected = client.upload("infected.txt", &eicar()).await;
-        server.idle().await;
-        assert_eq!(
-            client.states(&clean).await[2..],
-            ["queued", "scanning", "extracting", "chunking", "embedding", "ready"]
-        );
-        let file = client.file(&infected).await;
-        assert_eq!((file["status"].as_str(), file["error"]["code"].as_str()), (Some("failed"), Some("INFECTED")));
-        assert!(file["error"]["message"].as_str().unwrap().contains("Eicar-Test-Signature"), "{file}");
-        let id = infected.parse().unwrap();
-        until("its bytes are gone", async || server.app.blobs.keys_of(id).await.unwrap().is_empty()).await;
-        let path = format!("/api/v2/uploads/files/{infected}");
-        client.post(&format!("{path}/retry"), json!({})).await.refused(404, "FILE_NOT_FOUND");
-        server.assert_books_balance().await;
-        client.delete(&path).await.ok();
-        assert_eq!(client.quota().await, (0, 20));
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
-
-    async fn what_the_scanner_cannot_judge_is_not_let_through(db: TestDb) {
-        let Some(mut clamd) = Clamd::install() else { return };
-        clamd.start().await;
-        let server = server_with(&clamd, &db).await;
-        let client = server.client("ada");
-        let large = client.upload("large.txt", "much ado about nothing ".repeat(100_000).as_bytes()).await;
-        let locked = client.upload("locked.zip", &locked_archive()).await;
-        server.idle().await;
-        for file in [&large, &locked] {
-            let file = client.file(file).await;
-            assert_eq!(file["error"]["code"], "UNSCANNABLE", "{file}");
-            assert_eq!(file["status"], "failed");
-        }
-        server.assert_books_balance().await;
-        server.stop().await;
-    }
-
-    async fn while_the_scanner_is_away_files_wait_and_lose_no_attempt(db: TestDb) {
-        let Some(mut clamd) = Clamd::install() else { return };
-        let clock = manual_clock();
-        let setup = Setup::default().clock(&clock).with("CLAMD_ADDRESS", clamd.address());
-        let server = setup.start(&db).await;
-        let client = server.client("ada");
-        let file = client.upload("a.txt", b"Patience is a virtue.").await;
-        for _ in 0..10 {
-            server.idle().await;
-            let waiting = client.file(&file).await;
-            assert_eq!((waiting["status"].as_str(), waiting["attempt"].as_i64()), (Some("queued"), Some(0)));
-            assert_eq!(waiting["error"]["code"], "SCANNER_UNAVAILABLE");
-            clock.advance(Duration::from_secs(10));
-        }
-        clamd.start().await;
-        // It was known to be down, and is tried again after a minute.
-        clock.advance(Duration::from_secs(61));
-        server.idle().await;
-        assert_eq!(client.status(&file).await, "ready");
-        server.stop().await;
-    }
+#[on_each_database]
+async fn a_clean_file_goes_on_and_an_infected_one_is_removed(db: TestDb) {
+    let Some(mut clamd) = Clamd::install() else { return };
+    clamd.start().await;
+    let server = server_with(&clamd, &db).await;
+    let client = server.client("ada");
+    let clean = client.upload("clean.txt", b"Nothing to see here.").await;
+    let infected = client.upload("infected.txt", &eicar()).await;
+    server.idle().await;
+    assert_eq!(
+        client.states(&clean).await[2..],
+        ["queued", "scanning", "extracting", "chunking", "embedding", "ready"]
+    );
+    let file = client.file(&infected).await;
+    assert_eq!((file["status"].as_str(), file["error"]["code"].as_str()), (Some("failed"), Some("INFECTED")));
+    assert!(file["error"]["message"].as_str().unwrap().contains("Eicar-Test-Signature"), "{file}");
+    let id = infected.parse().unwrap();
+    until("its bytes are gone", async || server.app.blobs.keys_of(id).await.unwrap().is_empty()).await;
+    let path = format!("/api/v2/uploads/files/{infected}");
+    client.post(&format!("{path}/retry"), json!({})).await.refused(404, "FILE_NOT_FOUND");
+    server.assert_books_balance().await;
+    client.delete(&path).await.ok();
+    assert_eq!(client.quota().await, (0, 20));
+    server.assert_books_balance().await;
+    server.stop().await;
 }
 
-on_each_database! {
-    async fn a_file_that_was_to_be_scanned_is_not_let_past_for_want_of_a_scanner(db: TestDb) {
-        let nowhere = db.folder.path().join("nobody.sock").display().to_string();
-        let server = Setup::default().with("CLAMD_ADDRESS", nowhere).start(&db).await;
-        let file = server.client("ada").upload("a.txt", b"Still waiting.").await;
-        server.idle().await;
-        server.stop().await;
+#[on_each_database]
+async fn what_the_scanner_cannot_judge_is_not_let_through(db: TestDb) {
+    let Some(mut clamd) = Clamd::install() else { return };
+    clamd.start().await;
+    let server = server_with(&clamd, &db).await;
+    let client = server.client("ada");
+    let large = client.upload("large.txt", "much ado about nothing ".repeat(100_000).as_bytes()).await;
+    let locked = client.upload("locked.zip", &locked_archive()).await;
+    server.idle().await;
+    for file in [&large, &locked] {
+        let file = client.file(file).await;
+        assert_eq!(file["error"]["code"], "UNSCANNABLE", "{file}");
+        assert_eq!(file["status"], "failed");
+    }
+    server.assert_books_balance().await;
+    server.stop().await;
+}
 
-        let server = TestServer::new(&db).await;
-        let client = server.client("ada");
+#[on_each_database]
+async fn while_the_scanner_is_away_files_wait_and_lose_no_attempt(db: TestDb) {
+    let Some(mut clamd) = Clamd::install() else { return };
+    let clock = manual_clock();
+    let setup = Setup::default().clock(&clock).with("CLAMD_ADDRESS", clamd.address());
+    let server = setup.start(&db).await;
+    let client = server.client("ada");
+    let file = client.upload("a.txt", b"Patience is a virtue.").await;
+    for _ in 0..10 {
         server.idle().await;
         let waiting = client.file(&file).await;
-        assert_eq!((&waiting["status"], &waiting["nextStage"]), (&json!("queued"), &json!("scan")));
-        assert!(["no_workers", "retry"].contains(&waiting["waitingFor"].as_str().unwrap()), "{waiting}");
-        let next = client.upload("b.txt", b"Not to be scanned.").await;
-        server.idle().await;
-        assert_eq!((client.status(&next).await.as_str(), client.status(&file).await.as_str()), ("ready", "queued"));
-        server.stop().await;
+        assert_eq!((waiting["status"].as_str(), waiting["attempt"].as_i64()), (Some("queued"), Some(0)));
+        assert_eq!(waiting["error"]["code"], "SCANNER_UNAVAILABLE");
+        clock.advance(Duration::from_secs(10));
     }
+    clamd.start().await;
+    // It was known to be down, and is tried again after a minute.
+    clock.advance(Duration::from_secs(61));
+    server.idle().await;
+    assert_eq!(client.status(&file).await, "ready");
+    server.stop().await;
 }
 
-on_each_database! {
-    async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
-        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let clock = manual_clock();
-        let address = silent.local_addr().unwrap().to_string();
-        let setup = Setup::default().clock(&clock).with("CLAMD_ADDRESS", address).with("SCAN_TIMEOUT_MS", "60000");
-        let server = setup.start(&db).await;
-        let client = server.client("ada");
-        let file = client.upload("a.txt", b"Patience is a virtue.").await;
-        let mut held = Vec::new();
-        for _ in 0..4 {
-            let (mut connection, _) = silent.accept().await.unwrap();
-            take_all(&mut connection).await;
-            held.push(connection);
-            let mut waiting = json!(null);
-            // By less than it waits for its next attempt, or it might begin that unseen.
-            until("it has waited long enough", async || {
-                clock.advance(Duration::from_secs(1));
-                waiting = client.file(&file).await;
-                waiting["status"] == "queued"
-            })
-            .await;
-            assert_eq!((&waiting["attempt"], &waiting["error"]["code"]), (&json!(0), &json!("SCANNER_UNAVAILABLE")));
-            // By more than it waits: the next attempt begins after this, whenever that is.
-            clock.advance(Duration::from_mins(2));
-            server.app.wake.look_again();
-        }
+#[on_each_database]
+async fn a_file_that_was_to_be_scanned_is_not_let_past_for_want_of_a_scanner(db: TestDb) {
+    let nowhere = db.folder.path().join("nobody.sock").display().to_string();
+    let server = Setup::default().with("CLAMD_ADDRESS", nowhere).start(&db).await;
+    let file = server.client("ada").upload("a.txt", b"Still waiting.").await;
+    server.idle().await;
+    server.stop().await;
+
+    let server = TestServer::new(&db).await;
+    let client = server.client("ada");
+    server.idle().await;
+    let waiting = client.file(&file).await;
+    assert_eq!((&waiting["status"], &waiting["nextStage"]), (&json!("queued"), &json!("scan")));
+    assert!(["no_workers", "retry"].contains(&waiting["waitingFor"].as_str().unwrap()), "{waiting}");
+    let next = client.upload("b.txt", b"Not to be scanned.").await;
+    server.idle().await;
+    assert_eq!(
+        (client.status(&next).await.as_str(), client.status(&file).await.as_str()),
+        ("ready", "queued")
+    );
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let clock = manual_clock();
+    let address = silent.local_addr().unwrap().to_string();
+    let setup =
+        Setup::default().clock(&clock).with("CLAMD_ADDRESS", address).with("SCAN_TIMEOUT_MS", "60000");
+    let server = setup.start(&db).await;
+    let client = server.client("ada");
+    let file = client.upload("a.txt", b"Patience is a virtue.").await;
+    let mut held = Vec::new();
+    for _ in 0..4 {
         let (mut connection, _) = silent.accept().await.unwrap();
         take_all(&mut connection).await;
-        connection.write_all(b"stream: OK\0").await.unwrap();
-        server.idle().await;
-        assert_eq!(client.status(&file).await, "ready");
-        server.stop().await;
+        held.push(connection);
+        let mut waiting = json!(null);
+        // By less than it waits for its next attempt, or it might begin that unseen.
+        until("it has waited long enough", async || {
+            clock.advance(Duration::from_secs(1));
+            waiting = client.file(&file).await;
+            waiting["status"] == "queued"
+        })
+        .await;
+        assert_eq!(
+            (&waiting["attempt"], &waiting["error"]["code"]),
+            (&json!(0), &json!("SCANNER_UNAVAILABLE"))
+        );
+        // By more than it waits: the next attempt begins after this, whenever that is.
+        clock.advance(Duration::from_mins(2));
+        server.app.wake.look_again();
     }
+    let (mut connection, _) = silent.accept().await.unwrap();
+    take_all(&mut connection).await;
+    connection.write_all(b"stream: OK\0").await.unwrap();
+    server.idle().await;
+    assert_eq!(client.status(&file).await, "ready");
+    server.stop().await;
 }
 
 /// What becomes of a document, half of which the scanner has been sent when it says this; the rest never comes unless

@@ -11,7 +11,7 @@ use landfall::stages::{Job, Output, Work};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Setup, TestDb, TestServer, manual_clock};
+use crate::support::{Client, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
 /// A word that stands in everything of Bob's, and nowhere else.
 const MARK: &str = "zanzibarquartz";
@@ -327,56 +327,57 @@ fn without_filter(answer: &str) -> String {
     rest
 }
 
-on_each_database! {
-    async fn a_stranger_learns_nothing_and_changes_nothing(db: TestDb) {
-        let (server, his) = move_in(&db).await;
-        let (alice, bob) = (server.client("alice"), server.client(BOB));
-        let before = as_bob_sees_it(&bob, &his).await;
-        let shown = json!(before).to_string();
-        for secret in his.secrets().into_iter().filter(|secret| *secret != his.webhook_secret) {
-            assert!(shown.contains(secret), "Bob himself does not see {secret}");
-        }
-        let calls = calls(&his);
-        assert!(calls.len() > 200, "{}", calls.len());
-        for call in &calls {
-            let (status, answer) = send(&alice, call, true).await;
-            let what = format!("{} {} {:?}: {status} {answer}", call.method, call.path, call.body);
-            assert!(call.expected(&his).contains(&status), "{what}");
-            for secret in his.secrets() {
-                assert!(!answer.contains(secret), "{secret} in {what}");
-            }
-        }
-        assert_eq!(as_bob_sees_it(&bob, &his).await, before);
-        server.assert_books_balance().await;
+#[on_each_database]
+async fn a_stranger_learns_nothing_and_changes_nothing(db: TestDb) {
+    let (server, his) = move_in(&db).await;
+    let (alice, bob) = (server.client("alice"), server.client(BOB));
+    let before = as_bob_sees_it(&bob, &his).await;
+    let shown = json!(before).to_string();
+    for secret in his.secrets().into_iter().filter(|secret| *secret != his.webhook_secret) {
+        assert!(shown.contains(secret), "Bob himself does not see {secret}");
     }
+    let calls = calls(&his);
+    assert!(calls.len() > 200, "{}", calls.len());
+    for call in &calls {
+        let (status, answer) = send(&alice, call, true).await;
+        let what = format!("{} {} {:?}: {status} {answer}", call.method, call.path, call.body);
+        assert!(call.expected(&his).contains(&status), "{what}");
+        for secret in his.secrets() {
+            assert!(!answer.contains(secret), "{secret} in {what}");
+        }
+    }
+    assert_eq!(as_bob_sees_it(&bob, &his).await, before);
+    server.assert_books_balance().await;
+}
 
-    async fn without_a_token_there_is_nothing_but_health_and_the_description(db: TestDb) {
-        let (server, his) = move_in(&db).await;
-        let nobody = server.client("nobody");
-        for call in calls(&his) {
-            let (status, answer) = send(&nobody, &call, false).await;
-            let what = format!("{} {}: {status} {answer}", call.method, call.path);
-            if is_public(call.operation) {
-                assert_eq!(call.operation["tags"][0], "health", "{what}");
-                assert!(status < 400, "{what}");
-            } else {
-                assert_eq!(status, 401, "{what}");
-            }
+#[on_each_database]
+async fn without_a_token_there_is_nothing_but_health_and_the_description(db: TestDb) {
+    let (server, his) = move_in(&db).await;
+    let nobody = server.client("nobody");
+    for call in calls(&his) {
+        let (status, answer) = send(&nobody, &call, false).await;
+        let what = format!("{} {}: {status} {answer}", call.method, call.path);
+        if is_public(call.operation) {
+            assert_eq!(call.operation["tags"][0], "health", "{what}");
+            assert!(status < 400, "{what}");
+        } else {
+            assert_eq!(status, 401, "{what}");
         }
     }
+}
 
-    async fn a_signed_url_is_good_for_its_own_file_alone(db: TestDb) {
-        let (server, his) = move_in(&db).await;
-        let alice = server.client("alice");
-        let ticket = alice.register(None, "alice.txt", 5).await;
-        let hers = ticket["uploadUrl"].as_str().unwrap();
-        let file = ticket["fileId"].as_str().unwrap();
-        for other in &his.files {
-            alice.put(&hers.replace(file, other), "bytes").await.refused(403, "INVALID_SIGNATURE");
-        }
-        let longer = hers.replace("size=5", "size=6");
-        alice.put(&longer, "bytes!").await.refused(403, "INVALID_SIGNATURE");
-        assert!(his.upload_url.contains(his.files.last().unwrap()));
-        alice.put(hers, "bytes").await.ok();
+#[on_each_database]
+async fn a_signed_url_is_good_for_its_own_file_alone(db: TestDb) {
+    let (server, his) = move_in(&db).await;
+    let alice = server.client("alice");
+    let ticket = alice.register(None, "alice.txt", 5).await;
+    let hers = ticket["uploadUrl"].as_str().unwrap();
+    let file = ticket["fileId"].as_str().unwrap();
+    for other in &his.files {
+        alice.put(&hers.replace(file, other), "bytes").await.refused(403, "INVALID_SIGNATURE");
     }
+    let longer = hers.replace("size=5", "size=6");
+    alice.put(&longer, "bytes!").await.refused(403, "INVALID_SIGNATURE");
+    assert!(his.upload_url.contains(his.files.last().unwrap()));
+    alice.put(hers, "bytes").await.ok();
 }

@@ -17,10 +17,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::support::TestDb;
 use crate::support::at_rest::AtRest;
 use crate::support::hands::{Hands, at_rest};
 use crate::support::meddler::{Held, Meddler};
+use crate::support::{TestDb, on_each_database};
 
 const DAY: Duration = Duration::from_hours(24);
 const HOUR: Duration = Duration::from_hours(1);
@@ -126,406 +126,437 @@ fn assert_gone<T: std::fmt::Debug>(answer: Result<T, Error>) {
     }
 }
 
-on_each_database! {
-    async fn confirmed_after_the_expiry_has_looked_a_file_is_kept(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = two.alice.register(None, "a", 5).await.unwrap();
-        two.alice.upload(file).await.unwrap();
-        two.clock.advance(HOUR);
-        let gate = two.at_sweeper.hold_at(Held::BeforeBegin);
-        let (expiry, now) = (two.sweeper.app.stuck_files.expiry.clone(), two.sweeper.now());
-        let sweep = tokio::spawn(async move { expiry.sweep_once(now).await });
-        gate.reached().await;
-        two.alice.confirm(file).await.unwrap();
-        gate.open();
-        assert_eq!(sweep.await.unwrap().unwrap().metrics["deleted"], 0);
-        assert_eq!((two.quota().await, two.stored().await), ((0, 5), 1));
-        two.assert_all_is_well().await;
-        assert_eq!(two.status(file).await, "ready");
-    }
+#[on_each_database]
+async fn confirmed_after_the_expiry_has_looked_a_file_is_kept(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = two.alice.register(None, "a", 5).await.unwrap();
+    two.alice.upload(file).await.unwrap();
+    two.clock.advance(HOUR);
+    let gate = two.at_sweeper.hold_at(Held::BeforeBegin);
+    let (expiry, now) = (two.sweeper.app.stuck_files.expiry.clone(), two.sweeper.now());
+    let sweep = tokio::spawn(async move { expiry.sweep_once(now).await });
+    gate.reached().await;
+    two.alice.confirm(file).await.unwrap();
+    gate.open();
+    assert_eq!(sweep.await.unwrap().unwrap().metrics["deleted"], 0);
+    assert_eq!((two.quota().await, two.stored().await), ((0, 5), 1));
+    two.assert_all_is_well().await;
+    assert_eq!(two.status(file).await, "ready");
+}
 
-    async fn expired_after_the_confirm_has_looked_a_file_is_gone_and_the_confirm_says_so(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = two.alice.register(None, "a", 5).await.unwrap();
-        two.alice.upload(file).await.unwrap();
-        two.clock.advance(HOUR);
-        let gate = two.at_server.hold_at(Held::BeforeBegin);
-        let confirm = tokio::spawn({
-            let alice = two.alice.clone();
-            async move { alice.confirm(file).await }
-        });
-        gate.reached().await;
-        assert_eq!(two.expire().await, 1);
-        gate.open();
-        assert_gone(confirm.await.unwrap());
-        assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
-        two.assert_all_is_well().await;
-    }
+#[on_each_database]
+async fn expired_after_the_confirm_has_looked_a_file_is_gone_and_the_confirm_says_so(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = two.alice.register(None, "a", 5).await.unwrap();
+    two.alice.upload(file).await.unwrap();
+    two.clock.advance(HOUR);
+    let gate = two.at_server.hold_at(Held::BeforeBegin);
+    let confirm = tokio::spawn({
+        let alice = two.alice.clone();
+        async move { alice.confirm(file).await }
+    });
+    gate.reached().await;
+    assert_eq!(two.expire().await, 1);
+    gate.open();
+    assert_gone(confirm.await.unwrap());
+    assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
+    two.assert_all_is_well().await;
+}
 
-    async fn a_byte_that_arrives_after_the_expiry_has_looked_keeps_an_upload_alive(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = two.alice.register(None, "a", 5).await.unwrap();
-        let upload = SlowUpload::begin(&two.alice, file);
-        upload.give("123").await;
-        upload.taken().await;
-        let until = "SELECT upload_until FROM files";
-        let first: Vec<(Time,)> = two.server.rows(until, args![]).await;
-        two.clock.advance(HOUR);
-        let gate = two.at_sweeper.hold_at(Held::BeforeBegin);
-        let (expiry, now) = (two.sweeper.app.stuck_files.expiry.clone(), two.sweeper.now());
-        let sweep = tokio::spawn(async move { expiry.sweep_once(now).await });
-        gate.reached().await;
-        upload.give("4").await;
-        upload.taken().await;
-        let second: Vec<(Time,)> = two.server.rows(until, args![]).await;
-        assert!(second > first, "the byte moved the deadline");
-        gate.open();
-        assert_eq!(sweep.await.unwrap().unwrap().metrics["deleted"], 0);
-        upload.give("5").await;
-        upload.end().await.unwrap();
-        two.alice.confirm(file).await.unwrap();
-        two.assert_all_is_well().await;
-        assert_eq!(two.status(file).await, "ready");
-    }
+#[on_each_database]
+async fn a_byte_that_arrives_after_the_expiry_has_looked_keeps_an_upload_alive(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = two.alice.register(None, "a", 5).await.unwrap();
+    let upload = SlowUpload::begin(&two.alice, file);
+    upload.give("123").await;
+    upload.taken().await;
+    let until = "SELECT upload_until FROM files";
+    let first: Vec<(Time,)> = two.server.rows(until, args![]).await;
+    two.clock.advance(HOUR);
+    let gate = two.at_sweeper.hold_at(Held::BeforeBegin);
+    let (expiry, now) = (two.sweeper.app.stuck_files.expiry.clone(), two.sweeper.now());
+    let sweep = tokio::spawn(async move { expiry.sweep_once(now).await });
+    gate.reached().await;
+    upload.give("4").await;
+    upload.taken().await;
+    let second: Vec<(Time,)> = two.server.rows(until, args![]).await;
+    assert!(second > first, "the byte moved the deadline");
+    gate.open();
+    assert_eq!(sweep.await.unwrap().unwrap().metrics["deleted"], 0);
+    upload.give("5").await;
+    upload.end().await.unwrap();
+    two.alice.confirm(file).await.unwrap();
+    two.assert_all_is_well().await;
+    assert_eq!(two.status(file).await, "ready");
+}
 
-    async fn expired_before_its_next_byte_is_known_an_upload_leaves_nothing(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = two.alice.register(None, "a", 5).await.unwrap();
-        let upload = SlowUpload::begin(&two.alice, file);
-        upload.give("123").await;
-        upload.taken().await;
-        two.clock.advance(HOUR);
-        let gate = two.at_server.hold_at(Held::BeforeBegin);
-        upload.give("4").await;
-        gate.reached().await;
-        assert_eq!(two.expire().await, 1);
-        gate.open();
-        upload.give("5").await;
-        assert_gone(upload.end().await);
-        assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
-        assert_eq!(two.server.app.blobs.unfinished().await.unwrap(), []);
-        two.assert_all_is_well().await;
-    }
+#[on_each_database]
+async fn expired_before_its_next_byte_is_known_an_upload_leaves_nothing(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = two.alice.register(None, "a", 5).await.unwrap();
+    let upload = SlowUpload::begin(&two.alice, file);
+    upload.give("123").await;
+    upload.taken().await;
+    two.clock.advance(HOUR);
+    let gate = two.at_server.hold_at(Held::BeforeBegin);
+    upload.give("4").await;
+    gate.reached().await;
+    assert_eq!(two.expire().await, 1);
+    gate.open();
+    upload.give("5").await;
+    assert_gone(upload.end().await);
+    assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
+    assert_eq!(two.server.app.blobs.unfinished().await.unwrap(), []);
+    two.assert_all_is_well().await;
+}
 
-    async fn expired_when_its_bytes_are_stored_and_its_row_does_not_know_it_an_upload_leaves_nothing(db: TestDb) {
+#[on_each_database]
+async fn expired_when_its_bytes_are_stored_and_its_row_does_not_know_it_an_upload_leaves_nothing(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = two.alice.register(None, "a", 5).await.unwrap();
+    two.clock.advance(HOUR);
+    let gate = two.at_server.hold_at(Held::BeforeBegin);
+    let upload = tokio::spawn({
+        let alice = two.alice.clone();
+        async move { alice.upload(file).await }
+    });
+    gate.reached().await;
+    assert_eq!(two.stored().await, 1);
+    assert_eq!(two.expire().await, 1);
+    gate.open();
+    assert_gone(upload.await.unwrap());
+    assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
+    two.assert_all_is_well().await;
+}
+
+#[on_each_database]
+async fn an_upload_whose_row_comes_after_the_orphan_sweep_has_asked_is_no_orphan(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = two.alice.register(None, "a", 5).await.unwrap();
+    let gate = two.at_server.hold_at(Held::BeforeBegin);
+    let upload = tokio::spawn({
+        let alice = two.alice.clone();
+        async move { alice.upload(file).await }
+    });
+    gate.reached().await;
+    // Its bytes are stored, no row knows them, and they are old: only their name says that they are arriving.
+    let report = two.sweeper.app.orphan_cleanup.sweep_once(two.sweeper.now()).await.unwrap();
+    assert_eq!(report.metrics["orphanBlobs"]["deleted"], 0, "{report:?}");
+    gate.open();
+    upload.await.unwrap().unwrap();
+    two.alice.confirm(file).await.unwrap();
+    two.assert_all_is_well().await;
+    assert_eq!((two.status(file).await.as_str(), two.stored().await), ("ready", 1));
+}
+
+#[on_each_database]
+async fn an_upload_whose_row_comes_between_the_listing_and_the_question_is_no_orphan(db: TestDb) {
+    for question in 1..=2 {
         let two = Two::start(&db).await;
-        let file = two.alice.register(None, "a", 5).await.unwrap();
-        two.clock.advance(HOUR);
-        let gate = two.at_server.hold_at(Held::BeforeBegin);
+        let file = two.alice.register(None, &format!("a{question}"), 5).await.unwrap();
+        let at_row = two.at_server.hold_at(Held::BeforeBegin);
         let upload = tokio::spawn({
             let alice = two.alice.clone();
             async move { alice.upload(file).await }
         });
-        gate.reached().await;
-        assert_eq!(two.stored().await, 1);
-        assert_eq!(two.expire().await, 1);
-        gate.open();
-        assert_gone(upload.await.unwrap());
-        assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
-        two.assert_all_is_well().await;
-    }
-
-    async fn an_upload_whose_row_comes_after_the_orphan_sweep_has_asked_is_no_orphan(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = two.alice.register(None, "a", 5).await.unwrap();
-        let gate = two.at_server.hold_at(Held::BeforeBegin);
-        let upload = tokio::spawn({
-            let alice = two.alice.clone();
-            async move { alice.upload(file).await }
-        });
-        gate.reached().await;
-        // Its bytes are stored, no row knows them, and they are old: only their name says that they are arriving.
-        let report = two.sweeper.app.orphan_cleanup.sweep_once(two.sweeper.now()).await.unwrap();
-        assert_eq!(report.metrics["orphanBlobs"]["deleted"], 0, "{report:?}");
-        gate.open();
-        upload.await.unwrap().unwrap();
-        two.alice.confirm(file).await.unwrap();
-        two.assert_all_is_well().await;
-        assert_eq!((two.status(file).await.as_str(), two.stored().await), ("ready", 1));
-    }
-
-    async fn an_upload_whose_row_comes_between_the_listing_and_the_question_is_no_orphan(db: TestDb) {
-        for question in 1..=2 {
-            let two = Two::start(&db).await;
-            let file = two.alice.register(None, &format!("a{question}"), 5).await.unwrap();
-            let at_row = two.at_server.hold_at(Held::BeforeBegin);
-            let upload = tokio::spawn({
-                let alice = two.alice.clone();
-                async move { alice.upload(file).await }
-            });
-            at_row.reached().await;
-            // A stray beside it, so that there is something left to ask about when what is arriving is taken out.
-            let stray = Blobs::key(file, Uuid::new_v4());
-            two.server.store(&stray, "stray", two.server.now() - TimeDelta::days(2));
-            let asks = Held::Before("SELECT id, blob_key, user_id FROM files");
-            let mut asked = two.at_sweeper.hold_at(asks);
-            let (cleanup, now) = (two.sweeper.app.orphan_cleanup.clone(), two.sweeper.now());
-            let sweep = tokio::spawn(async move { cleanup.sweep_once(now).await });
-            asked.reached().await;
-            if question == 2 {
-                let first = std::mem::replace(&mut asked, two.at_sweeper.hold_at(asks));
-                first.open();
-                asked.reached().await;
-            }
-            at_row.open();
-            upload.await.unwrap().unwrap();
-            asked.open();
-            let report = sweep.await.unwrap().unwrap();
-            assert_eq!(report.metrics["orphanBlobs"]["deleted"], 1, "{report:?}");
-            assert!(!two.server.is_stored(&stray));
-            two.alice.confirm(file).await.unwrap();
-            two.assert_all_is_well().await;
-            assert_eq!(two.status(file).await, "ready");
-        }
-    }
-
-    async fn an_upload_that_arrives_while_an_abandoned_one_of_its_file_is_cleaned_up_stays(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = two.alice.register(None, "a", 5).await.unwrap();
-        let dead = Uuid::new_v4();
-        let key = Blobs::key(file, dead);
-        let mut abandoned = two.server.app.blobs.receive(dead, &key).await.unwrap();
-        abandoned.write(b"54321").await.unwrap();
-        abandoned.keep().await.unwrap();
-        drop(abandoned);
-        let gate = two.at_sweeper.hold_at(Held::Before("SELECT * FROM files WHERE id"));
-        let (db, blobs) = (two.sweeper.app.db.clone(), two.sweeper.app.blobs.clone());
-        let sweep = tokio::spawn(async move { abandoned_uploads::sweep_once(&db, &blobs).await });
-        gate.reached().await;
-        two.alice.upload(file).await.unwrap();
-        gate.open();
-        assert_eq!(sweep.await.unwrap().unwrap(), 1);
-        assert_eq!(two.stored().await, 1, "the abandoned one is gone, and only that");
-        two.alice.confirm(file).await.unwrap();
-        two.assert_all_is_well().await;
-        assert_eq!(two.status(file).await, "ready");
-    }
-
-    async fn a_batch_whose_last_file_comes_after_the_time_out_has_looked_does_not_expire(db: TestDb) {
-        let two = Two::start(&db).await;
-        let batch = two.alice.open_batch(2, "batch").await.unwrap();
-        two.alice.bring(Some(batch), "a").await.unwrap();
-        let last = two.alice.register(Some(batch), "b", 5).await.unwrap();
-        two.clock.advance(DAY);
-        let gate = two.at_sweeper.hold_at(Held::BeforeBegin);
-        let (timeout, now) = (two.sweeper.batch_timeout(), two.sweeper.now());
-        let sweep = tokio::spawn(async move { timeout.sweep_once(now).await });
-        gate.reached().await;
-        two.alice.upload(last).await.unwrap();
-        two.alice.confirm(last).await.unwrap();
-        gate.open();
-        let report = sweep.await.unwrap().unwrap();
-        assert_eq!((&report.metrics["expiredBatches"], &report.metrics["deletedFiles"]), (&0.into(), &0.into()));
-        two.assert_all_is_well().await;
-        let seen: Vec<(String, i64)> = two.server.rows("SELECT status, ready_files FROM batches", args![]).await;
-        assert_eq!(seen, [("completed".to_owned(), 2)]);
-    }
-
-    async fn a_batch_that_expires_before_its_last_files_bytes_are_known_deletes_that_file_alone(db: TestDb) {
-        let two = Two::start(&db).await;
-        let batch = two.alice.open_batch(3, "batch").await.unwrap();
-        two.alice.bring(Some(batch), "a").await.unwrap();
-        let unconfirmed = two.alice.register(Some(batch), "b", 5).await.unwrap();
-        two.alice.upload(unconfirmed).await.unwrap();
-        let last = two.alice.register(Some(batch), "c", 5).await.unwrap();
-        two.clock.advance(DAY);
-        // Both have looked: at the row whose bytes it brings, and at the blob that it confirms.
-        let arriving = two.at_server.hold_at(Held::BeforeBegin);
-        let upload = tokio::spawn({
-            let alice = two.alice.clone();
-            async move { alice.upload(last).await }
-        });
-        arriving.reached().await;
-        let report = two.sweeper.batch_timeout().sweep_once(two.sweeper.now()).await.unwrap();
-        assert_eq!((&report.metrics["expiredBatches"], &report.metrics["deletedFiles"]), (&1.into(), &1.into()));
-        arriving.open();
-        assert_gone(upload.await.unwrap());
-        two.alice.confirm(unconfirmed).await.unwrap();
-        assert_gone(two.alice.confirm(last).await);
-        assert_eq!((two.quota().await, two.stored().await), ((0, 10), 2));
-        two.assert_all_is_well().await;
-        let seen: Vec<(String, i64, i64)> =
-            two.server.rows("SELECT status, ready_files, deleted_files FROM batches", args![]).await;
-        assert_eq!(seen, [("expired".to_owned(), 2, 1)]);
-    }
-
-    async fn a_confirm_that_has_looked_when_its_batch_expires_is_good(db: TestDb) {
-        let two = Two::start(&db).await;
-        let batch = two.alice.open_batch(2, "batch").await.unwrap();
-        let file = two.alice.register(Some(batch), "a", 5).await.unwrap();
-        two.alice.upload(file).await.unwrap();
-        two.clock.advance(DAY);
-        let gate = two.at_server.hold_at(Held::BeforeBegin);
-        let confirm = tokio::spawn({
-            let alice = two.alice.clone();
-            async move { alice.confirm(file).await }
-        });
-        gate.reached().await;
-        let report = two.sweeper.batch_timeout().sweep_once(two.sweeper.now()).await.unwrap();
-        assert_eq!((&report.metrics["expiredBatches"], &report.metrics["deletedFiles"]), (&1.into(), &0.into()));
-        gate.open();
-        confirm.await.unwrap().unwrap();
-        two.assert_all_is_well().await;
-        assert_eq!((two.status(file).await.as_str(), two.quota().await), ("ready", (0, 5)));
-    }
-
-    async fn an_old_failure_that_is_retried_after_its_deletion_has_looked_is_kept(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = old_failure(&two).await;
-        // It has found what is to be deleted, and is about to.
-        let gate = two.at_sweeper.hold_at(Held::BeforeBeginAfter("AND deletion_warned_at >= failed_at"));
+        at_row.reached().await;
+        // A stray beside it, so that there is something left to ask about when what is arriving is taken out.
+        let stray = Blobs::key(file, Uuid::new_v4());
+        two.server.store(&stray, "stray", two.server.now() - TimeDelta::days(2));
+        let asks = Held::Before("SELECT id, blob_key, user_id FROM files");
+        let mut asked = two.at_sweeper.hold_at(asks);
         let (cleanup, now) = (two.sweeper.app.orphan_cleanup.clone(), two.sweeper.now());
         let sweep = tokio::spawn(async move { cleanup.sweep_once(now).await });
-        gate.reached().await;
-        two.alice.retry(file).await.unwrap();
-        gate.open();
+        asked.reached().await;
+        if question == 2 {
+            let first = std::mem::replace(&mut asked, two.at_sweeper.hold_at(asks));
+            first.open();
+            asked.reached().await;
+        }
+        at_row.open();
+        upload.await.unwrap().unwrap();
+        asked.open();
         let report = sweep.await.unwrap().unwrap();
-        assert_eq!((&report.metrics["oldFailures"]["deleted"], report.errors.len()), (&0.into(), 0), "{report:?}");
-        assert_eq!((two.quota().await, two.stored().await), ((0, 5), 1));
+        assert_eq!(report.metrics["orphanBlobs"]["deleted"], 1, "{report:?}");
+        assert!(!two.server.is_stored(&stray));
+        two.alice.confirm(file).await.unwrap();
         two.assert_all_is_well().await;
-        assert_eq!(two.status(file).await, "failed", "again, for its own reason");
+        assert_eq!(two.status(file).await, "ready");
     }
+}
 
-    async fn an_old_failure_that_is_deleted_after_its_retry_has_looked_is_gone_and_the_retry_says_so(db: TestDb) {
-        let two = Two::start(&db).await;
-        let file = old_failure(&two).await;
-        let gate = two.at_server.hold_at(Held::BeforeBegin);
-        let retry = tokio::spawn({
-            let alice = two.alice.clone();
-            async move { alice.retry(file).await }
-        });
-        gate.reached().await;
-        let report = two.sweeper.app.orphan_cleanup.sweep_once(two.sweeper.now()).await.unwrap();
-        assert_eq!(report.metrics["oldFailures"]["deleted"], 1, "{report:?}");
-        gate.open();
-        assert_gone(retry.await.unwrap());
-        assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
-        two.assert_all_is_well().await;
+#[on_each_database]
+async fn an_upload_that_arrives_while_an_abandoned_one_of_its_file_is_cleaned_up_stays(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = two.alice.register(None, "a", 5).await.unwrap();
+    let dead = Uuid::new_v4();
+    let key = Blobs::key(file, dead);
+    let mut abandoned = two.server.app.blobs.receive(dead, &key).await.unwrap();
+    abandoned.write(b"54321").await.unwrap();
+    abandoned.keep().await.unwrap();
+    drop(abandoned);
+    let gate = two.at_sweeper.hold_at(Held::Before("SELECT * FROM files WHERE id"));
+    let (db, blobs) = (two.sweeper.app.db.clone(), two.sweeper.app.blobs.clone());
+    let sweep = tokio::spawn(async move { abandoned_uploads::sweep_once(&db, &blobs).await });
+    gate.reached().await;
+    two.alice.upload(file).await.unwrap();
+    gate.open();
+    assert_eq!(sweep.await.unwrap().unwrap(), 1);
+    assert_eq!(two.stored().await, 1, "the abandoned one is gone, and only that");
+    two.alice.confirm(file).await.unwrap();
+    two.assert_all_is_well().await;
+    assert_eq!(two.status(file).await, "ready");
+}
+
+#[on_each_database]
+async fn a_batch_whose_last_file_comes_after_the_time_out_has_looked_does_not_expire(db: TestDb) {
+    let two = Two::start(&db).await;
+    let batch = two.alice.open_batch(2, "batch").await.unwrap();
+    two.alice.bring(Some(batch), "a").await.unwrap();
+    let last = two.alice.register(Some(batch), "b", 5).await.unwrap();
+    two.clock.advance(DAY);
+    let gate = two.at_sweeper.hold_at(Held::BeforeBegin);
+    let (timeout, now) = (two.sweeper.batch_timeout(), two.sweeper.now());
+    let sweep = tokio::spawn(async move { timeout.sweep_once(now).await });
+    gate.reached().await;
+    two.alice.upload(last).await.unwrap();
+    two.alice.confirm(last).await.unwrap();
+    gate.open();
+    let report = sweep.await.unwrap().unwrap();
+    assert_eq!((&report.metrics["expiredBatches"], &report.metrics["deletedFiles"]), (&0.into(), &0.into()));
+    two.assert_all_is_well().await;
+    let seen: Vec<(String, i64)> = two.server.rows("SELECT status, ready_files FROM batches", args![]).await;
+    assert_eq!(seen, [("completed".to_owned(), 2)]);
+}
+
+#[on_each_database]
+async fn a_batch_that_expires_before_its_last_files_bytes_are_known_deletes_that_file_alone(db: TestDb) {
+    let two = Two::start(&db).await;
+    let batch = two.alice.open_batch(3, "batch").await.unwrap();
+    two.alice.bring(Some(batch), "a").await.unwrap();
+    let unconfirmed = two.alice.register(Some(batch), "b", 5).await.unwrap();
+    two.alice.upload(unconfirmed).await.unwrap();
+    let last = two.alice.register(Some(batch), "c", 5).await.unwrap();
+    two.clock.advance(DAY);
+    // Both have looked: at the row whose bytes it brings, and at the blob that it confirms.
+    let arriving = two.at_server.hold_at(Held::BeforeBegin);
+    let upload = tokio::spawn({
+        let alice = two.alice.clone();
+        async move { alice.upload(last).await }
+    });
+    arriving.reached().await;
+    let report = two.sweeper.batch_timeout().sweep_once(two.sweeper.now()).await.unwrap();
+    assert_eq!((&report.metrics["expiredBatches"], &report.metrics["deletedFiles"]), (&1.into(), &1.into()));
+    arriving.open();
+    assert_gone(upload.await.unwrap());
+    two.alice.confirm(unconfirmed).await.unwrap();
+    assert_gone(two.alice.confirm(last).await);
+    assert_eq!((two.quota().await, two.stored().await), ((0, 10), 2));
+    two.assert_all_is_well().await;
+    let seen: Vec<(String, i64, i64)> =
+        two.server.rows("SELECT status, ready_files, deleted_files FROM batches", args![]).await;
+    assert_eq!(seen, [("expired".to_owned(), 2, 1)]);
+}
+
+#[on_each_database]
+async fn a_confirm_that_has_looked_when_its_batch_expires_is_good(db: TestDb) {
+    let two = Two::start(&db).await;
+    let batch = two.alice.open_batch(2, "batch").await.unwrap();
+    let file = two.alice.register(Some(batch), "a", 5).await.unwrap();
+    two.alice.upload(file).await.unwrap();
+    two.clock.advance(DAY);
+    let gate = two.at_server.hold_at(Held::BeforeBegin);
+    let confirm = tokio::spawn({
+        let alice = two.alice.clone();
+        async move { alice.confirm(file).await }
+    });
+    gate.reached().await;
+    let report = two.sweeper.batch_timeout().sweep_once(two.sweeper.now()).await.unwrap();
+    assert_eq!((&report.metrics["expiredBatches"], &report.metrics["deletedFiles"]), (&1.into(), &0.into()));
+    gate.open();
+    confirm.await.unwrap().unwrap();
+    two.assert_all_is_well().await;
+    assert_eq!((two.status(file).await.as_str(), two.quota().await), ("ready", (0, 5)));
+}
+
+#[on_each_database]
+async fn an_old_failure_that_is_retried_after_its_deletion_has_looked_is_kept(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = old_failure(&two).await;
+    // It has found what is to be deleted, and is about to.
+    let gate = two.at_sweeper.hold_at(Held::BeforeBeginAfter("AND deletion_warned_at >= failed_at"));
+    let (cleanup, now) = (two.sweeper.app.orphan_cleanup.clone(), two.sweeper.now());
+    let sweep = tokio::spawn(async move { cleanup.sweep_once(now).await });
+    gate.reached().await;
+    two.alice.retry(file).await.unwrap();
+    gate.open();
+    let report = sweep.await.unwrap().unwrap();
+    assert_eq!(
+        (&report.metrics["oldFailures"]["deleted"], report.errors.len()),
+        (&0.into(), 0),
+        "{report:?}"
+    );
+    assert_eq!((two.quota().await, two.stored().await), ((0, 5), 1));
+    two.assert_all_is_well().await;
+    assert_eq!(two.status(file).await, "failed", "again, for its own reason");
+}
+
+#[on_each_database]
+async fn an_old_failure_that_is_deleted_after_its_retry_has_looked_is_gone_and_the_retry_says_so(db: TestDb) {
+    let two = Two::start(&db).await;
+    let file = old_failure(&two).await;
+    let gate = two.at_server.hold_at(Held::BeforeBegin);
+    let retry = tokio::spawn({
+        let alice = two.alice.clone();
+        async move { alice.retry(file).await }
+    });
+    gate.reached().await;
+    let report = two.sweeper.app.orphan_cleanup.sweep_once(two.sweeper.now()).await.unwrap();
+    assert_eq!(report.metrics["oldFailures"]["deleted"], 1, "{report:?}");
+    gate.open();
+    assert_gone(retry.await.unwrap());
+    assert_eq!((two.quota().await, two.stored().await), ((0, 0), 0));
+    two.assert_all_is_well().await;
+}
+
+#[on_each_database]
+async fn two_that_remove_the_same_blobs_leave_none_of_them_and_all_others(db: TestDb) {
+    const FILES: i64 = 4;
+    let two = Two::start(&db).await;
+    let (alice, server) = (&two.alice, &two.server);
+    alice.bring(None, "a").await.unwrap();
+    for _ in 0..FILES {
+        server.store(&Blobs::key(Uuid::new_v4(), Uuid::new_v4()), "stray", server.now() - TimeDelta::days(2));
     }
-
-    async fn two_that_remove_the_same_blobs_leave_none_of_them_and_all_others(db: TestDb) {
-        const FILES: i64 = 4;
-        let two = Two::start(&db).await;
-        let (alice, server) = (&two.alice, &two.server);
-        alice.bring(None, "a").await.unwrap();
-        for _ in 0..FILES {
-            server.store(&Blobs::key(Uuid::new_v4(), Uuid::new_v4()), "stray", server.now() - TimeDelta::days(2));
-        }
-        let stored = two.stored().await;
-        let held = Held::Before("SELECT id, blob_key, user_id FROM files");
-        both(&two, held, async |rest| rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap().metrics.len()).await;
-        assert_eq!(two.stored().await, stored - 4);
-        let batch = alice.open_batch(4, "called off").await.unwrap();
-        for number in 0..FILES {
-            let file = alice.register(Some(batch), &format!("off{number}"), 5).await.unwrap();
-            alice.upload(file).await.unwrap();
-        }
-        alice.cancel_batch(batch).await.unwrap();
-        let left = "SELECT COUNT(*) FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL";
-        assert_eq!(server.number(left).await, FILES);
-        both(&two, Held::BeforeBegin, async |rest| unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap()).await;
-        assert_eq!((server.number(left).await, two.stored().await), (0, stored - 4));
-        for _ in 0..FILES {
-            let key = Blobs::key(Uuid::new_v4(), Uuid::new_v4());
-            let mut incoming = server.app.blobs.receive(Uuid::new_v4(), &key).await.unwrap();
-            incoming.keep().await.unwrap();
-        }
-        let held = Held::Before("SELECT id FROM workers");
-        both(&two, held, async |rest| abandoned_uploads::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap()).await;
-        assert_eq!(two.stored().await, stored - 4);
-        assert_eq!(server.app.blobs.unfinished().await.unwrap(), []);
-        two.assert_all_is_well().await;
+    let stored = two.stored().await;
+    let held = Held::Before("SELECT id, blob_key, user_id FROM files");
+    both(&two, held, async |rest| {
+        rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap().metrics.len()
+    })
+    .await;
+    assert_eq!(two.stored().await, stored - 4);
+    let batch = alice.open_batch(4, "called off").await.unwrap();
+    for number in 0..FILES {
+        let file = alice.register(Some(batch), &format!("off{number}"), 5).await.unwrap();
+        alice.upload(file).await.unwrap();
     }
-
-    async fn of_two_that_sweep_the_same_things_each_thing_is_done_by_one(db: TestDb) {
-        const FILES: i64 = 4;
-        let two = Two::start(&db).await;
-        let told = async |kind: &str| two.server.rows::<(i64,)>("SELECT COUNT(*) FROM events WHERE kind = $1", args![kind]).await[0].0;
-        let (alice, clock, server) = (&two.alice, &two.clock, &two.server);
-
-        // Uploads that were never confirmed.
-        for number in 0..FILES {
-            let file = alice.register(None, &format!("unconfirmed{number}"), 5).await.unwrap();
-            alice.upload(file).await.unwrap();
-        }
-        clock.advance(HOUR);
-        let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
-            rest.app.stuck_files.expiry.sweep_once(rest.now()).await.unwrap().metrics["deleted"].as_i64().unwrap()
-        })
-        .await;
-        assert_eq!((one + other, told("file:cleaned-up").await, two.quota().await), (FILES, FILES, (0, 0)));
-
-        // Files of nobody's.
-        for number in 0..FILES {
-            let file = alice.bring(None, &format!("stuck{number}")).await.unwrap();
-            alice.break_claim(file, Stage::Chunk, Uuid::new_v4()).await;
-        }
-        clock.advance(HOUR);
-        let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
-            let report = rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
-            assert_eq!(report.errors, Vec::<String>::new());
-            report.metrics["reEnqueued"].as_i64().unwrap()
-        })
-        .await;
-        assert_eq!((one + other, told("file:processing-stalled").await), (FILES, FILES));
-        assert_eq!(server.number("SELECT MAX(retry_count) FROM files").await, 1);
-
-        // Files of a worker that died.
-        let dead = Uuid::new_v4();
-        for (file,) in server.rows::<(Uuid,)>("SELECT id FROM files WHERE status = 'queued'", args![]).await {
-            alice.break_claim(file, Stage::Chunk, dead).await;
-        }
-        let sql = "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
-                   VALUES ($1, 'dead', '', '', 7, $2, $2)";
-        server.sql(sql, args![dead, Clock::System.now()]).await;
-        let [one, other] = both(&two, Held::BeforeBegin, async |rest| rest.app.liveness.rescue_the_dead().await.unwrap()).await;
-        assert_eq!((one + other, told("file:processing-stalled").await), (1, 2 * FILES));
-        assert_eq!(server.number("SELECT MAX(lost_workers) FROM files").await, 1);
-        server.work("alice", &CancellationToken::new()).await;
-
-        // Batches that wait in vain.
-        for number in 0..FILES {
-            let batch = alice.open_batch(2, &format!("batch{number}")).await.unwrap();
-            alice.register(Some(batch), &format!("late{number}"), 5).await.unwrap();
-        }
-        let reserved = two.quota().await.0;
-        assert_eq!(reserved, 5 * FILES);
-        clock.advance(DAY);
-        let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
-            rest.batch_timeout().sweep_once(rest.now()).await.unwrap().metrics["deletedFiles"].as_i64().unwrap()
-        })
-        .await;
-        assert_eq!((one + other, told("batch:expired").await, two.quota().await.0), (FILES, FILES, 0));
-
-        // Failures that are old: both warn, then both delete.
-        for number in 0..FILES {
-            alice.bring(None, &format!("cf{number}")).await.unwrap();
-        }
-        server.work("alice", &CancellationToken::new()).await;
-        clock.advance(DAY * 30);
-        let old_failures = async |rest: Arc<AtRest>, name: &'static str| {
-            rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap().metrics["oldFailures"][name].as_i64().unwrap()
-        };
-        let [one, other] = both(&two, Held::BeforeBegin, async |rest| old_failures(rest, "warnings").await).await;
-        let warnings = "SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'";
-        assert_eq!((one + other, server.number(warnings).await), (FILES, FILES));
-        clock.advance(DAY * 7);
-        let used = two.quota().await.1;
-        let held = Held::BeforeBeginAfter("AND deletion_warned_at >= failed_at");
-        let [one, other] = both(&two, held, async |rest| old_failures(rest, "deleted").await).await;
-        assert_eq!((one + other, two.quota().await), (FILES, (0, used - 5 * FILES)));
-
-        // What is forgotten is forgotten by one.
-        clock.advance(DAY * 8);
-        let tombstones = server.number("SELECT COUNT(*) FROM files WHERE status = 'deleted'").await;
-        let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
-            rest.app.retention.sweep_once(rest.now()).await.unwrap().metrics["tombstones"].as_i64().unwrap()
-        })
-        .await;
-        assert_eq!(one + other, tombstones);
-        assert!(tombstones >= 3 * FILES);
-        two.assert_all_is_well().await;
+    alice.cancel_batch(batch).await.unwrap();
+    let left = "SELECT COUNT(*) FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL";
+    assert_eq!(server.number(left).await, FILES);
+    both(&two, Held::BeforeBegin, async |rest| {
+        unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap()
+    })
+    .await;
+    assert_eq!((server.number(left).await, two.stored().await), (0, stored - 4));
+    for _ in 0..FILES {
+        let key = Blobs::key(Uuid::new_v4(), Uuid::new_v4());
+        let mut incoming = server.app.blobs.receive(Uuid::new_v4(), &key).await.unwrap();
+        incoming.keep().await.unwrap();
     }
+    let held = Held::Before("SELECT id FROM workers");
+    both(&two, held, async |rest| {
+        abandoned_uploads::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap()
+    })
+    .await;
+    assert_eq!(two.stored().await, stored - 4);
+    assert_eq!(server.app.blobs.unfinished().await.unwrap(), []);
+    two.assert_all_is_well().await;
+}
+
+#[on_each_database]
+async fn of_two_that_sweep_the_same_things_each_thing_is_done_by_one(db: TestDb) {
+    const FILES: i64 = 4;
+    let two = Two::start(&db).await;
+    let told = async |kind: &str| {
+        two.server.rows::<(i64,)>("SELECT COUNT(*) FROM events WHERE kind = $1", args![kind]).await[0].0
+    };
+    let (alice, clock, server) = (&two.alice, &two.clock, &two.server);
+
+    // Uploads that were never confirmed.
+    for number in 0..FILES {
+        let file = alice.register(None, &format!("unconfirmed{number}"), 5).await.unwrap();
+        alice.upload(file).await.unwrap();
+    }
+    clock.advance(HOUR);
+    let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
+        rest.app.stuck_files.expiry.sweep_once(rest.now()).await.unwrap().metrics["deleted"].as_i64().unwrap()
+    })
+    .await;
+    assert_eq!((one + other, told("file:cleaned-up").await, two.quota().await), (FILES, FILES, (0, 0)));
+
+    // Files of nobody's.
+    for number in 0..FILES {
+        let file = alice.bring(None, &format!("stuck{number}")).await.unwrap();
+        alice.break_claim(file, Stage::Chunk, Uuid::new_v4()).await;
+    }
+    clock.advance(HOUR);
+    let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
+        let report = rest.app.stuck_files.sweep_once(rest.now()).await.unwrap();
+        assert_eq!(report.errors, Vec::<String>::new());
+        report.metrics["reEnqueued"].as_i64().unwrap()
+    })
+    .await;
+    assert_eq!((one + other, told("file:processing-stalled").await), (FILES, FILES));
+    assert_eq!(server.number("SELECT MAX(retry_count) FROM files").await, 1);
+
+    // Files of a worker that died.
+    let dead = Uuid::new_v4();
+    for (file,) in server.rows::<(Uuid,)>("SELECT id FROM files WHERE status = 'queued'", args![]).await {
+        alice.break_claim(file, Stage::Chunk, dead).await;
+    }
+    let sql = "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
+               VALUES ($1, 'dead', '', '', 7, $2, $2)";
+    server.sql(sql, args![dead, Clock::System.now()]).await;
+    let [one, other] =
+        both(&two, Held::BeforeBegin, async |rest| rest.app.liveness.rescue_the_dead().await.unwrap()).await;
+    assert_eq!((one + other, told("file:processing-stalled").await), (1, 2 * FILES));
+    assert_eq!(server.number("SELECT MAX(lost_workers) FROM files").await, 1);
+    server.work("alice", &CancellationToken::new()).await;
+
+    // Batches that wait in vain.
+    for number in 0..FILES {
+        let batch = alice.open_batch(2, &format!("batch{number}")).await.unwrap();
+        alice.register(Some(batch), &format!("late{number}"), 5).await.unwrap();
+    }
+    let reserved = two.quota().await.0;
+    assert_eq!(reserved, 5 * FILES);
+    clock.advance(DAY);
+    let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
+        rest.batch_timeout().sweep_once(rest.now()).await.unwrap().metrics["deletedFiles"].as_i64().unwrap()
+    })
+    .await;
+    assert_eq!((one + other, told("batch:expired").await, two.quota().await.0), (FILES, FILES, 0));
+
+    // Failures that are old: both warn, then both delete.
+    for number in 0..FILES {
+        alice.bring(None, &format!("cf{number}")).await.unwrap();
+    }
+    server.work("alice", &CancellationToken::new()).await;
+    clock.advance(DAY * 30);
+    let old_failures = async |rest: Arc<AtRest>, name: &'static str| {
+        rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap().metrics["oldFailures"][name]
+            .as_i64()
+            .unwrap()
+    };
+    let [one, other] = both(&two, Held::BeforeBegin, async |rest| old_failures(rest, "warnings").await).await;
+    let warnings = "SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'";
+    assert_eq!((one + other, server.number(warnings).await), (FILES, FILES));
+    clock.advance(DAY * 7);
+    let used = two.quota().await.1;
+    let held = Held::BeforeBeginAfter("AND deletion_warned_at >= failed_at");
+    let [one, other] = both(&two, held, async |rest| old_failures(rest, "deleted").await).await;
+    assert_eq!((one + other, two.quota().await), (FILES, (0, used - 5 * FILES)));
+
+    // What is forgotten is forgotten by one.
+    clock.advance(DAY * 8);
+    let tombstones = server.number("SELECT COUNT(*) FROM files WHERE status = 'deleted'").await;
+    let [one, other] = both(&two, Held::BeforeBegin, async |rest| {
+        rest.app.retention.sweep_once(rest.now()).await.unwrap().metrics["tombstones"].as_i64().unwrap()
+    })
+    .await;
+    assert_eq!(one + other, tombstones);
+    assert!(tombstones >= 3 * FILES);
+    two.assert_all_is_well().await;
 }
 
 /// Both have come to the same point before either goes on.

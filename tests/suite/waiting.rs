@@ -6,87 +6,97 @@ use landfall::lifecycle::Stage::Extract;
 use serde_json::json;
 
 use crate::support::script::Gate;
-use crate::support::{Script, Setup, Step, TestDb, manual_clock};
+use crate::support::{Script, Setup, Step, TestDb, manual_clock, on_each_database};
 
-on_each_database! {
-    async fn a_file_says_what_it_waits_for_at_every_step(db: TestDb) {
-        use landfall::failure::Code;
-        let (clock, gate) = (manual_clock(), Gate::default());
-        let script = Script::new()
-            .then(Extract, Step::Block(gate.clone()))
-            .then(Extract, Step::Fail(Code::DbError));
-        let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
-        let alice = server.client("alice");
-        let registered = alice.register(None, "registered", 1).await;
-        assert_eq!(alice.file(registered["fileId"].as_str().unwrap()).await["waitingFor"], "upload");
+#[on_each_database]
+async fn a_file_says_what_it_waits_for_at_every_step(db: TestDb) {
+    use landfall::failure::Code;
+    let (clock, gate) = (manual_clock(), Gate::default());
+    let script =
+        Script::new().then(Extract, Step::Block(gate.clone())).then(Extract, Step::Fail(Code::DbError));
+    let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
+    let alice = server.client("alice");
+    let registered = alice.register(None, "registered", 1).await;
+    assert_eq!(alice.file(registered["fileId"].as_str().unwrap()).await["waitingFor"], "upload");
 
-        let running = alice.upload("running", b"a").await;
-        gate.reached().await;
-        let seen = alice.file(&running).await;
-        assert_eq!((&seen["waitingFor"], &seen["queuePosition"]), (&json!(null), &json!(null)));
-        assert_eq!((&seen["inflight"]["stage"], &seen["inflight"]["attempt"]), (&json!("extract"), &json!(1)));
-        let mut behind = Vec::new();
-        for name in ["next", "after-that"] {
-            behind.push(alice.upload(name, b"a").await);
-            clock.advance(Duration::from_millis(1));
-        }
-        for (place, file) in behind.iter().enumerate() {
-            let seen = alice.file(file).await;
-            assert_eq!((&seen["waitingFor"], &seen["queuePosition"]), (&json!("worker"), &json!(place + 1)));
-        }
-        assert_eq!(seen["staleness"]["stale"], false);
-        clock.advance(Duration::from_mins(3));
-        for file in [&running, &behind[0]] {
-            let staleness = &alice.file(file).await["staleness"];
-            assert_eq!(staleness["stale"], true, "{staleness}");
-            assert!(staleness["message"].as_str().unwrap().starts_with("No progress for 3 minutes. "), "{staleness}");
-        }
-        gate.open();
-        server.idle().await;
-        let seen = alice.file(&behind[0]).await;
-        assert_eq!((&seen["waitingFor"], &seen["staleness"]["stale"]), (&json!("retry"), &json!(false)), "{seen}");
-        let seen = alice.file(&running).await;
-        assert_eq!((&seen["waitingFor"], &seen["staleness"]["stale"]), (&json!(null), &json!(false)), "{seen}");
-        server.stop().await;
+    let running = alice.upload("running", b"a").await;
+    gate.reached().await;
+    let seen = alice.file(&running).await;
+    assert_eq!((&seen["waitingFor"], &seen["queuePosition"]), (&json!(null), &json!(null)));
+    assert_eq!((&seen["inflight"]["stage"], &seen["inflight"]["attempt"]), (&json!("extract"), &json!(1)));
+    let mut behind = Vec::new();
+    for name in ["next", "after-that"] {
+        behind.push(alice.upload(name, b"a").await);
+        clock.advance(Duration::from_millis(1));
     }
-
-    async fn a_queue_that_nobody_works_at_says_so(db: TestDb) {
-        let server = Setup::default().with("ROLE", "api").start(&db).await;
-        let alice = server.client("alice");
-        let file = alice.upload("a.txt", b"a").await;
-        assert_eq!(alice.file(&file).await["waitingFor"], "no_workers");
-        server.stop().await;
+    for (place, file) in behind.iter().enumerate() {
+        let seen = alice.file(file).await;
+        assert_eq!((&seen["waitingFor"], &seen["queuePosition"]), (&json!("worker"), &json!(place + 1)));
     }
-
-    async fn the_operator_sees_what_became_of_the_last_hours(db: TestDb) {
-        use landfall::failure::Code;
-        let clock = manual_clock();
-        let script = Script::new();
-        for code in [Code::ParseError, Code::StageTimeout, Code::StageTimeout, Code::StageTimeout] {
-            script.then(Extract, Step::Fail(code));
-        }
-        let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
-        let alice = server.client("alice");
-        alice.upload("bad", b"a").await;
-        server.idle().await;
-        alice.upload("slow", b"a").await;
-        for _ in 0..3 {
-            server.idle().await;
-            clock.advance(Duration::from_secs(61));
-        }
-        alice.upload("good", b"a").await;
-        server.idle().await;
-        clock.advance(Duration::from_hours(1));
-        alice.upload("good again", b"a").await;
-        server.idle().await;
-        let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
-        let totals = json!({ "totalCompleted": 2, "totalFailed": 2, "totalTimedOut": 1 });
-        assert_eq!(status["throughput"], totals, "{status}");
-        let hours = status["recentHours"].as_array().unwrap();
-        assert_eq!((&hours[0]["completed"], &hours[0]["failed"]), (&json!(1), &json!(0)));
-        assert_eq!((&hours[1]["completed"], &hours[1]["failed"], &hours[1]["timedOut"]), (&json!(1), &json!(2), &json!(1)));
-        assert_eq!(hours[1]["byClass"], json!({ "DOCUMENT_ERROR": 1, "TIMEOUT": 1 }));
-        assert_eq!(status["workers"].as_array().unwrap().len(), 1);
-        server.stop().await;
+    assert_eq!(seen["staleness"]["stale"], false);
+    clock.advance(Duration::from_mins(3));
+    for file in [&running, &behind[0]] {
+        let staleness = &alice.file(file).await["staleness"];
+        assert_eq!(staleness["stale"], true, "{staleness}");
+        assert!(
+            staleness["message"].as_str().unwrap().starts_with("No progress for 3 minutes. "),
+            "{staleness}"
+        );
     }
+    gate.open();
+    server.idle().await;
+    let seen = alice.file(&behind[0]).await;
+    assert_eq!(
+        (&seen["waitingFor"], &seen["staleness"]["stale"]),
+        (&json!("retry"), &json!(false)),
+        "{seen}"
+    );
+    let seen = alice.file(&running).await;
+    assert_eq!((&seen["waitingFor"], &seen["staleness"]["stale"]), (&json!(null), &json!(false)), "{seen}");
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_queue_that_nobody_works_at_says_so(db: TestDb) {
+    let server = Setup::default().with("ROLE", "api").start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    assert_eq!(alice.file(&file).await["waitingFor"], "no_workers");
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn the_operator_sees_what_became_of_the_last_hours(db: TestDb) {
+    use landfall::failure::Code;
+    let clock = manual_clock();
+    let script = Script::new();
+    for code in [Code::ParseError, Code::StageTimeout, Code::StageTimeout, Code::StageTimeout] {
+        script.then(Extract, Step::Fail(code));
+    }
+    let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
+    let alice = server.client("alice");
+    alice.upload("bad", b"a").await;
+    server.idle().await;
+    alice.upload("slow", b"a").await;
+    for _ in 0..3 {
+        server.idle().await;
+        clock.advance(Duration::from_secs(61));
+    }
+    alice.upload("good", b"a").await;
+    server.idle().await;
+    clock.advance(Duration::from_hours(1));
+    alice.upload("good again", b"a").await;
+    server.idle().await;
+    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
+    let totals = json!({ "totalCompleted": 2, "totalFailed": 2, "totalTimedOut": 1 });
+    assert_eq!(status["throughput"], totals, "{status}");
+    let hours = status["recentHours"].as_array().unwrap();
+    assert_eq!((&hours[0]["completed"], &hours[0]["failed"]), (&json!(1), &json!(0)));
+    assert_eq!(
+        (&hours[1]["completed"], &hours[1]["failed"], &hours[1]["timedOut"]),
+        (&json!(1), &json!(2), &json!(1))
+    );
+    assert_eq!(hours[1]["byClass"], json!({ "DOCUMENT_ERROR": 1, "TIMEOUT": 1 }));
+    assert_eq!(status["workers"].as_array().unwrap().len(), 1);
+    server.stop().await;
 }

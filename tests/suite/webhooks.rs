@@ -16,7 +16,7 @@ use crate::support::hooks::{Hook, WEBHOOKS, server, setup};
 use crate::support::process::Process;
 use crate::support::script::Gate;
 use crate::support::webhook_receiver::{Call, Receiver, Reply};
-use crate::support::{TestDb, TestServer, manual_clock, until};
+use crate::support::{TestDb, TestServer, manual_clock, on_each_database, until};
 
 fn time(value: &Value) -> Time {
     value.as_str().expect("a time").parse().expect("a time")
@@ -83,445 +83,470 @@ fn numbers(calls: &[Call]) -> Vec<u64> {
     calls.iter().filter_map(|call| call.json()["data"]["number"].as_u64()).collect()
 }
 
-on_each_database! {
-    async fn what_happens_to_a_users_files_arrives_signed_and_in_order(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let (alice, bob) = (server.client("alice"), server.client("bob"));
-        alice.upload("before.txt", b"12345").await;
-        server.idle().await;
-        let before = happened(&server, "alice").await.len();
-        let receiver = Receiver::serve([]).await;
-        let hook = Hook::register(&alice, &receiver.url).await;
-        alice.upload_all(&["a.txt", "b.txt", "c.txt"].map(str::to_owned)).await;
-        bob.upload("d.txt", b"12345").await;
-        server.idle().await;
-        let expected = happened(&server, "alice").await.split_off(before);
-        assert!(expected.len() > 20, "{expected:?}");
-        let calls = receiver.so_many(expected.len()).await;
-        hook.settled().await;
-        assert_eq!(received(&receiver.calls()), expected);
-        for call in &calls {
-            assert!(call.is_signed_with(&hook.secret));
-            assert_eq!(call.timestamp, server.app.clock.now().timestamp());
-        }
-        let ids: HashSet<&String> = calls.iter().map(|call| &call.id).collect();
-        assert_eq!(ids.len(), calls.len());
-        let first = calls[0].json();
-        assert_eq!(first.as_object().unwrap().keys().collect::<Vec<_>>(), ["data", "timestamp", "type"]);
-        assert_eq!(time(&first["timestamp"]), server.app.clock.now());
-        // The log says the same, newest first, in pages.
-        let mut logged = Vec::new();
-        let mut query = "/deliveries?limit=7".to_owned();
-        loop {
-            let page = alice.get(&hook.path(&query)).await.ok();
-            logged.extend(page["deliveries"].as_array().unwrap().clone());
-            let Some(cursor) = page["nextCursor"].as_str() else { break };
-            query = format!("/deliveries?limit=7&cursor={cursor}");
-        }
-        logged.reverse();
-        assert_eq!(logged.len(), calls.len());
-        for (entry, call) in logged.iter().zip(&calls) {
-            assert_eq!((&entry["messageId"], &entry["status"]), (&json!(call.id), &json!("delivered")));
-            assert_eq!((&entry["attempts"], &entry["responseStatus"]), (&json!(1), &json!(200)));
-        }
-        server.assert_books_balance().await;
+#[on_each_database]
+async fn what_happens_to_a_users_files_arrives_signed_and_in_order(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let (alice, bob) = (server.client("alice"), server.client("bob"));
+    alice.upload("before.txt", b"12345").await;
+    server.idle().await;
+    let before = happened(&server, "alice").await.len();
+    let receiver = Receiver::serve([]).await;
+    let hook = Hook::register(&alice, &receiver.url).await;
+    alice.upload_all(&["a.txt", "b.txt", "c.txt"].map(str::to_owned)).await;
+    bob.upload("d.txt", b"12345").await;
+    server.idle().await;
+    let expected = happened(&server, "alice").await.split_off(before);
+    assert!(expected.len() > 20, "{expected:?}");
+    let calls = receiver.so_many(expected.len()).await;
+    hook.settled().await;
+    assert_eq!(received(&receiver.calls()), expected);
+    for call in &calls {
+        assert!(call.is_signed_with(&hook.secret));
+        assert_eq!(call.timestamp, server.app.clock.now().timestamp());
     }
-
-    async fn a_webhook_gets_the_types_that_it_names_and_an_administrators_may_get_everybodys(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let (alice, bob) = (server.client("alice"), server.client("bob"));
-        let (few, all) = (Receiver::serve([]).await, Receiver::serve([]).await);
-        let named = Hook::register_as(&alice, json!({ "url": few.url, "eventTypes": ["batch:completed"] })).await;
-        let everybodys = Hook::register_as(&server.admin(), json!({ "url": all.url, "scope": "all" })).await;
-        let (batch, _) = alice.upload_all(&["a.txt".to_owned()]).await;
-        bob.upload("b.txt", b"12345").await;
-        server.idle().await;
-        server.app.db.write(SystemEvent { now: server.app.clock.now() }).await.unwrap();
-        let expected = server.app.db.read().await.unwrap()
-            .number("SELECT COUNT(*) FROM events", args![]).await.unwrap();
-        let calls = all.so_many(usize::try_from(expected).unwrap()).await;
-        let whose = |call: &Call| call.json()["data"]["userId"].as_str().map(str::to_owned);
-        let users: HashSet<Option<String>> = calls.iter().map(whose).collect();
-        assert_eq!(users, HashSet::from([Some("alice".to_owned()), Some("bob".to_owned()), None]));
-        everybodys.settled().await;
-        assert_eq!(all.calls().len(), calls.len());
-        let calls = few.so_many(1).await;
-        assert_eq!((&calls[0].json()["type"], &calls[0].json()["data"]["batchId"]), (&json!("batch:completed"), &json!(batch)));
-        named.settled().await;
-        assert_eq!(few.calls().len(), 1);
-        assert!(calls[0].json()["data"]["userId"].is_null(), "it is one's own");
+    let ids: HashSet<&String> = calls.iter().map(|call| &call.id).collect();
+    assert_eq!(ids.len(), calls.len());
+    let first = calls[0].json();
+    assert_eq!(first.as_object().unwrap().keys().collect::<Vec<_>>(), ["data", "timestamp", "type"]);
+    assert_eq!(time(&first["timestamp"]), server.app.clock.now());
+    // The log says the same, newest first, in pages.
+    let mut logged = Vec::new();
+    let mut query = "/deliveries?limit=7".to_owned();
+    loop {
+        let page = alice.get(&hook.path(&query)).await.ok();
+        logged.extend(page["deliveries"].as_array().unwrap().clone());
+        let Some(cursor) = page["nextCursor"].as_str() else { break };
+        query = format!("/deliveries?limit=7&cursor={cursor}");
     }
+    logged.reverse();
+    assert_eq!(logged.len(), calls.len());
+    for (entry, call) in logged.iter().zip(&calls) {
+        assert_eq!((&entry["messageId"], &entry["status"]), (&json!(call.id), &json!("delivered")));
+        assert_eq!((&entry["attempts"], &entry["responseStatus"]), (&json!(1), &json!(200)));
+    }
+    server.assert_books_balance().await;
+}
 
-    async fn what_does_not_arrive_is_tried_again_under_the_same_id(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let elsewhere = Receiver::serve([]).await;
-        let receiver = Receiver::serve([
-            Reply::Says(500, "the database is away\0"),
-            Reply::RetryAfter(503, "600"),
-            Reply::Redirect(elsewhere.url.clone()),
-        ])
-        .await;
-        let hook = Hook::register(&server.client("alice"), &receiver.url).await;
+#[on_each_database]
+async fn a_webhook_gets_the_types_that_it_names_and_an_administrators_may_get_everybodys(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let (alice, bob) = (server.client("alice"), server.client("bob"));
+    let (few, all) = (Receiver::serve([]).await, Receiver::serve([]).await);
+    let named = Hook::register_as(&alice, json!({ "url": few.url, "eventTypes": ["batch:completed"] })).await;
+    let everybodys = Hook::register_as(&server.admin(), json!({ "url": all.url, "scope": "all" })).await;
+    let (batch, _) = alice.upload_all(&["a.txt".to_owned()]).await;
+    bob.upload("b.txt", b"12345").await;
+    server.idle().await;
+    server.app.db.write(SystemEvent { now: server.app.clock.now() }).await.unwrap();
+    let expected =
+        server.app.db.read().await.unwrap().number("SELECT COUNT(*) FROM events", args![]).await.unwrap();
+    let calls = all.so_many(usize::try_from(expected).unwrap()).await;
+    let whose = |call: &Call| call.json()["data"]["userId"].as_str().map(str::to_owned);
+    let users: HashSet<Option<String>> = calls.iter().map(whose).collect();
+    assert_eq!(users, HashSet::from([Some("alice".to_owned()), Some("bob".to_owned()), None]));
+    everybodys.settled().await;
+    assert_eq!(all.calls().len(), calls.len());
+    let calls = few.so_many(1).await;
+    assert_eq!(
+        (&calls[0].json()["type"], &calls[0].json()["data"]["batchId"]),
+        (&json!("batch:completed"), &json!(batch))
+    );
+    named.settled().await;
+    assert_eq!(few.calls().len(), 1);
+    assert!(calls[0].json()["data"]["userId"].is_null(), "it is one's own");
+}
+
+#[on_each_database]
+async fn what_does_not_arrive_is_tried_again_under_the_same_id(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let elsewhere = Receiver::serve([]).await;
+    let receiver = Receiver::serve([
+        Reply::Says(500, "the database is away\0"),
+        Reply::RetryAfter(503, "600"),
+        Reply::Redirect(elsewhere.url.clone()),
+    ])
+    .await;
+    let hook = Hook::register(&server.client("alice"), &receiver.url).await;
+    let test = hook.test().await;
+    assert_eq!((&test["status"], &test["attempts"]), (&json!("pending"), &json!(0)));
+
+    let first = hook.after(1, &test).await;
+    assert_eq!((&first["status"], &first["responseStatus"]), (&json!("pending"), &json!(500)));
+    assert_eq!(first["responseExcerpt"], "the database is away\u{fffd}");
+    assert!(first["durationMs"].is_u64(), "{first}");
+    let wait = seconds_until(&clock, &first);
+    assert!((4.5..=5.5).contains(&wait), "{wait}");
+    assert!(hook.show().await["failingSince"].is_string());
+
+    advance_to_next(&clock, &first);
+    let second = hook.after(2, &test).await;
+    let wait = seconds_until(&clock, &second);
+    assert!((599.0..=601.0).contains(&wait), "it asked for ten minutes: {wait}");
+
+    advance_to_next(&clock, &second);
+    let third = hook.after(3, &test).await;
+    assert_eq!((&third["responseStatus"], &third["status"]), (&json!(307), &json!("pending")));
+    assert!(elsewhere.calls().is_empty(), "a redirect was followed");
+
+    advance_to_next(&clock, &third);
+    let fourth = hook.after(4, &test).await;
+    assert_eq!((&fourth["status"], &fourth["responseStatus"]), (&json!("delivered"), &json!(200)));
+    assert_eq!((&fourth["error"], &fourth["nextAttemptAt"]), (&Value::Null, &Value::Null));
+    let calls = receiver.calls();
+    assert_eq!(calls.len(), 4);
+    assert!(calls.iter().all(|call| call.id == calls[0].id && call.body == calls[0].body));
+    assert!(calls.iter().all(|call| call.is_signed_with(&hook.secret)));
+    assert!(calls[3].timestamp > calls[0].timestamp, "each attempt is signed at its own time");
+    assert_eq!(hook.show().await["failingSince"], Value::Null);
+}
+
+#[on_each_database]
+async fn a_delivery_is_tried_for_a_day_and_then_no_more(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let receiver = Receiver::serve([]).await;
+    receiver.otherwise(Reply::Status(500));
+    let hook = Hook::register(&server.client("alice"), &receiver.url).await;
+    let began = server.app.clock.now();
+    let test = hook.test().await;
+    let mut attempts = 1;
+    let last = loop {
+        let entry = hook.after(attempts, &test).await;
+        assert_eq!(entry["attempts"], attempts, "none too many");
+        if entry["status"] != "pending" {
+            break entry;
+        }
+        advance_to_next(&clock, &entry);
+        attempts += 1;
+    };
+    assert_eq!((&last["status"], &last["error"]), (&json!("exhausted"), &json!("the endpoint answered 500")));
+    assert!((12..=14).contains(&attempts), "{attempts}");
+    let took = server.app.clock.now() - began;
+    assert!(took <= TimeDelta::days(1) && took > TimeDelta::hours(19), "{took}");
+    // It stays in the log, and a person may have it sent again, with a day of its own.
+    clock.advance(Duration::from_hours(48));
+    receiver.otherwise(Reply::Status(204));
+    let again = hook.redeliver(&last).await.ok();
+    assert_ne!(again["id"], last["id"]);
+    assert_eq!(hook.after(1, &again).await["status"], "delivered");
+    let calls = receiver.calls();
+    assert_eq!(u64::try_from(calls.len()).unwrap(), attempts + 1);
+    assert!(calls.iter().all(|call| call.id == calls[0].id), "receivers know it by the same id");
+}
+
+#[on_each_database]
+async fn an_endpoint_that_is_gone_is_left_alone_and_its_owner_told(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let alice = server.client("alice");
+    let receiver = Receiver::serve([Reply::Status(410)]).await;
+    let hook = Hook::register(&alice, &receiver.url).await;
+    let test = hook.test().await;
+    assert_eq!(hook.after(1, &test).await["status"], "exhausted");
+    let shown = hook.show().await;
+    assert_eq!(
+        (&shown["enabled"], &shown["disabledReason"]),
+        (&json!(false), &json!("the endpoint answered 410 Gone"))
+    );
+    let told = alice.get("/api/v2/notifications").await.ok();
+    let told = &told["notifications"][0];
+    assert_eq!((&told["type"], &told["fileId"]), (&json!("webhook-disabled-notification"), &Value::Null));
+    assert_eq!(told["data"]["webhookId"], json!(hook.id));
+    alice.post(&hook.path("/test"), json!({})).await.refused(409, "WEBHOOK_DISABLED");
+    hook.redeliver(&test).await.refused(409, "WEBHOOK_DISABLED");
+
+    // What happens meanwhile is not made up for.
+    alice.upload("a.txt", b"12345").await;
+    server.idle().await;
+    assert_eq!(hook.change(json!({ "enabled": true })).await.ok()["enabled"], true);
+    hook.test().await;
+    hook.settled().await;
+    let calls = receiver.calls();
+    assert_eq!(calls.len(), 2);
+    assert_eq!(calls[1].json()["type"], "webhook:test");
+}
+
+#[on_each_database]
+async fn an_endpoint_that_takes_nothing_for_days_is_disabled_and_its_owner_told_once(db: TestDb) {
+    let clock = manual_clock();
+    let server = setup().clock(&clock).with("WEBHOOK_DISABLE_AFTER_DAYS", 2).start(&db).await;
+    let alice = server.client("alice");
+    let receiver = Receiver::serve([]).await;
+    receiver.otherwise(Reply::Status(500));
+    let hook = Hook::register(&alice, &receiver.url).await;
+    // Each is tried once more when the next day begins.
+    for day in 0..2 {
+        assert_eq!(hook.show().await["enabled"], true, "day {day}");
         let test = hook.test().await;
-        assert_eq!((&test["status"], &test["attempts"]), (&json!("pending"), &json!(0)));
-
-        let first = hook.after(1, &test).await;
-        assert_eq!((&first["status"], &first["responseStatus"]), (&json!("pending"), &json!(500)));
-        assert_eq!(first["responseExcerpt"], "the database is away\u{fffd}");
-        assert!(first["durationMs"].is_u64(), "{first}");
-        let wait = seconds_until(&clock, &first);
-        assert!((4.5..=5.5).contains(&wait), "{wait}");
-        assert!(hook.show().await["failingSince"].is_string());
-
-        advance_to_next(&clock, &first);
-        let second = hook.after(2, &test).await;
-        let wait = seconds_until(&clock, &second);
-        assert!((599.0..=601.0).contains(&wait), "it asked for ten minutes: {wait}");
-
-        advance_to_next(&clock, &second);
-        let third = hook.after(3, &test).await;
-        assert_eq!((&third["responseStatus"], &third["status"]), (&json!(307), &json!("pending")));
-        assert!(elsewhere.calls().is_empty(), "a redirect was followed");
-
-        advance_to_next(&clock, &third);
-        let fourth = hook.after(4, &test).await;
-        assert_eq!((&fourth["status"], &fourth["responseStatus"]), (&json!("delivered"), &json!(200)));
-        assert_eq!((&fourth["error"], &fourth["nextAttemptAt"]), (&Value::Null, &Value::Null));
-        let calls = receiver.calls();
-        assert_eq!(calls.len(), 4);
-        assert!(calls.iter().all(|call| call.id == calls[0].id && call.body == calls[0].body));
-        assert!(calls.iter().all(|call| call.is_signed_with(&hook.secret)));
-        assert!(calls[3].timestamp > calls[0].timestamp, "each attempt is signed at its own time");
-        assert_eq!(hook.show().await["failingSince"], Value::Null);
-    }
-
-    async fn a_delivery_is_tried_for_a_day_and_then_no_more(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let receiver = Receiver::serve([]).await;
-        receiver.otherwise(Reply::Status(500));
-        let hook = Hook::register(&server.client("alice"), &receiver.url).await;
-        let began = server.app.clock.now();
-        let test = hook.test().await;
-        let mut attempts = 1;
-        let last = loop {
-            let entry = hook.after(attempts, &test).await;
-            assert_eq!(entry["attempts"], attempts, "none too many");
-            if entry["status"] != "pending" {
-                break entry;
-            }
-            advance_to_next(&clock, &entry);
-            attempts += 1;
-        };
-        assert_eq!((&last["status"], &last["error"]), (&json!("exhausted"), &json!("the endpoint answered 500")));
-        assert!((12..=14).contains(&attempts), "{attempts}");
-        let took = server.app.clock.now() - began;
-        assert!(took <= TimeDelta::days(1) && took > TimeDelta::hours(19), "{took}");
-        // It stays in the log, and a person may have it sent again, with a day of its own.
-        clock.advance(Duration::from_hours(48));
-        receiver.otherwise(Reply::Status(204));
-        let again = hook.redeliver(&last).await.ok();
-        assert_ne!(again["id"], last["id"]);
-        assert_eq!(hook.after(1, &again).await["status"], "delivered");
-        let calls = receiver.calls();
-        assert_eq!(u64::try_from(calls.len()).unwrap(), attempts + 1);
-        assert!(calls.iter().all(|call| call.id == calls[0].id), "receivers know it by the same id");
-    }
-
-    async fn an_endpoint_that_is_gone_is_left_alone_and_its_owner_told(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let alice = server.client("alice");
-        let receiver = Receiver::serve([Reply::Status(410)]).await;
-        let hook = Hook::register(&alice, &receiver.url).await;
-        let test = hook.test().await;
-        assert_eq!(hook.after(1, &test).await["status"], "exhausted");
-        let shown = hook.show().await;
-        assert_eq!((&shown["enabled"], &shown["disabledReason"]), (&json!(false), &json!("the endpoint answered 410 Gone")));
-        let told = alice.get("/api/v2/notifications").await.ok();
-        let told = &told["notifications"][0];
-        assert_eq!((&told["type"], &told["fileId"]), (&json!("webhook-disabled-notification"), &Value::Null));
-        assert_eq!(told["data"]["webhookId"], json!(hook.id));
-        alice.post(&hook.path("/test"), json!({})).await.refused(409, "WEBHOOK_DISABLED");
-        hook.redeliver(&test).await.refused(409, "WEBHOOK_DISABLED");
-
-        // What happens meanwhile is not made up for.
-        alice.upload("a.txt", b"12345").await;
-        server.idle().await;
-        assert_eq!(hook.change(json!({ "enabled": true })).await.ok()["enabled"], true);
-        hook.test().await;
-        hook.settled().await;
-        let calls = receiver.calls();
-        assert_eq!(calls.len(), 2);
-        assert_eq!(calls[1].json()["type"], "webhook:test");
-    }
-
-    async fn an_endpoint_that_takes_nothing_for_days_is_disabled_and_its_owner_told_once(db: TestDb) {
-        let clock = manual_clock();
-        let server = setup().clock(&clock).with("WEBHOOK_DISABLE_AFTER_DAYS", 2).start(&db).await;
-        let alice = server.client("alice");
-        let receiver = Receiver::serve([]).await;
-        receiver.otherwise(Reply::Status(500));
-        let hook = Hook::register(&alice, &receiver.url).await;
-        // Each is tried once more when the next day begins.
-        for day in 0..2 {
-            assert_eq!(hook.show().await["enabled"], true, "day {day}");
-            let test = hook.test().await;
-            hook.after(1, &test).await;
-            clock.advance(Duration::from_hours(24));
-        }
-        until("it is disabled", async || hook.show().await["enabled"] == false).await;
-        let told = alice.get("/api/v2/notifications").await.ok();
-        assert_eq!(told["notifications"].as_array().unwrap().len(), 1);
-        // Mended: it begins anew.
-        receiver.otherwise(Reply::Status(200));
-        hook.change(json!({ "enabled": true })).await.ok();
-        let shown = hook.show().await;
-        assert_eq!((&shown["failingSince"], &shown["disabledReason"]), (&Value::Null, &Value::Null));
-        let test = hook.test().await;
-        assert_eq!(hook.after(1, &test).await["status"], "delivered");
-    }
-
-    async fn one_that_was_sent_and_not_noted_is_sent_again(db: TestDb) {
-        let receiver = Receiver::serve([Reply::Never]).await;
-        let quick = [("POLL_INTERVAL_MS", "50"), ("LOCK_CHECK_INTERVAL_MS", "50"), ("WEBHOOK_ALLOW_PRIVATE", "true")];
-        let mut victim = Process::start(&db, &quick);
-        let hook = Hook::register(&victim.client(), &receiver.url).await;
-        hook.test().await;
-        // It has all of it, and the process never learns so.
-        receiver.so_many(1).await;
-        victim.kill();
-        let survivor = Process::start(&db, &quick);
-        let hook = Hook { client: survivor.client(), ..hook };
-        let calls = receiver.so_many(2).await;
-        assert_eq!((&calls[0].id, &calls[0].body), (&calls[1].id, &calls[1].body));
-        hook.settled().await;
-        assert_eq!(hook.log("").await[0]["attempts"], 1, "the one that nobody lived to tell of does not count");
-        assert_eq!(receiver.calls().len(), 2);
-    }
-
-    async fn nothing_is_sent_twice_by_two_processes_and_the_order_is_kept(db: TestDb) {
-        let clock = manual_clock();
-        let (one, other) = (server(&db, &clock).await, server(&db, &clock).await);
-        let mut ends = Vec::new();
-        for _ in 0..2 {
-            let receiver = Receiver::serve([]).await;
-            let hook = Hook::register(&one.client("alice"), &receiver.url).await;
-            ends.push((receiver, hook));
-        }
-        for server in [&one, &other, &one, &other] {
-            happen(server, "alice", 25).await;
-        }
-        let expected: Vec<u64> = (0..4).flat_map(|_| 0..25).collect();
-        for (receiver, hook) in &ends {
-            receiver.so_many(expected.len()).await;
-            hook.settled().await;
-            assert_eq!(numbers(&receiver.calls()), expected);
-        }
-    }
-
-    async fn a_webhook_is_in_the_hands_of_one_process_for_as_long_as_that_lives(db: TestDb) {
-        let clock = manual_clock();
-        let server = setup().clock(&clock).with("ROLE", "api").start(&db).await;
-        let hook = Hook::register(&server.client("alice"), "http://127.0.0.1:9/").await;
-        let webhook: Uuid = hook.id.parse().unwrap();
-        let (living, dead) = (server.app.liveness.identity().id, Uuid::new_v4());
-        let now = server.app.clock.now();
-        let take = async |holder| server.app.db.write(Take { webhook, holder, now }).await.unwrap();
-        assert!(!take(dead).await, "nobody knows it");
-        assert!(take(living).await);
-        assert!(take(living).await, "it is its own");
-        assert!(!take(dead).await);
-        server.app.db.write(Release { webhook, holder: dead }).await.unwrap();
-        let held = async || {
-            let mut tx = server.app.db.read().await.unwrap();
-            tx.row::<(Option<Uuid>,)>("SELECT held_by FROM webhooks", args![]).await.unwrap().unwrap().0
-        };
-        assert_eq!(held().await, Some(living), "only its holder lets it go");
-        // Its holder is forgotten: whoever lives may have it.
-        server.app.db.write(HeldBy(dead)).await.unwrap();
-        assert!(take(living).await);
-        server.app.db.write(Release { webhook, holder: living }).await.unwrap();
-        assert_eq!(held().await, None);
-    }
-
-    async fn who_lost_a_webhook_while_sending_notes_nothing(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let gate = Gate::default();
-        let receiver = Receiver::serve([Reply::Block(gate.clone())]).await;
-        let hook = Hook::register(&server.client("alice"), &receiver.url).await;
-        let test = hook.test().await;
-        gate.reached().await;
-        // As if it had been taken for dead: another process has the webhook now.
-        let other = setup().clock(&clock).with("ROLE", "api").start(&db).await;
-        server.app.db.write(HeldBy(other.app.liveness.identity().id)).await.unwrap();
-        gate.open();
-        until("it was answered", async || *receiver.open.borrow() == 0).await;
-        // One that needs a turn of the same process, so that the other is surely over.
-        let second = Hook::register(&server.client("bob"), &receiver.url).await;
-        second.test().await;
-        second.settled().await;
-        assert_eq!(hook.log("").await[0]["attempts"], 0);
-        // That other process ends without having sent it, and it is sent again.
-        other.stop().await;
-        assert_eq!(hook.after(1, &test).await["status"], "delivered");
-        let sent = receiver.calls().into_iter().filter(|call| json!(call.id) == test["messageId"]).count();
-        assert_eq!(sent, 2);
-    }
-
-    async fn a_delivery_is_sent_once_more_at_its_owners_wish(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let (alice, bob) = (server.client("alice"), server.client("bob"));
-        let receiver = Receiver::serve([Reply::Status(200), Reply::Status(500)]).await;
-        let hook = Hook::register(&alice, &receiver.url).await;
-        let first = hook.test().await;
-        assert_eq!(hook.after(1, &first).await["status"], "delivered");
-        // A new entry with the same message; it fails this time.
-        let second = hook.redeliver(&first).await.ok();
-        assert_ne!(second["id"], first["id"]);
-        assert_eq!(second["messageId"], first["messageId"]);
-        assert_eq!(hook.after(1, &second).await["status"], "pending");
-        // While it waits there is nothing to add: it is only sent at once.
-        let third = hook.redeliver(&second).await.ok();
-        assert_eq!(third["id"], second["id"]);
-        assert_eq!(hook.after(2, &second).await["status"], "delivered");
-        assert_eq!(receiver.calls().len(), 3);
-        assert_eq!(hook.log("").await.len(), 2);
-
-        let foreign = Hook { client: bob, id: hook.id.clone(), secret: String::new() };
-        foreign.redeliver(&first).await.refused(404, "WEBHOOK_NOT_FOUND");
-        let another = Hook::register(&alice, &receiver.url).await;
-        another.redeliver(&first).await.refused(404, "DELIVERY_NOT_FOUND");
-        another.redeliver(&json!({ "id": "x" })).await.refused(404, "DELIVERY_NOT_FOUND");
-        // The same wish sent twice is one.
-        let again = async || {
-            let path = hook.path(&format!("/deliveries/{}/redeliver", first["id"].as_str().unwrap()));
-            alice.send(alice.request(reqwest::Method::POST, &path).header("Idempotency-Key", "k")).await.ok()
-        };
-        assert_eq!(again().await["id"], again().await["id"]);
-        hook.settled().await;
-        assert_eq!(receiver.calls().len(), 4);
-    }
-
-    async fn a_new_secret_signs_beside_the_old_one_for_a_day(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let alice = server.client("alice");
-        let receiver = Receiver::serve([]).await;
-        let hook = Hook::register(&alice, &receiver.url).await;
-        hook.test().await;
-        let calls = receiver.so_many(1).await;
-        assert_eq!(calls[0].signature.split(' ').count(), 1);
-        let rotated = alice.post(&hook.path("/rotate-secret"), json!({})).await.ok();
-        let fresh = rotated["secret"].as_str().unwrap().to_owned();
-        assert_ne!(fresh, hook.secret);
-        assert_eq!(time(&rotated["oldSecretValidUntil"]) - server.app.clock.now(), TimeDelta::days(1));
-        hook.test().await;
-        let calls = receiver.so_many(2).await;
-        assert!(calls[1].is_signed_with(&fresh) && calls[1].is_signed_with(&hook.secret));
-        assert_eq!(calls[1].signature.split(' ').count(), 2);
+        hook.after(1, &test).await;
         clock.advance(Duration::from_hours(24));
-        hook.test().await;
-        let calls = receiver.so_many(3).await;
-        assert!(calls[2].is_signed_with(&fresh) && !calls[2].is_signed_with(&hook.secret));
     }
+    until("it is disabled", async || hook.show().await["enabled"] == false).await;
+    let told = alice.get("/api/v2/notifications").await.ok();
+    assert_eq!(told["notifications"].as_array().unwrap().len(), 1);
+    // Mended: it begins anew.
+    receiver.otherwise(Reply::Status(200));
+    hook.change(json!({ "enabled": true })).await.ok();
+    let shown = hook.show().await;
+    assert_eq!((&shown["failingSince"], &shown["disabledReason"]), (&Value::Null, &Value::Null));
+    let test = hook.test().await;
+    assert_eq!(hook.after(1, &test).await["status"], "delivered");
+}
 
-    async fn a_slow_endpoint_does_not_hold_up_another(db: TestDb) {
-        let clock = manual_clock();
-        let server = setup()
-            .clock(&clock)
-            .with("WEBHOOK_CONCURRENCY", 4)
-            .with("WEBHOOK_TIMEOUT_MS", 300)
-            .start(&db)
-            .await;
-        let alice = server.client("alice");
-        let dead = Receiver::serve([]).await;
-        dead.otherwise(Reply::Never);
-        for _ in 0..8 {
-            let hook = Hook::register(&alice, &dead.url).await;
-            let test = hook.test().await;
-            let failed = hook.after(1, &test).await;
-            assert_eq!(failed["error"], "there was no answer within 300 ms");
-        }
-        let good = Receiver::serve([]).await;
-        let hook = Hook::register(&server.client("bob"), &good.url).await;
-        // All of the dead are due again, and again, while bob's are sent.
-        for round in 1..=3 {
-            clock.advance(Duration::from_hours(5));
-            until("the dead are tried", async || *dead.open.borrow() > 0).await;
-            happen(&server, "bob", 10).await;
-            good.so_many(10 * round).await;
-            assert!(*dead.open.borrow() <= 2, "those that fail have half of the slots");
-        }
+#[on_each_database]
+async fn one_that_was_sent_and_not_noted_is_sent_again(db: TestDb) {
+    let receiver = Receiver::serve([Reply::Never]).await;
+    let quick =
+        [("POLL_INTERVAL_MS", "50"), ("LOCK_CHECK_INTERVAL_MS", "50"), ("WEBHOOK_ALLOW_PRIVATE", "true")];
+    let mut victim = Process::start(&db, &quick);
+    let hook = Hook::register(&victim.client(), &receiver.url).await;
+    hook.test().await;
+    // It has all of it, and the process never learns so.
+    receiver.so_many(1).await;
+    victim.kill();
+    let survivor = Process::start(&db, &quick);
+    let hook = Hook { client: survivor.client(), ..hook };
+    let calls = receiver.so_many(2).await;
+    assert_eq!((&calls[0].id, &calls[0].body), (&calls[1].id, &calls[1].body));
+    hook.settled().await;
+    assert_eq!(hook.log("").await[0]["attempts"], 1, "the one that nobody lived to tell of does not count");
+    assert_eq!(receiver.calls().len(), 2);
+}
+
+#[on_each_database]
+async fn nothing_is_sent_twice_by_two_processes_and_the_order_is_kept(db: TestDb) {
+    let clock = manual_clock();
+    let (one, other) = (server(&db, &clock).await, server(&db, &clock).await);
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        let receiver = Receiver::serve([]).await;
+        let hook = Hook::register(&one.client("alice"), &receiver.url).await;
+        ends.push((receiver, hook));
+    }
+    for server in [&one, &other, &one, &other] {
+        happen(server, "alice", 25).await;
+    }
+    let expected: Vec<u64> = (0..4).flat_map(|_| 0..25).collect();
+    for (receiver, hook) in &ends {
+        receiver.so_many(expected.len()).await;
         hook.settled().await;
-        assert_eq!(numbers(&good.calls()), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].repeat(3));
+        assert_eq!(numbers(&receiver.calls()), expected);
     }
+}
 
-    async fn an_answer_without_an_end_is_read_to_its_bound(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let receiver = Receiver::serve([Reply::Endless]).await;
-        let hook = Hook::register(&server.client("alice"), &receiver.url).await;
+#[on_each_database]
+async fn a_webhook_is_in_the_hands_of_one_process_for_as_long_as_that_lives(db: TestDb) {
+    let clock = manual_clock();
+    let server = setup().clock(&clock).with("ROLE", "api").start(&db).await;
+    let hook = Hook::register(&server.client("alice"), "http://127.0.0.1:9/").await;
+    let webhook: Uuid = hook.id.parse().unwrap();
+    let (living, dead) = (server.app.liveness.identity().id, Uuid::new_v4());
+    let now = server.app.clock.now();
+    let take = async |holder| server.app.db.write(Take { webhook, holder, now }).await.unwrap();
+    assert!(!take(dead).await, "nobody knows it");
+    assert!(take(living).await);
+    assert!(take(living).await, "it is its own");
+    assert!(!take(dead).await);
+    server.app.db.write(Release { webhook, holder: dead }).await.unwrap();
+    let held = async || {
+        let mut tx = server.app.db.read().await.unwrap();
+        tx.row::<(Option<Uuid>,)>("SELECT held_by FROM webhooks", args![]).await.unwrap().unwrap().0
+    };
+    assert_eq!(held().await, Some(living), "only its holder lets it go");
+    // Its holder is forgotten: whoever lives may have it.
+    server.app.db.write(HeldBy(dead)).await.unwrap();
+    assert!(take(living).await);
+    server.app.db.write(Release { webhook, holder: living }).await.unwrap();
+    assert_eq!(held().await, None);
+}
+
+#[on_each_database]
+async fn who_lost_a_webhook_while_sending_notes_nothing(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let gate = Gate::default();
+    let receiver = Receiver::serve([Reply::Block(gate.clone())]).await;
+    let hook = Hook::register(&server.client("alice"), &receiver.url).await;
+    let test = hook.test().await;
+    gate.reached().await;
+    // As if it had been taken for dead: another process has the webhook now.
+    let other = setup().clock(&clock).with("ROLE", "api").start(&db).await;
+    server.app.db.write(HeldBy(other.app.liveness.identity().id)).await.unwrap();
+    gate.open();
+    until("it was answered", async || *receiver.open.borrow() == 0).await;
+    // One that needs a turn of the same process, so that the other is surely over.
+    let second = Hook::register(&server.client("bob"), &receiver.url).await;
+    second.test().await;
+    second.settled().await;
+    assert_eq!(hook.log("").await[0]["attempts"], 0);
+    // That other process ends without having sent it, and it is sent again.
+    other.stop().await;
+    assert_eq!(hook.after(1, &test).await["status"], "delivered");
+    let sent = receiver.calls().into_iter().filter(|call| json!(call.id) == test["messageId"]).count();
+    assert_eq!(sent, 2);
+}
+
+#[on_each_database]
+async fn a_delivery_is_sent_once_more_at_its_owners_wish(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let (alice, bob) = (server.client("alice"), server.client("bob"));
+    let receiver = Receiver::serve([Reply::Status(200), Reply::Status(500)]).await;
+    let hook = Hook::register(&alice, &receiver.url).await;
+    let first = hook.test().await;
+    assert_eq!(hook.after(1, &first).await["status"], "delivered");
+    // A new entry with the same message; it fails this time.
+    let second = hook.redeliver(&first).await.ok();
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!(second["messageId"], first["messageId"]);
+    assert_eq!(hook.after(1, &second).await["status"], "pending");
+    // While it waits there is nothing to add: it is only sent at once.
+    let third = hook.redeliver(&second).await.ok();
+    assert_eq!(third["id"], second["id"]);
+    assert_eq!(hook.after(2, &second).await["status"], "delivered");
+    assert_eq!(receiver.calls().len(), 3);
+    assert_eq!(hook.log("").await.len(), 2);
+
+    let foreign = Hook { client: bob, id: hook.id.clone(), secret: String::new() };
+    foreign.redeliver(&first).await.refused(404, "WEBHOOK_NOT_FOUND");
+    let another = Hook::register(&alice, &receiver.url).await;
+    another.redeliver(&first).await.refused(404, "DELIVERY_NOT_FOUND");
+    another.redeliver(&json!({ "id": "x" })).await.refused(404, "DELIVERY_NOT_FOUND");
+    // The same wish sent twice is one.
+    let again = async || {
+        let path = hook.path(&format!("/deliveries/{}/redeliver", first["id"].as_str().unwrap()));
+        alice.send(alice.request(reqwest::Method::POST, &path).header("Idempotency-Key", "k")).await.ok()
+    };
+    assert_eq!(again().await["id"], again().await["id"]);
+    hook.settled().await;
+    assert_eq!(receiver.calls().len(), 4);
+}
+
+#[on_each_database]
+async fn a_new_secret_signs_beside_the_old_one_for_a_day(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let alice = server.client("alice");
+    let receiver = Receiver::serve([]).await;
+    let hook = Hook::register(&alice, &receiver.url).await;
+    hook.test().await;
+    let calls = receiver.so_many(1).await;
+    assert_eq!(calls[0].signature.split(' ').count(), 1);
+    let rotated = alice.post(&hook.path("/rotate-secret"), json!({})).await.ok();
+    let fresh = rotated["secret"].as_str().unwrap().to_owned();
+    assert_ne!(fresh, hook.secret);
+    assert_eq!(time(&rotated["oldSecretValidUntil"]) - server.app.clock.now(), TimeDelta::days(1));
+    hook.test().await;
+    let calls = receiver.so_many(2).await;
+    assert!(calls[1].is_signed_with(&fresh) && calls[1].is_signed_with(&hook.secret));
+    assert_eq!(calls[1].signature.split(' ').count(), 2);
+    clock.advance(Duration::from_hours(24));
+    hook.test().await;
+    let calls = receiver.so_many(3).await;
+    assert!(calls[2].is_signed_with(&fresh) && !calls[2].is_signed_with(&hook.secret));
+}
+
+#[on_each_database]
+async fn a_slow_endpoint_does_not_hold_up_another(db: TestDb) {
+    let clock = manual_clock();
+    let server =
+        setup().clock(&clock).with("WEBHOOK_CONCURRENCY", 4).with("WEBHOOK_TIMEOUT_MS", 300).start(&db).await;
+    let alice = server.client("alice");
+    let dead = Receiver::serve([]).await;
+    dead.otherwise(Reply::Never);
+    for _ in 0..8 {
+        let hook = Hook::register(&alice, &dead.url).await;
         let test = hook.test().await;
-        let entry = hook.after(1, &test).await;
-        assert_eq!(entry["status"], "delivered");
-        assert_eq!(entry["responseExcerpt"].as_str().unwrap().len(), 1_024);
-        until("it was hung up on", async || *receiver.open.borrow() == 0).await;
+        let failed = hook.after(1, &test).await;
+        assert_eq!(failed["error"], "there was no answer within 300 ms");
     }
+    let good = Receiver::serve([]).await;
+    let hook = Hook::register(&server.client("bob"), &good.url).await;
+    // All of the dead are due again, and again, while bob's are sent.
+    for round in 1..=3 {
+        clock.advance(Duration::from_hours(5));
+        until("the dead are tried", async || *dead.open.borrow() > 0).await;
+        happen(&server, "bob", 10).await;
+        good.so_many(10 * round).await;
+        assert!(*dead.open.borrow() <= 2, "those that fail have half of the slots");
+    }
+    hook.settled().await;
+    assert_eq!(numbers(&good.calls()), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].repeat(3));
+}
 
-    async fn a_long_line_waits_in_the_events_and_arrives_whole_when_the_endpoint_is_back(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let receiver = Receiver::serve([]).await;
-        receiver.otherwise(Reply::Status(503));
-        let hook = Hook::register(&server.client("alice"), &receiver.url).await;
-        let number = async |sql: &'static str| server.app.db.read().await.unwrap().number(sql, args![]).await.unwrap();
-        let waiting = "SELECT COUNT(*) FROM webhook_deliveries WHERE next_at IS NOT NULL";
-        happen(&server, "alice", 1_700).await;
-        until("the line is full", async || number(waiting).await >= 1_000).await;
-        until("it is left in peace", async || {
-            number("SELECT COUNT(*) FROM webhooks WHERE rest_until IS NOT NULL").await == 1
-        })
-        .await;
-        assert!(number(waiting).await < 1_700, "the line has an end");
-        let knocked = receiver.calls().len();
-        assert!(knocked < 10, "{knocked} attempts at a door that is closed");
-        receiver.otherwise(Reply::Status(200));
-        clock.advance(Duration::from_hours(1));
-        until("all is delivered", async || {
-            number("SELECT COUNT(*) FROM webhook_deliveries WHERE status = 'delivered'").await == 1_700
-        })
-        .await;
-        hook.settled().await;
-        let calls = receiver.calls();
-        let mut arrived: Vec<u64> = numbers(&calls[knocked..]);
-        assert_eq!(arrived.len(), 1_700);
-        arrived.sort_unstable();
-        assert_eq!(arrived, (0..1_700).collect::<Vec<_>>());
-    }
+#[on_each_database]
+async fn an_answer_without_an_end_is_read_to_its_bound(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let receiver = Receiver::serve([Reply::Endless]).await;
+    let hook = Hook::register(&server.client("alice"), &receiver.url).await;
+    let test = hook.test().await;
+    let entry = hook.after(1, &test).await;
+    assert_eq!(entry["status"], "delivered");
+    assert_eq!(entry["responseExcerpt"].as_str().unwrap().len(), 1_024);
+    until("it was hung up on", async || *receiver.open.borrow() == 0).await;
+}
 
-    async fn a_webhook_that_is_removed_gets_nothing_more_and_leaves_nothing_behind(db: TestDb) {
-        let clock = manual_clock();
-        let server = server(&db, &clock).await;
-        let alice = server.client("alice");
-        let receiver = Receiver::serve([]).await;
-        receiver.otherwise(Reply::Status(500));
-        let hook = Hook::register(&alice, &receiver.url).await;
-        happen(&server, "alice", 700).await;
-        until("they wait", async || hook.log("?status=pending&limit=200").await.len() == 200).await;
-        assert_eq!(alice.delete(&hook.path("")).await.status, 204);
-        alice.get(&hook.path("")).await.refused(404, "WEBHOOK_NOT_FOUND");
-        alice.get(&hook.path("/deliveries")).await.refused(404, "WEBHOOK_NOT_FOUND");
-        assert_eq!(alice.get(WEBHOOKS).await.ok()["webhooks"], json!([]));
-        let left = server.app.db.read().await.unwrap()
-            .number("SELECT COUNT(*) FROM webhook_deliveries", args![]).await.unwrap();
-        assert_eq!(left, 0);
-    }
+#[on_each_database]
+async fn a_long_line_waits_in_the_events_and_arrives_whole_when_the_endpoint_is_back(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let receiver = Receiver::serve([]).await;
+    receiver.otherwise(Reply::Status(503));
+    let hook = Hook::register(&server.client("alice"), &receiver.url).await;
+    let number =
+        async |sql: &'static str| server.app.db.read().await.unwrap().number(sql, args![]).await.unwrap();
+    let waiting = "SELECT COUNT(*) FROM webhook_deliveries WHERE next_at IS NOT NULL";
+    happen(&server, "alice", 1_700).await;
+    until("the line is full", async || number(waiting).await >= 1_000).await;
+    until("it is left in peace", async || {
+        number("SELECT COUNT(*) FROM webhooks WHERE rest_until IS NOT NULL").await == 1
+    })
+    .await;
+    assert!(number(waiting).await < 1_700, "the line has an end");
+    let knocked = receiver.calls().len();
+    assert!(knocked < 10, "{knocked} attempts at a door that is closed");
+    receiver.otherwise(Reply::Status(200));
+    clock.advance(Duration::from_hours(1));
+    until("all is delivered", async || {
+        number("SELECT COUNT(*) FROM webhook_deliveries WHERE status = 'delivered'").await == 1_700
+    })
+    .await;
+    hook.settled().await;
+    let calls = receiver.calls();
+    let mut arrived: Vec<u64> = numbers(&calls[knocked..]);
+    assert_eq!(arrived.len(), 1_700);
+    arrived.sort_unstable();
+    assert_eq!(arrived, (0..1_700).collect::<Vec<_>>());
+}
+
+#[on_each_database]
+async fn a_webhook_that_is_removed_gets_nothing_more_and_leaves_nothing_behind(db: TestDb) {
+    let clock = manual_clock();
+    let server = server(&db, &clock).await;
+    let alice = server.client("alice");
+    let receiver = Receiver::serve([]).await;
+    receiver.otherwise(Reply::Status(500));
+    let hook = Hook::register(&alice, &receiver.url).await;
+    happen(&server, "alice", 700).await;
+    until("they wait", async || hook.log("?status=pending&limit=200").await.len() == 200).await;
+    assert_eq!(alice.delete(&hook.path("")).await.status, 204);
+    alice.get(&hook.path("")).await.refused(404, "WEBHOOK_NOT_FOUND");
+    alice.get(&hook.path("/deliveries")).await.refused(404, "WEBHOOK_NOT_FOUND");
+    assert_eq!(alice.get(WEBHOOKS).await.ok()["webhooks"], json!([]));
+    let left = server
+        .app
+        .db
+        .read()
+        .await
+        .unwrap()
+        .number("SELECT COUNT(*) FROM webhook_deliveries", args![])
+        .await
+        .unwrap();
+    assert_eq!(left, 0);
 }
 
 struct SystemEvent {

@@ -5,8 +5,8 @@ use futures_util::future::join_all;
 use landfall::db::{Db, Tx, Write, args};
 use landfall::error::{Error, Refusal};
 
-use crate::support::TestDb;
 use crate::support::script::Gate;
+use crate::support::{TestDb, on_each_database};
 
 const ADD: &str = "INSERT INTO tenants (id) VALUES ($1)";
 
@@ -51,40 +51,40 @@ async fn added(db: &Db) -> Vec<String> {
     rows.into_iter().map(|(id,)| id).collect()
 }
 
-on_each_database! {
-    async fn each_of_many_changes_is_answered_for_itself_and_only_good_ones_stand(db: TestDb) {
-        let db = Db::open(&db.url, 4).await.unwrap();
-        let ends = [End::Good, End::Refused, End::Good, End::Panic, End::Good];
-        for round in 0..4 {
-            let changes = ends.iter().enumerate().map(|(place, end)| (format!("{round}{place}"), *end));
-            let changes: Vec<(String, End)> = changes.collect();
-            let answers = join_all(changes.iter().map(|(name, end)| db.write(Add(name.clone(), *end)))).await;
-            for ((name, end), answer) in changes.iter().zip(answers) {
-                match end {
-                    End::Good => assert_eq!(&answer.unwrap(), name),
-                    End::Refused => assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}"),
-                    End::Panic => assert!(matches!(answer, Err(Error::Internal(_))), "{answer:?}"),
-                }
+#[on_each_database]
+async fn each_of_many_changes_is_answered_for_itself_and_only_good_ones_stand(db: TestDb) {
+    let db = Db::open(&db.url, 4).await.unwrap();
+    let ends = [End::Good, End::Refused, End::Good, End::Panic, End::Good];
+    for round in 0..4 {
+        let changes = ends.iter().enumerate().map(|(place, end)| (format!("{round}{place}"), *end));
+        let changes: Vec<(String, End)> = changes.collect();
+        let answers = join_all(changes.iter().map(|(name, end)| db.write(Add(name.clone(), *end)))).await;
+        for ((name, end), answer) in changes.iter().zip(answers) {
+            match end {
+                End::Good => assert_eq!(&answer.unwrap(), name),
+                End::Refused => assert!(matches!(answer, Err(Error::Refused(_))), "{answer:?}"),
+                End::Panic => assert!(matches!(answer, Err(Error::Internal(_))), "{answer:?}"),
             }
         }
-        let good = (0..4).flat_map(|round| [0, 2, 4].map(|place| format!("{round}{place}")));
-        assert_eq!(added(&db).await, good.collect::<Vec<_>>());
     }
+    let good = (0..4).flat_map(|round| [0, 2, 4].map(|place| format!("{round}{place}")));
+    assert_eq!(added(&db).await, good.collect::<Vec<_>>());
+}
 
-    async fn a_change_whose_caller_has_gone_stands_all_the_same(db: TestDb) {
-        let db = Db::open(&db.url, 4).await.unwrap();
-        let gate = Gate::default();
-        let caller = tokio::spawn({
-            let (db, gate) = (db.clone(), gate.clone());
-            async move { db.write(AddLater(gate)).await }
-        });
-        gate.reached().await;
-        caller.abort();
-        assert!(caller.await.unwrap_err().is_cancelled());
-        let mut commits = db.commits();
-        commits.mark_unchanged();
-        gate.open();
-        commits.changed().await.unwrap();
-        assert_eq!(added(&db).await, ["later"]);
-    }
+#[on_each_database]
+async fn a_change_whose_caller_has_gone_stands_all_the_same(db: TestDb) {
+    let db = Db::open(&db.url, 4).await.unwrap();
+    let gate = Gate::default();
+    let caller = tokio::spawn({
+        let (db, gate) = (db.clone(), gate.clone());
+        async move { db.write(AddLater(gate)).await }
+    });
+    gate.reached().await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    let mut commits = db.commits();
+    commits.mark_unchanged();
+    gate.open();
+    commits.changed().await.unwrap();
+    assert_eq!(added(&db).await, ["later"]);
 }

@@ -41,30 +41,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use client::{Answer, Client};
 pub use database::TestDb;
+pub use landfall_test_macros::on_each_database;
 pub use script::{Script, Step};
-
-/// Runs each test on every database that there is.
-macro_rules! on_each_database {
-    ($($(#[$meta:meta])* async fn $name:ident($db:ident: $type:ty) $body:block)*) => {$(
-        mod $name {
-            use super::*;
-
-            async fn contract($db: $type) $body
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn sqlite() {
-                contract($crate::support::TestDb::sqlite()).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn postgres() {
-                if let Some(db) = $crate::support::TestDb::postgres().await {
-                    contract(db).await;
-                }
-            }
-        }
-    )*};
-}
 
 /// What a test wants to be different from a server that a newcomer starts.
 #[derive(Default)]
