@@ -11,10 +11,10 @@ CARGO_DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 # nextest runs the tests of all binaries side by side, but no doc tests.
 ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
 # Some tests wait for most of their time, so there is one more at once than there are processors.
-RUN_TESTS := cargo nextest run --locked --test-threads $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-RUN_DOC_TESTS := cargo test --locked --doc
+RUN_TESTS := cargo nextest run --locked --workspace --test-threads $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+RUN_DOC_TESTS := cargo test --locked --workspace --doc
 else
-RUN_TESTS := cargo test --locked
+RUN_TESTS := cargo test --locked --workspace
 RUN_DOC_TESTS :=
 endif
 
@@ -34,7 +34,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Build Landfall and start it on SQLite and a folder
-	cargo build --release --locked
+	cargo build --release --locked -p landfall-cli
 	@exec $(TARGET)/release/landfall serve
 
 model: ## Fetch a better model than the built-in one, and say how to use it
@@ -45,22 +45,22 @@ test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, 
 		scripts/with-postgres --no-sync $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
 	$(RUN_DOC_TESTS)
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --workspace
 
 test-quick: ## Run the tests on SQLite only
-	cargo test
+	cargo test --workspace
 
 bench: ## Measure the queue on both databases, the reading of documents, and how well they are found
-	scripts/with-postgres cargo bench --locked --bench flows
-	cargo bench --locked --bench sandbox
-	cargo bench --locked --bench documents
+	scripts/with-postgres cargo bench --locked -p landfall-cli --bench flows
+	cargo bench --locked -p landfall-cli --bench sandbox
+	cargo bench --locked -p landfall-cli --bench documents
 
 fmt: ## Format the code
 	cargo fmt
 
 lint: ## Check the format and the lints
 	cargo fmt --check
-	cargo clippy --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 deny: $(CARGO_DENY) ## Check the dependencies: licences, bans and sources
 	$(CARGO_DENY) --locked check bans licenses sources

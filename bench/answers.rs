@@ -3,15 +3,15 @@
 
 use std::time::Instant;
 
-use landfall::app::{App, Replacements};
-use landfall::auth::Claims;
-use landfall::clock::Clock;
-use landfall::config::{Config, Variables};
-use landfall::db::{Db, Tx, Write, args};
-use landfall::error::Error;
-use landfall::http;
-use landfall::observe::totals;
-use landfall::recovery::Sweep;
+use landfall_core::clock::Clock;
+use landfall_server::app::{App, Replacements};
+use landfall_server::auth::Claims;
+use landfall_server::config::{Config, Variables};
+use landfall_server::http;
+use landfall_server::records::totals;
+use landfall_server::recovery::Sweep;
+use landfall_store::Error;
+use landfall_store::{Db, Tx, Write, args};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +68,7 @@ struct Mixed {
 }
 
 impl Write for Mixed {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let now = Clock::System.now();
@@ -153,7 +153,7 @@ async fn requests(place: &Place, files: i64, figures: &mut Figures) -> anyhow::R
         ("metrics", "../../../metrics".to_owned(), &admin),
     ] {
         let url = url::Url::parse(&format!("{base}/api/v2/uploads/"))?.join(&path)?;
-        let http = landfall::tls::client();
+        let http = landfall_server::outbound::client();
         let mut samples = Vec::new();
         for number in 0..SAMPLES + WARM_UP {
             let began = Instant::now();
@@ -173,7 +173,7 @@ async fn requests(place: &Place, files: i64, figures: &mut Figures) -> anyhow::R
 }
 
 async fn client_get(base: &str, token: &str, path: &str) -> anyhow::Result<serde_json::Value> {
-    let request = landfall::tls::client().get(format!("{base}{path}")).bearer_auth(token);
+    let request = landfall_server::outbound::client().get(format!("{base}{path}")).bearer_auth(token);
     Ok(request.send().await?.error_for_status()?.json().await?)
 }
 

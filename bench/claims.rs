@@ -1,9 +1,9 @@
 //! What a claim costs when one user waits, when a thousand do, and when a million files do; and what it costs to be
 //! told that a service is down. Measured in turns, so that whatever else the machine does falls on all of them.
 
-use landfall::clock::Clock;
-use landfall::db::{Tx, Write, args};
-use landfall::error::Error;
+use landfall_core::clock::Clock;
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
 
 use super::databases::Kind;
 use super::desk::{Desk, per_file};
@@ -69,7 +69,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
 struct OpenCircuit;
 
 impl Write for OpenCircuit {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let until = Clock::System.now() + chrono::TimeDelta::days(1);

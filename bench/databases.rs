@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use landfall::db::Db;
+use landfall_store::Db;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
 use tempfile::TempDir;
@@ -61,7 +61,7 @@ impl Fresh {
 
     pub async fn open(&self, connections: u32) -> anyhow::Result<Db> {
         let db = Db::open(&self.url, connections).await?;
-        landfall::index::install(&db).await?;
+        landfall_server::content::index::install(&db).await?;
         Ok(db)
     }
 

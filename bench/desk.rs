@@ -3,18 +3,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use landfall::blobs::Blobs;
-use landfall::clock::Clock;
-use landfall::config::QueueConfig;
-use landfall::db::Db;
-use landfall::file::File;
-use landfall::lifecycle::Stage;
-use landfall::queue::claim::{ClaimDue, Claims, Taken, Want};
-use landfall::queue::fairness::Rounds;
-use landfall::queue::liveness::Liveness;
-use landfall::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
-use landfall::queue::wake::Wake;
-use landfall::stages::Output;
+use landfall_core::clock::Clock;
+use landfall_core::lifecycle::Stage;
+use landfall_server::blobs::Blobs;
+use landfall_server::process::liveness::Liveness;
+use landfall_server::queue::claim::{ClaimDue, Claims, Taken, Want};
+use landfall_server::queue::config::QueueConfig;
+use landfall_server::queue::fairness::Rounds;
+use landfall_server::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
+use landfall_server::records::file::File;
+use landfall_server::stages::Output;
+use landfall_store::Db;
 
 use super::databases::{Fresh, Kind, backends};
 use super::measure::{cpu_of, own_cpu};
@@ -34,7 +33,7 @@ impl Desk {
         let fresh = Fresh::create(kind, name).await?;
         let db = fresh.open(4).await?;
         let blobs = Blobs::open(fresh.path().join("blobs")).await?;
-        let wake = Wake::start(&db, Clock::System);
+        let wake = db.wake().clone();
         let config = default_config()?.queue;
         let liveness = Liveness::start(
             db.clone(),

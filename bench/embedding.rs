@@ -1,18 +1,19 @@
 //! What a chunk's vector costs, with the built-in model and with the one that `make model` fetches.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use landfall::config::{Config, Variables};
-use landfall::stages::chunk::chunk;
-use landfall::stages::cores::Cores;
-use landfall::stages::embed::Embedder;
-use landfall::stages::{Extracted, Markup};
+use landfall_core::text::{Extracted, Markup};
+use landfall_models::chunk::chunk;
+use landfall_server::config::{Config, Variables};
+use landfall_server::stages::cores::Cores;
+use landfall_server::stages::embed::Embedder;
 use tokio_util::sync::CancellationToken;
 
 use super::figures::Figures;
 use super::measure::Stopwatch;
 
-const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.tools/models/all-MiniLM-L6-v2");
+const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools/models/all-MiniLM-L6-v2");
 const CHUNKS: usize = 100;
 const SENTENCES: &[&str] = &[
     "The harbour master writes down every ship that enters between the two lights, its draught and its cargo.",
@@ -44,7 +45,7 @@ async fn measure(figures: &mut Figures, name: &str, variables: &[(&str, &str)]) 
     let text = SENTENCES.iter().cycle().take(2_000).copied().collect::<Vec<_>>().join(" ");
     let extracted = Extracted { text, markup: Markup::Plain, places: Vec::new() };
     let (going_on, cores) = (CancellationToken::new(), Cores::of_this_machine().of_user("bench"));
-    let chunks = chunk(&extracted, config.chunks, embedder.tokens(), &going_on, || ())?;
+    let chunks = chunk(&extracted, config.chunks, embedder.tokens(), || ControlFlow::Continue(()))?;
     let texts: Vec<String> = chunks.into_iter().map(|chunk| chunk.text).take(CHUNKS).collect();
     anyhow::ensure!(texts.len() == CHUNKS, "{} chunks", texts.len());
     // The first ones warm the caches and start the threads.

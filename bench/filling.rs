@@ -1,10 +1,10 @@
 //! Files put straight into the database, as if they had come through the front door.
 
-use landfall::clock::{Clock, Time};
-use landfall::db::{Db, Rows, Tx, Write, args};
-use landfall::error::Error;
-use landfall::events::{self, Event, FILE_STATUS_CHANGED};
-use landfall::lifecycle::Status;
+use landfall_core::clock::{Clock, Time};
+use landfall_core::lifecycle::Status;
+use landfall_server::records::events::{self, Event, FILE_STATUS_CHANGED};
+use landfall_store::Error;
+use landfall_store::{Db, Rows, Tx, Write, args};
 use uuid::Uuid;
 
 pub const TENANT: &str = "bench";
@@ -29,7 +29,7 @@ struct QueuedBatch {
 }
 
 impl Write for QueuedBatch {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let count = self.ids.len();
@@ -112,7 +112,7 @@ struct Waiting {
 }
 
 impl Write for Waiting {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let id = ascending_id(tx.is_postgres());
@@ -232,7 +232,7 @@ struct Finished {
 }
 
 impl Write for Finished {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let (id, numbers) = (ascending_id(tx.is_postgres()), numbers());

@@ -1,7 +1,7 @@
 //! What a claim and a settlement cost in an empty database and beside a million finished files. The two are measured
 //! in turns, so that whatever else the machine does falls on both.
 
-use landfall::lifecycle::Stage;
+use landfall_core::lifecycle::Stage;
 
 use super::databases::Kind;
 use super::desk::{Desk, per_file};

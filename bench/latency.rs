@@ -4,14 +4,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use landfall::blobs::signed_url::UrlSigner;
-use landfall::clock::Clock;
-use landfall::config::Config;
-use landfall::file::Caller;
-use landfall::intake::announce::Announced;
-use landfall::intake::confirm::{Belief, confirm};
-use landfall::intake::register::Register;
-use landfall::intake::upload::Upload;
+use landfall_core::caller::Caller;
+use landfall_core::clock::Clock;
+use landfall_server::blobs::signed_url::UrlSigner;
+use landfall_server::config::Config;
+use landfall_server::intake::announce::Announced;
+use landfall_server::intake::confirm::{Belief, confirm};
+use landfall_server::intake::register::Register;
+use landfall_server::intake::upload::Upload;
+use landfall_store::wake::Signal;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -41,7 +42,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
         let began = Instant::now();
         confirm(&running.db, &running.blobs, &caller, file, None, &Belief::default(), Clock::System.now())
             .await?;
-        running.wake.new_work();
+        running.wake.send(Signal::Work);
         let answered = began.elapsed();
         let seen = running.through(number + 1).await?;
         running.until("files", file, "ready").await?;

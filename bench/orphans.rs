@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use landfall::blobs::Blobs;
-use landfall::blobs::ownership::Ownership;
-use landfall::clock::Clock;
-use landfall::config::{Config, Variables};
-use landfall::recovery::Sweep;
-use landfall::recovery::orphan_cleanup::OrphanCleanup;
+use landfall_core::clock::Clock;
+use landfall_server::blobs::Blobs;
+use landfall_server::config::{Config, Variables};
+use landfall_server::recovery::Sweep;
+use landfall_server::recovery::orphan_cleanup::OrphanCleanup;
+use landfall_server::recovery::ownership::Ownership;
 
 use super::databases::{Fresh, Kind};
 use super::figures::Figures;

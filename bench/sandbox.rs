@@ -6,16 +6,17 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall::config::{Config, Variables};
-use landfall::failure::Failure;
-use landfall::stages::extract::{self, Limits, Reading};
-use landfall::stages::sandbox::pool::{Document, Pool};
-use landfall::stages::sandbox::{Program, SandboxConfig};
-use tokio_util::sync::CancellationToken;
+use landfall_documents::Error;
+use landfall_documents::limits::Limits;
+use landfall_documents::reading::Reading;
+use landfall_documents::sandbox::pool::{Document, Pool};
+use landfall_documents::sandbox::{Program, SandboxConfig};
+use landfall_server::config::{Config, Variables};
 use uuid::Uuid;
 
 const ROUNDS: usize = 21;
@@ -60,7 +61,7 @@ async fn run() -> anyhow::Result<()> {
     for sample in typical() {
         show(&sample.name, sample.bytes.len(), &measure(&sample, &pool, &alone).await?);
     }
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
+    let beside = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("../shared/corpus");
     let folder = std::env::var_os("LANDFALL_CORPUS").map_or(beside, PathBuf::from);
     if !folder.is_dir() {
         println!("the corpus is left out: there is no folder {}", folder.display());
@@ -111,9 +112,10 @@ async fn measure(sample: &Sample, pool: &Pool, alone: &Pool) -> anyhow::Result<T
     Ok(Times { here: median(here), pool: median(pooled), alone: median(by_itself) })
 }
 
-fn read_here(sample: &Sample) -> Result<Reading, Failure> {
-    let document = extract::Document { bytes: &sample.bytes, name: &sample.name, content_type: None };
-    extract::read(document, &Limits::default(), &CancellationToken::new(), &|| ())
+fn read_here(sample: &Sample) -> Result<Reading, Error> {
+    let document =
+        landfall_documents::Document { bytes: &sample.bytes, name: &sample.name, content_type: None };
+    landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(()))
 }
 
 fn pdftotext(sample: &Sample) -> anyhow::Result<Option<Duration>> {

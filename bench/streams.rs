@@ -9,13 +9,13 @@ use std::process::Stdio;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use landfall::app::{App, Replacements};
-use landfall::auth::{Claims, sign};
-use landfall::clock::Clock;
-use landfall::config::{Config, Variables};
-use landfall::db::{Tx, Write, args};
-use landfall::error::Error;
-use landfall::http;
+use landfall_core::clock::Clock;
+use landfall_server::app::{App, Replacements};
+use landfall_server::auth::{Claims, sign};
+use landfall_server::config::{Config, Variables};
+use landfall_server::http;
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -97,7 +97,7 @@ struct OneEvent {
 }
 
 impl Write for OneEvent {
-    type Answer = i64;
+    type Output = i64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<i64, Error> {
         let data = serde_json::json!({ "reason": "x".repeat(SIZE) });

@@ -1,9 +1,9 @@
 //! What a search costs on SQLite, beside the virtual table that sqlite-vec has for the same vectors.
 
-use landfall::clock::{Clock, Time};
-use landfall::db::{Db, Rows, Tx, Write, args};
-use landfall::error::Error;
-use landfall::index::search::{Meaning, Question, search};
+use landfall_core::clock::{Clock, Time};
+use landfall_server::content::search::{Meaning, Question, search};
+use landfall_store::Error;
+use landfall_store::{Db, Rows, Tx, Write, args};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -85,7 +85,7 @@ async fn ask_virtual_table(db: &Db, vector: &[f32]) -> anyhow::Result<f64> {
 struct VirtualTable;
 
 impl Write for VirtualTable {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         tx.script(
@@ -118,7 +118,7 @@ impl Indexed {
 }
 
 impl Write for Indexed {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         tx.execute(

@@ -5,16 +5,16 @@ use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::blobs::Blobs;
-use landfall::clock::Clock;
-use landfall::config::{Config, Variables};
-use landfall::db::{Db, args};
-use landfall::failure::Failure;
-use landfall::lifecycle::Stage;
-use landfall::queue::liveness::Liveness;
-use landfall::queue::wake::Wake;
-use landfall::queue::worker::Worker;
-use landfall::stages::{Job, Output, Work};
+use landfall_core::clock::Clock;
+use landfall_core::failure::Failure;
+use landfall_core::lifecycle::Stage;
+use landfall_server::blobs::Blobs;
+use landfall_server::config::{Config, Variables};
+use landfall_server::process::liveness::Liveness;
+use landfall_server::queue::worker::Worker;
+use landfall_server::stages::{Job, Output, Work};
+use landfall_store::wake::Wake;
+use landfall_store::{Db, args};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -79,7 +79,7 @@ impl Running {
         let config = default_config()?;
         let db = fresh.open(config.database_connections).await?;
         let blobs = Blobs::open(fresh.path().join("blobs")).await?;
-        let wake = Wake::start(&db, Clock::System);
+        let wake = db.wake().clone();
         let liveness = Liveness::start(
             db.clone(),
             blobs.clone(),

@@ -4,17 +4,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
-use landfall::config::{Config, Variables};
-use landfall::db::Db;
-use landfall::index::search::{self, Meaning, search};
-use landfall::stages::embed::Embedder;
+use landfall_server::config::{Config, Variables};
+use landfall_server::content::search::{self, Meaning, search};
+use landfall_server::stages::embed::Embedder;
+use landfall_store::Db;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::intake::Taken;
 use super::questions::Question;
 use super::score::{Answer, Place};
 use super::server::{Server, USER, database_url, settings_of_the_stages};
+use crate::intake::Taken;
 
 /// As many hits as a search answers when nobody says how many.
 const HITS: usize = 10;

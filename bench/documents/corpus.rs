@@ -25,7 +25,7 @@ impl Corpus {
     pub fn find() -> anyhow::Result<Option<Self>> {
         let folder = match std::env::var_os(FOLDER) {
             Some(folder) => PathBuf::from(folder),
-            None => Path::new(env!("CARGO_MANIFEST_DIR")).join(BESIDE),
+            None => Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(BESIDE),
         };
         if std::env::var_os(FOLDER).is_none() && !folder.is_dir() {
             return Ok(None);

@@ -1,9 +1,9 @@
 //! Prints what was measured.
 
 use super::corpus::Corpus;
-use super::intake::Taken;
 use super::questions::Question;
 use super::score::{Answer, hit_at, mean_reciprocal_rank};
+use crate::intake::Taken;
 
 const NAME_WIDTH: usize = 58;
 /// By words and meaning together, by words alone, by meaning alone.

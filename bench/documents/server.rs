@@ -57,7 +57,12 @@ impl Server {
             .find(|line| line.contains("/#token="))
             .context("the server did not start")?;
         let (base, token) = link.trim().split_once("/#token=").context("a link with a token")?;
-        Ok(Self { child, base: base.to_owned(), token: token.to_owned(), http: landfall::tls::client() })
+        Ok(Self {
+            child,
+            base: base.to_owned(),
+            token: token.to_owned(),
+            http: landfall_server::outbound::client(),
+        })
     }
 
     pub fn cpu(&self) -> anyhow::Result<Duration> {

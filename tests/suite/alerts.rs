@@ -8,8 +8,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use chrono::TimeDelta;
-use landfall::config::{Config, Variables};
-use landfall::db::args;
+use landfall_server::config::{Config, Variables};
+use landfall_store::args;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -43,7 +43,7 @@ impl Channel {
         let router = Router::new().route("/services/T0/B0/secret", post(take)).with_state(channel.clone());
         tokio::spawn(async move {
             let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
-            landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
+            landfall_server::http::serve(listener, router, &settings, CancellationToken::new()).await;
         });
         (channel, url)
     }
@@ -157,8 +157,8 @@ async fn more_failures_than_usual_are_told_of(db: TestDb) {
     let script = Script::new();
     for _ in 0..3 {
         script.then(
-            landfall::lifecycle::Stage::Extract,
-            crate::support::Step::Fail(landfall::failure::Code::ParseError),
+            landfall_core::lifecycle::Stage::Extract,
+            crate::support::Step::Fail(landfall_core::failure::Code::ParseError),
         );
     }
     let server = Setup::default().clock(&clock).work(script).start(&db).await;

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::routing::get;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use landfall::app::{App, Replacements};
-use landfall::clock::Clock;
+use landfall_core::clock::Clock;
+use landfall_server::app::{App, Replacements};
 use serde_json::{Value, json};
 
 use crate::support::{Client, Setup, TestDb, TestServer, config};
@@ -62,7 +62,7 @@ async fn tokens_of_another_issuer_are_checked_with_its_published_keys() {
     let issuer = tokio::spawn(async move {
         let stop = tokio_util::sync::CancellationToken::new();
         let db = TestDb::sqlite();
-        landfall::http::serve(listener, routes, &config(&db, &[]).http, stop).await;
+        landfall_server::http::serve(listener, routes, &config(&db, &[]).http, stop).await;
     });
 
     let db = TestDb::sqlite();

@@ -1,8 +1,8 @@
 //! Files that belong together.
 
-use landfall::db::args;
-use landfall::failure::Code;
-use landfall::lifecycle::Stage::Extract;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage::Extract;
+use landfall_store::args;
 use serde_json::json;
 
 use crate::support::script::Gate;

@@ -1,6 +1,6 @@
 //! A person calls a file off: the work on it ends, wherever it is done.
 
-use landfall::lifecycle::Stage::Embed;
+use landfall_core::lifecycle::Stage::Embed;
 use serde_json::json;
 
 use crate::support::gateway_server::{GatewayServer, Reply};

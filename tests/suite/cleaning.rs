@@ -8,12 +8,12 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::blobs::Blobs;
-use landfall::clock::{ManualClock, Time};
-use landfall::db::args;
-use landfall::failure::{Code, Failure};
-use landfall::recovery::{Sweep, SweepReport};
-use landfall::stages::{Job, Output, Work};
+use landfall_core::clock::{ManualClock, Time};
+use landfall_core::failure::{Code, Failure};
+use landfall_server::blobs::Blobs;
+use landfall_server::recovery::{Sweep, SweepReport};
+use landfall_server::stages::{Job, Output, Work};
+use landfall_store::args;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! The settings.
 
-use landfall::config::{Config, Variables};
+use landfall_server::config::{Config, Variables};
 
 fn read(variables: &[(&str, &str)]) -> Result<Config, Vec<String>> {
     let mut all = Variables::default();
@@ -164,7 +164,8 @@ fn the_document_describes_every_variable_with_its_default() {
 #[test]
 fn no_variable_is_read_in_secret() {
     let known: Vec<String> = defaults().into_iter().map(|(name, _)| name).collect();
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let source =
+        std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("crates/server/src");
     let parts = std::fs::read_dir(source.join("config")).unwrap().map(|part| part.unwrap().path());
     let code: Vec<String> =
         parts.chain([source.join("config.rs")]).map(|file| std::fs::read_to_string(file).unwrap()).collect();
@@ -177,7 +178,7 @@ fn no_variable_is_read_in_secret() {
     }
     let document = include_str!("../../docs/configuration.md");
     for name in ["LANDFALL_URL", "LANDFALL_TOKEN"] {
-        assert!(include_str!("../../src/cli/client.rs").contains(&format!("\"{name}\"")), "{name}");
+        assert!(include_str!("../../crates/cli/src/client.rs").contains(&format!("\"{name}\"")), "{name}");
         assert!(document.contains(&format!("`{name}`")), "{name}");
     }
 }

@@ -5,19 +5,23 @@
 //! `formats.rs` does not need them.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use landfall::failure::{Code, Failure};
-use landfall::stages::Extracted;
-use landfall::stages::extract::{self, Document, Limits, Recognised};
-use tokio_util::sync::CancellationToken;
+use landfall_core::text::Extracted;
+use landfall_documents::Document;
+use landfall_documents::limits::Limits;
+use landfall_documents::reading::Recognised;
+use landfall_documents::{Error, ErrorKind};
 
 fn corpus() -> Option<PathBuf> {
-    let folder = std::env::var_os("LANDFALL_CORPUS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus"), PathBuf::from);
+    let folder = std::env::var_os("LANDFALL_CORPUS").map_or_else(
+        || Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("../shared/corpus"),
+        PathBuf::from,
+    );
     // A worktree may stand one folder deeper than the checkout.
-    let deeper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
+    let deeper = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("../../shared/corpus");
     let found = [folder.clone(), deeper].into_iter().find(|folder| folder.is_dir());
     if found.is_none() {
         eprintln!("SKIPPED: there is no corpus of documents in {}; set LANDFALL_CORPUS", folder.display());
@@ -37,11 +41,11 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn read(path: &Path) -> Result<Extracted, Failure> {
+fn read(path: &Path) -> Result<Extracted, Error> {
     let bytes = std::fs::read(path).expect("readable");
     let name = path.file_name().expect("a name").to_string_lossy();
     let document = Document { bytes: &bytes, name: &name, content_type: None };
-    let reading = extract::read(document, &Limits::default(), &CancellationToken::new(), &|| ())?;
+    let reading = landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(()))?;
     reading.finish(Recognised::NotInstalled)
 }
 
@@ -167,17 +171,17 @@ fn text_that_runs_from_right_to_left_is_found_in_the_order_in_which_it_is_read()
 fn a_document_without_text_or_with_a_password_fails_with_its_own_code() {
     let Some(corpus) = corpus() else { return };
     for (document, code) in [
-        ("pdf/libreoffice-writer-password.pdf", Code::ValidationError),
-        ("pdf/imagemagick-ASCII85Decode.pdf", Code::NoText),
-        ("pdf/imagemagick-CCITTFaxDecode.pdf", Code::NoText),
-        ("pdf/imagemagick-images.pdf", Code::NoText),
-        ("pdf/imagemagick-lzw.pdf", Code::NoText),
-        ("pdf/grayscale-image.pdf", Code::NoText),
-        ("pdf/cmyk-image.pdf", Code::NoText),
-        ("pdf/ocr_test.pdf", Code::NoText),
+        ("pdf/libreoffice-writer-password.pdf", ErrorKind::Invalid),
+        ("pdf/imagemagick-ASCII85Decode.pdf", ErrorKind::NoText),
+        ("pdf/imagemagick-CCITTFaxDecode.pdf", ErrorKind::NoText),
+        ("pdf/imagemagick-images.pdf", ErrorKind::NoText),
+        ("pdf/imagemagick-lzw.pdf", ErrorKind::NoText),
+        ("pdf/grayscale-image.pdf", ErrorKind::NoText),
+        ("pdf/cmyk-image.pdf", ErrorKind::NoText),
+        ("pdf/ocr_test.pdf", ErrorKind::NoText),
     ] {
         let failure = read(&corpus.join(document)).expect_err(document);
-        assert_eq!(failure.code, code, "{document}: {failure}");
+        assert_eq!(failure.kind, code, "{document}: {failure}");
     }
 }
 
@@ -192,7 +196,7 @@ fn a_hostile_document_ends_in_text_or_in_a_sentence() {
             Err(failure) => {
                 println!("{}: {failure}", path.display());
                 assert!(
-                    matches!(failure.code, Code::ParseError | Code::ValidationError | Code::NoText),
+                    matches!(failure.kind, ErrorKind::Damaged | ErrorKind::Invalid | ErrorKind::NoText),
                     "{}: {failure}",
                     path.display()
                 );

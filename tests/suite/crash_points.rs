@@ -8,12 +8,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall::blobs::Blobs;
-use landfall::clock::ManualClock;
-use landfall::db::args;
-use landfall::error::Error;
-use landfall::lifecycle::Stage;
-use landfall::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
+use landfall_core::clock::ManualClock;
+use landfall_core::lifecycle::Stage;
+use landfall_server::blobs::Blobs;
+use landfall_server::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
+use landfall_store::Error;
+use landfall_store::args;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -112,7 +112,7 @@ impl Case {
                 let sql =
                     "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
                            VALUES ($1, 'dead', '', '', 7, $2, $2)";
-                rest.sql(sql, args![nobody, landfall::clock::Clock::System.now()]).await;
+                rest.sql(sql, args![nobody, landfall_core::clock::Clock::System.now()]).await;
             }
             ForgetDeleted => hands.delete(self.file).await.unwrap(),
             FinishDeletion => hands.cancel_batch(self.batch).await.unwrap(),

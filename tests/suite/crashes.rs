@@ -1,6 +1,6 @@
 //! Killed again and again, at whatever moment: everything arrives all the same.
 
-use landfall::db::{Db, args};
+use landfall_store::{Db, args};
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 

@@ -6,14 +6,14 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use landfall::config::{Config, Variables};
+use landfall_server::config::{Config, Variables};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Setup, TestDb, on_each_database};
 
 fn script() -> Command {
     let mut command = Command::new("bash");
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/curl-suite.sh")).env_clear();
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/curl-suite.sh")).env_clear();
     for name in ["PATH", "HOME", "TMPDIR"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
@@ -66,8 +66,12 @@ async fn lie(State((to, path)): State<(String, &'static str)>, request: Request)
     let address = format!("{to}{}", parts.uri);
     let mut headers = parts.headers;
     headers.remove("host");
-    let answer =
-        landfall::tls::client().request(parts.method, address).headers(headers).body(bytes).send().await;
+    let answer = landfall_server::outbound::client()
+        .request(parts.method, address)
+        .headers(headers)
+        .body(bytes)
+        .send()
+        .await;
     let answer = answer.expect("the server answers");
     let status = answer.status();
     (status, answer.bytes().await.expect("a body")).into_response()
@@ -83,7 +87,7 @@ async fn an_answer_that_is_not_as_it_should_be_is_named() {
         Router::new().fallback(lie).with_state((server.base.clone(), "/api/v2/uploads/stuck/retry-all"));
     tokio::spawn(async move {
         let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
-        landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
+        landfall_server::http::serve(listener, router, &settings, CancellationToken::new()).await;
     });
     let mut command = script();
     command.env("LANDFALL_URL", base).env("LANDFALL_TOKEN", server.admin().token);

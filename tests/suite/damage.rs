@@ -1,16 +1,16 @@
 //! The audit sees damage: each kind is done by hand, by SQL or on disk, and must be named.
 
-use landfall::blobs::Blobs;
-use landfall::db::{Tx, Write, args};
-use landfall::error::Error;
-use landfall::recovery::abandoned_uploads::sweep_once;
+use landfall_server::blobs::Blobs;
+use landfall_server::recovery::abandoned_uploads::sweep_once;
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
 
 use crate::support::{TestDb, TestServer, on_each_database};
 
 struct Sql(&'static str);
 
 impl Write for Sql {
-    type Answer = u64;
+    type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute(self.0, args![]).await
@@ -197,7 +197,7 @@ async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_
 
 #[on_each_database]
 async fn a_deletion_that_was_cut_short_is_finished(db: TestDb) {
-    use landfall::recovery::unfinished_deletions::sweep_once;
+    use landfall_server::recovery::unfinished_deletions::sweep_once;
     let server = in_good_order(&db).await;
     // As a crash leaves it between the row and the blob.
     let blobs = db.folder.path().join("blobs/blobs");
@@ -235,7 +235,7 @@ async fn a_deletion_that_was_cut_short_is_finished(db: TestDb) {
 async fn sqlite_syncs_every_commit_to_disk() {
     struct Pragma(&'static str);
     impl Write for Pragma {
-        type Answer = String;
+        type Output = String;
         async fn apply(&self, tx: &mut Tx) -> Result<String, Error> {
             if self.0 == "journal_mode" {
                 return Ok(tx.row::<(String,)>("PRAGMA journal_mode", args![]).await?.unwrap().0);
@@ -255,7 +255,7 @@ async fn the_writer_of_sqlite_survives_a_commit_that_fails() {
     /// As a full disk leaves it: the transaction is gone when the commit comes.
     struct Pulled;
     impl Write for Pulled {
-        type Answer = ();
+        type Output = ();
         async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
             tx.script("ROLLBACK").await
         }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::app::App;
-use landfall::db::args;
-use landfall::failure::{Code, Failure};
-use landfall::lifecycle::{Stage, Status};
-use landfall::observe::totals::Distribution;
-use landfall::stages::{Job, Output, Work};
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_server::app::App;
+use landfall_server::records::totals::Distribution;
+use landfall_server::stages::{Job, Output, Work};
+use landfall_store::args;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ async fn act(
         }
         _ => {
             drop(client.post("/api/v2/uploads/dlq/retry-all", json!({})).await);
-            server.app.wake.look_again();
+            server.app.wake.poll_work();
         }
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::clock::Clock;
-use landfall::db::args;
-use landfall::failure::Failure;
-use landfall::lifecycle::Stage;
-use landfall::stages::{Job, Output, Work};
+use landfall_core::clock::Clock;
+use landfall_core::failure::Failure;
+use landfall_core::lifecycle::Stage;
+use landfall_server::stages::{Job, Output, Work};
+use landfall_store::args;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landfall::clock::Time;
+use landfall_core::clock::Time;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

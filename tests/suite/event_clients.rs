@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use landfall::db::args;
+use landfall_store::args;
 use serde_json::{Value, json};
 
 use crate::support::node::NodeClient;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use landfall::app::App;
-use landfall::db::{Db, args};
-use landfall::events::tail::{self, Audience, StoredEvent};
+use landfall_server::app::App;
+use landfall_server::delivery::tail::{self, Audience, StoredEvent};
+use landfall_store::{Db, args};
 use sqlx::Connection;
 use sqlx_postgres::PgConnection;
 

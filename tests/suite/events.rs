@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use landfall::db::args;
-use landfall::events::fan_out::{Filter, Next};
-use landfall::events::progress;
-use landfall::events::tail::Audience;
-use landfall::recovery::Sweep;
+use landfall_server::delivery::fan_out::{Filter, Next};
+use landfall_server::delivery::progress;
+use landfall_server::delivery::tail::Audience;
+use landfall_server::recovery::Sweep;
+use landfall_store::args;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -81,8 +81,8 @@ async fn a_files_way_is_told_as_it_goes(db: TestDb) {
 #[on_each_database]
 async fn a_failure_is_told_with_its_reason(db: TestDb) {
     let work = Script::new().then(
-        landfall::lifecycle::Stage::Extract,
-        crate::support::Step::Fail(landfall::failure::Code::ParseError),
+        landfall_core::lifecycle::Stage::Extract,
+        crate::support::Step::Fail(landfall_core::failure::Code::ParseError),
     );
     let server = Setup::default().work(work).start(&db).await;
     let alice = server.client("alice");
@@ -497,5 +497,8 @@ fn every_type_of_event_is_in_the_documents() {
         .map(|(name, _)| name)
         .filter(|name| name.contains(':') && !name.contains('=') && !name.starts_with("stream:"))
         .collect();
-    assert_eq!(documented, [landfall::events::OF_USERS, landfall::events::OF_SYSTEM].concat());
+    assert_eq!(
+        documented,
+        [landfall_server::records::events::OF_USERS, landfall_server::records::events::OF_SYSTEM].concat()
+    );
 }

@@ -1,8 +1,8 @@
 //! One user's ten thousand files do not hold up another's single one.
 
-use landfall::db::{Tx, Write, args};
-use landfall::error::Error;
-use landfall::lifecycle::Stage::Extract;
+use landfall_core::lifecycle::Stage::Extract;
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
 use serde_json::json;
 
 use crate::support::script::Gate;
@@ -15,11 +15,11 @@ struct Backlog {
 }
 
 impl Write for Backlog {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let id = if tx.is_postgres() { "gen_random_uuid()" } else { "randomblob(16)" };
-        let now = landfall::clock::Clock::System.now();
+        let now = landfall_core::clock::Clock::System.now();
         tx.execute(
             format!(
                 "WITH RECURSIVE numbers (n) AS (

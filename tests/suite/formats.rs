@@ -1,23 +1,27 @@
 //! Each kind of document: what is found in it, where it stands, and how a bad one ends.
 
-use landfall::failure::{Code, Failure};
-use landfall::stages::Extracted;
-use landfall::stages::extract::{self, Document, Limits, Reading, Recognised};
+use landfall_core::text::Extracted;
+use landfall_documents::Document;
+use landfall_documents::limits::Limits;
+use landfall_documents::reading::{Reading, Recognised};
+use landfall_documents::{Error, ErrorKind};
 use proptest::prelude::*;
-use tokio_util::sync::CancellationToken;
+use std::ops::ControlFlow;
 
 use crate::support::made;
 
-fn read_within(bytes: &[u8], name: &str, limits: &Limits) -> Result<Reading, Failure> {
-    extract::read(Document { bytes, name, content_type: None }, limits, &CancellationToken::new(), &|| ())
+fn read_within(bytes: &[u8], name: &str, limits: &Limits) -> Result<Reading, Error> {
+    landfall_documents::read(Document { bytes, name, content_type: None }, limits, &|| {
+        ControlFlow::Continue(())
+    })
 }
 
-fn read(bytes: &[u8], name: &str) -> Result<Extracted, Failure> {
+fn read(bytes: &[u8], name: &str) -> Result<Extracted, Error> {
     read_within(bytes, name, &Limits::default())?.finish(Recognised::NotInstalled)
 }
 
-fn code(bytes: &[u8], name: &str) -> Code {
-    read(bytes, name).expect_err(name).code
+fn code(bytes: &[u8], name: &str) -> ErrorKind {
+    read(bytes, name).expect_err(name).kind
 }
 
 /// Page, heading and the words up to the next place.
@@ -154,14 +158,14 @@ fn what_a_document_is_its_bytes_say_and_not_its_name() {
         assert!(read(br"{\rtf1 low tide}", name).unwrap().text.contains("low tide"));
     }
     for bytes in [plain_docx(), b"plain text".to_vec(), Vec::new()] {
-        assert_eq!(code(&bytes, "a.pdf"), Code::NotPdf);
+        assert_eq!(code(&bytes, "a.pdf"), ErrorKind::NotPdf);
     }
 }
 
 #[test]
 fn an_archive_that_is_no_document_is_called_one() {
     let failure = read(&made::archive(&[("a.txt", b"text")]), "a.docx").unwrap_err();
-    assert_eq!(failure.code, Code::UnsupportedType);
+    assert_eq!(failure.kind, ErrorKind::UnsupportedType);
     assert!(
         failure.message.contains("ZIP archive") && failure.message.contains("DOCX"),
         "{}",
@@ -169,7 +173,7 @@ fn an_archive_that_is_no_document_is_called_one() {
     );
     assert_eq!(
         code(&made::archive(&[("mimetype", b"application/epub+zip")]), "a.epub"),
-        Code::UnsupportedType
+        ErrorKind::UnsupportedType
     );
 }
 
@@ -191,7 +195,7 @@ fn a_document_with_a_password_says_that_it_has_one() {
     pdf.splice(trailer..trailer + 10, encrypt.iter().copied());
     for (bytes, name) in [(odt, "a.odt"), (office, "a.docx"), (pdf, "a.pdf")] {
         let failure = read(&bytes, name).expect_err(name);
-        assert_eq!(failure.code, Code::ValidationError, "{name}: {failure}");
+        assert_eq!(failure.kind, ErrorKind::Invalid, "{name}: {failure}");
         assert!(failure.message.contains("password"), "{name}: {failure}");
     }
 }
@@ -201,13 +205,13 @@ fn an_old_office_document_is_what_it_holds_and_not_what_it_mentions() {
     let mention = |name: &str| name.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     for name in ["WordDocument", "EncryptedPackage", "PowerPoint Document"] {
         let failure = read(&made::compound(&["Workbook"], &mention(name)), "a.xls").unwrap_err();
-        assert_eq!(failure.code, Code::ParseError, "a workbook without any sheets: {failure}");
+        assert_eq!(failure.kind, ErrorKind::Damaged, "a workbook without any sheets: {failure}");
         assert!(failure.message.contains("spreadsheet"), "{failure}");
     }
     let word = read(&made::compound(&["1Table", "WordDocument"], &mention("Workbook")), "a.doc").unwrap_err();
     assert!(word.message.contains("Word document"), "{word}");
     let cut_short = read(&made::compound(&["Workbook"], b"")[..1_024], "a.xls").unwrap_err();
-    assert!(cut_short.code == Code::ParseError && cut_short.message.contains("damaged"), "{cut_short}");
+    assert!(cut_short.kind == ErrorKind::Damaged && cut_short.message.contains("damaged"), "{cut_short}");
 }
 
 #[test]
@@ -218,21 +222,21 @@ fn a_pdf_that_breaks_off_or_has_lost_its_pages_is_damaged_and_not_empty() {
         0000000054 00000 n \ntrailer<</Size 3/Root 1 0 R>>\nstartxref\n111\n%%EOF";
     for bytes in [&whole[..whole.len() / 3], cycle] {
         let failure = read(bytes, "a.pdf").unwrap_err();
-        assert_eq!(failure.code, Code::ParseError, "{failure}");
+        assert_eq!(failure.kind, ErrorKind::Damaged, "{failure}");
         assert!(failure.message.contains("damaged"), "{failure}");
     }
-    assert_eq!(code(&made::pdf(&[&[""]]), "a.pdf"), Code::NoText);
+    assert_eq!(code(&made::pdf(&[&[""]]), "a.pdf"), ErrorKind::NoText);
 }
 
 #[test]
 fn a_document_without_words_is_not_ready_for_anything() {
-    assert_eq!(code(&made::docx(""), "a.docx"), Code::NoText);
-    assert_eq!(code(&made::pptx(&[("", "", "")]), "a.pptx"), Code::NoText);
-    assert_eq!(code(&made::xlsx(&[("A", "<sheetData/>")], ""), "a.xlsx"), Code::NoText);
-    assert_eq!(code(&made::open_document("text", "<text:p/>"), "a.odt"), Code::NoText);
-    assert_eq!(code(&made::pdf(&[&[]]), "a.pdf"), Code::NoText);
-    assert_eq!(code(b"{\\rtf1 }", "a.rtf"), Code::NoText);
-    assert_eq!(code(b"<?xml version='1.0'?><a b='c'/>", "a.xml"), Code::NoText);
+    assert_eq!(code(&made::docx(""), "a.docx"), ErrorKind::NoText);
+    assert_eq!(code(&made::pptx(&[("", "", "")]), "a.pptx"), ErrorKind::NoText);
+    assert_eq!(code(&made::xlsx(&[("A", "<sheetData/>")], ""), "a.xlsx"), ErrorKind::NoText);
+    assert_eq!(code(&made::open_document("text", "<text:p/>"), "a.odt"), ErrorKind::NoText);
+    assert_eq!(code(&made::pdf(&[&[]]), "a.pdf"), ErrorKind::NoText);
+    assert_eq!(code(b"{\\rtf1 }", "a.rtf"), ErrorKind::NoText);
+    assert_eq!(code(b"<?xml version='1.0'?><a b='c'/>", "a.xml"), ErrorKind::NoText);
 }
 
 #[test]
@@ -267,7 +271,7 @@ fn an_archive_that_unpacks_without_end_is_refused() {
         (made::open_document("text", std::str::from_utf8(&bomb).unwrap()), "a.odt"),
     ] {
         let failure = read(&bytes, name).expect_err(name);
-        assert_eq!(failure.code, Code::ValidationError, "{name}: {failure}");
+        assert_eq!(failure.kind, ErrorKind::Invalid, "{name}: {failure}");
         assert!(failure.message.contains("unpacks"), "{name}: {failure}");
     }
 }
@@ -278,7 +282,7 @@ fn parts_that_are_small_each_are_counted_together() {
     let slides: Vec<(&str, &str, &str)> = vec![("", &slide, ""); 40];
     let limits = Limits { unpacked_bytes: 100_000, ..Limits::default() };
     let failure = read_within(&made::pptx(&slides), "a.pptx", &limits).unwrap_err();
-    assert_eq!(failure.code, Code::ValidationError);
+    assert_eq!(failure.kind, ErrorKind::Invalid);
 }
 
 #[test]
@@ -287,7 +291,7 @@ fn an_archive_of_too_many_parts_is_refused_before_they_are_looked_at() {
     let parts: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
     let limits = Limits { archive_entries: 20, ..Limits::default() };
     let failure = read_within(&made::docx_with("", &parts, &[]), "a.docx", &limits).unwrap_err();
-    assert_eq!(failure.code, Code::ValidationError);
+    assert_eq!(failure.kind, ErrorKind::Invalid);
     assert!(failure.message.contains("more than 20 parts"));
 }
 
@@ -300,11 +304,8 @@ fn entities_in_an_office_document_are_never_expanded() {
 #[test]
 fn elements_that_nest_without_end_are_refused_in_each_format() {
     let deep = "<w:p>".repeat(100_000);
-    assert_eq!(code(&made::docx(&deep), "a.docx"), Code::ValidationError);
-    assert_eq!(
-        code(&made::open_document("text", &"<text:p>".repeat(100_000)), "a.odt"),
-        Code::ValidationError
-    );
+    assert_eq!(code(&made::docx(&deep), "a.docx"), ErrorKind::Invalid);
+    assert_eq!(code(&made::open_document("text", &"<text:p>".repeat(100_000)), "a.odt"), ErrorKind::Invalid);
     // A web page may nest as deep as it likes: nothing is built of it.
     let page = format!("<html>{}end", "<div>".repeat(300_000));
     assert_eq!(read(page.as_bytes(), "a.html").unwrap().text, "end");
@@ -323,7 +324,7 @@ fn a_sheet_with_too_many_cells_is_refused() {
     let sheet = format!("<sheetData><row>{cells}</row></sheetData>");
     let book = made::xlsx(&[("A", &sheet), ("B", &sheet)], "");
     let limits = Limits { cells: 1_000, ..Limits::default() };
-    assert_eq!(read_within(&book, "a.xlsx", &limits).unwrap_err().code, Code::TooLarge);
+    assert_eq!(read_within(&book, "a.xlsx", &limits).unwrap_err().kind, ErrorKind::TooLarge);
     assert!(read(&book, "a.xlsx").is_ok());
 }
 
@@ -331,17 +332,17 @@ fn a_sheet_with_too_many_cells_is_refused() {
 fn a_document_with_too_many_pages_is_refused() {
     let limits = Limits { pages: 2, ..Limits::default() };
     let pages: &[&[&str]] = &[&["one"], &["two"], &["three"]];
-    assert_eq!(read_within(&made::pdf(pages), "a.pdf", &limits).unwrap_err().code, Code::TooLarge);
+    assert_eq!(read_within(&made::pdf(pages), "a.pdf", &limits).unwrap_err().kind, ErrorKind::TooLarge);
     assert!(read_within(&made::pdf(&pages[..2]), "a.pdf", &limits).is_ok());
     let slides = [("a", "b", "c"); 3];
-    assert_eq!(read_within(&made::pptx(&slides), "a.pptx", &limits).unwrap_err().code, Code::TooLarge);
+    assert_eq!(read_within(&made::pptx(&slides), "a.pptx", &limits).unwrap_err().kind, ErrorKind::TooLarge);
 }
 
 #[test]
 fn a_presentation_that_lists_slides_without_end_is_refused_at_the_first_one_too_many() {
     // Its list is damaged at its end, which nobody comes to see.
-    assert_eq!(code(&made::pptx_of_missing_slides(5_001), "a.pptx"), Code::TooLarge);
-    assert_eq!(code(&made::pptx_of_missing_slides(5_000), "a.pptx"), Code::ParseError);
+    assert_eq!(code(&made::pptx_of_missing_slides(5_001), "a.pptx"), ErrorKind::TooLarge);
+    assert_eq!(code(&made::pptx_of_missing_slides(5_000), "a.pptx"), ErrorKind::Damaged);
 }
 
 #[test]
@@ -375,7 +376,7 @@ fn a_document_with_too_much_text_is_refused_in_each_format() {
         (long.clone().into_bytes(), "a.csv"),
     ] {
         let failure = read_within(&bytes, name, &limits).expect_err(name);
-        assert_eq!(failure.code, Code::TooLarge, "{name}: {failure}");
+        assert_eq!(failure.kind, ErrorKind::TooLarge, "{name}: {failure}");
     }
 }
 
@@ -402,12 +403,11 @@ fn peak_memory() -> usize {
 
 #[test]
 fn a_reader_that_nobody_waits_for_stops() {
-    let cancelled = CancellationToken::new();
-    cancelled.cancel();
     for (bytes, name) in [(plain_docx(), "a.docx"), (plain_pdf(), "a.pdf"), (plain_xlsx(), "a.xlsx")] {
         let document = Document { bytes: &bytes, name, content_type: None };
-        let failure = extract::read(document, &Limits::default(), &cancelled, &|| ()).unwrap_err();
-        assert_eq!(failure.code, Code::StageTimeout, "{name}");
+        let failure =
+            landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Break(())).unwrap_err();
+        assert_eq!(failure.kind, ErrorKind::Stopped, "{name}");
     }
 }
 
@@ -436,14 +436,14 @@ fn every_kind() -> Vec<(Vec<u8>, &'static str)> {
 fn assert_ends_well(bytes: &[u8], name: &str) {
     if let Err(failure) = read(bytes, name) {
         let fitting = [
-            Code::ParseError,
-            Code::ValidationError,
-            Code::NoText,
-            Code::UnsupportedType,
-            Code::NotPdf,
-            Code::TooLarge,
+            ErrorKind::Damaged,
+            ErrorKind::Invalid,
+            ErrorKind::NoText,
+            ErrorKind::UnsupportedType,
+            ErrorKind::NotPdf,
+            ErrorKind::TooLarge,
         ];
-        assert!(fitting.contains(&failure.code), "{name}: {failure}");
+        assert!(fitting.contains(&failure.kind), "{name}: {failure}");
         assert!(failure.message.len() > 10, "{name}: {failure}");
     }
 }

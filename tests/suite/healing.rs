@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
-use landfall::clock::{ManualClock, Time};
-use landfall::db::{Arg, Rows, Tx, Write, args};
-use landfall::error::Error;
-use landfall::lifecycle::Stage;
-use landfall::recovery::{Job, Jobs, Sweep, SweepReport};
+use landfall_core::clock::{ManualClock, Time};
+use landfall_core::lifecycle::Stage;
+use landfall_core::refusal::RefusalCode;
+use landfall_server::recovery::{Job, Jobs, Sweep, SweepReport};
+use landfall_store::Error;
+use landfall_store::wake::Signal;
+use landfall_store::{Arg, Rows, Tx, Write, args};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -34,7 +36,7 @@ type Part = Result<Vec<u8>, std::io::Error>;
 struct Sql(&'static str, Vec<Arg>);
 
 impl Write for Sql {
-    type Answer = u64;
+    type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute(self.0, self.1.clone()).await
@@ -220,7 +222,7 @@ async fn nobody_is_stuck_in_a_queue_of_five_thousand_behind_one_slow_worker(db: 
         .start(&db)
         .await;
     server.app.db.write(Backlog { files: FILES, now: server.app.clock.now() }).await.unwrap();
-    server.app.wake.new_work();
+    server.app.wake.send(Signal::Work);
     gate.reached().await;
     for five_minutes in 1..=72 {
         clock.advance(Duration::from_mins(5));
@@ -437,7 +439,7 @@ async fn a_sweep_that_runs_twice_or_twice_at_once_changes_nothing_more(db: TestD
     assert_eq!(recover(&servers[1]).await["totalStuck"], 0);
     assert_eq!(number(&servers[0], "SELECT CAST(SUM(retry_count) AS BIGINT) FROM files").await, 20);
 
-    let timeouts = servers.each_ref().map(|server| landfall::recovery::batch_timeout::BatchTimeout {
+    let timeouts = servers.each_ref().map(|server| landfall_server::recovery::batch_timeout::BatchTimeout {
         db: server.app.db.clone(),
         wake: server.app.wake.clone(),
     });
@@ -761,7 +763,7 @@ async fn of_two_who_run_a_job_at_once_one_is_told_that_it_runs(db: TestDb) {
     let first = jobs.run_by_hand("slow", "root").await.unwrap();
     gate.reached().await;
     match jobs.run_by_hand("slow", "root").await.map(|started| started.run) {
-        Err(Error::Refused(refusal)) => assert_eq!((refusal.status, refusal.code), (409, "JOB_RUNNING")),
+        Err(Error::Refused(refusal)) => assert_eq!(refusal.code, RefusalCode::JobRunning),
         other => panic!("{other:?}"),
     }
     gate.open();
@@ -833,7 +835,7 @@ struct Backlog {
 }
 
 impl Write for Backlog {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let mut rows = Rows::default();

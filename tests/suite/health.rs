@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use landfall::db::{Tx, Write};
-use landfall::error::Error;
-use landfall::lifecycle::Stage;
+use landfall_core::lifecycle::Stage;
+use landfall_store::Error;
+use landfall_store::{Tx, Write};
 use serde_json::{Value, json};
 
 use crate::support::process::Process;
@@ -24,7 +24,7 @@ async fn checks(client: &Client) -> (u16, Value) {
 struct InTheWay(Gate);
 
 impl Write for InTheWay {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         if tx.is_postgres() {
@@ -108,7 +108,7 @@ async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestD
     });
     gate.reached().await;
     until("it is noticed", async || {
-        server.app.wake.look_again();
+        server.app.wake.poll_work();
         clock.advance(Duration::from_secs(22));
         let (status, seen) = checks(&client).await;
         // On SQLite there is one writer, and it hangs as well.
@@ -120,7 +120,7 @@ async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestD
     gate.open();
     held.await.unwrap().unwrap();
     until("it goes on", async || {
-        server.app.wake.look_again();
+        server.app.wake.poll_work();
         checks(&client).await.0 == 200
     })
     .await;
@@ -138,7 +138,7 @@ async fn long_work_is_not_a_loop_that_hangs(db: TestDb) {
     gate.reached().await;
     for _ in 0..5 {
         clock.advance(Duration::from_secs(15));
-        server.app.wake.look_again();
+        server.app.wake.poll_work();
         until("the loop comes by", async || checks(&client).await.0 == 200).await;
     }
     gate.open();

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall::blobs::Blobs;
-use landfall::clock::{ManualClock, Time};
-use landfall::db::args;
-use landfall::error::Error;
-use landfall::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
+use landfall_core::clock::{ManualClock, Time};
+use landfall_server::blobs::Blobs;
+use landfall_server::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
+use landfall_store::Error;
+use landfall_store::args;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio_util::sync::CancellationToken;
@@ -263,7 +263,7 @@ impl History {
                 if self.working.is_none() {
                     self.working = Some(Working::begin(&rest));
                 }
-                rest.app.wake.look_again();
+                rest.app.wake.poll_work();
             }
             Deed::EndWork => self.end_work().await,
             Deed::CloseBatch(batch) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landfall::lifecycle::{Stage, Status, Transition};
+use landfall_core::lifecycle::{Stage, Status, Transition};
 use proptest::prelude::*;
 
 fn edges() -> BTreeSet<(Status, Status)> {
@@ -85,7 +85,7 @@ proptest! {
 
 #[test]
 fn the_document_lists_exactly_the_failures_that_there_are() {
-    use landfall::failure::Code;
+    use landfall_core::failure::Code;
     let document = include_str!("../../docs/errors.md");
     let listed: Vec<&str> = document.lines().filter(|line| line.starts_with("| `")).collect();
     let expected: Vec<String> = Code::ALL

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use landfall::clock::ManualClock;
-use landfall::db::args;
+use landfall_core::clock::ManualClock;
+use landfall_store::args;
 use serde_json::json;
 
 use crate::support::{Script, Setup, TestDb, TestServer, manual_clock, on_each_database};
@@ -96,7 +96,7 @@ async fn a_user_has_a_rate_of_their_own(db: TestDb) {
 async fn a_limit_on_users_does_not_end_their_taking_turns(db: TestDb) {
     use crate::support::Step;
     use crate::support::script::Gate;
-    use landfall::lifecycle::Stage::Extract;
+    use landfall_core::lifecycle::Stage::Extract;
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default()

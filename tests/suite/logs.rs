@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use landfall::db::{Db, args};
+use landfall_store::{Db, args};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use landfall::db::args;
-use landfall::failure::Code;
-use landfall::lifecycle::Stage::{Chunk, Embed, Extract};
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
+use landfall_store::args;
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use sqlx_postgres::PgConnection;

@@ -3,9 +3,9 @@
 use std::process::Stdio;
 
 use chrono::TimeDelta;
-use landfall::audit::{Finding, mend};
-use landfall::clock::Clock;
-use landfall::db::args;
+use landfall_core::clock::Clock;
+use landfall_server::audit::{self, Finding};
+use landfall_store::args;
 use serde_json::Value;
 
 use crate::support::at_rest::AtRest;
@@ -31,9 +31,9 @@ async fn in_good_order(db: &TestDb) -> AtRest {
 async fn fix(rest: &AtRest) -> Vec<Finding> {
     let now = Clock::System.now();
     let (heartbeat, written) = (now - TimeDelta::seconds(20), now - TimeDelta::days(1));
-    let mended = mend(&rest.app.ownership, heartbeat, written, false, now).await.expect("it mends");
-    assert_eq!(mended.held_back, None);
-    mended.findings
+    let fixed = audit::fix(&rest.app.ownership, heartbeat, written, false, now).await.expect("it mends");
+    assert_eq!(fixed.held_back, None);
+    fixed.findings
 }
 
 #[on_each_database]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use landfall::config::{Config, Variables};
-use landfall::stages::cores::Cores;
-use landfall::stages::embed::Embedder;
+use landfall_server::config::{Config, Variables};
+use landfall_server::stages::cores::Cores;
+use landfall_server::stages::embed::Embedder;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +12,7 @@ use crate::support::model_folder::{DIMENSIONS, WINDOW, config, tokenizer, write,
 use crate::support::{Setup, TestDb, on_each_database};
 
 /// Where `make model` puts one.
-const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/.tools/models/all-MiniLM-L6-v2");
+const FETCHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.tools/models/all-MiniLM-L6-v2");
 
 fn settings(folder: &Path, chunk_size: Option<usize>) -> Result<Config, Vec<String>> {
     let mut variables = Variables::default();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use landfall::db::args;
-use landfall::failure::Code;
-use landfall::lifecycle::Stage;
-use landfall::queue::rescue::RescueWorker;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage;
+use landfall_server::queue::rescue::RescueWorker;
+use landfall_store::args;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -87,7 +87,7 @@ async fn a_file_that_is_tried_again_by_itself_is_not_told_of_until_it_fails_for_
         let told = usize::from(attempts == 3);
         assert_eq!(names(&list(&alice, "").await).len(), told, "after {attempts} attempts");
         clock.advance(Duration::from_mins(2));
-        server.app.wake.look_again();
+        server.app.wake.poll_work();
     }
 }
 

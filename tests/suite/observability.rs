@@ -6,10 +6,10 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use landfall::failure::Code;
-use landfall::http;
-use landfall::lifecycle::Stage;
-use landfall::observe::metrics::{self, Kind};
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage;
+use landfall_server::http;
+use landfall_server::telemetry::metrics::{self, Kind};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landfall::stages::ocr::Ocr;
+use landfall_documents::ocr::Ocr;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;

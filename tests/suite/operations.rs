@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use landfall::clock::Time;
-use landfall::db::{Rows, Tx, Write, args};
-use landfall::error::Error;
-use landfall::failure::{Code, Failure};
-use landfall::lifecycle::Stage::{Chunk, Embed, Extract};
-use landfall::queue::dead_letter::{Filter, fingerprint as fingerprint_of};
-use landfall::queue::operations::{RetryAll, Step as Taken};
+use landfall_core::clock::Time;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
+use landfall_server::queue::dead_letter::{Filter, fingerprint as fingerprint_of};
+use landfall_server::queue::operations::{RetryAll, Step as Taken};
+use landfall_store::Error;
+use landfall_store::{Rows, Tx, Write, args};
 use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -324,7 +324,7 @@ async fn infected_files_are_skipped_and_counted(db: TestDb) {
 async fn a_file_that_cannot_be_retried_does_not_keep_the_others(db: TestDb) {
     struct Sql(&'static str);
     impl Write for Sql {
-        type Answer = u64;
+        type Output = u64;
 
         async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
             tx.execute(self.0, args![]).await
@@ -375,7 +375,7 @@ struct Failed {
 }
 
 impl Write for Failed {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let failure = Failure::new(Code::EmbedError, "The model is closed");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use landfall::db::args;
+use landfall_store::args;
 use serde_json::{Value, json};
 
 use crate::support::embedding_server::EmbeddingServer;
@@ -115,13 +115,13 @@ async fn a_half_open_circuit_lets_three_through_and_closes_after_them(db: TestDb
     gateway.otherwise(Reply::Never);
     clock.advance(Duration::from_secs(61));
     // The worker may be about to lie down for a second of the new time.
-    server.app.wake.look_again();
+    server.app.wake.poll_work();
     gateway.open.subscribe().wait_for(|open| *open == PROBES).await.unwrap();
     let state = circuit(&server, "gateway").await;
     assert_eq!(state["state"], "half-open", "{state}");
     client.upload("one-more.bin", b"bytes").await;
     // A look at the queue that is begun now finds three on their way and lets no more through.
-    server.app.wake.look_again();
+    server.app.wake.poll_work();
     assert_eq!(gateway.calls().len(), THRESHOLD + PROBES);
 
     // They never come back: others are sent after them.
@@ -240,8 +240,8 @@ async fn a_refusal_says_that_the_gateway_is_there(db: TestDb) {
 #[on_each_database]
 async fn a_storage_that_cannot_be_read_is_waited_for(db: TestDb) {
     use crate::support::{Script, Step};
-    use landfall::failure::Code;
-    use landfall::lifecycle::Stage::Extract;
+    use landfall_core::failure::Code;
+    use landfall_core::lifecycle::Stage::Extract;
     let script = Script::new();
     for _ in 0..THRESHOLD {
         script.then(Extract, Step::Fail(Code::IoError));

@@ -3,13 +3,13 @@
 use std::process::{Output, Stdio};
 
 use chrono::TimeDelta;
-use landfall::app::{App, Replacements};
-use landfall::audit::mend;
-use landfall::blobs::Blobs;
-use landfall::clock::{Clock, ManualClock};
-use landfall::db::args;
-use landfall::error::Error;
-use landfall::recovery::{Sweep, SweepReport};
+use landfall_core::clock::{Clock, ManualClock};
+use landfall_server::app::{App, Replacements};
+use landfall_server::audit::fix;
+use landfall_server::blobs::Blobs;
+use landfall_server::recovery::{Sweep, SweepReport};
+use landfall_store::Error;
+use landfall_store::args;
 use serde_json::{Value, json};
 
 use crate::support::at_rest::AtRest;
@@ -135,7 +135,7 @@ async fn beside_a_restored_backup_no_blob_is_cleaned_away_until_the_storage_is_a
     assert_eq!(forced.sweep_once(rest.now()).await.unwrap().errors.len(), 1, "force is not meant for this");
     let now = Clock::System.now();
     let (heartbeat, written) = (now - TimeDelta::seconds(20), now - TimeDelta::days(1));
-    let mended = mend(&rest.app.ownership, heartbeat, written, true, now).await.unwrap();
+    let mended = fix(&rest.app.ownership, heartbeat, written, true, now).await.unwrap();
     assert!(mended.held_back.is_some_and(|why| why.contains("a later state")));
     assert!(rest.findings().await.iter().any(|found| found.invariant == "the storage is the database's own"));
     assert!(keys.iter().all(|key| rest.is_stored(key)), "both are there");
@@ -167,7 +167,7 @@ async fn a_crash_between_the_database_and_the_mark_is_no_restored_backup(db: Tes
     let keep = async || rest.app.ownership.keep().await.unwrap();
     for _ in 0..20 {
         let (one, two, three) = tokio::join!(keep(), keep(), keep());
-        assert!([one, two, three].iter().all(landfall::blobs::ownership::Standing::may_be_cleaned));
+        assert!([one, two, three].iter().all(landfall_server::recovery::ownership::Standing::may_be_cleaned));
     }
 }
 

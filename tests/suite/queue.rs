@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall::db::args;
-use landfall::failure::Code;
-use landfall::lifecycle::Stage::{Chunk, Embed, Extract};
-use landfall::queue::claim::{ClaimDue, Claims, Want};
-use landfall::queue::give_back::GiveBack;
-use landfall::queue::limits::RateLimits;
-use landfall::queue::rescue::RescueWorker;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
+use landfall_server::queue::claim::{ClaimDue, Claims, Want};
+use landfall_server::queue::limits::RateLimits;
+use landfall_server::queue::release::GiveBack;
+use landfall_server::queue::rescue::RescueWorker;
+use landfall_store::args;
+use landfall_store::wake::Signal;
 use serde_json::json;
 
 use crate::support::script::Gate;
@@ -261,7 +262,7 @@ async fn a_worker_taken_for_dead_changes_nothing_when_it_comes_back(db: TestDb) 
     let rescued =
         heir.app.db.write(RescueWorker { worker, now: heir.app.clock.now() }).await.unwrap().unwrap();
     assert_eq!(rescued.requeued, 1);
-    heir.app.wake.new_work();
+    heir.app.wake.send(Signal::Work);
     heir_gate.reached().await;
 
     gate.open();
@@ -343,7 +344,7 @@ async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) 
         let worker = server.app.liveness.identity();
         server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
         server.app.liveness.begin_anew(&worker).await.unwrap();
-        server.app.wake.new_work();
+        server.app.wake.send(Signal::Work);
         if death < 3 {
             assert_ne!(alice.status(&file).await, "failed");
         }
@@ -407,13 +408,16 @@ async fn the_hour_counts_what_became_of_its_files(db: TestDb) {
 /// Embeds without there being chunks, for one file, which the index refuses.
 struct BadOutput;
 
-impl landfall::stages::Work for BadOutput {
+impl landfall_server::stages::Work for BadOutput {
     fn run<'a>(
         &'a self,
-        job: &'a landfall::stages::Job,
-    ) -> futures_util::future::BoxFuture<'a, Result<landfall::stages::Output, landfall::failure::Failure>>
-    {
-        use landfall::stages::{Embedded, Output};
+        job: &'a landfall_server::stages::Job,
+    ) -> futures_util::future::BoxFuture<
+        'a,
+        Result<landfall_server::stages::Output, landfall_core::failure::Failure>,
+    > {
+        use landfall_core::text::Embedded;
+        use landfall_server::stages::Output;
         Box::pin(async move {
             Ok(if job.stage == Embed && job.file.file_name == "bad" {
                 Output::Embedded(Embedded { model: "none".to_owned(), vectors: vec![vec![1.0]] })
@@ -425,14 +429,14 @@ impl landfall::stages::Work for BadOutput {
 }
 
 /// Lets time pass until nothing is in hand and nothing is due.
-async fn settle_down(server: &TestServer, clock: &landfall::clock::ManualClock) {
+async fn settle_down(server: &TestServer, clock: &landfall_core::clock::ManualClock) {
     let idle = server.idle();
     tokio::pin!(idle);
     loop {
         clock.advance(Duration::from_secs(2));
         tokio::select! {
             () = &mut idle => return,
-            () = landfall::clock::Clock::System.sleep(Duration::from_millis(5)) => {}
+            () = landfall_core::clock::Clock::System.sleep(Duration::from_millis(5)) => {}
         }
     }
 }

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use landfall::db::{Tx, Write};
-use landfall::error::Error;
-use landfall::failure::{Code, Failure};
-use landfall::file::{Caller, File};
-use landfall::intake::announce::Announced;
-use landfall::intake::register::Register;
-use landfall::lifecycle::Stage::Extract;
-use landfall::lifecycle::Status;
-use landfall::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
+use landfall_core::caller::Caller;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::Stage::Extract;
+use landfall_core::lifecycle::Status;
+use landfall_server::intake::announce::Announced;
+use landfall_server::intake::register::Register;
+use landfall_server::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
+use landfall_server::records::file::File;
+use landfall_store::Error;
+use landfall_store::{Tx, Write};
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -42,9 +43,9 @@ struct Held<W> {
 }
 
 impl<W: Write> Write for Held<W> {
-    type Answer = W::Answer;
+    type Output = W::Output;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<W::Answer, Error> {
+    async fn apply(&self, tx: &mut Tx) -> Result<W::Output, Error> {
         let answer = self.change.apply(tx).await?;
         self.gate.wait().await;
         Ok(answer)
@@ -322,7 +323,7 @@ async fn two_workers_never_hold_the_same_file(db: TestDb) {
     let batch = alice.open_batch(60).await;
     for number in 0..60 {
         alice.upload_in(&batch, &number.to_string(), b"a").await;
-        second.app.wake.look_again();
+        second.app.wake.poll_work();
     }
     first.idle().await;
     second.idle().await;
@@ -369,7 +370,9 @@ async fn a_batch_cancelled_while_files_are_added_and_worked_on_leaves_none_under
     while !server.app.uploads.is_empty() {
         tokio::task::yield_now().await;
     }
-    landfall::recovery::unfinished_deletions::sweep_once(&server.app.db, &server.app.blobs).await.unwrap();
+    landfall_server::recovery::unfinished_deletions::sweep_once(&server.app.db, &server.app.blobs)
+        .await
+        .unwrap();
     server.assert_books_balance().await;
 }
 
@@ -418,7 +421,7 @@ async fn a_file_added_in_the_moment_that_its_batch_is_cancelled_is_deleted_with_
 
 #[on_each_database]
 async fn retried_ten_times_at_once_a_dead_letter_is_queued_once(db: TestDb) {
-    let script = Script::new().then(Extract, Step::Fail(landfall::failure::Code::ParseError));
+    let script = Script::new().then(Extract, Step::Fail(landfall_core::failure::Code::ParseError));
     let server = Setup::default().work(script).start(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("a", b"a").await;

@@ -4,16 +4,16 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use landfall::blobs::Blobs;
-use landfall::clock::ManualClock;
-use landfall::db::args;
-use landfall::failure::Code;
-use landfall::file::Caller;
-use landfall::intake::delete;
-use landfall::lifecycle::Stage;
-use landfall::queue::rescue::RescueWorker;
-use landfall::recovery::batch_timeout::BatchTimeout;
-use landfall::recovery::{Sweep, SweepReport, abandoned_uploads, unfinished_deletions};
+use landfall_core::caller::Caller;
+use landfall_core::clock::ManualClock;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage;
+use landfall_server::blobs::Blobs;
+use landfall_server::intake::delete;
+use landfall_server::queue::rescue::RescueWorker;
+use landfall_server::recovery::batch_timeout::BatchTimeout;
+use landfall_server::recovery::{Sweep, SweepReport, abandoned_uploads, unfinished_deletions};
+use landfall_store::args;
 use serde_json::Value;
 use uuid::Uuid;
 

@@ -3,12 +3,13 @@
 
 use std::process::Stdio;
 
-use landfall::app::App;
-use landfall::clock::Clock;
-use landfall::db::{Db, Tx, Write, args};
-use landfall::error::Error;
-use landfall::index::reindex::{Reindex, Report, stale_models};
-use landfall::stages::{Chunk, Embedded, artifacts};
+use landfall_core::clock::Clock;
+use landfall_core::text::{Chunk, Embedded};
+use landfall_server::app::App;
+use landfall_server::content::artifacts;
+use landfall_server::stages::reindex::{Reindex, Report, stale_models};
+use landfall_store::Error;
+use landfall_store::{Db, Tx, Write, args};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -249,7 +250,7 @@ struct MakeAnew {
 }
 
 impl Write for MakeAnew {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let (text, model): (String, String) = tx
@@ -263,7 +264,7 @@ impl Write for MakeAnew {
         let chunk = Chunk { char_end: text.len(), text, page: None, heading: None, char_start: 0, tokens: 5 };
         artifacts::keep_chunks(tx, self.file, &[chunk]).await?;
         let vectors = vec![vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]];
-        landfall::index::replace(tx, self.file, "alice", &Embedded { model, vectors }).await
+        landfall_server::content::index::replace(tx, self.file, "alice", &Embedded { model, vectors }).await
     }
 }
 
@@ -288,10 +289,10 @@ async fn without_pgvector_models_of_any_dimensions_live_side_by_side_too() {
 struct PlainArrays;
 
 impl Write for PlainArrays {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.script(landfall::index::WITHOUT_PGVECTOR).await
+        tx.script(landfall_server::content::index::WITHOUT_PGVECTOR).await
     }
 }
 

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::failure::{Code, Failure};
-use landfall::lifecycle::Stage::{self, Chunk, Embed, Extract, Scan};
-use landfall::stages::{self, Embedded, Job, Output, Work};
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::Stage::{self, Chunk, Embed, Extract, Scan};
+use landfall_core::text::Embedded;
+use landfall_server::stages::{Job, Output, Work};
 use reqwest::Method;
 use serde_json::json;
 
@@ -178,7 +179,7 @@ impl Work for Shrinking {
         let mut runs = self.runs.lock().unwrap();
         runs.push(job.stage);
         let round = runs.iter().filter(|stage| **stage == Chunk).count();
-        let chunk = |number: usize| stages::Chunk {
+        let chunk = |number: usize| landfall_core::text::Chunk {
             text: format!("piece {number}"),
             page: None,
             heading: None,

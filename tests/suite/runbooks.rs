@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use landfall::cli::Cli;
+use landfall_cli::Cli;
 use reqwest::Method;
 
 use crate::support::{TestDb, TestServer};
@@ -13,7 +13,7 @@ use crate::support::{TestDb, TestServer};
 const ID: &str = "01890000-0000-7000-8000-000000000000";
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 /// The name and the text of each runbook.
@@ -149,7 +149,7 @@ async fn every_address_is_one_that_the_server_answers() {
     let db = TestDb::sqlite();
     let server = TestServer::new(&db).await;
     // Without a token: nothing is changed, and what there is not is said all the same.
-    let http = landfall::tls::client();
+    let http = landfall_server::outbound::client();
     let mut seen = 0;
     for (name, text) in runbooks() {
         for line in typed(&text).into_iter().chain(inline(&text)) {

@@ -4,14 +4,16 @@
 //! The program misbehaves only where it is compiled to be worked on, so a release build has none of these tests.
 #![cfg(debug_assertions)]
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use landfall::config::{Config, Variables};
-use landfall::failure::{Code, Failure, Retry};
-use landfall::stages::Extracted;
-use landfall::stages::extract::{self, Limits, Reading, Recognised};
-use landfall::stages::sandbox::Program;
-use landfall::stages::sandbox::pool::{Document, Pool};
+use landfall_core::text::Extracted;
+use landfall_documents::limits::Limits;
+use landfall_documents::reading::{Reading, Recognised};
+use landfall_documents::sandbox::Program;
+use landfall_documents::sandbox::pool::{Document, Pool};
+use landfall_documents::{Error, ErrorKind};
+use landfall_server::config::{Config, Variables};
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 use uuid::Uuid;
@@ -43,11 +45,11 @@ impl Readers {
         Self { pool: Pool::new(program, config), mark }
     }
 
-    async fn read(&self, text: &str) -> Result<Extracted, Failure> {
+    async fn read(&self, text: &str) -> Result<Extracted, Error> {
         self.read_for("acme", text).await
     }
 
-    async fn read_for(&self, tenant: &str, text: &str) -> Result<Extracted, Failure> {
+    async fn read_for(&self, tenant: &str, text: &str) -> Result<Extracted, Error> {
         let document = Document {
             file: Uuid::nil(),
             tenant,
@@ -59,17 +61,17 @@ impl Readers {
     }
 
     /// What becomes of a document that misbehaves so. Whatever it is, the next one is read.
-    async fn suffer(&self, misbehaviour: &str) -> Result<Extracted, Failure> {
+    async fn suffer(&self, misbehaviour: &str) -> Result<Extracted, Error> {
         let outcome = self.read(&format!("misbehave: {misbehaviour}")).await;
         let next = self.read("The next document.").await.expect("the next document is read");
         assert_eq!(next.text, "The next document.");
         outcome
     }
 
-    async fn fails_with(&self, misbehaviour: &str) -> (Code, String) {
+    async fn fails_with(&self, misbehaviour: &str) -> (ErrorKind, String) {
         let failure = self.suffer(misbehaviour).await.expect_err(misbehaviour);
         assert!(failure.message.len() > 20 && failure.message.is_ascii(), "{}", failure.message);
-        (failure.code, failure.message)
+        (failure.kind, failure.message)
     }
 
     /// What came of something that a process must not do: the error that it met.
@@ -78,7 +80,7 @@ impl Readers {
     }
 
     /// The one process that is at work.
-    async fn at_work(&self, pool: &tokio::task::JoinHandle<Result<Reading, Failure>>) -> Pid {
+    async fn at_work(&self, pool: &tokio::task::JoinHandle<Result<Reading, Error>>) -> Pid {
         let mut found = None;
         until("a process hangs", async || {
             assert!(!pool.is_finished());
@@ -123,7 +125,7 @@ fn has_read_its_document(pid: Pid) -> bool {
         .is_ok_and(|call| call.split(' ').next() == Some(&futex))
 }
 
-fn text_of(outcome: Result<Extracted, Failure>) -> String {
+fn text_of(outcome: Result<Extracted, Error>) -> String {
     outcome.expect("it is read").text
 }
 
@@ -139,17 +141,16 @@ async fn a_document_is_read_in_another_process_as_it_would_be_in_this_one() {
         size: markdown.len() as u64,
     };
     let there = readers.pool.read(&document, markdown.as_bytes()).await.unwrap();
-    let here = extract::read(
-        extract::Document { bytes: markdown.as_bytes(), name: "obst.md", content_type: None },
+    let here = landfall_documents::read(
+        landfall_documents::Document { bytes: markdown.as_bytes(), name: "obst.md", content_type: None },
         &Limits::default(),
-        &tokio_util::sync::CancellationToken::new(),
-        &|| (),
+        &|| ControlFlow::Continue(()),
     );
     assert_eq!(there, here.unwrap());
     assert_eq!(there.extracted.places.len(), 60_000);
 
     let refused = readers.read("   ").await.unwrap_err();
-    assert_eq!(refused.code, Code::NoText);
+    assert_eq!(refused.kind, ErrorKind::NoText);
     readers.leave_nothing().await;
 }
 
@@ -158,7 +159,7 @@ async fn crashes_are_the_documents_fault_and_nobody_elses() {
     let readers = Readers::new(&[]);
     for misbehaviour in ["panic", "abort", "overflow", "exit"] {
         let (code, message) = readers.fails_with(misbehaviour).await;
-        assert_eq!(code, Code::ParseError, "{misbehaviour}: {message}");
+        assert_eq!(code, ErrorKind::Damaged, "{misbehaviour}: {message}");
         assert!(message.contains("cannot be read"), "{misbehaviour}: {message}");
     }
     readers.leave_nothing().await;
@@ -168,7 +169,7 @@ async fn crashes_are_the_documents_fault_and_nobody_elses() {
 async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
     let readers = Readers::new(&[("EXTRACT_MEMORY_MB", "256")]);
     let (code, message) = readers.fails_with("eat-memory").await;
-    assert_eq!(code, Code::MemoryError);
+    assert_eq!(code, ErrorKind::OutOfMemory);
     assert!(message.contains("256 MB"), "{message}");
     readers.leave_nothing().await;
 }
@@ -177,9 +178,8 @@ async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
 async fn a_document_that_computes_for_ever_is_ended_by_the_kernel() {
     let readers = Readers::new(&[("EXTRACT_CPU_SECONDS", "1")]);
     let failure = readers.suffer("compute").await.expect_err("it computes for ever");
-    assert_eq!(failure.code, Code::StageTimeout);
+    assert_eq!(failure.kind, ErrorKind::ComputingLimit);
     assert!(failure.message.contains("1 s of computing"), "{}", failure.message);
-    assert_eq!(failure.retry, Retry::Never, "it would compute as long again");
     readers.leave_nothing().await;
 }
 
@@ -207,7 +207,7 @@ fn has_computed(pid: Pid) -> bool {
 async fn a_document_that_hangs_is_ended_for_want_of_progress() {
     let readers = Readers::new(&[("EXTRACT_STALL_MS", "500")]);
     let (code, message) = readers.fails_with("hang").await;
-    assert_eq!(code, Code::StageTimeout);
+    assert_eq!(code, ErrorKind::TimedOut);
     assert!(message.contains("no progress for 0.5 s"), "{message}");
     readers.leave_nothing().await;
 }
@@ -216,7 +216,7 @@ async fn a_document_that_hangs_is_ended_for_want_of_progress() {
 async fn progress_does_not_lengthen_the_whole_time() {
     let readers = Readers::new(&[("EXTRACT_TIMEOUT_MS", "1500"), ("EXTRACT_STALL_MS", "600")]);
     let (code, message) = readers.fails_with("hang-with-progress").await;
-    assert_eq!(code, Code::StageTimeout);
+    assert_eq!(code, ErrorKind::TimedOut);
     assert!(message.contains("limit of 1.5 s"), "{message}");
     readers.leave_nothing().await;
 }
@@ -240,7 +240,7 @@ async fn a_process_that_breaks_the_rules_is_not_believed() {
         "unknown-kind",
     ] {
         let (code, message) = readers.fails_with(lie).await;
-        assert_eq!(code, Code::ParseError, "{lie}: {message}");
+        assert_eq!(code, ErrorKind::Damaged, "{lie}: {message}");
     }
     readers.leave_nothing().await;
 }
@@ -251,7 +251,7 @@ async fn more_text_than_the_limit_is_too_large() {
     let fits = "word ".repeat(200_000);
     assert_eq!(text_of(readers.read(&fits).await).len(), fits.len());
     let failure = readers.read(&"word ".repeat(210_000)).await.unwrap_err();
-    assert_eq!(failure.code, Code::TooLarge);
+    assert_eq!(failure.kind, ErrorKind::TooLarge);
     assert!(failure.message.contains("1 MB"), "{}", failure.message);
     readers.leave_nothing().await;
 }
@@ -269,7 +269,7 @@ async fn what_only_an_intruder_does_ends_the_process_at_once() {
     let signal = format!("signal {}", std::process::id());
     for intrusion in ["fork", "execute", "connect 127.0.0.1:9", &signal] {
         let (code, message) = readers.fails_with(intrusion).await;
-        assert_eq!(code, Code::ParseError, "{intrusion}: {message}");
+        assert_eq!(code, ErrorKind::Damaged, "{intrusion}: {message}");
         assert!(message.contains("tried what no document needs"), "{intrusion}: {message}");
     }
     readers.leave_nothing().await;
@@ -314,7 +314,7 @@ async fn what_a_process_starts_where_nothing_prevents_it_dies_with_it() {
     match readers.suffer("fork").await {
         // An ordinary user is not given another process.
         Ok(refused) => assert!(refused.text.starts_with("refused"), "{}", refused.text),
-        Err(failure) => assert_eq!(failure.code, Code::StageTimeout, "{}", failure.message),
+        Err(failure) => assert_eq!(failure.kind, ErrorKind::TimedOut, "{}", failure.message),
     }
     until("only those that wait are left", async || {
         processes(&readers.mark).into_iter().all(|pid| !has_read_its_document(pid))
@@ -326,10 +326,10 @@ async fn what_a_process_starts_where_nothing_prevents_it_dies_with_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whether_a_process_crashed_or_was_killed_from_outside_is_told_apart() {
     for (signal, code) in [
-        (Signal::KILL, Code::WorkerLost),
-        (Signal::TERM, Code::WorkerLost),
-        (Signal::ILL, Code::ParseError),
-        (Signal::FPE, Code::ParseError),
+        (Signal::KILL, ErrorKind::Killed),
+        (Signal::TERM, ErrorKind::Killed),
+        (Signal::ILL, ErrorKind::Damaged),
+        (Signal::FPE, ErrorKind::Damaged),
     ] {
         let readers = Readers::new(&[]);
         let pool = readers.pool.clone();
@@ -347,7 +347,7 @@ async fn whether_a_process_crashed_or_was_killed_from_outside_is_told_apart() {
         let victim = readers.at_work(&reading).await;
         rustix::process::kill_process(victim, signal).unwrap();
         let failure = reading.await.unwrap().unwrap_err();
-        assert_eq!(failure.code, code, "{signal:?}: {}", failure.message);
+        assert_eq!(failure.kind, code, "{signal:?}: {}", failure.message);
         assert_eq!(text_of(readers.read("And now?").await), "And now?");
         readers.leave_nothing().await;
     }
@@ -434,7 +434,7 @@ async fn a_program_that_cannot_be_started_is_our_fault() {
         let document =
             Document { file: Uuid::nil(), tenant: "a", name: "a.txt", content_type: None, size: 1 };
         let failure = pool.read(&document, &b"x"[..]).await.unwrap_err();
-        assert_eq!(failure.code, Code::IoError, "{path}: {}", failure.message);
+        assert_eq!(failure.kind, ErrorKind::NotStarted, "{path}: {}", failure.message);
     }
 }
 
@@ -444,7 +444,7 @@ async fn bytes_that_end_too_soon_are_the_storages_fault() {
     let document =
         Document { file: Uuid::nil(), tenant: "acme", name: "a.txt", content_type: None, size: 100 };
     let failure = readers.pool.read(&document, &b"not a hundred"[..]).await.unwrap_err();
-    assert_eq!(failure.code, Code::IoError);
+    assert_eq!(failure.kind, ErrorKind::NotStarted);
     assert_eq!(text_of(readers.read("And now?").await), "And now?");
     readers.leave_nothing().await;
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use landfall::failure::{Code, Failure};
-use landfall::stages::scan::{Address, scan};
+use landfall_core::failure::{Code, Failure};
+use landfall_server::stages::scan::{Address, scan};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -135,7 +135,7 @@ async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
         );
         // By more than it waits: the next attempt begins after this, whenever that is.
         clock.advance(Duration::from_mins(2));
-        server.app.wake.look_again();
+        server.app.wake.poll_work();
     }
     let (mut connection, _) = silent.accept().await.unwrap();
     take_all(&mut connection).await;

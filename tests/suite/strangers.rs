@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{self, BoxFuture};
-use landfall::failure::Failure;
-use landfall::http::document;
-use landfall::stages::{Job, Output, Work};
+use landfall_core::failure::Failure;
+use landfall_server::http::document;
+use landfall_server::stages::{Job, Output, Work};
 use reqwest::Method;
 use serde_json::{Value, json};
 

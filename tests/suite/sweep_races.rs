@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::TimeDelta;
-use landfall::blobs::Blobs;
-use landfall::clock::{Clock, ManualClock, Time};
-use landfall::db::args;
-use landfall::error::Error;
-use landfall::lifecycle::Stage;
-use landfall::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
+use landfall_core::clock::{Clock, ManualClock, Time};
+use landfall_core::lifecycle::Stage;
+use landfall_core::refusal::RefusalCode;
+use landfall_server::blobs::Blobs;
+use landfall_server::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
+use landfall_store::Error;
+use landfall_store::args;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -121,7 +122,7 @@ impl SlowUpload {
 #[track_caller]
 fn assert_gone<T: std::fmt::Debug>(answer: Result<T, Error>) {
     match answer {
-        Err(Error::Refused(refusal)) => assert_eq!((refusal.status, refusal.code), (410, "FILE_DELETED")),
+        Err(Error::Refused(refusal)) => assert_eq!(refusal.code, RefusalCode::FileDeleted),
         other => panic!("{other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use landfall::db::{Db, args};
+use landfall_store::{Db, args};
 use reqwest::Method;
 use serde_json::json;
 

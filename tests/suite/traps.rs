@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use landfall::blobs::Blobs;
-use landfall::clock::ManualClock;
-use landfall::db::args;
-use landfall::failure::Code;
-use landfall::lifecycle::Stage::{Chunk, Embed, Extract};
-use landfall::queue::claim::{ClaimDue, Claims, Want};
-use landfall::queue::limits::RateLimits;
-use landfall::queue::rescue::RescueWorker;
-use landfall::recovery::Sweep;
-use landfall::recovery::unfinished_deletions;
+use landfall_core::clock::ManualClock;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
+use landfall_server::blobs::Blobs;
+use landfall_server::queue::claim::{ClaimDue, Claims, Want};
+use landfall_server::queue::limits::RateLimits;
+use landfall_server::queue::rescue::RescueWorker;
+use landfall_server::recovery::Sweep;
+use landfall_server::recovery::unfinished_deletions;
+use landfall_store::args;
 use serde_json::{Value, json};
 
 use crate::support::at_rest::{AtRest, Sql};
@@ -181,7 +181,7 @@ async fn a_manual_retry_fences_the_worker_that_still_runs(db: TestDb) {
     let file = alice.upload("a", b"a").await;
     first.reached().await;
     alice.post(&format!("/api/v2/uploads/stuck/{file}/retry"), json!({})).await.ok();
-    server.app.wake.look_again();
+    server.app.wake.poll_work();
     second.reached().await;
     // The first comes to its end while the second has the file: it is as if it had not been.
     first.open();

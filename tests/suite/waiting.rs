@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall::lifecycle::Stage::Extract;
+use landfall_core::lifecycle::Stage::Extract;
 use serde_json::json;
 
 use crate::support::script::Gate;
@@ -10,7 +10,7 @@ use crate::support::{Script, Setup, Step, TestDb, manual_clock, on_each_database
 
 #[on_each_database]
 async fn a_file_says_what_it_waits_for_at_every_step(db: TestDb) {
-    use landfall::failure::Code;
+    use landfall_core::failure::Code;
     let (clock, gate) = (manual_clock(), Gate::default());
     let script =
         Script::new().then(Extract, Step::Block(gate.clone())).then(Extract, Step::Fail(Code::DbError));
@@ -67,7 +67,7 @@ async fn a_queue_that_nobody_works_at_says_so(db: TestDb) {
 
 #[on_each_database]
 async fn the_operator_sees_what_became_of_the_last_hours(db: TestDb) {
-    use landfall::failure::Code;
+    use landfall_core::failure::Code;
     let clock = manual_clock();
     let script = Script::new();
     for code in [Code::ParseError, Code::StageTimeout, Code::StageTimeout, Code::StageTimeout] {

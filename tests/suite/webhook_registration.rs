@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use landfall::webhooks::target::Names;
+use landfall_server::delivery::webhooks::target::Names;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use landfall::tls;
+use landfall_server::outbound;
 use serde_json::{Value, json};
 
 use crate::support::hooks::{Hook, setup};
@@ -32,7 +32,7 @@ async fn the_library_standardwebhooks_takes_what_is_sent_and_nothing_else(db: Te
         eprintln!("not run: LANDFALL_TEST_NODE is not set; `make test` installs the library");
         return;
     };
-    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join(clients).join("node_modules");
+    let modules = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(clients).join("node_modules");
     std::os::unix::fs::symlink(modules, folder.path().join("node_modules")).unwrap();
     let variables = [("WEBHOOK_SECRET", hook.secret.clone()), ("PORT", "0".to_owned())];
     let mut node = NodeClient::start(script.to_str().unwrap(), &[], &variables).expect("node is there");
@@ -46,7 +46,7 @@ async fn the_library_standardwebhooks_takes_what_is_sent_and_nothing_else(db: Te
     hook.change(json!({ "url": url, "eventTypes": ["batch:completed"] })).await.ok();
 
     // Somebody else's message, and one that was tampered with.
-    let forged = tls::client()
+    let forged = outbound::client()
         .post(&url)
         .header("webhook-id", "1")
         .header("webhook-timestamp", "1")

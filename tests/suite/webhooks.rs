@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use landfall::clock::{Clock, ManualClock, Time};
-use landfall::db::{Tx, Write, args};
-use landfall::error::Error;
-use landfall::events::{self, Event};
-use landfall::webhooks::turn::{Release, Take};
+use landfall_core::clock::{Clock, ManualClock, Time};
+use landfall_server::delivery::webhooks::turn::{Release, Take};
+use landfall_server::records::events::{self, Event};
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -63,7 +63,7 @@ struct Happen {
 }
 
 impl Write for Happen {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let event = |number: usize| Event {
@@ -287,7 +287,7 @@ async fn an_endpoint_that_takes_nothing_for_days_is_disabled_and_its_owner_told_
     until("it is disabled", async || hook.show().await["enabled"] == false).await;
     let told = alice.get("/api/v2/notifications").await.ok();
     assert_eq!(told["notifications"].as_array().unwrap().len(), 1);
-    // Mended: it begins anew.
+    // Fixed: it begins anew.
     receiver.otherwise(Reply::Status(200));
     hook.change(json!({ "enabled": true })).await.ok();
     let shown = hook.show().await;
@@ -554,7 +554,7 @@ struct SystemEvent {
 }
 
 impl Write for SystemEvent {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let event = Event::of_system(events::CIRCUIT_CHANGED, self.now, json!({ "service": "gateway" }));
@@ -566,7 +566,7 @@ impl Write for SystemEvent {
 struct HeldBy(Uuid);
 
 impl Write for HeldBy {
-    type Answer = u64;
+    type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute("UPDATE webhooks SET held_by = $1", args![self.0]).await

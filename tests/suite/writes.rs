@@ -2,8 +2,9 @@
 //! around it.
 
 use futures_util::future::join_all;
-use landfall::db::{Db, Tx, Write, args};
-use landfall::error::{Error, Refusal};
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Db, Tx, Write, args};
 
 use crate::support::script::Gate;
 use crate::support::{TestDb, on_each_database};
@@ -21,13 +22,13 @@ enum End {
 struct Add(String, End);
 
 impl Write for Add {
-    type Answer = String;
+    type Output = String;
 
     async fn apply(&self, tx: &mut Tx) -> Result<String, Error> {
         tx.execute(ADD, args![&self.0]).await?;
         match self.1 {
             End::Good => Ok(self.0.clone()),
-            End::Refused => Err(Refusal::new(409, "NOT_SO", "Not so").into()),
+            End::Refused => Err(Refusal::new(RefusalCode::InvalidState, "Not so").into()),
             End::Panic => panic!("on purpose"),
         }
     }
@@ -37,7 +38,7 @@ impl Write for Add {
 struct AddLater(Gate);
 
 impl Write for AddLater {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         self.0.wait().await;
@@ -82,7 +83,7 @@ async fn a_change_whose_caller_has_gone_stands_all_the_same(db: TestDb) {
     gate.reached().await;
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
-    let mut commits = db.commits();
+    let mut commits = db.wake().events();
     commits.mark_unchanged();
     gate.open();
     commits.changed().await.unwrap();

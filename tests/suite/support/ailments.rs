@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::clock::Time;
-use landfall::db::args;
-use landfall::failure::{Code, Failure};
-use landfall::lifecycle::Stage::{self, Chunk, Embed, Extract};
-use landfall::stages::{Job, Output, Work};
+use landfall_core::clock::Time;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::Stage::{self, Chunk, Embed, Extract};
+use landfall_server::stages::{Job, Output, Work};
+use landfall_store::args;
 use serde_json::Value;
 
 use super::{Client, Setup, TestDb, TestServer};
@@ -38,7 +38,7 @@ impl Ailments {
         runs.iter().filter(|(file, _)| file == name).map(|(_, stage)| *stage).collect()
     }
 
-    fn meet(&self, job: &Job) -> Result<Output, Failure> {
+    fn treat(&self, job: &Job) -> Result<Output, Failure> {
         let name = job.file.file_name.as_str();
         self.runs.lock().unwrap().push((name.to_owned(), job.stage));
         let (ailment, number) = name.split_at(1);
@@ -58,7 +58,7 @@ impl Ailments {
 
 impl Work for Ailments {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
-        async move { self.meet(job) }.boxed()
+        async move { self.treat(job) }.boxed()
     }
 }
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use landfall::app::{App, Replacements};
-use landfall::audit::{Finding, audit};
-use landfall::clock::{Clock, ManualClock, Time};
-use landfall::db::{Arg, Db, FromRows, Interference, Tx, Write};
-use landfall::error::Error;
-use landfall::observe::totals;
-use landfall::stages::Work;
+use landfall_core::clock::{Clock, ManualClock, Time};
+use landfall_server::app::{App, Replacements};
+use landfall_server::audit::{Finding, audit};
+use landfall_server::records::totals;
+use landfall_server::stages::Work;
+use landfall_store::Error;
+use landfall_store::{Arg, Db, FaultInjector, FromRows, Tx, Write};
 
 use super::meddler::Meddler;
 use super::{Script, TestDb, config};
@@ -20,7 +20,7 @@ use super::{Script, TestDb, config};
 pub struct Sql(pub String, pub Vec<Arg>);
 
 impl Write for Sql {
-    type Answer = u64;
+    type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute(self.0.clone(), self.1.clone()).await
@@ -44,7 +44,7 @@ impl Obstruction {
 pub struct Recount;
 
 impl Write for Recount {
-    type Answer = ();
+    type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let users: Vec<(String,)> = tx.rows("SELECT DISTINCT user_id FROM files", Vec::new()).await?;
@@ -79,7 +79,7 @@ impl AtRest {
         let replacements = Replacements {
             clock: Some(Clock::Manual(clock.clone())),
             work: Some(work),
-            interference: meddler.map(|meddler| -> Arc<dyn Interference> { meddler }),
+            faults: meddler.map(|meddler| -> Arc<dyn FaultInjector> { meddler }),
             // Without a program that reads documents, which nobody wants read.
             ..Replacements::default()
         };

@@ -45,7 +45,7 @@ impl Answer {
 
 impl Client {
     pub fn new(base: String, token: String) -> Self {
-        Self { base, token, http: landfall::tls::client() }
+        Self { base, token, http: landfall_server::outbound::client() }
     }
 
     pub fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use landfall::clock::Clock;
+use landfall_core::clock::Clock;
 use tempfile::TempDir;
 
 use super::TestDb;

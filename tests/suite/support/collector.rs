@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use landfall::config::{Config, Variables};
+use landfall_server::config::{Config, Variables};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
@@ -45,7 +45,7 @@ impl Collector {
         let router = Router::new().route("/v1/traces", post(receive)).with_state(collector.clone());
         let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
         tokio::spawn(async move {
-            landfall::http::serve(listener, router, &settings, CancellationToken::new()).await;
+            landfall_server::http::serve(listener, router, &settings, CancellationToken::new()).await;
         });
         collector
     }

@@ -1,7 +1,7 @@
 //! Every answer that a test's client gets is compared with the description of the API: its status, its code, its
 //! content type, and every field of its body.
 
-use landfall::http::document;
+use landfall_server::http::document;
 use serde_json::{Map, Value};
 
 /// A request's place in the description.
@@ -106,7 +106,7 @@ fn look(schema: &Value, value: &Value, at: &str, strict: bool, found: &mut Vec<S
 fn look_at_text(schema: &Value, text: &str, at: &str, found: &mut Vec<String>) {
     let wrong = match schema["format"].as_str() {
         Some("uuid") => uuid::Uuid::parse_str(text).is_err(),
-        Some("date-time") => text.parse::<landfall::clock::Time>().is_err(),
+        Some("date-time") => text.parse::<landfall_core::clock::Time>().is_err(),
         _ => false,
     };
     let choices = schema["pattern"].as_str().and_then(|it| it.strip_prefix("^(")?.strip_suffix(")$"));

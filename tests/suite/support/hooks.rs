@@ -1,6 +1,6 @@
 //! What the tests of webhooks have in common.
 
-use landfall::clock::ManualClock;
+use landfall_core::clock::ManualClock;
 use reqwest::Method;
 use serde_json::{Value, json};
 

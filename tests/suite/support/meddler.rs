@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::db::{Interference, Step};
-use landfall::error::Error;
+use landfall_store::Error;
+use landfall_store::{FaultInjector, Step};
 use tokio_util::sync::CancellationToken;
 
 use super::script::Gate;
@@ -108,8 +108,8 @@ impl Meddler {
     }
 }
 
-impl Interference for Meddler {
-    fn meet<'a>(&'a self, step: Step<'a>) -> BoxFuture<'a, Result<(), Error>> {
+impl FaultInjector for Meddler {
+    fn inject<'a>(&'a self, step: Step<'a>) -> BoxFuture<'a, Result<(), Error>> {
         let (is_there, gate) = self.next(step);
         async move {
             if let Some(gate) = gate {

@@ -26,15 +26,15 @@ pub mod webhook_receiver;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall::app::{App, Replacements};
-use landfall::audit::{Finding, audit};
-use landfall::auth::Claims;
-use landfall::clock::{Clock, ManualClock};
-use landfall::config::{Config, Variables};
-use landfall::http;
-use landfall::stages::Work;
-use landfall::stages::sandbox::Program;
-use landfall::webhooks::target::Names;
+use landfall_core::clock::{Clock, ManualClock};
+use landfall_documents::sandbox::Program;
+use landfall_server::app::{App, Replacements};
+use landfall_server::audit::{Finding, audit};
+use landfall_server::auth::Claims;
+use landfall_server::config::{Config, Variables};
+use landfall_server::delivery::webhooks::target::Names;
+use landfall_server::http;
+use landfall_server::stages::Work;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -130,7 +130,7 @@ impl TestServer {
             clock: setup.clock.map(Clock::Manual),
             work: setup.work,
             extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
-            interference: None,
+            faults: None,
             names: setup.names,
         };
         let app = Box::pin(App::start(config, replacements)).await.expect("the server starts");

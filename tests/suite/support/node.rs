@@ -23,7 +23,7 @@ impl NodeClient {
             eprintln!("not run: {CLIENTS} is not set; `make test` installs the clients");
             return None;
         };
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         let mut child = Command::new("node")
             .arg(root.join("tests/clients").join(script))
             .args(arguments)

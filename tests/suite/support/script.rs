@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall::failure::{Code, Failure};
-use landfall::lifecycle::Stage;
-use landfall::stages::{Job, Output, Work};
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::Stage;
+use landfall_server::stages::{Job, Output, Work};
 use tokio::sync::Semaphore;
 
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use landfall::config::{Config, Variables};
+use landfall_server::config::{Config, Variables};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ pub async fn serve(router: Router) -> String {
     let base = format!("http://{}", listener.local_addr().expect("bound"));
     let config = Config::from_variables(Variables::default()).expect("the defaults are good");
     tokio::spawn(async move {
-        landfall::http::serve(listener, router, &config.http, CancellationToken::new()).await;
+        landfall_server::http::serve(listener, router, &config.http, CancellationToken::new()).await;
     });
     base
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landfall::app::App;
-use landfall::db::args;
+use landfall_server::app::App;
+use landfall_store::args;
 
 use super::at_rest::AtRest;
 

@@ -1,0 +1,115 @@
+//! `landfall serve`: the server, until it is told to stop.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use anyhow::Context;
+use chrono::TimeDelta;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Outcome, logs};
+use landfall_server::app::{App, Replacements};
+use landfall_server::auth::Claims;
+use landfall_server::config::{Config, Role};
+use landfall_server::http;
+
+pub async fn run(config: Config) -> anyhow::Result<Outcome> {
+    let traces = logs::start_with_traces(&config)?;
+    let stop = stop_on_signal()?;
+    let address = SocketAddr::new(config.http.bind_address, config.http.port);
+    // Before anything else: a second server on the same port should not touch the data of the first.
+    let listener = match config.role {
+        Role::All | Role::Api => {
+            Some(TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?)
+        }
+        Role::Worker | Role::Maintenance => None,
+    };
+    let monitoring = match config.http.metrics_address {
+        Some(address) => {
+            Some(TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?)
+        }
+        None => None,
+    };
+    let app = Box::pin(App::start(config, Replacements::default())).await?;
+    landfall_server::outbound::warn_of_missing_trust();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        role = ?app.config.role,
+        database = if app.db.is_postgres() { "postgresql" } else { "sqlite" },
+        worker = app.liveness.name(),
+        model = app.embedder.name(),
+        "started"
+    );
+    // A process that is finishing its work is still watched.
+    let ended = CancellationToken::new();
+    let running_until = ended.clone();
+    let running = tokio::spawn({
+        let (app, stop) = (app.clone(), stop.clone());
+        async move { app.run(stop).await }
+    });
+    let answering = monitoring.map(|listener| {
+        let (app, stop) = (app.clone(), running_until.clone());
+        tokio::spawn(async move {
+            let address =
+                listener.local_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+            let router = http::monitoring_router(app.clone(), address);
+            http::serve(listener, router, &app.config.http, stop).await;
+        })
+    });
+    if let Some(listener) = listener {
+        greet(&app, listener.local_addr()?)?;
+        http::serve(listener, http::router(app.clone()), &app.config.http, stop).await;
+    }
+    running.await?;
+    ended.cancel();
+    if let Some(answering) = answering {
+        answering.await?;
+    }
+    app.db.close().await;
+    tracing::info!("stopped");
+    if let Some(traces) = traces {
+        traces.shut_down().await;
+    }
+    Ok(Outcome::Good)
+}
+
+/// Tells where the server is, and lets a newcomer in.
+fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
+    let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    if app.auth.has_own_secret() {
+        let exp = (app.clock.now() + TimeDelta::days(1)).timestamp();
+        let token = app.auth.issue(&Claims {
+            sub: "admin".to_owned(),
+            tenant: None,
+            role: Some("admin".to_owned()),
+            exp,
+        })?;
+        println!("\n  Landfall is listening. Open:\n\n    {base}/#token={token}\n");
+    } else {
+        println!("Landfall is listening on {base}");
+    }
+    Ok(())
+}
+
+/// A token that is cancelled by SIGTERM or SIGINT. A second signal ends the process at once.
+pub(super) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+    let stop = CancellationToken::new();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stopping = stop.clone();
+    tokio::spawn(async move {
+        let mut next = async || {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        next().await;
+        tracing::info!("stopping");
+        stopping.cancel();
+        next().await;
+        std::process::exit(130);
+    });
+    Ok(stop)
+}

@@ -1,0 +1,46 @@
+//! `landfall storage`: which database the storage belongs to.
+//!
+//! It opens both itself, because a server does not start where they do not belong together.
+
+use serde_json::json;
+
+use crate::{Outcome, logs};
+use landfall_server::blobs::Blobs;
+use landfall_server::config::Config;
+use landfall_server::recovery::ownership::{Ownership, Standing};
+use landfall_store::Db;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Say whether the storage belongs to this database.
+    Show,
+    /// Make the storage this database's. From then on, what this database does not know of is cleaned away.
+    Adopt,
+}
+
+pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
+    logs::start(&config);
+    let db = Db::open(&config.database_url, config.database_connections).await?;
+    let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+    let ownership = Ownership { db: db.clone(), blobs };
+    let adopt = matches!(args.command, Command::Adopt);
+    let before = if adopt { Some(ownership.adopt().await?) } else { None };
+    let standing = ownership.look().await?;
+    db.close().await;
+    if as_json {
+        let before = before.as_ref().map(Standing::name);
+        println!(
+            "{}",
+            json!({ "standing": standing.name(), "message": standing.to_string(), "before": before })
+        );
+    } else {
+        println!("{standing}.");
+    }
+    Ok(if standing.may_be_cleaned() { Outcome::Good } else { Outcome::Bad })
+}

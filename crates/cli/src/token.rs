@@ -1,0 +1,74 @@
+//! `landfall token`: a token for the API, signed with the server's secret.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+
+use crate::{Outcome, settings};
+use landfall_core::clock::{Clock, to_delta};
+use landfall_server::auth::{self, Claims};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Whose files it gives access to.
+    #[arg(long)]
+    user: String,
+    /// Who pays for their storage; the user, if not given.
+    #[arg(long)]
+    tenant: Option<String>,
+    /// `admin` sees all users' files.
+    #[arg(long)]
+    role: Option<String>,
+    /// How long it is good for: 30s, 15m, 1h, 7d.
+    #[arg(long, default_value = "1h", value_parser = duration)]
+    ttl: Duration,
+}
+
+pub fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
+    let expires = Clock::System.now() + to_delta(args.ttl);
+    let token = issue(&Claims {
+        sub: args.user.clone(),
+        tenant: args.tenant.clone(),
+        role: args.role.clone(),
+        exp: expires.timestamp(),
+    })?;
+    if as_json {
+        println!("{}", json!({ "token": token, "expiresAt": expires }));
+    } else {
+        println!("{token}");
+    }
+    Ok(Outcome::Good)
+}
+
+/// Signs with `JWT_SECRET`, or with the secret that a server on this machine made for itself.
+pub fn issue(claims: &Claims) -> anyhow::Result<String> {
+    let config = settings()?;
+    if config.auth.jwks_url.is_some() {
+        bail!("tokens come from whoever JWT_JWKS_URL belongs to");
+    }
+    let secret = match config.auth.jwt_secret {
+        Some(secret) => secret,
+        None => auth::own_secret(&config.data_dir, true).context("there is no JWT_SECRET")?,
+    };
+    Ok(auth::sign(secret.as_bytes(), claims)?)
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let allowed = || "a number with a unit, like 30s, 15m, 1h or 7d".to_owned();
+    let (number, unit) = text.split_at(text.len().saturating_sub(1));
+    let seconds: u64 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(allowed()),
+    };
+    number
+        .parse::<u64>()
+        .ok()
+        .and_then(|number| number.checked_mul(seconds))
+        .filter(|seconds| (1..=10 * 366 * 86_400).contains(seconds))
+        .map(Duration::from_secs)
+        .ok_or_else(allowed)
+}

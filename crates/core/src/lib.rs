@@ -1,0 +1,18 @@
+//! The rules of Landfall, without any I/O: what the states of a file are and every way from one to another, why a file
+//! may fail and when it is tried again, who is asking, what time it is, and the text that the stages hand on.
+//!
+//! Every other crate may use this one. It uses none of them.
+
+// The states of a file, its stages, and every transition.
+pub mod lifecycle;
+pub mod priority;
+// Why a stage did not finish, what that says about a service, and when it is tried again.
+pub mod failure;
+pub mod service;
+pub mod retry;
+// The caller, and why a request is refused.
+pub mod caller;
+pub mod refusal;
+// The text of a document, its chunks, their vectors.
+pub mod text;
+pub mod clock;

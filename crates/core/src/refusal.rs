@@ -1,0 +1,201 @@
+//! Every way in which a request is refused: the status, the code, and what it means.
+//!
+//! This is the one list of them. The description of the API says for each route which of them it has, and
+//! `docs/errors.md` prints them all.
+
+use serde_json::{Value, json};
+
+use crate::lifecycle::{InvalidTransition, Status};
+
+macro_rules! reasons {
+    ($($variant:ident $status:literal $code:literal $meaning:literal;)*) => {
+        /// Why a request is refused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum RefusalCode { $($variant),* }
+
+        impl RefusalCode {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The HTTP status.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status),* }
+            }
+
+            /// The code on the wire.
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code),* }
+            }
+
+            /// What it means, for a person. A refusal's own message says more.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$variant => $meaning),* }
+            }
+        }
+    };
+}
+
+reasons! {
+    BodyBroken 400 "BODY_BROKEN" "The body broke off; send it again";
+    ChecksumMismatch 400 "CHECKSUM_MISMATCH" "The bytes do not have the MD5 that was declared";
+    InvalidContentType 400 "INVALID_CONTENT_TYPE" "The content type does not look like one";
+    InvalidCursor 400 "INVALID_CURSOR" "The cursor is not one of ours";
+    InvalidEventType 400 "INVALID_EVENT_TYPE" "There are no such events, or not for the caller";
+    InvalidFileCount 400 "INVALID_FILE_COUNT" "Too many files, or none";
+    InvalidFileName 400 "INVALID_FILE_NAME" "A file cannot have this name";
+    InvalidFileSize 400 "INVALID_FILE_SIZE" "A file cannot have this size";
+    InvalidIdempotencyKey 400 "INVALID_IDEMPOTENCY_KEY" "The Idempotency-Key is empty, too long, or not plain text";
+    InvalidJson 400 "INVALID_JSON" "The body is not JSON";
+    InvalidMapping 400 "INVALID_MAPPING" "The mapping is not an object or array, or too long";
+    InvalidMd5 400 "INVALID_MD5" "The MD5 does not look like one";
+    InvalidQuery 400 "INVALID_QUERY" "The question is empty or too long";
+    InvalidRequest 400 "INVALID_REQUEST" "The body, the query or the path is not what is taken here";
+    NotOnItsWay 400 "INVALID_STATE" "The file is not on its way, so it cannot be stuck";
+    InvalidUpgrade 400 "INVALID_UPGRADE" "The WebSocket cannot be opened like this";
+    InvalidWebhookUrl 400 "INVALID_WEBHOOK_URL" "The address is not one that events could be sent to";
+    NothingToForce 400 "NOTHING_TO_FORCE" "Nothing holds the job back; run it without force";
+    NoScanner 400 "NO_SCANNER" "There is no virus scanner here to begin with";
+    PrivateWebhookAddress 400 "PRIVATE_WEBHOOK_ADDRESS" "The address leads to a private network";
+    SizeMismatch 400 "SIZE_MISMATCH" "The bytes are not as many as were declared";
+    StageNotReached 400 "STAGE_NOT_REACHED" "The file did not come so far, and cannot begin there";
+    UnknownWebhookHost 400 "UNKNOWN_WEBHOOK_HOST" "Nobody knows where the address leads";
+    UploadBroken 400 "UPLOAD_BROKEN" "The upload broke off; send the bytes again";
+    InvalidTicket 401 "INVALID_TICKET" "The ticket is not one that this server issued";
+    InvalidToken 401 "INVALID_TOKEN" "The token is not valid";
+    TicketExpired 401 "TICKET_EXPIRED" "The ticket has expired; get a fresh one";
+    TokenExpired 401 "TOKEN_EXPIRED" "The token has expired";
+    Unauthenticated 401 "UNAUTHENTICATED" "There is no token with the request";
+    Forbidden 403 "FORBIDDEN" "This is for others: for administrators, or for the owner";
+    InvalidSignature 403 "INVALID_SIGNATURE" "The upload URL is not one that this server issued";
+    UploadUrlExpired 403 "UPLOAD_URL_EXPIRED" "The upload URL has expired; ask for a fresh one";
+    BatchNotFound 404 "BATCH_NOT_FOUND" "There is no such batch, or it is somebody else's";
+    DeliveryNotFound 404 "DELIVERY_NOT_FOUND" "There is no such delivery, or it is somebody else's";
+    FileNotFound 404 "FILE_NOT_FOUND" "There is no such file, or it is somebody else's, or its bytes are gone";
+    JobNotFound 404 "JOB_NOT_FOUND" "There is no such job";
+    NotificationNotFound 404 "NOTIFICATION_NOT_FOUND" "There is no such notification, or it is somebody else's";
+    NotFound 404 "NOT_FOUND" "There is nothing at this address";
+    OperationNotFound 404 "OPERATION_NOT_FOUND" "There is no such operation, or it is somebody else's";
+    QueueNotFound 404 "QUEUE_NOT_FOUND" "There is no such queue";
+    WebhookNotFound 404 "WEBHOOK_NOT_FOUND" "There is no such webhook, or it is somebody else's";
+    MethodNotAllowed 405 "METHOD_NOT_ALLOWED" "This address does not take that method";
+    NotAcceptable 406 "NOT_ACCEPTABLE" "Events come as a WebSocket or as text/event-stream, and neither was asked for";
+    UploadStalled 408 "UPLOAD_STALLED" "No bytes arrived for too long; send them again";
+    BatchFull 409 "BATCH_FULL" "The batch was opened for fewer files";
+    BatchNotActive 409 "BATCH_NOT_ACTIVE" "The batch takes no more files";
+    InvalidState 409 "INVALID_STATE" "The state that it is in does not allow this";
+    JobRunning 409 "JOB_RUNNING" "The job runs already";
+    NotExtracted 409 "NOT_EXTRACTED" "There is no text of the file yet";
+    TooManyWebhooks 409 "TOO_MANY_WEBHOOKS" "The caller has as many as one may have";
+    UploadChanged 409 "UPLOAD_CHANGED" "Another upload of the file arrived meanwhile; confirm again";
+    UploadMissing 409 "UPLOAD_MISSING" "The bytes of the file have not arrived";
+    WebhookDisabled 409 "WEBHOOK_DISABLED" "The webhook is disabled; enable it first";
+    FileDeleted 410 "FILE_DELETED" "The file was deleted";
+    BodyTooLarge 413 "BODY_TOO_LARGE" "The body is longer than any that is taken here";
+    QuotaExceeded 413 "QUOTA_EXCEEDED" "The tenant has no room for it";
+    TooLarge 413 "TOO_LARGE" "The file is larger than one may be";
+    IdempotencyKeyReused 422 "IDEMPOTENCY_KEY_REUSED" "The Idempotency-Key was used for another request";
+    TooManyDeliveries 429 "TOO_MANY_DELIVERIES" "Too many deliveries wait for the webhook already";
+    TooManyEventStreams 429 "TOO_MANY_EVENT_STREAMS" "The caller has as many streams open as one may have";
+    Internal 500 "INTERNAL" "Something unexpected went wrong; it has been logged";
+    AuthUnavailable 503 "AUTH_UNAVAILABLE" "Tokens cannot be checked at the moment";
+    DatabaseUnavailable 503 "DATABASE_UNAVAILABLE" "The database does not answer";
+    EventStreamsExhausted 503 "EVENT_STREAMS_EXHAUSTED" "The process has as many streams open as it may have";
+    RequestTimeout 503 "REQUEST_TIMEOUT" "The request took too long";
+    StorageUnavailable 503 "STORAGE_UNAVAILABLE" "The storage does not answer";
+    UploadInterrupted 503 "UPLOAD_INTERRUPTED" "The server was interrupted; send the bytes again";
+    StorageFull 507 "STORAGE_FULL" "The storage is full";
+}
+
+impl RefusalCode {
+    /// Finds a reason by its code. Where two have the same code, the status comes first: `400/INVALID_STATE`.
+    pub fn find(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        match name.split_once('/') {
+            Some((status, code)) => {
+                all.find(|reason| reason.code() == code && reason.status().to_string() == status)
+            }
+            None => all.rfind(|reason| reason.code() == name),
+        }
+    }
+}
+
+impl std::fmt::Display for RefusalCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// An answer that says no, and why.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Refusal {
+    pub code: RefusalCode,
+    pub message: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    pub details: Option<Value>,
+}
+
+impl Refusal {
+    pub fn new(code: RefusalCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), retryable: false, details: None }
+    }
+
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    #[must_use]
+    pub fn retryable(mut self) -> Self {
+        self.retryable = true;
+        self
+    }
+
+    /// Also the answer for what exists but is somebody else's.
+    pub fn no_such_file() -> Self {
+        Self::new(RefusalCode::FileNotFound, "There is no such file")
+    }
+
+    pub fn no_such_batch() -> Self {
+        Self::new(RefusalCode::BatchNotFound, "There is no such batch")
+    }
+
+    pub fn no_such_operation() -> Self {
+        Self::new(RefusalCode::OperationNotFound, "There is no such operation")
+    }
+
+    pub fn no_such_notification() -> Self {
+        Self::new(RefusalCode::NotificationNotFound, "There is no such notification")
+    }
+
+    pub fn no_such_webhook() -> Self {
+        Self::new(RefusalCode::WebhookNotFound, "There is no such webhook")
+    }
+
+    pub fn no_such_delivery() -> Self {
+        Self::new(RefusalCode::DeliveryNotFound, "There is no such delivery")
+    }
+
+    pub fn nothing_here() -> Self {
+        Self::new(RefusalCode::NotFound, "There is nothing at this address")
+    }
+
+    /// The answer for a file that is no dead letter.
+    pub fn not_failed(status: Status) -> Self {
+        Self::new(RefusalCode::InvalidState, format!("This file is {status}: it did not fail"))
+            .details(json!({ "status": status }))
+    }
+
+    pub fn gone() -> Self {
+        Self::new(RefusalCode::FileDeleted, "This file was deleted; register it again to upload it")
+    }
+}
+
+impl From<InvalidTransition> for Refusal {
+    fn from(invalid: InvalidTransition) -> Self {
+        let from = invalid.from;
+        Self::new(RefusalCode::InvalidState, format!("This file is {from}: {invalid}"))
+            .details(json!({ "status": from }))
+    }
+}

@@ -1,0 +1,59 @@
+//! The text of a document, on its way through the stages.
+
+use serde::{Deserialize, Serialize};
+
+/// The text of a document, with what is known about its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extracted {
+    pub text: String,
+    pub markup: Markup,
+    /// The headings and pages in the text, in their order.
+    pub places: Vec<Place>,
+}
+
+/// How the structure of a text can be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Markup {
+    Plain,
+    Markdown,
+}
+
+impl Markup {
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Plain => "text/plain; charset=utf-8",
+            Self::Markdown => "text/markdown; charset=utf-8",
+        }
+    }
+}
+
+/// From this byte of the text on, this is where we are in the document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub start: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heading: Option<String>,
+}
+
+/// A piece of a document that is found as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    pub text: String,
+    pub page: Option<i64>,
+    pub heading: Option<String>,
+    /// In characters of the extracted text.
+    pub char_start: usize,
+    pub char_end: usize,
+    pub tokens: usize,
+}
+
+/// A vector for each chunk, in the chunks' order.
+#[derive(Debug, Clone)]
+pub struct Embedded {
+    /// Model, revision and dimensions: only vectors of the same ones can be compared.
+    pub model: String,
+    pub vectors: Vec<Vec<f32>>,
+}

@@ -1,0 +1,132 @@
+//! The elements of an XML text one after the other, with a limit on how deep they nest.
+//!
+//! No tree is built and no entity is expanded but the five that XML itself defines, so a text can neither grow while it
+//! is read nor make us fetch anything.
+
+use std::borrow::Cow;
+
+use quick_xml::escape::{resolve_xml_entity, unescape};
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use quick_xml::reader::Reader;
+
+use crate::error::{Error, ErrorKind};
+use crate::limits::Bounds;
+
+/// Elements between two looks at whether anybody still waits.
+const PORTION: usize = 4_096;
+
+pub enum Piece<'a> {
+    Open(Element<'a>),
+    /// Also comes after the opening of an element that has nothing in it.
+    Close(String),
+    Words(Cow<'a, str>),
+}
+
+pub struct Element<'a>(BytesStart<'a>);
+
+impl Element<'_> {
+    /// The name without its prefix, which each document chooses for itself.
+    pub fn name(&self) -> &str {
+        local(self.0.name().into_inner())
+    }
+
+    /// The prefix, where two vocabularies use one name.
+    pub fn prefix(&self) -> &str {
+        self.0.name().into_inner().split_once(':').map_or("", |(prefix, _)| prefix)
+    }
+
+    /// An attribute by its name without prefix.
+    pub fn attribute(&self, name: &str) -> Option<String> {
+        self.find(|attribute| local(attribute) == name)
+    }
+
+    /// An attribute by its name without prefix, where the element has one of its own that is called the same.
+    pub fn prefixed_attribute(&self, name: &str) -> Option<String> {
+        self.find(|attribute| attribute.rsplit_once(':').is_some_and(|(_, local)| local == name))
+    }
+
+    fn find(&self, wanted: impl Fn(&str) -> bool) -> Option<String> {
+        let mut attributes = self.0.attributes();
+        let attribute =
+            attributes.with_checks(false).flatten().find(|attribute| wanted(attribute.key.into_inner()))?;
+        Some(unescape(&attribute.value).map_or_else(|_| attribute.value.to_string(), Cow::into_owned))
+    }
+}
+
+pub struct Elements<'a> {
+    reader: Reader<&'a [u8]>,
+    bounds: Bounds<'a>,
+    depth: usize,
+    read: usize,
+}
+
+impl<'a> Elements<'a> {
+    pub fn new(source: &'a str, bounds: Bounds<'a>) -> Self {
+        let mut reader = Reader::from_str(source);
+        let config = reader.config_mut();
+        config.expand_empty_elements = true;
+        config.allow_dangling_amp = true;
+        config.check_comments = false;
+        Self { reader, bounds, depth: 0, read: 0 }
+    }
+
+    pub fn next(&mut self) -> Result<Option<Piece<'a>>, Error> {
+        loop {
+            self.read += 1;
+            if self.read.is_multiple_of(PORTION) {
+                self.bounds.go_on()?;
+            }
+            let event = self.reader.read_event().map_err(|error| {
+                let at = self.reader.error_position();
+                Error::new(
+                    ErrorKind::Damaged,
+                    format!("This file is damaged: its XML breaks at byte {at}: {error}"),
+                )
+            })?;
+            return Ok(Some(match event {
+                Event::Start(start) => {
+                    self.depth += 1;
+                    if self.depth > self.bounds.limits.depth {
+                        return Err(self.bounds.limits.too_deep());
+                    }
+                    Piece::Open(Element(start))
+                }
+                Event::End(end) => {
+                    self.depth = self.depth.saturating_sub(1);
+                    Piece::Close(local(end.name().into_inner()).to_owned())
+                }
+                Event::Text(text) => Piece::Words(text.into_inner()),
+                Event::CData(text) => Piece::Words(text.into_inner()),
+                Event::GeneralRef(reference) => Piece::Words(resolve(&reference)),
+                Event::Eof => return Ok(None),
+                Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {
+                    continue;
+                }
+            }));
+        }
+    }
+
+    /// Passes over the rest of the element that was opened last.
+    pub fn skip(&mut self) -> Result<(), Error> {
+        let outside = self.depth.saturating_sub(1);
+        while self.depth > outside {
+            if self.next()?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An entity that the document defined itself is a gap: expanding those is how a kilobyte becomes a gigabyte.
+fn resolve(reference: &BytesRef<'_>) -> Cow<'static, str> {
+    if let Ok(Some(character)) = reference.resolve_char_ref() {
+        return Cow::Owned(character.to_string());
+    }
+    let name: &str = reference;
+    Cow::Borrowed(resolve_xml_entity(name).unwrap_or(" "))
+}
+
+fn local(name: &str) -> &str {
+    name.rsplit_once(':').map_or(name, |(_, local)| local)
+}

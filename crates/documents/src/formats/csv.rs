@@ -1,0 +1,60 @@
+//! Tables as text: a line a row, the cells apart.
+
+use ::csv::ReaderBuilder;
+
+use crate::error::{Error, ErrorKind};
+use crate::limits::Bounds;
+use landfall_core::text::{Extracted, Markup};
+
+/// Rows between two looks at whether anybody still waits.
+const PORTION: usize = 4_096;
+
+pub fn extract(source: &str, delimiter: u8, bounds: Bounds<'_>) -> Result<Extracted, Error> {
+    let mut rows = ReaderBuilder::new()
+        .delimiter(if delimiter == b',' { usual_delimiter(source) } else { delimiter })
+        .has_headers(false)
+        // Rows of different lengths are what people have.
+        .flexible(true)
+        .from_reader(source.as_bytes());
+    let mut text = String::with_capacity(source.len());
+    for (number, row) in rows.records().enumerate() {
+        if number.is_multiple_of(PORTION) {
+            bounds.go_on()?;
+        }
+        let row = row
+            .map_err(|error| Error::new(ErrorKind::Damaged, format!("The table cannot be read: {error}")))?;
+        let cells: Vec<&str> = row.iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        if !cells.is_empty() {
+            text.push_str(&cells.join("\t"));
+            text.push('\n');
+        }
+    }
+    Ok(Extracted { text, markup: Markup::Plain, places: Vec::new() })
+}
+
+/// Half of Europe separates values by semicolons, because its numbers have commas in them.
+fn usual_delimiter(source: &str) -> u8 {
+    let first = source.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let count = |delimiter| first.matches(delimiter).count();
+    if count(';') > count(',') { b';' } else { b',' }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::limits::Limits;
+
+    fn text(source: &str, delimiter: u8) -> String {
+        let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) };
+        extract(source, delimiter, bounds).unwrap().text
+    }
+
+    #[test]
+    fn rows_become_lines_whatever_separates_their_cells() {
+        assert_eq!(text("a,b\n\"x, y\",2\n", b','), "a\tb\nx, y\t2\n");
+        assert_eq!(text("a;b\n1,5;2\n", b','), "a\tb\n1,5\t2\n");
+        assert_eq!(text("a\tb\n1\t\t2\n", b'\t'), "a\tb\n1\t2\n");
+    }
+}

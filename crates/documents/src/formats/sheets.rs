@@ -1,0 +1,164 @@
+//! Spreadsheets: a sheet a section under its name, a row a line, the cells apart.
+
+use std::io::Cursor;
+
+use calamine::{Data, DataRef, ExcelDateTime, Range, Reader, Xls, Xlsx};
+
+use crate::archive::Archive;
+use crate::error::{Error, ErrorKind};
+use crate::flow::{Flow, Gap};
+use crate::limits::Bounds;
+use crate::reading::Reading;
+
+/// Cells between two looks at whether anybody still waits.
+const PORTION: usize = 4_096;
+
+pub fn read_xlsx(bytes: &[u8], archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
+    // The reader unpacks by itself and does not count.
+    archive.measure()?;
+    let mut workbook: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(damaged)?;
+    let mut flow = Flow::new(bounds.limits);
+    let mut count = Count::new(bounds);
+    for sheet in workbook.sheet_names() {
+        flow.place(None, Some(sheet.clone()));
+        let mut last_row = None;
+        // A chart on a sheet of its own has no cells to read.
+        let Ok(mut cells) = workbook.worksheet_cells_reader(&sheet) else { continue };
+        // Cell by cell: what a sheet says of its own size may be a billion times what is in it.
+        while let Some(cell) = cells.next_cell().map_err(damaged)? {
+            count.one_more()?;
+            let row = cell.get_position().0;
+            flow.widen(if last_row == Some(row) { Gap::Cell } else { Gap::Line });
+            last_row = Some(row);
+            match cell.get_value() {
+                DataRef::Int(number) => flow.words(&number.to_string()),
+                DataRef::Float(number) => flow.words(&number.to_string()),
+                DataRef::SharedString(words) => flow.words(words),
+                DataRef::Bool(value) => flow.words(truth(*value)),
+                DataRef::DateTime(time) => flow.words(&date(time)),
+                DataRef::String(words) | DataRef::DateTimeIso(words) | DataRef::DurationIso(words) => {
+                    flow.words(words);
+                }
+                // What went wrong in a sum is not what the sheet says.
+                DataRef::Error(_) | DataRef::Empty => {}
+            }
+            flow.check()?;
+        }
+    }
+    Ok(Reading::of(flow.finish()?))
+}
+
+/// The format of Excel before 2007.
+pub fn read_xls(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
+    let mut workbook: Xls<_> = Xls::new(Cursor::new(bytes)).map_err(|error| match error {
+        calamine::XlsError::Password => crate::protected(),
+        error => damaged(error),
+    })?;
+    let mut flow = Flow::new(bounds.limits);
+    let mut count = Count::new(bounds);
+    for sheet in workbook.sheet_names() {
+        flow.place(None, Some(sheet.clone()));
+        let Ok(range) = workbook.worksheet_range(&sheet) else { continue };
+        write_range(&range, &mut flow, &mut count)?;
+    }
+    Ok(Reading::of(flow.finish()?))
+}
+
+fn write_range(range: &Range<Data>, flow: &mut Flow, count: &mut Count<'_>) -> Result<(), Error> {
+    for row in range.rows() {
+        flow.widen(Gap::Line);
+        for cell in row {
+            // What lies between two cells was never written by anybody.
+            if *cell == Data::Empty {
+                count.pass_over()?;
+            } else {
+                count.one_more()?;
+            }
+            flow.widen(Gap::Cell);
+            match cell {
+                Data::Int(number) => flow.words(&number.to_string()),
+                Data::Float(number) => flow.words(&number.to_string()),
+                Data::String(words) | Data::DateTimeIso(words) | Data::DurationIso(words) => {
+                    flow.words(words);
+                }
+                Data::Bool(value) => flow.words(truth(*value)),
+                Data::DateTime(time) => flow.words(&date(time)),
+                Data::Error(_) | Data::Empty => {}
+            }
+        }
+        flow.check()?;
+    }
+    Ok(())
+}
+
+struct Count<'a> {
+    bounds: Bounds<'a>,
+    cells: usize,
+    empty: usize,
+}
+
+impl<'a> Count<'a> {
+    fn new(bounds: Bounds<'a>) -> Self {
+        Self { bounds, cells: 0, empty: 0 }
+    }
+
+    fn one_more(&mut self) -> Result<(), Error> {
+        self.cells += 1;
+        if self.cells > self.bounds.limits.cells {
+            return Err(self.bounds.limits.too_many_cells());
+        }
+        if self.cells.is_multiple_of(PORTION) { self.bounds.go_on() } else { Ok(()) }
+    }
+
+    /// One that has nothing in it, which the document did not pay for. The memory limits how many there can be.
+    fn pass_over(&mut self) -> Result<(), Error> {
+        self.empty += 1;
+        if self.empty.is_multiple_of(PORTION) { self.bounds.go_on() } else { Ok(()) }
+    }
+}
+
+fn truth(value: bool) -> &'static str {
+    if value { "TRUE" } else { "FALSE" }
+}
+
+/// A date without a time where it has none.
+fn date(time: &ExcelDateTime) -> String {
+    if time.is_duration() {
+        return time.as_f64().to_string();
+    }
+    let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
+    if time.as_f64() < 1.0 {
+        format!("{hour:02}:{minute:02}:{second:02}")
+    } else {
+        format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+    }
+}
+
+fn damaged(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Damaged, format!("This spreadsheet is damaged and cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use calamine::Cell;
+
+    use super::*;
+    use crate::limits::Limits;
+
+    #[test]
+    fn only_cells_with_something_in_them_count() {
+        let read = |cells: u32| {
+            let limits = Limits { cells: 2, ..Limits::default() };
+            let bounds = Bounds { limits: &limits, progress: &|| ControlFlow::Continue(()) };
+            let at = |row| Cell::new((row, row % 7), Data::String(format!("cell{row}")));
+            let range = Range::from_sparse((0..cells).map(|n| at(1_000 * n)).collect());
+            let mut flow = Flow::new(bounds.limits);
+            write_range(&range, &mut flow, &mut Count::new(bounds))?;
+            flow.finish()
+        };
+        assert_eq!(read(2).unwrap().text, "cell0\ncell1000");
+        assert_eq!(read(3).unwrap_err().kind, ErrorKind::TooLarge);
+    }
+}

@@ -1,0 +1,328 @@
+//! The parts of a running process, put together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::Auth;
+use crate::auth::ticket::Tickets;
+use crate::blobs::Blobs;
+use crate::blobs::signed_url::UrlSigner;
+use crate::config::{Config, Role};
+use crate::content::index;
+use crate::delivery::fan_out::FanOut;
+use crate::delivery::progress;
+use crate::delivery::webhooks::dispatcher::Webhooks;
+use crate::delivery::webhooks::target::{self, Checked, Names};
+use crate::process::liveness::Liveness;
+use crate::queue::operations::Operations;
+use crate::queue::worker::Worker;
+use crate::records::events;
+use crate::recovery::batch_timeout::BatchTimeout;
+use crate::recovery::config::Schedules;
+use crate::recovery::orphan_cleanup::OrphanCleanup;
+use crate::recovery::orphan_cleanup::scan::Scanner;
+use crate::recovery::ownership::{Ownership, Standing};
+use crate::recovery::retention::Retention;
+use crate::recovery::stuck_files::StuckFiles;
+use crate::recovery::stuck_files::detection::Detection;
+use crate::recovery::upload_expiry::UploadExpiry;
+use crate::recovery::{self, Job, Jobs, Sweep};
+use crate::reports::alerts::Alerts;
+use crate::stages::Work;
+use crate::stages::embed::Embedder;
+use crate::stages::pipeline::Pipeline;
+use crate::stages::reindex;
+use crate::telemetry::metrics;
+use landfall_core::clock::Clock;
+use landfall_core::lifecycle::Stage;
+use landfall_documents::sandbox::Program;
+use landfall_documents::sandbox::pool::Pool;
+use landfall_store::Error;
+use landfall_store::wake::Wake;
+use landfall_store::{Db, FaultInjector, Tx, Write, args};
+
+/// How long uploads under way may go on after the process was told to stop.
+const LAST_UPLOADS: Duration = Duration::from_secs(10);
+
+#[derive(Clone)]
+pub struct App {
+    pub config: Arc<Config>,
+    pub clock: Clock,
+    pub db: Db,
+    pub blobs: Blobs,
+    pub ownership: Ownership,
+    pub auth: Arc<Auth>,
+    pub signer: UrlSigner,
+    /// Signs what a browser opens an event stream with.
+    pub tickets: Tickets,
+    /// Brings events to whoever listens.
+    pub fan_out: FanOut,
+    pub embedder: Embedder,
+    pub wake: Wake,
+    pub liveness: Arc<Liveness>,
+    /// What works on files here, unless this process only serves.
+    pub worker: Option<Worker>,
+    /// What runs by the calendar, or when an administrator wants it.
+    pub jobs: Jobs,
+    pub stuck_files: Arc<StuckFiles>,
+    pub orphan_cleanup: Arc<OrphanCleanup>,
+    pub retention: Arc<Retention>,
+    /// Knows what is left over in the storage.
+    pub orphans: Scanner,
+    /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
+    pub uploads: TaskTracker,
+    pub webhooks: Webhooks,
+}
+
+/// What a test may put in place of the real thing.
+#[derive(Default)]
+pub struct Replacements {
+    pub clock: Option<Clock>,
+    pub work: Option<Arc<dyn Work>>,
+    /// The program that reads documents. A test's own program cannot.
+    pub extractor: Option<Program>,
+    /// What names of hosts mean to webhooks.
+    pub names: Option<Names>,
+    /// Who gets between this process and its database.
+    pub faults: Option<Arc<dyn FaultInjector>>,
+}
+
+impl App {
+    pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
+        let clock = replacements.clock.unwrap_or(Clock::System);
+        metrics::recorder();
+        let db =
+            Db::open_with(&config.database_url, config.database_connections, replacements.faults).await?;
+        let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+        let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
+        match ownership.keep().await? {
+            Standing::Ours => {}
+            standing if standing.may_be_used() => tracing::warn!("{standing}"),
+            standing => return Err(Error::StorageNotOurs(standing.to_string())),
+        }
+        index::install(&db).await?;
+        events::leave_a_gap(&db).await?;
+        let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
+        let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
+        let tickets = Tickets::new(db.write(SharedSecret { name: "event-tickets" }).await?);
+        let embedder = Embedder::open(&config.embed).await?;
+        let wake = db.wake().clone();
+        let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
+        let works = matches!(config.role, Role::All | Role::Worker);
+        let liveness = Liveness::start(
+            db.clone(),
+            blobs.clone(),
+            Clock::System,
+            config.queue.clone(),
+            process_name(),
+            if works { &config.queue.stages } else { &[] },
+            wake.clone(),
+        )
+        .await?;
+        let worker = works.then(|| {
+            let work = replacements.work.unwrap_or_else(|| {
+                let program = replacements.extractor.unwrap_or_default();
+                let readers = Pool::new(program, config.sandbox.clone());
+                if config.queue.stages.iter().any(|config| config.stage == Stage::Extract) {
+                    readers.start_ahead();
+                }
+                Arc::new(Pipeline::new(db.clone(), blobs.clone(), readers, &config, embedder.clone()))
+            });
+            let queue = config.queue.clone();
+            Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
+        });
+        let sweeps = Sweeps::new(&config, &ownership, &clock, &wake);
+        let scheduled = sweeps.scheduled(&config.healing.schedules);
+        let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
+        let orphans = Scanner {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            config: config.cleaning.clone(),
+            looking: Arc::default(),
+        };
+        let webhooks = Webhooks::new(
+            db.clone(),
+            clock.clone(),
+            liveness.clone(),
+            wake.clone(),
+            Checked {
+                names: replacements.names.unwrap_or_else(target::system_names),
+                allow_private: config.webhooks.allow_private,
+            },
+            config.webhooks.clone(),
+            config.queue.poll_interval,
+        );
+        Ok(Self {
+            webhooks,
+            config: Arc::new(config),
+            clock,
+            db,
+            blobs,
+            ownership,
+            orphans,
+            auth: Arc::new(auth),
+            signer,
+            tickets,
+            fan_out,
+            embedder,
+            wake,
+            liveness,
+            worker,
+            jobs,
+            stuck_files: sweeps.stuck_files,
+            orphan_cleanup: sweeps.orphan_cleanup,
+            retention: sweeps.retention,
+            uploads: TaskTracker::new(),
+        })
+    }
+
+    /// What goes on with the operations on many files.
+    pub fn operations(&self) -> Operations {
+        Operations { db: self.db.clone(), clock: self.clock.clone(), wake: self.wake.clone() }
+    }
+
+    pub fn alerts(&self) -> Alerts {
+        Alerts::new(self.db.clone(), self.clock.clone(), self.config.alerts.clone())
+    }
+
+    /// Does all that this process does by itself, until `stop`; then brings it to an end in good order.
+    pub async fn run(&self, stop: CancellationToken) {
+        let tasks = TaskTracker::new();
+        // The others must see this process alive until its last file is settled.
+        let settled = CancellationToken::new();
+        let sending = TaskTracker::new();
+        tasks.spawn(self.liveness.clone().run(settled.clone()));
+        let parts = || (self.db.clone(), self.blobs.clone(), self.clock.clone());
+        let (db, blobs, clock) = parts();
+        let deletions = recovery::unfinished_deletions::run(db, blobs, clock, self.wake.clone());
+        let (db, blobs, clock) = parts();
+        let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
+        let until_stop = stop.clone();
+        tasks.spawn(async move { until_stop.run_until_cancelled(metrics::upkeep()).await });
+        let (fan_out, until_stop) = (self.fan_out.clone(), stop.clone());
+        tasks.spawn(async move { fan_out.run(until_stop).await });
+        let progress = progress::run(self.db.clone(), self.clock.clone(), self.wake.clone());
+        let (db, embedder) = (self.db.clone(), self.embedder.clone());
+        tasks.spawn(async move { reindex::warn_of_stale_files(&db, &embedder).await });
+        if self.config.role != Role::Api {
+            let until_stop = stop.clone();
+            let operations = self.operations();
+            tasks.spawn(async move { until_stop.run_until_cancelled(operations.run()).await });
+            let (jobs, until_stop) = (self.jobs.clone(), stop.clone());
+            tasks.spawn(async move { jobs.run(until_stop).await });
+            let (expiry, until_stop) = (self.stuck_files.expiry.clone(), stop.clone());
+            tasks.spawn(async move { until_stop.run_until_cancelled(expiry.run()).await });
+            let (ownership, until_stop) = (self.ownership.clone(), stop.clone());
+            tasks.spawn(async move { until_stop.run_until_cancelled(ownership.run()).await });
+            let (until_stop, alerts) = (stop.clone(), self.alerts());
+            tasks.spawn(async move { until_stop.run_until_cancelled(alerts.run()).await });
+            let (webhooks, stop) = (self.webhooks.clone(), stop.clone());
+            sending.spawn(async move { webhooks.run(stop).await });
+        }
+        let until_settled = settled.clone();
+        tasks.spawn(async move {
+            let sweeps = async { tokio::join!(deletions, uploads, progress) };
+            Box::pin(until_settled.run_until_cancelled(sweeps)).await
+        });
+        match &self.worker {
+            Some(worker) => worker.run(stop).await,
+            None => stop.cancelled().await,
+        }
+        self.jobs.stop().await;
+        // What was sent must be noted while the hold on its webhook still counts.
+        sending.close();
+        sending.wait().await;
+        self.uploads.close();
+        tokio::select! {
+            () = self.uploads.wait() => {}
+            () = Clock::System.sleep(LAST_UPLOADS) => tracing::warn!("some uploads were cut off"),
+        }
+        settled.cancel();
+        tasks.close();
+        tasks.wait().await;
+        if let Err(error) = self.liveness.leave().await {
+            tracing::warn!(%error, "could not say goodbye; the other processes will notice");
+        }
+    }
+}
+
+/// What heals by the calendar.
+struct Sweeps {
+    stuck_files: Arc<StuckFiles>,
+    orphan_cleanup: Arc<OrphanCleanup>,
+    batch_timeout: Arc<BatchTimeout>,
+    retention: Arc<Retention>,
+}
+
+impl Sweeps {
+    fn new(config: &Config, ownership: &Ownership, clock: &Clock, wake: &Wake) -> Self {
+        let Ownership { db, blobs } = ownership;
+        let expiry = UploadExpiry {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            wake: wake.clone(),
+            window: config.intake.confirm_window,
+            unconfirmed: config.healing.unconfirmed,
+        };
+        let detection = Detection::new(config);
+        let stuck_files = StuckFiles { db: db.clone(), wake: wake.clone(), detection, expiry };
+        let orphan_cleanup = OrphanCleanup {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            ownership: ownership.clone(),
+            config: config.cleaning.clone(),
+            force: false,
+        };
+        Self {
+            stuck_files: Arc::new(stuck_files),
+            orphan_cleanup: Arc::new(orphan_cleanup),
+            batch_timeout: Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() }),
+            retention: Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() }),
+        }
+    }
+
+    fn scheduled(&self, schedules: &Schedules) -> Vec<Job> {
+        let jobs: [(Arc<dyn Sweep>, _); _] = [
+            (self.stuck_files.clone(), &schedules.stuck_recovery),
+            (self.orphan_cleanup.clone(), &schedules.orphan_cleanup),
+            (self.batch_timeout.clone(), &schedules.batch_timeout),
+            (self.retention.clone(), &schedules.retention),
+        ];
+        jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() }).into()
+    }
+}
+
+/// Host and process, as it stands in the history of every file.
+fn process_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .or_else(|| std::env::var("HOSTNAME").ok())
+        .map_or_else(|| "localhost".to_owned(), |name| name.trim().to_owned());
+    format!("{host}:{}", std::process::id())
+}
+
+/// A secret that all processes share through the database; made by whoever needs it first.
+struct SharedSecret {
+    name: &'static str,
+}
+
+impl Write for SharedSecret {
+    type Output = Vec<u8>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Vec<u8>, Error> {
+        let fresh: [u8; 32] = rand::random();
+        tx.execute(
+            "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            args![self.name, fresh.to_vec()],
+        )
+        .await?;
+        let kept: Option<(Vec<u8>,)> =
+            tx.row("SELECT value FROM secrets WHERE name = $1", args![self.name]).await?;
+        kept.map(|(value,)| value).ok_or_else(|| Error::Internal(format!("the secret {} is gone", self.name)))
+    }
+}

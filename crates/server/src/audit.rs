@@ -1,0 +1,108 @@
+//! Checks over the live database and storage what must always be true, and says what is not.
+//!
+//! Each invariant is a query for its violations; all queries see the same moment. Blobs are listed before the rows
+//! are asked about them, so that one that arrives in between is not taken for a stray.
+
+mod blobs;
+mod invariants;
+mod fix;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::blobs::Blobs;
+pub use fix::{Fixed, fix};
+use invariants::Invariant;
+use landfall_core::clock::Time;
+use landfall_store::Error;
+use landfall_store::{Db, Tx, args};
+
+/// Findings of one kind that are named one by one; the rest is counted.
+const NAMED: usize = 20;
+
+#[derive(Debug, Default, Serialize)]
+pub struct Report {
+    pub files: i64,
+    pub blobs: usize,
+    pub findings: Vec<Finding>,
+    /// What was wrong before, and was put right.
+    pub fixed: Vec<Finding>,
+    /// Why orphans were left that could have been removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub invariant: &'static str,
+    pub what: String,
+}
+
+impl Report {
+    fn add(&mut self, invariant: &'static str, violations: Violations) {
+        self.findings.extend(violations.into_findings(invariant));
+    }
+}
+
+/// What violates one invariant. The first are kept, so that no number of them fills the memory.
+#[derive(Default)]
+struct Violations {
+    named: Vec<String>,
+    count: usize,
+}
+
+impl Violations {
+    fn push(&mut self, what: String) {
+        self.count += 1;
+        if self.named.len() < NAMED {
+            self.named.push(what);
+        }
+    }
+
+    fn into_findings(self, invariant: &'static str) -> impl Iterator<Item = Finding> {
+        let more = self.count - self.named.len();
+        let rest = (more > 0).then(|| format!("and {more} more"));
+        self.named.into_iter().chain(rest).map(move |what| Finding { invariant, what })
+    }
+}
+
+/// `oldest_heartbeat`: a worker that gave no sign since then is not alive.
+pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<Report, Error> {
+    let mut report = Report::default();
+    blobs::belong(db, storage, &mut report).await?;
+    blobs::without_rows(db, storage, &mut report).await?;
+    let mut tx = db.snapshot().await?;
+    report.files = tx.number("SELECT COUNT(*) FROM files WHERE status <> 'deleted'", args![]).await?;
+    for invariant in invariants::all(tx.is_postgres(), oldest_heartbeat) {
+        report.add(invariant.name, violations(&mut tx, &invariant).await?);
+    }
+    drop(tx);
+    blobs::missing(db, storage, &mut report).await?;
+    Ok(report)
+}
+
+#[derive(sqlx::FromRow)]
+struct Violation {
+    id: Option<Uuid>,
+    name: Option<String>,
+    found: i64,
+    expected: i64,
+}
+
+impl Violation {
+    fn what(&self, invariant: &Invariant) -> String {
+        let subject = self.id.map(|id| id.to_string()).or_else(|| self.name.clone()).unwrap_or_default();
+        format!(
+            "{} {subject}: {} is {}, should be {}",
+            invariant.of, invariant.quantity, self.found, self.expected
+        )
+    }
+}
+
+async fn violations(tx: &mut Tx, invariant: &Invariant) -> Result<Violations, Error> {
+    let mut violations = Violations::default();
+    for violation in tx.rows::<Violation>(invariant.sql.clone(), invariant.args.clone()).await? {
+        violations.push(violation.what(invariant));
+    }
+    Ok(violations)
+}

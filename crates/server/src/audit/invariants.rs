@@ -1,0 +1,241 @@
+//! What must be true of the rows. Every query answers the violations: whose they are (`id` or `name`), what was
+//! `found`, and what was `expected`.
+
+use crate::records::totals;
+use landfall_core::clock::Time;
+use landfall_store::{Arg, args};
+
+pub struct Invariant {
+    pub name: &'static str,
+    /// What kind of thing it is about, and which quantity of it.
+    pub of: &'static str,
+    pub quantity: &'static str,
+    pub sql: String,
+    pub args: Vec<Arg>,
+    /// What puts it right, where that can be done without guessing.
+    pub fix: Option<Fix>,
+}
+
+/// How a violation is put right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fix {
+    /// The file goes back to the queue.
+    Claim,
+    /// Its history is told where it is.
+    History,
+    /// What is in the index of a file that is not ready goes.
+    Index,
+    /// Words without a vector go.
+    Words,
+    /// The batch is counted anew.
+    Batch,
+    /// The tenant's account is added up anew.
+    Account,
+    /// The user's files are counted anew.
+    Totals,
+}
+
+impl Invariant {
+    fn fixed_by(self, fix: Fix) -> Self {
+        Self { fix: Some(fix), ..self }
+    }
+
+    fn of(self, of: &'static str) -> Self {
+        Self { of, ..self }
+    }
+}
+
+pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
+    let mut all = files(oldest_heartbeat);
+    all.extend(index());
+    if !postgres {
+        all.push(words_equal_vectors());
+    }
+    all.extend(batches());
+    all.extend(accounts());
+    all.push(totals());
+    all
+}
+
+fn files(oldest_heartbeat: Time) -> Vec<Invariant> {
+    let held = of_file(
+        "running files are held by living workers",
+        "number of living holders",
+        "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+         FROM files f WHERE f.claimed_by IS NOT NULL
+           AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = f.claimed_by AND w.heartbeat_at >= $1)",
+    );
+    vec![
+        Invariant { args: args![oldest_heartbeat], ..held }.fixed_by(Fix::Claim),
+        of_file(
+            "confirmed files are in the queue, at work or at rest",
+            "number of those states that it is in",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f WHERE f.confirmed_at IS NOT NULL AND f.status IN ('registered', 'uploaded')",
+        ),
+        of_file(
+            "histories end where their files are",
+            "number of last entries with its status",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f
+             LEFT JOIN (SELECT file_id, MAX(id) AS last FROM events
+                        WHERE kind = 'file:status-changed' GROUP BY file_id) h ON h.file_id = f.id
+             LEFT JOIN events e ON e.id = h.last
+             WHERE e.id IS NULL OR e.to_state <> f.status",
+        )
+        .fixed_by(Fix::History),
+        of_file(
+            "ready files have their chunks",
+            "number of chunks",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, COUNT(c.id) AS found,
+                    CAST(COALESCE(f.chunk_count, 0) AS BIGINT) AS expected
+             FROM files f LEFT JOIN chunks c ON c.file_id = f.id
+             WHERE f.status = 'ready' AND f.chunk_count IS NOT NULL
+             GROUP BY f.id, f.chunk_count HAVING COUNT(c.id) <> f.chunk_count OR f.chunk_count = 0",
+        ),
+    ]
+}
+
+fn index() -> Vec<Invariant> {
+    let all = vec![
+        of_file(
+            "the index equals the chunks of ready files",
+            "number of index entries",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, COALESCE(i.entries, 0) AS found,
+                    CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END AS expected
+             FROM files f
+             LEFT JOIN (SELECT file_id, COUNT(*) AS entries FROM chunk_index GROUP BY file_id) i ON i.file_id = f.id
+             WHERE COALESCE(i.entries, 0)
+                <> CASE WHEN f.status = 'ready' THEN COALESCE(f.chunk_count, 0) ELSE 0 END",
+        ),
+        of_file(
+            "index entries belong to chunks",
+            "number of entries without a chunk",
+            "SELECT i.file_id AS id, CAST(NULL AS TEXT) AS name, COUNT(*) AS found, CAST(0 AS BIGINT) AS expected
+             FROM chunk_index i WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = i.chunk_id)
+             GROUP BY i.file_id",
+        ),
+        of_file(
+            "the vectors of a file are of the model that it was embedded with",
+            "number of vectors of that model",
+            "SELECT i.file_id AS id, CAST(NULL AS TEXT) AS name,
+                    CAST(SUM(CASE WHEN i.model = m.model THEN 1 ELSE 0 END) AS BIGINT) AS found, COUNT(*) AS expected
+             FROM chunk_index i LEFT JOIN indexed_files m ON m.file_id = i.file_id
+             GROUP BY i.file_id
+             HAVING CAST(SUM(CASE WHEN i.model = m.model THEN 1 ELSE 0 END) AS BIGINT) <> COUNT(*)
+             UNION ALL
+             SELECT m.file_id, CAST(NULL AS TEXT), CAST(0 AS BIGINT), CAST(1 AS BIGINT) FROM indexed_files m
+             WHERE NOT EXISTS (SELECT 1 FROM chunk_index i WHERE i.file_id = m.file_id)",
+        ),
+    ];
+    all.into_iter().map(|invariant| invariant.fixed_by(Fix::Index)).collect()
+}
+
+fn batches() -> Vec<Invariant> {
+    let mut all = vec![of_file(
+        "batches are completed exactly when all their files are terminal",
+        "number of terminal files",
+        "SELECT id, CAST(NULL AS TEXT) AS name,
+                ready_files + failed_files + cancelled_files + deleted_files AS found, file_count AS expected
+         FROM batches
+         WHERE (status = 'active' AND ready_files + failed_files + cancelled_files + deleted_files >= file_count)
+            OR (status = 'completed' AND ready_files + failed_files + cancelled_files + deleted_files < file_count)",
+    )];
+    all.extend(["ready", "failed", "cancelled"].map(batch_count));
+    // Deleted files are forgotten after a while; their batch remembers how many they were.
+    all.push(of_file(
+        "batch counts equal the rows",
+        "count of files that were registered and not deleted",
+        "SELECT b.id, CAST(NULL AS TEXT) AS name, b.registered_files - b.deleted_files AS found,
+                COALESCE(c.rows, 0) AS expected
+         FROM batches b
+         LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status <> 'deleted' AND batch_id IS NOT NULL
+                    GROUP BY batch_id) c ON c.batch_id = b.id
+         WHERE b.registered_files - b.deleted_files <> COALESCE(c.rows, 0)",
+    ));
+    all.into_iter().map(|invariant| invariant.of("batch").fixed_by(Fix::Batch)).collect()
+}
+
+fn accounts() -> Vec<Invariant> {
+    let all = vec![
+        quota("reserved_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END)"),
+        quota("reserved_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END)"),
+        quota("used_bytes", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END)"),
+        quota("used_files", "SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END)"),
+        of_file(
+            "quota equals the rows",
+            "number of accounts",
+            "SELECT CAST(NULL AS UUID) AS id, f.tenant_id AS name, CAST(0 AS BIGINT) AS found,
+                    CAST(1 AS BIGINT) AS expected
+             FROM files f
+             WHERE f.status <> 'deleted' AND NOT EXISTS (SELECT 1 FROM tenants t WHERE t.id = f.tenant_id)
+             GROUP BY f.tenant_id",
+        ),
+    ];
+    all.into_iter().map(|invariant| invariant.of("tenant").fixed_by(Fix::Account)).collect()
+}
+
+fn of_file(name: &'static str, quantity: &'static str, sql: &str) -> Invariant {
+    Invariant { name, of: "file", quantity, sql: sql.to_owned(), args: args![], fix: None }
+}
+
+fn batch_count(status: &'static str) -> Invariant {
+    let quantity = match status {
+        "ready" => "count of ready files",
+        "failed" => "count of failed files",
+        _ => "count of cancelled files",
+    };
+    let sql = format!(
+        "SELECT b.id, CAST(NULL AS TEXT) AS name, b.{status}_files AS found, COALESCE(c.rows, 0) AS expected
+         FROM batches b
+         LEFT JOIN (SELECT batch_id, COUNT(*) AS rows FROM files WHERE status = '{status}' AND batch_id IS NOT NULL
+                    GROUP BY batch_id) c ON c.batch_id = b.id
+         WHERE b.{status}_files <> COALESCE(c.rows, 0)"
+    );
+    of_file("batch counts equal the rows", quantity, &sql)
+}
+
+fn quota(column: &'static str, sum: &str) -> Invariant {
+    let sql = format!(
+        "SELECT CAST(NULL AS UUID) AS id, t.id AS name, t.{column} AS found,
+                CAST(COALESCE(f.amount, 0) AS BIGINT) AS expected
+         FROM tenants t
+         LEFT JOIN (SELECT tenant_id, {sum} AS amount FROM files WHERE status <> 'deleted' GROUP BY tenant_id) f
+                ON f.tenant_id = t.id
+         WHERE t.{column} <> COALESCE(f.amount, 0)"
+    );
+    of_file("quota equals the rows", column, &sql)
+}
+
+/// What is kept and what is counted, side by side.
+fn totals() -> Invariant {
+    let kept = totals::COLUMNS.map(|column| {
+        format!("SELECT user_id, tenant_id, '{column}' AS counted_in, {column} AS found, CAST(0 AS BIGINT) AS expected FROM user_totals")
+    });
+    let sql = format!(
+        "SELECT CAST(NULL AS UUID) AS id, user_id AS name, CAST(SUM(found) AS BIGINT) AS found,
+                CAST(SUM(expected) AS BIGINT) AS expected
+         FROM ({} UNION ALL
+               SELECT user_id, tenant_id, {} AS counted_in, CAST(0 AS BIGINT), COUNT(*) FROM files
+               WHERE status <> 'deleted' GROUP BY user_id, tenant_id, counted_in) AS both_sides
+         GROUP BY user_id, tenant_id, counted_in HAVING SUM(found) <> SUM(expected)",
+        kept.join(" UNION ALL "),
+        totals::COLUMN_OF_FILE
+    );
+    of_file("totals equal the rows", "count of files in one state", &sql).of("user").fixed_by(Fix::Totals)
+}
+
+/// SQLite keeps words and vectors in two tables.
+fn words_equal_vectors() -> Invariant {
+    of_file(
+        "the index has words for every vector",
+        "number of word entries",
+        "SELECT NULL AS id, CAST(i.chunk_id AS TEXT) AS name, 0 AS found, 1 AS expected
+         FROM chunk_index i WHERE i.chunk_id NOT IN (SELECT id FROM chunk_words_docsize)
+         UNION ALL
+         SELECT NULL, CAST(d.id AS TEXT), 1, 0
+         FROM chunk_words_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_index)",
+    )
+    .of("chunk")
+    .fixed_by(Fix::Words)
+}

@@ -1,0 +1,187 @@
+//! Who is asking: a signed token says so.
+
+mod jwks;
+pub mod ticket;
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+
+use jwks::Jwks;
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+
+/// The longest name of a user or tenant.
+const LONGEST_NAME: usize = 255;
+/// The secret that a server without one makes for itself, in its data folder.
+const SECRET_FILE: &str = "jwt-secret";
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Claims {
+    pub sub: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    pub exp: i64,
+}
+
+#[derive(Clone)]
+pub struct AuthConfig {
+    pub jwt_secret: Option<String>,
+    pub jwks_url: Option<String>,
+}
+
+impl std::fmt::Debug for AuthConfig {
+    /// Without the secret, whatever prints it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuthConfig").field("has_secret", &self.jwt_secret.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// A caller whose token was verified.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub caller: Caller,
+    pub until: Time,
+}
+
+pub struct Auth {
+    keys: Keys,
+    /// Whether the secret is one that the server made for itself.
+    own_secret: bool,
+}
+
+enum Keys {
+    Secret(Vec<u8>),
+    Jwks(Jwks),
+}
+
+impl Auth {
+    pub fn new(config: &AuthConfig, data_dir: &Path, bind: IpAddr) -> Result<Self, Error> {
+        if let Some(url) = &config.jwks_url {
+            return Ok(Self { keys: Keys::Jwks(Jwks::new(url.clone())), own_secret: false });
+        }
+        if let Some(secret) = &config.jwt_secret {
+            return Ok(Self { keys: Keys::Secret(secret.clone().into_bytes()), own_secret: false });
+        }
+        if !bind.is_loopback() {
+            return Err(Error::Internal(format!(
+                "BIND_ADDRESS is {bind}, which other machines can reach: set JWT_SECRET or JWT_JWKS_URL"
+            )));
+        }
+        let secret = own_secret(data_dir, true)?;
+        Ok(Self { keys: Keys::Secret(secret.into_bytes()), own_secret: true })
+    }
+
+    pub fn has_own_secret(&self) -> bool {
+        self.own_secret
+    }
+
+    /// Makes a token, where this server could also have signed it.
+    pub fn issue(&self, claims: &Claims) -> Result<String, Error> {
+        match &self.keys {
+            Keys::Secret(secret) => sign(secret, claims),
+            Keys::Jwks(_) => {
+                Err(Error::Internal("tokens come from whoever JWT_JWKS_URL belongs to".to_owned()))
+            }
+        }
+    }
+
+    pub async fn verify(&self, token: &str, now: Time) -> Result<Caller, Refusal> {
+        self.identify(token, now).await.map(|identity| identity.caller)
+    }
+
+    /// Who it is, and for how long.
+    pub async fn identify(&self, token: &str, now: Time) -> Result<Identity, Refusal> {
+        let invalid =
+            |why: &str| Refusal::new(RefusalCode::InvalidToken, format!("The token is not valid: {why}"));
+        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a JSON Web Token"))?;
+        let (key, algorithms) = match &self.keys {
+            Keys::Secret(secret) => (DecodingKey::from_secret(secret), vec![Algorithm::HS256]),
+            Keys::Jwks(jwks) => {
+                (jwks.key(header.kid.as_deref(), now).await?, vec![Algorithm::RS256, Algorithm::ES256])
+            }
+        };
+        if !algorithms.contains(&header.alg) {
+            return Err(invalid("its algorithm is not accepted here"));
+        }
+        let mut validation = Validation::new(header.alg);
+        // The time comes from our clock, below.
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        validation.required_spec_claims.clear();
+        let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation)
+            .map_err(|error| match error.kind() {
+                jsonwebtoken::errors::ErrorKind::Json(_) => invalid("it needs the claims sub and exp"),
+                _ => invalid("its signature is wrong"),
+            })?
+            .claims;
+        if claims.exp <= now.timestamp() {
+            return Err(Refusal::new(RefusalCode::TokenExpired, "The token has expired"));
+        }
+        for name in [Some(&claims.sub), claims.tenant.as_ref()].into_iter().flatten() {
+            if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
+                return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
+            }
+        }
+        Ok(Identity {
+            // One that is beyond all calendars never comes.
+            until: Time::from_timestamp(claims.exp, 0).unwrap_or(Time::MAX_UTC),
+            caller: Caller {
+                tenant: claims.tenant.unwrap_or_else(|| claims.sub.clone()),
+                user: claims.sub,
+                admin: claims.role.as_deref() == Some("admin"),
+            },
+        })
+    }
+}
+
+pub fn sign(secret: &[u8], claims: &Claims) -> Result<String, Error> {
+    jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(secret))
+        .map_err(|error| Error::Internal(format!("a token could not be signed: {error}")))
+}
+
+/// Reads the server's own secret; makes it first, if `create`.
+pub fn own_secret(data_dir: &Path, create: bool) -> Result<String, Error> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let path = data_dir.join(SECRET_FILE);
+    let cannot = |verb: &str| {
+        let what = format!("{verb} {}", path.display());
+        move |source| Error::Storage { what, source }
+    };
+    if create {
+        std::fs::create_dir_all(data_dir).map_err(cannot("create"))?;
+        // Written beside and linked into place: another process sees the whole secret or none, and never replaces one.
+        let fresh: [u8; 32] = rand::random();
+        let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
+        let written = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&draft)
+            .and_then(|mut file| {
+                file.write_all(hex::encode(fresh).as_bytes())?;
+                file.sync_all()
+            })
+            .and_then(|()| match std::fs::hard_link(&draft, &path) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+                _ => Ok(()),
+            });
+        // The draft has done its work, or never came to be.
+        drop(std::fs::remove_file(&draft));
+        written.map_err(cannot("create"))?;
+    }
+    let secret = std::fs::read_to_string(&path).map_err(cannot("read"))?;
+    if secret.trim().len() < 32 {
+        return Err(Error::Internal(format!("the secret in {} is too short", path.display())));
+    }
+    Ok(secret.trim().to_owned())
+}

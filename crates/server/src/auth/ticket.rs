@@ -1,0 +1,76 @@
+//! Tickets: a browser can send no header with a WebSocket or an `EventSource`, and a token in an address would end up in
+//! logs and histories, good for as long as it is. A ticket is good for the next half minute and for opening a stream,
+//! which then lasts as long as the token that the ticket was got with.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use super::Identity;
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::refusal::{Refusal, RefusalCode};
+
+const LIFE: TimeDelta = TimeDelta::seconds(30);
+
+#[derive(Clone)]
+pub struct Tickets {
+    key: Vec<u8>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ticket {
+    pub ticket: String,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// What is signed.
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    user: String,
+    tenant: String,
+    admin: bool,
+    /// The end of the stream, and of the ticket itself.
+    until: Time,
+    expires: Time,
+}
+
+impl Tickets {
+    pub fn new(key: Vec<u8>) -> Self {
+        Self { key }
+    }
+
+    pub fn issue(&self, identity: Identity, now: Time) -> Ticket {
+        let expires_at = identity.until.min(now + LIFE);
+        let Identity { caller: Caller { user, tenant, admin }, until } = identity;
+        let claims = Claims { user, tenant, admin, until, expires: expires_at };
+        let text = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&claims).expect("claims are plain JSON"));
+        let signature = hex::encode(self.mac(&text).finalize().into_bytes());
+        Ticket { ticket: format!("{text}.{signature}"), expires_at }
+    }
+
+    pub fn verify(&self, ticket: &str, now: Time) -> Result<Identity, Refusal> {
+        let wrong =
+            || Refusal::new(RefusalCode::InvalidTicket, "This ticket is not one that this server issued");
+        let (text, signature) = ticket.split_once('.').ok_or_else(wrong)?;
+        let signature = hex::decode(signature).map_err(|_| wrong())?;
+        self.mac(text).verify_slice(&signature).map_err(|_| wrong())?;
+        let claims = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;
+        let claims: Claims = serde_json::from_slice(&claims).map_err(|_| wrong())?;
+        if now >= claims.expires {
+            return Err(Refusal::new(RefusalCode::TicketExpired, "This ticket has expired; get a fresh one"));
+        }
+        let Claims { user, tenant, admin, until, .. } = claims;
+        Ok(Identity { caller: Caller { user, tenant, admin }, until })
+    }
+
+    fn mac(&self, text: &str) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
+        mac.update(text.as_bytes());
+        mac
+    }
+}

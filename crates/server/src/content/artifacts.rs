@@ -1,0 +1,123 @@
+//! What the stages produced, kept with the file so that a later attempt starts where the last one ended.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::stages::Converted;
+use landfall_core::clock::Time;
+use landfall_core::text::{Chunk, Extracted, Markup, Place};
+use landfall_store::Error;
+use landfall_store::{Rows, Tx, args};
+
+const TEXT: &str = "text";
+const RESULT: &str = "result";
+
+#[derive(Serialize, Deserialize)]
+struct TextMeta {
+    markup: Markup,
+    places: Vec<Place>,
+}
+
+pub async fn keep_text(tx: &mut Tx, file: Uuid, extracted: &Extracted, now: Time) -> Result<(), Error> {
+    let meta = TextMeta { markup: extracted.markup, places: extracted.places.clone() };
+    let meta = serde_json::to_value(meta).map_err(|error| Error::Internal(error.to_string()))?;
+    let body = extracted.text.clone().into_bytes();
+    keep(tx, file, TEXT, extracted.markup.content_type(), body, Some(meta), now).await
+}
+
+pub async fn keep_result(tx: &mut Tx, file: Uuid, converted: &Converted, now: Time) -> Result<(), Error> {
+    keep(tx, file, RESULT, &converted.content_type, converted.body.to_vec(), None, now).await
+}
+
+/// Forgets what the operator's own service made of a document.
+pub async fn forget_result(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
+    tx.execute("DELETE FROM artifacts WHERE file_id = $1 AND name = $2", args![file, RESULT]).await.map(drop)
+}
+
+/// Keeps an artifact in place of the last one of its name.
+async fn keep(
+    tx: &mut Tx,
+    file: Uuid,
+    name: &str,
+    content_type: &str,
+    body: Vec<u8>,
+    meta: Option<serde_json::Value>,
+    now: Time,
+) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO artifacts (file_id, name, content_type, body, meta, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (file_id, name) DO UPDATE SET content_type = excluded.content_type, body = excluded.body,
+             meta = excluded.meta, created_at = excluded.created_at",
+        args![file, name, content_type, body, meta, now],
+    )
+    .await
+    .map(drop)
+}
+
+/// What the extraction made of a document, with its content type: what the operator's service answered, or else the
+/// text.
+pub async fn load_result(tx: &mut Tx, file: Uuid) -> Result<Option<(String, Vec<u8>)>, Error> {
+    for name in [RESULT, TEXT] {
+        let sql = "SELECT content_type, body FROM artifacts WHERE file_id = $1 AND name = $2";
+        if let Some(found) = tx.row(sql, args![file, name]).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Error> {
+    let row: Option<(Vec<u8>, serde_json::Value)> = tx
+        .row("SELECT body, meta FROM artifacts WHERE file_id = $1 AND name = $2", args![file, TEXT])
+        .await?;
+    let Some((body, meta)) = row else { return Ok(None) };
+    let unreadable = |what: String| Error::Internal(format!("the text of file {file} is unreadable: {what}"));
+    let meta: TextMeta = serde_json::from_value(meta).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(body).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Some(Extracted { text, markup: meta.markup, places: meta.places }))
+}
+
+/// Puts these chunks in the place of the file's earlier ones.
+pub async fn keep_chunks(tx: &mut Tx, file: Uuid, chunks: &[Chunk]) -> Result<(), Error> {
+    // The index refers to chunks; without them it has nothing to say.
+    super::index::remove(tx, file).await?;
+    tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file]).await?;
+    let mut rows = Rows::default();
+    for (ordinal, chunk) in chunks.iter().enumerate() {
+        rows.push(args![
+            file,
+            ordinal,
+            &chunk.text,
+            chunk.page,
+            chunk.heading.clone(),
+            chunk.char_start,
+            chunk.char_end,
+            chunk.tokens,
+        ]);
+    }
+    tx.insert("chunks (file_id, ordinal, text, page, heading, char_start, char_end, tokens)", rows, "").await
+}
+
+#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredChunk {
+    #[serde(skip)]
+    pub id: i64,
+    pub ordinal: i64,
+    pub text: String,
+    pub page: Option<i64>,
+    pub heading: Option<String>,
+    pub char_start: i64,
+    pub char_end: i64,
+    pub tokens: i64,
+}
+
+/// Chunks of a file in their order, after `after`.
+pub async fn load_chunks(tx: &mut Tx, file: Uuid, after: i64, limit: i64) -> Result<Vec<StoredChunk>, Error> {
+    tx.rows(
+        "SELECT id, ordinal, text, page, heading, char_start, char_end, tokens FROM chunks
+         WHERE file_id = $1 AND ordinal > $2 ORDER BY ordinal LIMIT $3",
+        args![file, after, limit],
+    )
+    .await
+}

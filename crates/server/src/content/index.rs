@@ -1,0 +1,221 @@
+//! What can be found: the words and the vector of every chunk of every file that is ready.
+//!
+//! This is where the two databases differ, so their statements stand side by side here. SQLite has FTS5 for the words
+//! and sqlite-vec's functions for the vectors; PostgreSQL has tsvector and pgvector, and plain arrays where its server
+//! does not come with pgvector.
+
+use super::terms;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use landfall_core::text::Embedded;
+use landfall_store::Error;
+use landfall_store::{Arg, Db, Rows, Tx, Write, args};
+
+const SQLITE: &str = "
+    CREATE TABLE IF NOT EXISTS chunk_index (
+        chunk_id  INTEGER PRIMARY KEY,
+        file_id   UUID NOT NULL,
+        user_id   TEXT NOT NULL,
+        model     TEXT NOT NULL,
+        embedding BLOB NOT NULL
+    );
+    CREATE INDEX IF NOT EXISTS chunk_index_by_user ON chunk_index (user_id, model);
+    CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
+    -- The text itself is in chunks; here are only its words. The owner is a word of its own, so that a search walks
+    -- the words of one user.
+    CREATE VIRTUAL TABLE IF NOT EXISTS chunk_words USING fts5(
+        text, owner, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2');";
+
+const POSTGRES: &str = "
+    CREATE TABLE IF NOT EXISTS chunk_index (
+        chunk_id  BIGINT PRIMARY KEY,
+        file_id   UUID NOT NULL,
+        user_id   TEXT NOT NULL,
+        model     TEXT NOT NULL,
+        words     TSVECTOR NOT NULL,
+        embedding landfall_embedding NOT NULL
+    );
+    CREATE INDEX IF NOT EXISTS chunk_index_by_user ON chunk_index (user_id, model);
+    CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
+    CREATE INDEX IF NOT EXISTS chunk_index_by_word ON chunk_index USING GIN (words);";
+
+/// Which model each file in the index was embedded with: whose vectors are of another one than today's is found here
+/// without a walk through all the vectors.
+const MODELS: &str = "
+    CREATE TABLE indexed_files (
+        file_id UUID PRIMARY KEY,
+        model   TEXT NOT NULL
+    );
+    CREATE INDEX indexed_files_by_model ON indexed_files (model, file_id);
+    INSERT INTO indexed_files (file_id, model) SELECT file_id, MIN(model) FROM chunk_index GROUP BY file_id;";
+
+/// What a vector is, and how far apart two are, where the server has pgvector.
+const WITH_PGVECTOR: &str = "
+    CREATE DOMAIN landfall_embedding AS vector;
+    CREATE FUNCTION landfall_embedding(text) RETURNS vector LANGUAGE sql IMMUTABLE AS 'SELECT $1::vector';
+    CREATE FUNCTION landfall_distance(vector, vector) RETURNS double precision LANGUAGE sql IMMUTABLE
+        AS 'SELECT $1 <=> $2';";
+
+/// The same without it: slower, and as exact. The vectors have length one, so their product is the cosine.
+pub const WITHOUT_PGVECTOR: &str = "
+    CREATE DOMAIN landfall_embedding AS real[];
+    CREATE FUNCTION landfall_embedding(text) RETURNS real[] LANGUAGE sql IMMUTABLE
+        AS 'SELECT translate($1, ''[]'', ''{}'')::real[]';
+    CREATE FUNCTION landfall_distance(real[], real[]) RETURNS double precision LANGUAGE sql IMMUTABLE
+        AS 'SELECT 1 - sum(a::double precision * b) FROM unnest($1, $2) AS v(a, b)';";
+
+/// Creates the index's tables where they are not there yet.
+pub async fn install(db: &Db) -> Result<(), Error> {
+    db.write(Install).await
+}
+
+struct Install;
+
+impl Write for Install {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        if !tx.is_postgres() {
+            tx.script(SQLITE).await?;
+            let tables =
+                tx.number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'indexed_files'", args![]).await?;
+            return if tables == 0 { tx.script(MODELS).await } else { Ok(()) };
+        }
+        // One process at a time: `IF NOT EXISTS` alone does not stand two that start together.
+        tx.script("SELECT pg_advisory_xact_lock(hashtext('landfall index'))").await?;
+        let installed =
+            tx.number("SELECT COUNT(*) FROM pg_type WHERE typname = 'landfall_embedding'", args![]).await?;
+        if installed == 0 {
+            let available = tx
+                .number("SELECT COUNT(*) FROM pg_available_extensions WHERE name = 'vector'", args![])
+                .await?;
+            if available > 0 {
+                tx.script("CREATE EXTENSION IF NOT EXISTS vector").await?;
+                tx.script(WITH_PGVECTOR).await?;
+            } else {
+                tracing::warn!(
+                    "this PostgreSQL server has no pgvector: vectors are compared one by one, slowly"
+                );
+                tx.script(WITHOUT_PGVECTOR).await?;
+            }
+        }
+        tx.script(POSTGRES).await?;
+        let tables = tx
+            .number(
+                "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'indexed_files' AND schemaname = current_schema()",
+                args![],
+            )
+            .await?;
+        if tables == 0 { tx.script(MODELS).await } else { Ok(()) }
+    }
+}
+
+/// Puts the chunks of a file into the index, in place of whatever was there of it.
+pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -> Result<(), Error> {
+    remove(tx, file).await?;
+    let chunks: Vec<(i64, String)> =
+        tx.rows("SELECT id, text FROM chunks WHERE file_id = $1 ORDER BY ordinal", args![file]).await?;
+    if chunks.len() != embedded.vectors.len() {
+        return Err(Error::Internal(format!(
+            "file {file} has {} chunks and {} vectors",
+            chunks.len(),
+            embedded.vectors.len()
+        )));
+    }
+    tx.execute("INSERT INTO indexed_files (file_id, model) VALUES ($1, $2)", args![file, &embedded.model])
+        .await?;
+    let (mut entries, mut texts) = (Rows::default(), Rows::default());
+    let owner = owner_word(user);
+    for ((id, text), vector) in chunks.into_iter().zip(&embedded.vectors) {
+        let text = terms::spelled_out(&text);
+        if tx.is_postgres() {
+            entries.push(args![id, file, user, &embedded.model, text, vector_text(vector)]);
+        } else {
+            entries.push(args![id, file, user, &embedded.model, vector_bytes(vector)]);
+            texts.push(args![id, text, &owner]);
+        }
+    }
+    if tx.is_postgres() {
+        for portion in entries.portions() {
+            let (values, args) = portion.into_values(true);
+            let sql = format!(
+                "INSERT INTO chunk_index (chunk_id, file_id, user_id, model, words, embedding)
+                 SELECT column1, column2, column3, column4, to_tsvector('english', column5),
+                        landfall_embedding(column6) FROM ({values}) AS v WHERE column1 IS NOT NULL"
+            );
+            tx.execute(sql, args).await?;
+        }
+        Ok(())
+    } else {
+        tx.insert("chunk_index (chunk_id, file_id, user_id, model, embedding)", entries, "").await?;
+        tx.insert("chunk_words (rowid, text, owner)", texts, "").await
+    }
+}
+
+/// Puts new vectors in the place of those that these chunks of a file have. Their words stay as they are.
+pub async fn replace_vectors(
+    tx: &mut Tx,
+    file: Uuid,
+    chunks: &[i64],
+    embedded: &Embedded,
+) -> Result<(), Error> {
+    let mut rows = Rows::default();
+    for (id, vector) in chunks.iter().zip(&embedded.vectors) {
+        let vector =
+            if tx.is_postgres() { vector_text(vector).into() } else { Arg::from(vector_bytes(vector)) };
+        rows.push(vec![Arg::from(*id), Arg::from(&embedded.model), vector]);
+    }
+    let vector = if tx.is_postgres() { "landfall_embedding(v.column3)" } else { "v.column3" };
+    let mut replaced = 0;
+    for portion in rows.portions() {
+        let (values, args) = portion.into_values(tx.is_postgres());
+        let sql = format!(
+            "UPDATE chunk_index SET model = v.column2, embedding = {vector} FROM ({values}) AS v
+             WHERE chunk_index.chunk_id = v.column1"
+        );
+        replaced += tx.execute(sql, args).await?;
+    }
+    if usize::try_from(replaced) != Ok(chunks.len()) {
+        return Err(Error::Internal(format!("file {file}: {replaced} of {} vectors replaced", chunks.len())));
+    }
+    tx.execute("UPDATE indexed_files SET model = $2 WHERE file_id = $1", args![file, &embedded.model])
+        .await
+        .map(drop)
+}
+
+/// Takes a file out of the index. Its chunks must still be there.
+pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
+    if !tx.is_postgres() {
+        tx.execute(
+            "DELETE FROM chunk_words WHERE rowid IN (SELECT chunk_id FROM chunk_index WHERE file_id = $1)",
+            args![file],
+        )
+        .await?;
+    }
+    tx.execute("DELETE FROM indexed_files WHERE file_id = $1", args![file]).await?;
+    tx.execute("DELETE FROM chunk_index WHERE file_id = $1", args![file]).await.map(drop)
+}
+
+/// The word that stands for a user in the index. A hash, because a user's name may be several words.
+pub(super) fn owner_word(user: &str) -> String {
+    format!("u{}", hex::encode(&Sha256::digest(user.as_bytes())[..16]))
+}
+
+pub(super) fn vector_bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// `[0.1,0.2]`, as pgvector reads it.
+pub(super) fn vector_text(vector: &[f32]) -> String {
+    let mut text = String::with_capacity(vector.len() * 12);
+    text.push('[');
+    for (number, value) in vector.iter().enumerate() {
+        if number > 0 {
+            text.push(',');
+        }
+        text.push_str(&value.to_string());
+    }
+    text.push(']');
+    text
+}

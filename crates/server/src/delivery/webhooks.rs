@@ -1,0 +1,180 @@
+//! Sends events to addresses that users name, signed as Standard Webhooks says.
+//!
+//! Events become deliveries ([`collect`]), a row for each webhook that wants them, in the order of the events. A process
+//! that finds some due takes the webhook for a turn ([`turn`]) and sends them one after the other ([`dispatcher`], [`send`]).
+//!
+//! What holds, whatever crashes:
+//!
+//! - Every event that a webhook wanted when it happened is sent **at least once**, or stands in the log as `exhausted`. An
+//!   attempt is noted after it was made, so one whose process died in between is made again; receivers know it by its
+//!   `webhook-id`.
+//! - **First attempts** at one webhook are made in the order of the events, one at a time. A delivery that fails is tried
+//!   again later (`schedule.rs`), and those behind it do not wait for it.
+//! - Without a crash no attempt is made twice: a webhook is in the hands of one process, and the hold dies with that.
+//! - A webhook holds up no other: each is sent one request at a time, and those that fail have only half of the slots.
+//! - While a webhook is disabled no deliveries are made for it. Those that were waiting wait on.
+
+pub mod collect;
+pub mod deliveries;
+pub mod dispatcher;
+pub mod register;
+pub mod schedule;
+pub mod send;
+pub mod signature;
+pub mod target;
+pub mod turn;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::refusal::Refusal;
+use landfall_store::Error;
+use landfall_store::{Arg, Tx, args};
+use signature::Secret;
+
+/// The type of what is sent only to see whether it arrives.
+pub const WEBHOOK_TEST: &str = "webhook:test";
+
+/// Deliveries that may wait for one webhook. The events behind them stay where they are until there is room.
+pub const MOST_WAITING: i64 = 1_000;
+
+#[derive(Debug, Clone)]
+pub struct WebhookConfig {
+    pub per_user: i64,
+    /// Whether a webhook may be at an address that only this network knows.
+    pub allow_private: bool,
+    /// How long an endpoint may take to answer.
+    pub timeout: Duration,
+    /// Webhooks that are sent to at once.
+    pub concurrency: usize,
+    /// A webhook at which nothing arrived for so long is disabled.
+    pub disable_after: Duration,
+}
+
+/// The row.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Webhook {
+    pub id: Uuid,
+    pub tenant_id: String,
+    pub user_id: String,
+    pub scope: String,
+    pub url: String,
+    pub description: Option<String>,
+    pub event_types: Option<Value>,
+    secret: Secret,
+    old_secret: Option<Secret>,
+    old_secret_until: Option<Time>,
+    pub enabled: bool,
+    pub disabled_at: Option<Time>,
+    pub disabled_reason: Option<String>,
+    pub cursor_id: i64,
+    pub held_by: Option<Uuid>,
+    pub turn_at: Time,
+    pub failures: i64,
+    pub failing_since: Option<Time>,
+    pub rest_until: Option<Time>,
+    pub created_at: Time,
+    pub updated_at: Time,
+}
+
+impl Webhook {
+    /// A webhook of the caller's own. Those for everybody's events are every administrator's, and nobody else's.
+    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        tx.row::<Self>("SELECT * FROM webhooks WHERE id = $1", args![id])
+            .await?
+            .filter(|webhook| webhook.is_of(caller))
+            .ok_or_else(|| Refusal::no_such_webhook().into())
+    }
+
+    /// The same, held until the transaction ends.
+    pub async fn lock_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        let locked = Self::lock(tx, id).await?;
+        locked.filter(|webhook| webhook.is_of(caller)).ok_or_else(|| Refusal::no_such_webhook().into())
+    }
+
+    pub(crate) async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Self>, Error> {
+        let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+        tx.row(format!("SELECT * FROM webhooks WHERE id = $1 {lock}"), args![id]).await
+    }
+
+    /// A page of the caller's webhooks, newest first, before `before`.
+    pub async fn list(tx: &mut Tx, caller: &Caller, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
+        let (mine, arguments): (_, Vec<Arg>) = if caller.admin {
+            ("(user_id = $3 OR scope = 'all')", args![before, limit, &caller.user])
+        } else {
+            ("user_id = $3 AND scope = 'own'", args![before, limit, &caller.user])
+        };
+        tx.rows(
+            format!("SELECT * FROM webhooks WHERE id < $1 AND {mine} ORDER BY id DESC LIMIT $2"),
+            arguments,
+        )
+        .await
+    }
+
+    fn is_of(&self, caller: &Caller) -> bool {
+        if self.is_for_all() { caller.admin } else { self.user_id == caller.user }
+    }
+
+    pub fn is_for_all(&self) -> bool {
+        self.scope == "all"
+    }
+
+    /// What signs now: the secret, and the one before while it still counts.
+    pub fn secrets(&self, now: Time) -> Vec<Secret> {
+        let mut secrets = vec![self.secret.clone()];
+        if self.old_secret_until.is_some_and(|until| now < until) {
+            secrets.extend(self.old_secret.clone());
+        }
+        secrets
+    }
+}
+
+/// A webhook as its owner sees it: without the secret.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookView {
+    pub id: Uuid,
+    pub url: String,
+    pub description: Option<String>,
+    /// `null`: every type.
+    #[schema(value_type = Option<Vec<String>>)]
+    pub event_types: Option<Value>,
+    #[schema(pattern = "^(own|all)$")]
+    pub scope: String,
+    pub enabled: bool,
+    pub disabled_at: Option<DateTime<Utc>>,
+    pub disabled_reason: Option<String>,
+    /// Since when nothing arrived there.
+    pub failing_since: Option<DateTime<Utc>>,
+    /// Until when the secret before the last rotation goes on signing.
+    pub old_secret_valid_until: Option<DateTime<Utc>>,
+    pub created_by: String,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+impl From<Webhook> for WebhookView {
+    fn from(webhook: Webhook) -> Self {
+        Self {
+            id: webhook.id,
+            url: webhook.url,
+            description: webhook.description,
+            event_types: webhook.event_types,
+            scope: webhook.scope,
+            enabled: webhook.enabled,
+            disabled_at: webhook.disabled_at,
+            disabled_reason: webhook.disabled_reason,
+            failing_since: webhook.failing_since,
+            old_secret_valid_until: webhook.old_secret_until,
+            created_by: webhook.user_id,
+            created_at: webhook.created_at,
+            updated_at: webhook.updated_at,
+        }
+    }
+}

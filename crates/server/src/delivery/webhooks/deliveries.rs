@@ -1,0 +1,208 @@
+//! The log: what was sent or is to be sent to a webhook, and how the last attempt went.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{MOST_WAITING, WEBHOOK_TEST, Webhook};
+use crate::delivery::tail::StoredEvent;
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Arg, Rows, Tx, Write, args};
+
+/// Deliveries that somebody wants sent by hand may wait beside those that are there anyway.
+const MOST_BY_HAND: i64 = 100;
+
+/// A delivery as its owner sees it.
+#[derive(Debug, Clone, Serialize, Deserialize, sqlx::FromRow, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryView {
+    pub id: Uuid,
+    /// What the receiver knows it by.
+    pub message_id: Uuid,
+    pub event_id: Option<i64>,
+    pub event_type: String,
+    #[schema(pattern = "^(pending|delivered|exhausted)$")]
+    pub status: String,
+    pub attempts: i64,
+    #[sqlx(rename = "next_at")]
+    pub next_attempt_at: Option<DateTime<Utc>>,
+    pub last_attempt_at: Option<DateTime<Utc>>,
+    pub response_status: Option<i64>,
+    pub response_excerpt: Option<String>,
+    pub error: Option<String>,
+    pub duration_ms: Option<i64>,
+    pub created_at: DateTime<Utc>,
+    pub ended_at: Option<DateTime<Utc>>,
+    /// Its place in the log.
+    #[serde(skip)]
+    pub number: i64,
+}
+
+const COLUMNS: &str =
+    "number, id, message_id, event_id, event_type, status, attempts, next_at, last_attempt_at,
+    response_status, response_excerpt, error, duration_ms, created_at, ended_at";
+
+impl DeliveryView {
+    /// A page of a webhook's deliveries, newest first, before `before`.
+    pub async fn list(
+        tx: &mut Tx,
+        webhook: Uuid,
+        status: Option<&str>,
+        before: i64,
+        limit: i64,
+    ) -> Result<Vec<Self>, Error> {
+        let mut arguments = args![webhook, before, limit];
+        let mut condition = "webhook_id = $1 AND number < $2".to_owned();
+        if let Some(status) = status {
+            arguments.push(status.into());
+            condition.push_str(" AND status = $4");
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM webhook_deliveries WHERE {condition} ORDER BY number DESC LIMIT $3"
+        );
+        tx.rows(sql, arguments).await
+    }
+
+    async fn find(tx: &mut Tx, webhook: Uuid, id: Uuid) -> Result<Self, Error> {
+        tx.row(
+            format!("SELECT {COLUMNS} FROM webhook_deliveries WHERE id = $1 AND webhook_id = $2"),
+            args![id, webhook],
+        )
+        .await?
+        .ok_or_else(|| Refusal::no_such_delivery().into())
+    }
+}
+
+/// A delivery that is still to be written down.
+pub struct NewDelivery {
+    pub id: Uuid,
+    pub webhook: Uuid,
+    pub event: Option<i64>,
+    pub kind: String,
+    pub body: String,
+}
+
+/// Writes deliveries, in their order. They are due at once.
+pub async fn write<'a>(
+    tx: &mut Tx,
+    deliveries: impl Iterator<Item = &'a NewDelivery>,
+    now: Time,
+) -> Result<(), Error> {
+    let mut rows = Rows::default();
+    for one in deliveries {
+        rows.push(vec![
+            Arg::from(one.id),
+            Arg::from(one.webhook),
+            Arg::from(one.id),
+            Arg::from(one.event),
+            Arg::from(&one.kind),
+            Arg::from(&one.body),
+            Arg::from("pending"),
+            Arg::from(now),
+            Arg::from(now),
+        ]);
+    }
+    let into = "webhook_deliveries (id, webhook_id, message_id, event_id, event_type, body, status, next_at, created_at)";
+    tx.insert(into, rows, "").await
+}
+
+/// What a receiver gets.
+pub fn body_of(event: &StoredEvent, for_all: bool) -> String {
+    let mut data = event.content();
+    if for_all && !event.user.is_empty() {
+        // Whose it is, where it may be anybody's.
+        data.insert("tenantId".to_owned(), json!(event.tenant));
+        data.insert("userId".to_owned(), json!(event.user));
+    }
+    json!({ "type": event.kind, "timestamp": event.at, "data": data }).to_string()
+}
+
+/// Sends something of no meaning, to see whether it arrives.
+pub struct SendTest {
+    pub caller: Caller,
+    pub webhook: Uuid,
+    pub id: Uuid,
+    pub now: Time,
+}
+
+impl Write for SendTest {
+    type Output = DeliveryView;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<DeliveryView, Error> {
+        let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
+        make_way(tx, &webhook).await?;
+        let data = json!({ "webhookId": webhook.id, "message": "It works" });
+        let test = NewDelivery {
+            id: self.id,
+            webhook: webhook.id,
+            event: None,
+            kind: WEBHOOK_TEST.to_owned(),
+            body: json!({ "type": WEBHOOK_TEST, "timestamp": self.now, "data": data }).to_string(),
+        };
+        write(tx, std::iter::once(&test), self.now).await?;
+        DeliveryView::find(tx, webhook.id, self.id).await
+    }
+}
+
+/// Sends something again: at once if it is still waiting, or else as an entry of its own, with a day of its own, that
+/// receivers know by the same id.
+pub struct Redeliver {
+    pub caller: Caller,
+    pub webhook: Uuid,
+    pub delivery: Uuid,
+    /// Of the new entry.
+    pub id: Uuid,
+    pub now: Time,
+}
+
+impl Write for Redeliver {
+    type Output = DeliveryView;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<DeliveryView, Error> {
+        let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
+        let old = DeliveryView::find(tx, webhook.id, self.delivery).await?;
+        make_way(tx, &webhook).await?;
+        let waiting = tx
+            .execute(
+                "UPDATE webhook_deliveries SET next_at = $2 WHERE id = $1 AND status = 'pending'",
+                args![old.id, self.now],
+            )
+            .await?;
+        if waiting == 1 {
+            return DeliveryView::find(tx, webhook.id, old.id).await;
+        }
+        tx.execute(
+            "INSERT INTO webhook_deliveries (id, webhook_id, message_id, event_id, event_type, body, status, next_at,
+                                             created_at)
+             SELECT $2, webhook_id, message_id, event_id, event_type, body, 'pending', $3, $3
+             FROM webhook_deliveries WHERE id = $1",
+            args![old.id, self.id, self.now],
+        )
+        .await?;
+        DeliveryView::find(tx, webhook.id, self.id).await
+    }
+}
+
+/// Whether something can be sent there now. An endpoint that is left in peace is so no longer: a person wants to know.
+async fn make_way(tx: &mut Tx, webhook: &Webhook) -> Result<(), Error> {
+    if !webhook.enabled {
+        let reason = webhook.disabled_reason.as_deref().unwrap_or_default();
+        let message = format!("This webhook is disabled ({reason}); enable it first");
+        return Err(Refusal::new(RefusalCode::WebhookDisabled, message).into());
+    }
+    if count_waiting(tx, webhook.id).await? >= MOST_WAITING + MOST_BY_HAND {
+        let message = "Too many deliveries wait for this endpoint already";
+        return Err(Refusal::new(RefusalCode::TooManyDeliveries, message).retryable().into());
+    }
+    let sql = "UPDATE webhooks SET rest_until = NULL WHERE id = $1";
+    tx.execute(sql, args![webhook.id]).await.map(drop)
+}
+
+async fn count_waiting(tx: &mut Tx, webhook: Uuid) -> Result<i64, Error> {
+    let sql = "SELECT COUNT(*) FROM webhook_deliveries WHERE webhook_id = $1 AND next_at IS NOT NULL";
+    tx.number(sql, args![webhook]).await
+}

@@ -1,0 +1,345 @@
+//! What its owner does with a webhook: registers, changes and removes it, and gives it another secret.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Webhook;
+use super::signature::Secret;
+use super::target::Checked;
+use crate::records::events;
+use landfall_core::caller::Caller;
+use landfall_core::clock::{Time, to_delta};
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+/// How long the secret before goes on signing beside a new one.
+const OLD_SECRET_SIGNS: Duration = Duration::from_hours(24);
+const LONGEST_DESCRIPTION: usize = 500;
+/// Deliveries that go in one transaction.
+const PORTION: i64 = 500;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = WebhookScope)]
+pub enum Scope {
+    #[default]
+    Own,
+    All,
+}
+
+impl Scope {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::All => "all",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewWebhook {
+    #[schema(max_length = 2000)]
+    pub url: String,
+    /// Without it every type.
+    event_types: Option<Vec<String>>,
+    #[schema(max_length = 500)]
+    description: Option<String>,
+    #[serde(default)]
+    pub scope: Scope,
+}
+
+impl NewWebhook {
+    /// Whether it can be one, apart from where its address leads.
+    pub fn check(&self) -> Result<url::Url, Refusal> {
+        check_types(self.event_types.as_deref(), self.scope == Scope::All)?;
+        check_description(self.description.as_deref())?;
+        Checked::parse(&self.url)
+    }
+}
+
+fn check_types(types: Option<&[String]>, for_all: bool) -> Result<(), Refusal> {
+    let Some(types) = types else { return Ok(()) };
+    let refuse = |message: String| {
+        let known = [events::OF_USERS, events::OF_SYSTEM].concat();
+        Err(Refusal::new(RefusalCode::InvalidEventType, message).details(json!({ "known": known })))
+    };
+    if types.is_empty() {
+        return refuse("eventTypes must name at least one; leave it out for all of them".to_owned());
+    }
+    for (at, name) in types.iter().enumerate() {
+        let name = name.as_str();
+        if types[..at].iter().any(|earlier| earlier == name) {
+            return refuse("eventTypes names a type twice".to_owned());
+        }
+        if events::OF_SYSTEM.contains(&name) && !for_all {
+            return refuse(format!("{name} is an event of the whole system's, for a webhook with scope all"));
+        }
+        if !events::OF_USERS.contains(&name) && !events::OF_SYSTEM.contains(&name) {
+            // What was sent is not repeated at any length.
+            return refuse("eventTypes names a type that does not exist".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn check_description(description: Option<&str>) -> Result<(), Refusal> {
+    match description {
+        Some(text) if text.chars().count() > LONGEST_DESCRIPTION || text.contains('\0') => {
+            let message = format!("A description has up to {LONGEST_DESCRIPTION} characters and no NUL");
+            Err(Refusal::new(RefusalCode::InvalidRequest, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Registers a webhook. It gets the events that come after `cursor`.
+pub struct Register {
+    pub caller: Caller,
+    pub id: Uuid,
+    pub webhook: NewWebhook,
+    pub secret: Secret,
+    pub cursor: i64,
+    pub most: i64,
+    pub now: Time,
+}
+
+/// The only answer that has the secret in it.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RegisteredWebhook)]
+pub struct Registered {
+    pub id: Uuid,
+    pub secret: String,
+    pub url: String,
+    pub event_types: Option<Vec<String>>,
+    pub description: Option<String>,
+    pub scope: Scope,
+    pub enabled: bool,
+    pub created_at: DateTime<Utc>,
+}
+
+impl Write for Register {
+    type Output = Registered;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Registered, Error> {
+        if tx.is_postgres() {
+            // Of two at once the second must see the first, or both would be the last that there is room for.
+            let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
+            tx.execute(lock, args![format!("webhooks of {}", self.caller.user)]).await?;
+        }
+        let there =
+            tx.number("SELECT COUNT(*) FROM webhooks WHERE user_id = $1", args![&self.caller.user]).await?;
+        if there >= self.most {
+            let message = format!("You have {there} webhooks, and may have {}: remove one first", self.most);
+            return Err(Refusal::new(RefusalCode::TooManyWebhooks, message).into());
+        }
+        let NewWebhook { url, event_types, description, scope } = &self.webhook;
+        tx.execute(
+            "INSERT INTO webhooks (id, tenant_id, user_id, scope, url, description, event_types, secret, cursor_id,
+                                   turn_at, created_at, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10)",
+            args![
+                self.id,
+                &self.caller.tenant,
+                &self.caller.user,
+                scope.name(),
+                url,
+                description.clone(),
+                event_types.as_ref().map(|types| json!(types)),
+                self.secret.bytes(),
+                self.cursor,
+                self.now,
+            ],
+        )
+        .await?;
+        Ok(Registered {
+            id: self.id,
+            secret: self.secret.reveal(),
+            url: url.clone(),
+            event_types: event_types.clone(),
+            description: description.clone(),
+            scope: *scope,
+            enabled: true,
+            created_at: self.now,
+        })
+    }
+}
+
+/// What is to be different. What is left out stays as it is.
+#[expect(clippy::option_option, reason = "`null` is not the same as nothing at all")]
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = WebhookChanges)]
+pub struct Changes {
+    pub url: Option<String>,
+    /// `null`: every type.
+    #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<Vec<String>>)]
+    event_types: Option<Option<Vec<String>>>,
+    #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<String>, max_length = 500)]
+    description: Option<Option<String>>,
+    enabled: Option<bool>,
+}
+
+/// Tells `null` apart from nothing at all.
+#[expect(clippy::option_option, reason = "that is the difference")]
+fn even_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+pub struct Change {
+    pub caller: Caller,
+    pub webhook: Uuid,
+    pub changes: Changes,
+    /// Where a webhook that is enabled again goes on: what happened before is not made up for.
+    pub cursor: i64,
+    pub now: Time,
+}
+
+impl Write for Change {
+    type Output = Webhook;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Webhook, Error> {
+        let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
+        let Changes { url, event_types, description, enabled } = &self.changes;
+        if let Some(types) = event_types {
+            check_types(types.as_deref(), webhook.is_for_all())?;
+        }
+        check_description(description.as_ref().and_then(Option::as_deref))?;
+        let event_types = match event_types {
+            Some(types) => types.as_ref().map(|types| json!(types)),
+            None => webhook.event_types.clone(),
+        };
+        tx.execute(
+            "UPDATE webhooks SET url = $2, event_types = $3, description = $4, updated_at = $5 WHERE id = $1",
+            args![
+                webhook.id,
+                url.clone().unwrap_or_else(|| webhook.url.clone()),
+                event_types,
+                description.clone().unwrap_or_else(|| webhook.description.clone()),
+                self.now,
+            ],
+        )
+        .await?;
+        match enabled {
+            Some(true) if !webhook.enabled => {
+                tx.execute(
+                    "UPDATE webhooks SET enabled = TRUE, disabled_at = NULL, disabled_reason = NULL, cursor_id = $2
+                     WHERE id = $1",
+                    args![webhook.id, webhook.cursor_id.max(self.cursor)],
+                )
+                .await?;
+                forget_failures(tx, webhook.id).await?;
+            }
+            Some(false) if webhook.enabled => {
+                disable(tx, webhook.id, &format!("Disabled by {}", self.caller.user), self.now).await?;
+            }
+            _ => {}
+        }
+        if url.as_ref().is_some_and(|url| *url != webhook.url) {
+            // They were another endpoint's.
+            forget_failures(tx, webhook.id).await?;
+        }
+        Webhook::find_for(tx, &self.caller, webhook.id).await
+    }
+}
+
+/// The next attempt is made at once, as if none had failed.
+pub(super) async fn forget_failures(tx: &mut Tx, webhook: Uuid) -> Result<(), Error> {
+    let sql = "UPDATE webhooks SET failures = 0, failing_since = NULL, rest_until = NULL WHERE id = $1";
+    tx.execute(sql, args![webhook]).await.map(drop)
+}
+
+/// Nothing more is sent there.
+pub(super) async fn disable(tx: &mut Tx, webhook: Uuid, reason: &str, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhooks SET enabled = FALSE, disabled_at = $2, disabled_reason = $3, updated_at = $2
+         WHERE id = $1 AND enabled",
+        args![webhook, now, reason],
+    )
+    .await
+    .map(drop)
+}
+
+/// Gives a webhook another secret. The one before signs beside it for a day, so that receivers can change over.
+pub struct RotateSecret {
+    pub caller: Caller,
+    pub webhook: Uuid,
+    pub fresh: Secret,
+    pub now: Time,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RotatedSecret)]
+pub struct Rotated {
+    pub id: Uuid,
+    pub secret: String,
+    pub old_secret_valid_until: DateTime<Utc>,
+}
+
+impl Write for RotateSecret {
+    type Output = Rotated;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Rotated, Error> {
+        let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
+        let until = self.now + to_delta(OLD_SECRET_SIGNS);
+        tx.execute(
+            "UPDATE webhooks SET old_secret = secret, old_secret_until = $2, secret = $3, updated_at = $4 WHERE id = $1",
+            args![webhook.id, until, self.fresh.bytes(), self.now],
+        )
+        .await?;
+        Ok(Rotated { id: webhook.id, secret: self.fresh.reveal(), old_secret_valid_until: until })
+    }
+}
+
+/// Removes a webhook. From then on nothing is sent to it.
+pub struct Remove {
+    pub caller: Caller,
+    pub webhook: Uuid,
+}
+
+impl Write for Remove {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
+        tx.execute("DELETE FROM webhooks WHERE id = $1", args![webhook.id]).await.map(drop)
+    }
+}
+
+/// Removes a portion of the log of a webhook that is gone. Answers how many; fewer than [`RemoveLog::MOST`] when there
+/// are no more. What a process leaves that dies here, `recovery/retention.rs` removes.
+pub struct RemoveLog {
+    pub webhook: Uuid,
+}
+
+impl RemoveLog {
+    pub const MOST: u64 = PORTION.unsigned_abs();
+}
+
+impl Write for RemoveLog {
+    type Output = u64;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
+        tx.execute(
+            "DELETE FROM webhook_deliveries
+             WHERE number IN (SELECT number FROM webhook_deliveries WHERE webhook_id = $1 LIMIT $2)",
+            args![self.webhook, PORTION],
+        )
+        .await
+    }
+}
+
+/// Whether a webhook wants events of that type.
+pub fn wants(event_types: Option<&Value>, kind: &str) -> bool {
+    let named = event_types.and_then(Value::as_array);
+    named.is_none_or(|types| types.iter().any(|name| name == kind))
+}

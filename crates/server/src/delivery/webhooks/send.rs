@@ -1,0 +1,134 @@
+//! One attempt to deliver: a signed request, and what came of it.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use reqwest::header::CONTENT_TYPE;
+use url::Url;
+use uuid::Uuid;
+
+use super::signature::{self, Secret};
+use super::target::{Checked, Unreachable};
+use crate::outbound::response;
+use landfall_core::clock::{Stopwatch, Time};
+
+/// What is read of an answer, and kept of it.
+const MOST_READ: usize = 1_024;
+
+#[derive(Clone)]
+pub struct Sender {
+    http: reqwest::Client,
+    target: Checked,
+    timeout: Duration,
+}
+
+/// What is to be sent.
+pub struct Message<'a> {
+    pub id: Uuid,
+    pub url: &'a str,
+    pub secrets: &'a [Secret],
+    pub body: &'a str,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Missing if there was none.
+    pub status: Option<StatusCode>,
+    pub excerpt: Option<String>,
+    /// In words, unless it went well.
+    pub error: Option<String>,
+    pub retry_after: Option<Duration>,
+    pub duration: Duration,
+}
+
+impl Answer {
+    pub fn is_good(&self) -> bool {
+        self.status.is_some_and(|status| status.is_success())
+    }
+
+    /// Whether the endpoint wants to hear from us never again.
+    pub fn is_gone(&self) -> bool {
+        self.status == Some(StatusCode::GONE)
+    }
+}
+
+impl Sender {
+    pub fn new(target: Checked, timeout: Duration) -> Self {
+        Self { http: crate::outbound::client_for_strangers(target.clone()), target, timeout }
+    }
+
+    /// Sends it once. `now` is the time that it is signed with.
+    pub async fn send(&self, message: &Message<'_>, now: Time) -> Answer {
+        let watch = Stopwatch::start();
+        let mut answer = match Checked::parse(message.url) {
+            Ok(url) => self.post(url, message, now).await,
+            Err(refusal) => failed(refusal.message),
+        };
+        answer.duration = watch.elapsed();
+        answer
+    }
+
+    async fn post(&self, url: Url, message: &Message<'_>, now: Time) -> Answer {
+        if let Err(error) = self.target.check_number(&url) {
+            return failed(error.to_string());
+        }
+        let timestamp = now.timestamp();
+        let signature = signature::header(message.secrets, message.id, timestamp, message.body);
+        let request = self
+            .http
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header("webhook-id", message.id.to_string())
+            .header("webhook-timestamp", timestamp.to_string())
+            .header("webhook-signature", signature)
+            .timeout(self.timeout)
+            .body(message.body.to_owned());
+        match request.send().await {
+            Ok(response) => read(response).await,
+            Err(error) => failed(self.describe(&error)),
+        }
+    }
+
+    fn describe(&self, error: &reqwest::Error) -> String {
+        if error.is_timeout() {
+            return format!("there was no answer within {} ms", self.timeout.as_millis());
+        }
+        // The last cause is the one that says something; those before it repeat the address.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(next) = cause.source() {
+            if let Some(unreachable) = next.downcast_ref::<Unreachable>() {
+                return unreachable.to_string();
+            }
+            cause = next;
+        }
+        if error.is_connect() { format!("no connection: {cause}") } else { cause.to_string() }
+    }
+}
+
+fn failed(error: String) -> Answer {
+    Answer { status: None, excerpt: None, error: Some(error), retry_after: None, duration: Duration::ZERO }
+}
+
+async fn read(response: reqwest::Response) -> Answer {
+    let status = response.status();
+    let retry_after = (!status.is_success()).then(|| response::retry_after(&response)).flatten();
+    let error = if status.is_success() {
+        None
+    } else if status.is_redirection() {
+        Some(format!("the endpoint answered {}: redirects are not followed", status.as_u16()))
+    } else {
+        Some(format!("the endpoint answered {}", status.as_u16()))
+    };
+    // The answer is the status. A body that breaks off changes nothing about it.
+    let body = response::read(response, MOST_READ).await.map(|(body, _)| body).unwrap_or_default();
+    // PostgreSQL keeps no NUL.
+    let excerpt = String::from_utf8_lossy(&body).replace('\0', "\u{fffd}");
+    Answer {
+        status: Some(status),
+        excerpt: (!excerpt.is_empty()).then_some(excerpt),
+        error,
+        retry_after,
+        duration: Duration::ZERO,
+    }
+}

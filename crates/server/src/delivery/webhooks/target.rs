@@ -1,0 +1,328 @@
+//! Where a webhook may send to: `http` and `https` addresses that are anybody's to reach, unless the operator allows more.
+//!
+//! A person who may register a webhook must not get at what only this machine or its network can reach. So an address is
+//! looked at when the webhook is registered, which is for the person, and again whenever a connection is made, which is for
+//! safety: a name may lead elsewhere by then. The client connects to nothing but addresses that [`Checked`] has looked
+//! at, and numbers, for which no client asks anybody, are looked at before each request.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+use landfall_core::refusal::{Refusal, RefusalCode};
+
+const LONGEST_URL: usize = 2_000;
+/// How long to wait for an answer about a name while somebody registers it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers what addresses a name has.
+pub type Names = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+/// Asks the system.
+pub fn system_names() -> Names {
+    Arc::new(|name| {
+        async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) }
+            .boxed()
+    })
+}
+
+/// Decides which addresses may be connected to.
+#[derive(Clone)]
+pub struct Checked {
+    pub names: Names,
+    pub allow_private: bool,
+}
+
+/// Why an address is not connected to.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreachable {
+    #[error("{host} is a private address ({address}), which webhooks may not reach")]
+    Private { host: String, address: IpAddr },
+    #[error("the name {host} is not known: {reason}")]
+    Unknown { host: String, reason: String },
+}
+
+impl Checked {
+    /// What a webhook's address must be, as far as can be said without asking anybody.
+    pub fn parse(text: &str) -> Result<Url, Refusal> {
+        let refuse = |message: &str| Err(Refusal::new(RefusalCode::InvalidWebhookUrl, message));
+        if text.len() > LONGEST_URL {
+            return refuse("The URL is longer than 2000 characters");
+        }
+        let Ok(url) = Url::parse(text) else {
+            return refuse("The URL cannot be read; it must be like https://example.com/hook");
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            return refuse("The URL must begin with https:// or http://");
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return refuse(
+                "The URL must not have a user name or a password in it; the signature is what to trust",
+            );
+        }
+        if url.fragment().is_some() {
+            return refuse("The URL must not have a fragment (#…), which is never sent");
+        }
+        if url.host().is_none() {
+            return refuse("The URL must name a host");
+        }
+        Ok(url)
+    }
+
+    /// Whether a webhook may be registered there.
+    pub async fn check(&self, url: &Url) -> Result<(), Refusal> {
+        if self.allow_private {
+            return Ok(());
+        }
+        let checked = match url.host() {
+            Some(Host::Domain(name)) => {
+                match tokio::time::timeout(PATIENCE, self.addresses(name.to_owned())).await {
+                    Ok(found) => found.map(drop),
+                    Err(_) => Err(Unreachable::Unknown {
+                        host: name.to_owned(),
+                        reason: "no answer came in time".to_owned(),
+                    }),
+                }
+            }
+            _ => self.check_number(url),
+        };
+        checked.map_err(|error| match &error {
+            Unreachable::Private { .. } => Refusal::new(RefusalCode::PrivateWebhookAddress, sentence(&error)),
+            Unreachable::Unknown { .. } => {
+                Refusal::new(RefusalCode::UnknownWebhookHost, sentence(&error)).retryable()
+            }
+        })
+    }
+
+    /// Whether a request may be made to a URL whose host is a number, for which no client asks anybody.
+    pub fn check_number(&self, url: &Url) -> Result<(), Unreachable> {
+        // However the number is spelled (decimal, octal, hexadecimal, in part): `Url` has understood it already.
+        let address = match url.host() {
+            Some(Host::Ipv4(address)) => IpAddr::V4(address),
+            Some(Host::Ipv6(address)) => IpAddr::V6(address),
+            _ => return Ok(()),
+        };
+        if self.allow_private || is_public(address) {
+            return Ok(());
+        }
+        Err(Unreachable::Private { host: url.host_str().unwrap_or_default().to_owned(), address })
+    }
+
+    /// The addresses of a name. If only one of them is private, none is good: whoever owns the name owns what it means.
+    async fn addresses(&self, host: String) -> Result<Vec<IpAddr>, Unreachable> {
+        let found = match (self.names)(host.clone()).await {
+            Ok(found) => found,
+            Err(error) => return Err(Unreachable::Unknown { host, reason: error.to_string() }),
+        };
+        if found.is_empty() {
+            return Err(Unreachable::Unknown { host, reason: "it has no address".to_owned() });
+        }
+        match found.iter().find(|address| !self.allow_private && !is_public(**address)) {
+            Some(address) => Err(Unreachable::Private { host, address: *address }),
+            None => Ok(found),
+        }
+    }
+}
+
+impl Resolve for Checked {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (checked, name) = (self.clone(), name.as_str().to_owned());
+        async move {
+            let found = checked.addresses(name).await?;
+            // Port 0: that of the URL.
+            let found: Addrs = Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0)));
+            Ok(found)
+        }
+        .boxed()
+    }
+}
+
+fn sentence(error: &Unreachable) -> String {
+    let text = error.to_string();
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// Whether an address is one of the internet at large.
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+/// All but what IANA's registry of special addresses has.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [first, second, third, _] = address.octets();
+    match first {
+        0 | 10 | 127 | 224..=255 => false,
+        100 => !(64..=127).contains(&second),
+        169 => second != 254,
+        172 => !(16..=31).contains(&second),
+        192 => match second {
+            168 => false,
+            0 => third != 0 && third != 2,
+            31 => third != 196,
+            52 => third != 193,
+            88 => third != 99,
+            175 => third != 48,
+            _ => true,
+        },
+        198 => second != 18 && second != 19 && (second, third) != (51, 100),
+        203 => (second, third) != (0, 113),
+        _ => true,
+    }
+}
+
+/// Only what is handed out for use in the internet, and of that not what leads into another address.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    if let Some(inner) = address.to_ipv4_mapped() {
+        return is_public_v4(inner);
+    }
+    match address.segments() {
+        // A network that has IPv6 alone reaches the others this way.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+            is_public_v4(Ipv4Addr::new(a, b, c, d))
+        }
+        // Protocols' own (Teredo among them), documentation, 6to4, documentation again.
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(names: &'static [&'static str]) -> Checked {
+        let names: Names =
+            Arc::new(|_| async { Ok(names.iter().map(|text| text.parse().unwrap()).collect()) }.boxed());
+        Checked { names, allow_private: false }
+    }
+
+    async fn code(checked: &Checked, url: &str) -> &'static str {
+        match Checked::parse(url) {
+            Ok(url) => checked.check(&url).await.map_or_else(|refusal| refusal.code.code(), |()| "good"),
+            Err(refusal) => refusal.code.code(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_private_number_is_refused_however_it_is_spelled() {
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0x7f.0.0.1",
+            "0177.0.0.1",
+            "017700000001",
+            "127.0.0.1.",
+            "%31%32%37.0.0.1",
+            "１２７.0.0.1",
+            "0.0.0.0",
+            "0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "100.127.255.255",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.192",
+            "192.168.1.1",
+            "198.18.0.1",
+            "224.0.0.1",
+            "239.255.255.250",
+            "240.0.0.1",
+            "255.255.255.255",
+            "[::]",
+            "[::1]",
+            "[::7f00:1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[::ffff:169.254.169.254]",
+            "[64:ff9b::10.0.0.1]",
+            "[64:ff9b:1::808:808]",
+            "[fc00::1]",
+            "[fd12:3456::1]",
+            "[fe80::1]",
+            "[fec0::1]",
+            "[ff02::1]",
+            "[2001:db8::1]",
+            "[2001::1]",
+            "[2002:7f00:1::]",
+            "[3fff::1]",
+            "[100::1]",
+        ] {
+            assert_eq!(
+                code(&checked(&[]), &format!("http://{host}/")).await,
+                "PRIVATE_WEBHOOK_ADDRESS",
+                "{host}"
+            );
+            let url = Checked::parse(&format!("https://{host}:8443/hook")).unwrap();
+            assert!(checked(&[]).check_number(&url).is_err(), "{host}");
+            let anything = Checked { allow_private: true, ..checked(&[]) };
+            assert!(anything.check_number(&url).is_ok() && anything.check(&url).await.is_ok(), "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_public_address_is_good() {
+        for host in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.15.0.1",
+            "172.32.0.1",
+            "192.167.0.1",
+            "223.255.255.255",
+            "[2606:4700::1111]",
+            "[2a00::1]",
+            "[::ffff:1.1.1.1]",
+            "[64:ff9b::8.8.8.8]",
+        ] {
+            assert_eq!(code(&checked(&[]), &format!("http://{host}/")).await, "good", "{host}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_as_good_as_the_worst_of_its_addresses() {
+        let name = "https://example.com/hook";
+        assert_eq!(code(&checked(&["1.1.1.1", "2606:4700::1111"]), name).await, "good");
+        assert_eq!(code(&checked(&["1.1.1.1", "10.0.0.1"]), name).await, "PRIVATE_WEBHOOK_ADDRESS");
+        assert_eq!(code(&checked(&["::ffff:10.0.0.1"]), name).await, "PRIVATE_WEBHOOK_ADDRESS");
+        assert_eq!(code(&checked(&[]), name).await, "UNKNOWN_WEBHOOK_HOST");
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_none_is_refused() {
+        let long = format!("https://example.com/{}", "x".repeat(2_000));
+        for url in [
+            "",
+            "example.com",
+            "/hook",
+            "ftp://example.com",
+            "file:///etc/passwd",
+            "gopher://example.com",
+            "javascript:alert(1)",
+            "https://",
+            "https://user@example.com",
+            "https://user:word@example.com",
+            "https://example.com/#part",
+            "http://1.2.3.4.5/",
+            "http://exa mple.com/",
+            &long,
+        ] {
+            assert_eq!(code(&checked(&["1.1.1.1"]), url).await, "INVALID_WEBHOOK_URL", "{url}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A turn: for a while a webhook is in the hands of one process, which sends what is due and notes what came of it.
+//!
+//! The hold is the process's id in the webhook's row. It counts for as long as the process is known (`queue/liveness.rs`),
+//! so it dies with it, and whoever finds it dead takes over. A process that was only thought dead changes nothing when it
+//! comes back: every note asks whether the webhook is still its own.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::register::{disable, forget_failures};
+use super::send::Answer;
+use super::{Webhook, schedule};
+use crate::process::liveness;
+use crate::records::notifications::{self, WebhookOwner};
+use landfall_core::clock::{Time, to_delta};
+use landfall_store::Error;
+use landfall_store::{Durability, Tx, Write, args};
+
+/// Takes a webhook, unless another process that lives has it.
+pub struct Take {
+    pub webhook: Uuid,
+    pub holder: Uuid,
+    pub now: Time,
+}
+
+impl Write for Take {
+    type Output = bool;
+
+    fn durability(&self) -> Durability {
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
+        let lock = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
+        let sql = format!("SELECT held_by, enabled FROM webhooks WHERE id = $1 {lock}");
+        let Some((held_by, true)) = tx.row::<(Option<Uuid>, bool)>(sql, args![self.webhook]).await? else {
+            return Ok(false);
+        };
+        if let Some(other) = held_by.filter(|holder| *holder != self.holder)
+            && liveness::hold(tx, other).await?
+        {
+            return Ok(false);
+        }
+        // One that is not known any more would be robbed of it at once.
+        if !liveness::hold(tx, self.holder).await? {
+            return Ok(false);
+        }
+        tx.execute(
+            "UPDATE webhooks SET held_by = $2, turn_at = $3 WHERE id = $1",
+            args![self.webhook, self.holder, self.now],
+        )
+        .await?;
+        Ok(true)
+    }
+}
+
+/// Lets a webhook go.
+pub struct Release {
+    pub webhook: Uuid,
+    pub holder: Uuid,
+}
+
+impl Write for Release {
+    type Output = ();
+
+    fn durability(&self) -> Durability {
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "UPDATE webhooks SET held_by = NULL WHERE id = $1 AND held_by = $2",
+            args![self.webhook, self.holder],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+/// A delivery whose time has come.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Due {
+    pub number: i64,
+    pub message_id: Uuid,
+    pub event_type: String,
+    pub body: String,
+    pub attempts: i64,
+    pub first_attempt_at: Option<Time>,
+}
+
+/// What is to be sent next, and where, as the row says at this moment. `None`: nothing is due, or the turn is over.
+pub async fn next(
+    tx: &mut Tx,
+    webhook: Uuid,
+    holder: Uuid,
+    now: Time,
+) -> Result<Option<(Webhook, Due)>, Error> {
+    let found: Option<Webhook> = tx.row("SELECT * FROM webhooks WHERE id = $1", args![webhook]).await?;
+    let ready = |webhook: &Webhook| {
+        let rests = webhook.rest_until.is_some_and(|until| now < until);
+        webhook.enabled && webhook.held_by == Some(holder) && !rests
+    };
+    let Some(webhook) = found.filter(ready) else { return Ok(None) };
+    let due: Option<Due> = tx
+        .row(
+            "SELECT number, message_id, event_type, body, attempts, first_attempt_at FROM webhook_deliveries
+             WHERE webhook_id = $1 AND next_at <= $2 ORDER BY number LIMIT 1",
+            args![webhook.id, now],
+        )
+        .await?;
+    Ok(due.map(|due| (webhook, due)))
+}
+
+/// Writes down what came of an attempt. Answers whether the turn goes on.
+pub struct Note {
+    pub webhook: Uuid,
+    pub holder: Uuid,
+    pub due: Due,
+    pub answer: Answer,
+    /// Makes the waits vary, from 0 to 1.
+    pub chance: f64,
+    pub disable_after: Duration,
+    pub started_at: Time,
+    pub now: Time,
+}
+
+impl Write for Note {
+    type Output = bool;
+
+    fn durability(&self) -> Durability {
+        // Should a power cut take it, the delivery is made again.
+        if self.answer.is_good() { Durability::Unsynced } else { Durability::Synced }
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
+        let Some(webhook) = Webhook::lock(tx, self.webhook).await? else { return Ok(false) };
+        if webhook.held_by != Some(self.holder) {
+            return Ok(false);
+        }
+        let (status, next_at) = self.verdict();
+        let noted = tx
+            .execute(
+                "UPDATE webhook_deliveries SET status = $2, next_at = $3, attempts = attempts + 1,
+                     first_attempt_at = COALESCE(first_attempt_at, $4), last_attempt_at = $4, response_status = $5,
+                     response_excerpt = $6, error = $7, duration_ms = $8, ended_at = $9
+                 WHERE number = $1 AND status = 'pending'",
+                args![
+                    self.due.number,
+                    status,
+                    next_at,
+                    self.started_at,
+                    self.answer.status.map(|status| i64::from(status.as_u16())),
+                    self.answer.excerpt.clone(),
+                    self.answer.error.clone(),
+                    i64::try_from(self.answer.duration.as_millis()).unwrap_or(i64::MAX),
+                    next_at.is_none().then_some(self.now),
+                ],
+            )
+            .await?;
+        if noted == 0 {
+            return Ok(false);
+        }
+        if self.answer.is_good() {
+            if webhook.failures > 0 || webhook.rest_until.is_some() {
+                forget_failures(tx, webhook.id).await?;
+            }
+            return Ok(webhook.enabled);
+        }
+        self.note_failure(tx, webhook).await
+    }
+}
+
+impl Note {
+    /// What becomes of the delivery, and when it is tried again.
+    fn verdict(&self) -> (&'static str, Option<Time>) {
+        if self.answer.is_good() {
+            return ("delivered", None);
+        }
+        let first_at = self.due.first_attempt_at.unwrap_or(self.started_at);
+        let attempts = self.due.attempts + 1;
+        let next_at =
+            schedule::next_attempt(attempts, first_at, self.now, self.answer.retry_after, self.chance);
+        match next_at.filter(|_| !self.answer.is_gone()) {
+            Some(next_at) => ("pending", Some(next_at)),
+            None => ("exhausted", None),
+        }
+    }
+
+    async fn note_failure(&self, tx: &mut Tx, webhook: Webhook) -> Result<bool, Error> {
+        let failing_since = webhook.failing_since.unwrap_or(self.now);
+        let rest_until = schedule::rest(webhook.failures + 1, self.now, self.answer.retry_after);
+        tx.execute(
+            "UPDATE webhooks SET failures = failures + 1, failing_since = $2, rest_until = $3 WHERE id = $1",
+            args![webhook.id, failing_since, rest_until],
+        )
+        .await?;
+        if !webhook.enabled {
+            return Ok(false);
+        }
+        let reason = if self.answer.is_gone() {
+            "the endpoint answered 410 Gone".to_owned()
+        } else if self.now - failing_since >= to_delta(self.disable_after) {
+            format!("nothing arrived there since {}", failing_since.date_naive())
+        } else {
+            return Ok(rest_until.is_none());
+        };
+        disable(tx, webhook.id, &reason, self.now).await?;
+        let owner = WebhookOwner {
+            id: webhook.id,
+            tenant: webhook.tenant_id,
+            user: webhook.user_id,
+            url: webhook.url,
+        };
+        notifications::tell_of_disabled_webhook(tx, owner, &reason, self.now).await?;
+        Ok(false)
+    }
+}

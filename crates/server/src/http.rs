@@ -1,0 +1,211 @@
+//! The API: who may ask what, and how it is answered.
+
+mod batches;
+mod connections;
+mod dashboard;
+mod dlq;
+mod document;
+mod error;
+mod events;
+pub mod file_view;
+mod files;
+mod health;
+mod jobs;
+mod maintenance;
+mod metrics;
+mod notifications;
+mod operations;
+mod orphans;
+mod page;
+mod queues;
+mod request;
+mod search;
+mod stuck;
+mod tenants;
+mod uploads;
+mod webhooks;
+
+use std::net::IpAddr;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
+use serde_json::Value;
+use tower_http::catch_panic::CatchPanicLayer;
+use tracing::Instrument;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use connections::serve;
+
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::telemetry::metrics as counted;
+use crate::telemetry::spans;
+use landfall_core::clock::Stopwatch;
+use landfall_core::refusal::{Refusal, RefusalCode};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Every route is made of a handler that describes it.
+fn limited_routes() -> OpenApiRouter<App> {
+    let uploads = OpenApiRouter::new()
+        .routes(routes!(batches::open, batches::list))
+        .routes(routes!(batches::show))
+        .routes(routes!(uploads::register_in_batch))
+        .routes(routes!(batches::close))
+        .routes(routes!(batches::cancel))
+        .routes(routes!(uploads::confirm_in_batch))
+        .routes(routes!(files::list))
+        .routes(routes!(uploads::register))
+        .routes(routes!(files::show, files::delete))
+        .routes(routes!(uploads::fresh_url))
+        .routes(routes!(uploads::confirm))
+        .routes(routes!(files::cancel))
+        .routes(routes!(files::retry))
+        .routes(routes!(files::history))
+        .routes(routes!(files::text))
+        .routes(routes!(files::result))
+        .routes(routes!(files::chunks))
+        .routes(routes!(events::ticket))
+        .routes(routes!(dlq::list))
+        .routes(routes!(dlq::groups))
+        .routes(routes!(dlq::retry_all))
+        .routes(routes!(dlq::discard))
+        .routes(routes!(dlq::retry))
+        .routes(routes!(dashboard::show))
+        .routes(routes!(stuck::list))
+        .routes(routes!(stuck::retry_all))
+        .routes(routes!(stuck::retry))
+        .routes(routes!(operations::list))
+        .routes(routes!(operations::show))
+        .routes(routes!(operations::stop))
+        .routes(routes!(orphans::report))
+        .routes(routes!(tenants::quota));
+    OpenApiRouter::with_openapi(document::Base::openapi())
+        .nest("/api/v2/uploads", uploads)
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::show))
+        .routes(routes!(jobs::retry))
+        .routes(routes!(notifications::list))
+        .routes(routes!(notifications::read_all))
+        .routes(routes!(notifications::read))
+        .routes(routes!(webhooks::register, webhooks::list))
+        .routes(routes!(webhooks::show, webhooks::change, webhooks::remove))
+        .routes(routes!(webhooks::rotate_secret))
+        .routes(routes!(webhooks::test))
+        .routes(routes!(webhooks::deliveries))
+        .routes(routes!(webhooks::redeliver))
+        .routes(routes!(search::search))
+        .routes(routes!(tenants::set_quota))
+        .routes(routes!(queues::status))
+        .routes(routes!(queues::pause))
+        .routes(routes!(queues::resume))
+        .routes(routes!(maintenance::list))
+        .routes(routes!(maintenance::run))
+        .routes(routes!(page::page))
+        .routes(routes!(document::document))
+        .routes(routes!(document::docs))
+        .routes(routes!(document::asset))
+        .merge(health_and_metrics())
+}
+
+fn health_and_metrics() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::show))
+}
+
+/// Bytes take as long as they take; only a standstill ends them. Events never end.
+fn streaming_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(events::stream))
+        .routes(routes!(uploads::receive))
+        .routes(routes!(files::download))
+        .routes(routes!(jobs::download))
+}
+
+/// The description of all routes, as OpenAPI has it.
+pub fn document() -> &'static Value {
+    static DOCUMENT: LazyLock<Value> =
+        LazyLock::new(|| document::complete(limited_routes().merge(streaming_routes()).into_openapi()));
+    &DOCUMENT
+}
+
+/// All that is answered to those who reach the server where it serves clients.
+pub fn router(app: App) -> Router {
+    let (limit, address) = (app.config.http.request_timeout, app.config.http.bind_address);
+    let limited = limited(limited_routes(), limit, address);
+    framed(Router::from(streaming_routes()).merge(limited)).with_state(app)
+}
+
+/// What any process answers for itself, whatever its role, on the address that there is for that.
+pub fn monitoring_router(app: App, address: IpAddr) -> Router {
+    framed(limited(health_and_metrics(), app.config.http.request_timeout, address)).with_state(app)
+}
+
+fn limited(routes: OpenApiRouter<App>, limit: Duration, address: IpAddr) -> Router<App> {
+    Router::from(routes)
+        .layer(Extension(metrics::ListensOn(address)))
+        .layer(middleware::from_fn_with_state(limit, time_limit))
+}
+
+fn framed(routes: Router<App>) -> Router<App> {
+    routes
+        .fallback(async || ApiError(Refusal::nothing_here()).into_response())
+        .method_not_allowed_fallback(async || {
+            ApiError(Refusal::new(RefusalCode::MethodNotAllowed, "This address does not take that method"))
+                .into_response()
+        })
+        .layer(CatchPanicLayer::custom(|_| error::unexpected()))
+        .layer(middleware::from_fn(frame))
+}
+
+/// Names each request, logs how it went, and says what no answer should be taken for.
+async fn frame(mut request: Request, next: Next) -> Response {
+    let id = request
+        .headers()
+        .get(&REQUEST_ID)
+        .filter(|id| id.len() <= 128 && id.to_str().is_ok())
+        .cloned()
+        .unwrap_or_else(|| {
+            HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("an id is plain text")
+        });
+    request.headers_mut().insert(REQUEST_ID, id.clone());
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let path = matched.as_ref().map_or("", MatchedPath::as_str);
+    let span = spans::request(id.to_str().unwrap_or_default(), request.method(), path, request.headers());
+    let this = span.clone();
+    async move {
+        let (method, stopwatch) = (request.method().clone(), Stopwatch::start());
+        let mut response = next.run(request).await;
+        let path = matched.as_ref().map(MatchedPath::as_str);
+        let status = response.status().as_u16();
+        counted::answered(method.as_str(), path, status, stopwatch.elapsed());
+        spans::answered(&this, status);
+        tracing::debug!("answered");
+        let headers = response.headers_mut();
+        headers.insert(REQUEST_ID, id);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        response
+    }
+    .instrument(span)
+    .await
+}
+
+async fn time_limit(State(limit): State<Duration>, request: Request, next: Next) -> Response {
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            ApiError(Refusal::new(RefusalCode::RequestTimeout, "The request took too long").retryable())
+                .into_response()
+        }
+    }
+}

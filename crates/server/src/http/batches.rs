@@ -1,0 +1,129 @@
+//! Batches.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::files::stop_work;
+use super::request::{InPath, Page, PageParams, Params, Received, batch_id};
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::intake::batches::{CloseBatch, NewBatch, OpenBatch, OpenedBatch};
+use crate::intake::cancel_batch::CancelBatch;
+use crate::intake::idempotency::Idempotent;
+use crate::records::batch::{self, Batch, BatchView};
+use landfall_core::caller::Caller;
+use landfall_store::wake::Signal;
+
+/// Opens a batch for a number of files.
+#[utoipa::path(
+    post, path = "/batches", operation_id = "openBatch", tag = "batches", request_body = NewBatch,
+    responses(
+        (status = 201, body = OpenedBatch),
+        (status = "4XX", description = "INVALID_FILE_COUNT INVALID_MAPPING IDEMPOTENCY_KEY_REUSED")
+    )
+)]
+pub async fn open(
+    State(app): State<App>,
+    caller: Caller,
+    request: Request,
+) -> Result<(StatusCode, Json<OpenedBatch>), ApiError> {
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let batch: NewBatch = received.json()?;
+    batch.check()?;
+    let now = app.clock.now();
+    let opened = app
+        .db
+        .write(Idempotent {
+            key: received.key(&caller)?,
+            now,
+            change: OpenBatch {
+                caller,
+                id: app.clock.new_id(),
+                batch,
+                now,
+                timeout: app.config.intake.batch_timeout,
+            },
+        })
+        .await?;
+    Ok((StatusCode::CREATED, Json(opened)))
+}
+
+/// A batch, and how many of its files are in each state.
+#[utoipa::path(
+    get, path = "/batches/{batchId}", operation_id = "showBatch", tag = "batches",
+    responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<BatchView>, ApiError> {
+    let mut tx = app.db.read().await?;
+    let batch = Batch::find_for(&mut tx, &caller, batch_id(&id)?).await?;
+    let progress = batch::progress(&mut tx, batch.id).await?;
+    Ok(Json(BatchView::new(batch, Some(progress))))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchList {
+    batches: Vec<BatchView>,
+    next_cursor: Option<String>,
+}
+
+/// The caller's batches, newest first.
+#[utoipa::path(
+    get, path = "/batches", operation_id = "listBatches", tag = "batches", params(PageParams),
+    responses((status = 200, body = BatchList))
+)]
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<PageParams>,
+) -> Result<Json<BatchList>, ApiError> {
+    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
+    let before = page.after.unwrap_or(Uuid::max());
+    let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, page.limit).await?;
+    let next = page.next(&batches, |batch| batch.id.to_string());
+    let batches = batches.into_iter().map(|batch| BatchView::new(batch, None)).collect();
+    Ok(Json(BatchList { batches, next_cursor: next }))
+}
+
+/// Says that no more files will come: the batch is complete when those that it has are.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/close", operation_id = "closeBatch", tag = "batches",
+    responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
+pub async fn close(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<BatchView>, ApiError> {
+    let change = CloseBatch { caller, id: batch_id(&id)?, now: app.clock.now() };
+    Ok(Json(BatchView::new(app.db.write(change).await?, None)))
+}
+
+/// Calls a batch off: what waits or runs is cancelled, what never arrived is deleted, what is ready stays.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/cancel", operation_id = "cancelBatch", tag = "batches",
+    responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND INVALID_STATE"))
+)]
+pub async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<BatchView>, ApiError> {
+    let change = CancelBatch { caller, batch: batch_id(&id)?, now: app.clock.now() };
+    let cancelled = app.db.write(change).await?;
+    for file in cancelled.stopped {
+        stop_work(&app, file);
+    }
+    if cancelled.leaves_blobs {
+        app.wake.send(Signal::BlobToRemove);
+    }
+    let progress = batch::progress(&mut app.db.read().await?, cancelled.batch.id).await?;
+    Ok(Json(BatchView::new(cancelled.batch, Some(progress))))
+}

@@ -1,0 +1,264 @@
+//! The description of the API, for programs and for people.
+//!
+//! A route is made of its annotated handler, so there is none without a description. What an annotation need not say
+//! because it follows from the rest is added here: the ids in the path, the refusals that come with a token, a body, a
+//! cursor or a key, and the form that all refusals have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::Json;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde_json::{Map, Value, json};
+use utoipa::OpenApi;
+use utoipa_swagger_ui::Config;
+
+use super::error::RefusalView;
+use super::request::InPath;
+use crate::http::error::ApiError;
+use landfall_core::refusal::Refusal;
+use landfall_core::refusal::RefusalCode;
+use landfall_store::Error;
+
+/// It loads nothing from elsewhere and talks to nobody but us. Its styles are written by its own scripts.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+     img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Landfall",
+        description = "Takes files in, turns them into searchable text, and makes sure every one of them arrives: as \
+            `ready`, or as `failed` with a reason and a retry that works.\n\n\
+            Every refusal has the same form, with a code that says which it is. A file or batch that is not the \
+            caller's answers as one that does not exist. Lists come in pages: `nextCursor` is the `cursor` of the \
+            next one, and null on the last."
+    ),
+    components(schemas(RefusalView)),
+    security(("token" = [])),
+    tags(
+        (name = "batches", description = "Files that are uploaded together"),
+        (name = "uploads", description = "The way in: register, send the bytes, confirm"),
+        (name = "files", description = "What became of them, and what was made of them"),
+        (name = "search", description = "What can be found in them"),
+        (name = "dead letters", description = "What failed for good, and how it is tried again"),
+        (name = "stuck", description = "What stands still"),
+        (name = "notifications", description = "What the caller was told of"),
+        (name = "events", description = "What happens, as it happens"),
+        (name = "webhooks", description = "Addresses that events are sent to"),
+        (name = "jobs", description = "The same files under the names of an older API"),
+        (name = "administration", description = "For administrators"),
+        (name = "health", description = "Whether this process lives, and what it is"),
+    )
+)]
+pub struct Base;
+
+/// The whole description, of what the handlers say and what follows from it.
+pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
+    let mut document = serde_json::to_value(api).expect("a description is JSON");
+    document["components"]["securitySchemes"]["token"] = json!({
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "`landfall token --user NAME` makes one. The page at `/` has one in its address.",
+    });
+    let Some(paths) = document["paths"].as_object_mut() else { return document };
+    for (path, item) in paths {
+        for operation in item.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            complete_operation(path, operation);
+        }
+    }
+    require_what_is_always_there(&mut document);
+    document
+}
+
+fn complete_operation(path: &str, operation: &mut Value) {
+    let mut parameters = ids_in(path);
+    parameters.extend(operation["parameters"].as_array().cloned().unwrap_or_default());
+    for parameter in &mut parameters {
+        // A parameter is there or not; none of them is null.
+        let schema = &mut parameter["schema"];
+        if let Some(kind) = schema["type"].as_array().and_then(|kinds| kinds.first().cloned()) {
+            schema["type"] = kind;
+        }
+        if let Some(one) = schema["oneOf"].as_array().and_then(|kinds| kinds.last().cloned()) {
+            *schema = one;
+        }
+    }
+    let mut refusals = named_refusals(operation);
+    if refusals.contains("IDEMPOTENCY_KEY_REUSED") {
+        parameters.push(json!({
+            "name": "Idempotency-Key",
+            "in": "header",
+            "description": "The same key with the same request is done once and answered alike",
+            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+        }));
+    }
+    refusals.extend(refusals_that_follow(operation, &parameters));
+    operation["parameters"] = parameters.into();
+    let mut by_status: BTreeMap<u16, Vec<RefusalCode>> = BTreeMap::new();
+    for name in refusals {
+        let known = RefusalCode::find(&name).unwrap_or_else(|| panic!("{path} names the refusal {name:?}"));
+        by_status.entry(known.status()).or_default().push(known);
+    }
+    for (status, known) in by_status {
+        operation["responses"][status.to_string()] = refused(&known);
+    }
+    for answer in operation["responses"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        answer["headers"]["X-Request-Id"] = json!({
+            "description": "The name of this request in the log: the one that came with it, or a new one",
+            "schema": { "type": "string" },
+        });
+        if answer["description"] == "" {
+            answer["description"] = "As asked for".into();
+        }
+    }
+}
+
+/// The parameters that a path has in braces.
+fn ids_in(path: &str) -> Vec<Value> {
+    let names = path.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name));
+    let described = names.map(|name| {
+        let (schema, description) = match name {
+            "tenantId" => {
+                (json!({ "type": "string", "minLength": 1, "maxLength": 255 }), "The tenant's name")
+            }
+            "stage" => (json!({ "type": "string" }), "The name of a stage, alone or as its queue is called"),
+            "jobName" => (json!({ "type": "string" }), "The name of a job"),
+            "asset" => (json!({ "type": "string" }), "The name of a file of the page"),
+            _ => (json!({ "type": "string", "format": "uuid" }), "Its id"),
+        };
+        json!({ "name": name, "in": "path", "required": true, "description": description, "schema": schema })
+    });
+    described.collect()
+}
+
+/// The codes that the annotation names, which stand in the place of an answer.
+fn named_refusals(operation: &mut Value) -> BTreeSet<String> {
+    let named = operation["responses"].as_object_mut().and_then(|responses| responses.remove("4XX"));
+    let named = named.as_ref().and_then(|named| named["description"].as_str()).unwrap_or_default();
+    named.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The codes that come with what the request consists of.
+fn refusals_that_follow(operation: &Value, parameters: &[Value]) -> Vec<String> {
+    let mut codes = Vec::new();
+    let public = operation["security"].is_array();
+    if !public {
+        codes.extend(["UNAUTHENTICATED", "INVALID_TOKEN", "TOKEN_EXPIRED", "AUTH_UNAVAILABLE"]);
+        codes.extend(["DATABASE_UNAVAILABLE", "REQUEST_TIMEOUT", "INTERNAL"]);
+    }
+    if operation["requestBody"]["content"]["application/json"].is_object() {
+        codes.extend(["INVALID_JSON", "INVALID_REQUEST", "BODY_BROKEN", "BODY_TOO_LARGE"]);
+    }
+    let has = |place: &str, name: &str| {
+        let named = |one: &&Value| one["in"] == place && (name.is_empty() || one["name"] == name);
+        parameters.iter().any(|one| named(&one))
+    };
+    if has("query", "") || has("path", "") {
+        codes.push("INVALID_REQUEST");
+    }
+    if has("query", "cursor") {
+        codes.push("INVALID_CURSOR");
+    }
+    if has("header", "Idempotency-Key") {
+        codes.push("INVALID_IDEMPOTENCY_KEY");
+    }
+    if has("query", "scope") || operation["tags"][0] == "administration" {
+        codes.push("FORBIDDEN");
+    }
+    codes.into_iter().map(str::to_owned).collect()
+}
+
+fn refused(known: &[RefusalCode]) -> Value {
+    let meanings: Vec<String> =
+        known.iter().map(|known| format!("`{}`: {}", known.code(), known.meaning())).collect();
+    let codes: Vec<&str> = known.iter().map(|known| known.code()).collect();
+    json!({
+        "description": meanings.join("\n\n"),
+        "content": { "application/json": { "schema": { "allOf": [
+            { "$ref": "#/components/schemas/Refusal" },
+            { "type": "object", "properties": { "error": { "type": "object", "properties": {
+                "code": { "type": "string", "enum": codes },
+            } } } },
+        ] } } },
+    })
+}
+
+/// What we answer has all its fields, with null for what there is not; what is left out at times cannot be null. What
+/// we are asked may leave out what may be null.
+fn require_what_is_always_there(document: &mut Value) {
+    let mut asked = BTreeSet::new();
+    let paths = document["paths"].as_object().into_iter().flat_map(Map::values);
+    for operation in paths.flat_map(|item| item.as_object().into_iter().flat_map(Map::values)) {
+        names_in(&operation["requestBody"], &mut asked);
+    }
+    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
+    for (name, schema) in schemas {
+        let Some(properties) = schema["properties"].as_object().filter(|_| !asked.contains(name)) else {
+            continue;
+        };
+        let mut required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+        for (field, one) in properties {
+            if may_be_null(one) && !required.contains(&json!(field)) {
+                required.push(json!(field));
+            }
+        }
+        schema["required"] = required.into();
+    }
+}
+
+fn may_be_null(schema: &Value) -> bool {
+    let kinds = schema["type"].as_array().into_iter().flatten();
+    let choices = schema["oneOf"].as_array().into_iter().flatten();
+    kinds.chain(choices.map(|choice| &choice["type"])).any(|kind| kind == "null")
+}
+
+/// The names of the schemas that are referred to.
+fn names_in(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            let name = fields.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+            names.extend(name.map(str::to_owned));
+            fields.values().for_each(|field| names_in(field, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| names_in(item, names)),
+        _ => {}
+    }
+}
+
+/// This description, which is no secret.
+#[utoipa::path(
+    get, path = "/api/openapi.json", operation_id = "describeApi", tag = "health", security(()),
+    responses((status = 200, body = Object))
+)]
+pub async fn document() -> Json<&'static Value> {
+    Json(super::document())
+}
+
+/// The page that shows this description and tries it out.
+#[utoipa::path(
+    get, path = "/api/docs", operation_id = "openDocs", tag = "health", security(()),
+    responses((status = 307, description = "To the page itself"))
+)]
+pub async fn docs() -> Redirect {
+    Redirect::temporary("/api/docs/index.html")
+}
+
+/// A part of that page.
+#[utoipa::path(
+    get, path = "/api/docs/{asset}", operation_id = "showDocs", tag = "health", security(()),
+    responses((status = 200, body = String, content_type = "*/*"), (status = "4XX", description = "NOT_FOUND"))
+)]
+pub async fn asset(InPath(asset): InPath<String>) -> Result<Response, ApiError> {
+    let config = Config::from("/api/openapi.json").try_it_out_enabled(true).use_base_layout();
+    let file = utoipa_swagger_ui::serve(&asset, config.into())
+        .map_err(|error| Error::Internal(format!("the page of the API's description: {error}")))?
+        .ok_or_else(Refusal::nothing_here)?;
+    let kind = HeaderValue::from_str(&file.content_type)
+        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, POLICY)];
+    Ok((headers, file.bytes.into_owned()).into_response())
+}

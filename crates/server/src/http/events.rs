@@ -1,0 +1,210 @@
+//! Events as they happen: as a WebSocket, or as server-sent events.
+
+mod delivery;
+mod outlet;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::connections::CutOff;
+use super::request::{Params, batch_id, everybodys, unauthenticated};
+use crate::app::App;
+use crate::auth::Identity;
+use crate::auth::ticket::Ticket;
+use crate::delivery::fan_out::{Filter, Subscription};
+use crate::delivery::tail::Audience;
+use crate::http::error::ApiError;
+use crate::records::events;
+use delivery::Delivering;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use outlet::Outlet;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Asks proxies not to gather events before they pass them on.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// A client has nothing to say but that it is there.
+const MOST_CLIENT_BYTES: usize = 4 * 1024;
+/// Taken when the stream is opened, and kept for as long as it is.
+const SOCKET_BUFFER: usize = 1024;
+/// Frames on their way from the one who writes them to the connection.
+const FRAMES: usize = 16;
+/// How soon a browser is to come back, in milliseconds.
+const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct StreamParams {
+    /// The id of the last event that was seen: the stream goes on after it. `Last-Event-ID` does the same.
+    #[param(pattern = "^[0-9]{1,18}$")]
+    after: Option<String>,
+    /// Only these types, with commas between them.
+    types: Option<String>,
+    /// Only what is about this batch.
+    #[param(value_type = Option<uuid::Uuid>)]
+    batch_id: Option<String>,
+    /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
+    scope: Option<String>,
+    /// In the place of a token.
+    ticket: Option<String>,
+    /// `false`: the stream ends when all that has happened so far has been told.
+    follow: Option<bool>,
+}
+
+/// Something to open a stream with, for who cannot send headers.
+#[utoipa::path(
+    post, path = "/events/ticket", operation_id = "issueTicket", tag = "events",
+    responses((status = 200, body = Ticket))
+)]
+pub async fn ticket(State(app): State<App>, identity: Identity) -> Json<Ticket> {
+    Json(app.tickets.issue(identity, app.clock.now()))
+}
+
+/// What happens, as it happens: as a WebSocket, or as server-sent events.
+#[utoipa::path(
+    get, path = "/api/v2/uploads/events", operation_id = "streamEvents", tag = "events", params(StreamParams),
+    responses(
+        (status = 101, description = "A WebSocket"),
+        (status = 200, body = String, content_type = "text/event-stream"),
+        (status = "4XX", description = "INVALID_CURSOR INVALID_UPGRADE NOT_ACCEPTABLE INVALID_TICKET TICKET_EXPIRED \
+            BATCH_NOT_FOUND TOO_MANY_EVENT_STREAMS EVENT_STREAMS_EXHAUSTED")
+    )
+)]
+pub async fn stream(
+    State(app): State<App>,
+    identity: Option<Identity>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    Extension(cut_off): Extension<CutOff>,
+    headers: HeaderMap,
+    Params(params): Params<StreamParams>,
+) -> Result<Response, ApiError> {
+    let identity = match (identity, &params.ticket) {
+        (Some(identity), _) => identity,
+        (None, Some(ticket)) => app.tickets.verify(ticket, app.clock.now())?,
+        (None, None) => return Err(unauthenticated().into()),
+    };
+    let kind = Kind::wanted(&headers, upgrade)?;
+    let subscription = subscribe(&app, &identity, &headers, &params)?;
+    let delivering = Delivering {
+        subscription,
+        until: identity.until,
+        clock: app.clock.clone(),
+        config: app.config.events.clone(),
+        closing: app.fan_out.closing(),
+        follow: params.follow.unwrap_or(true),
+    };
+    let underway = app.fan_out.underway();
+    Ok(match kind {
+        Kind::WebSocket(upgrade) => upgrade
+            .max_message_size(MOST_CLIENT_BYTES)
+            .max_frame_size(MOST_CLIENT_BYTES)
+            .read_buffer_size(SOCKET_BUFFER)
+            .write_buffer_size(0)
+            .on_upgrade(async move |socket| {
+                delivering.run(Outlet::web_socket(socket)).await;
+                drop(underway);
+            }),
+        Kind::ServerSent => {
+            let (frames, body) = mpsc::channel::<Bytes>(FRAMES);
+            frames.try_send(RETRY).expect("it is empty");
+            tokio::spawn(async move {
+                delivering.run(Outlet::server_sent(frames, cut_off)).await;
+                drop(underway);
+            });
+            let body = stream::unfold(body, async |mut body| {
+                let frame = body.recv().await?;
+                Some((Ok::<_, std::convert::Infallible>(frame), body))
+            });
+            let headers = [
+                (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+                (ACCEL_BUFFERING, HeaderValue::from_static("no")),
+            ];
+            (headers, Body::from_stream(body)).into_response()
+        }
+    })
+}
+
+enum Kind {
+    WebSocket(WebSocketUpgrade),
+    ServerSent,
+}
+
+impl Kind {
+    fn wanted(
+        headers: &HeaderMap,
+        upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    ) -> Result<Self, Refusal> {
+        let says = |name: HeaderName, word: &str| {
+            let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+            values.flat_map(|value| value.split(',')).any(|part| {
+                let part = part.split(';').next().unwrap_or_default();
+                part.trim().eq_ignore_ascii_case(word)
+            })
+        };
+        match upgrade {
+            Ok(upgrade) => Ok(Self::WebSocket(upgrade)),
+            Err(why) if says(header::UPGRADE, "websocket") => {
+                let message = format!("The WebSocket cannot be opened: {}", why.body_text());
+                Err(Refusal::new(RefusalCode::InvalidUpgrade, message))
+            }
+            Err(_) if says(header::ACCEPT, "text/event-stream") => Ok(Self::ServerSent),
+            Err(_) => {
+                let message = "Open a WebSocket here, or ask with Accept: text/event-stream";
+                Err(Refusal::new(RefusalCode::NotAcceptable, message))
+            }
+        }
+    }
+}
+
+fn subscribe(
+    app: &App,
+    identity: &Identity,
+    headers: &HeaderMap,
+    params: &StreamParams,
+) -> Result<Subscription, Refusal> {
+    let caller = &identity.caller;
+    let audience = if everybodys(caller, params.scope.as_deref())? {
+        Audience::Everybody
+    } else {
+        Audience::User(caller.user.clone())
+    };
+    let filter = Filter {
+        types: types(params.types.as_deref())?,
+        batch: params.batch_id.as_deref().map(batch_id).transpose()?,
+    };
+    // A browser that reconnects sends the header, and the address as it was at first: the header is newer.
+    let last = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty());
+    let after = match last {
+        Some(value) => Some(value.to_str().unwrap_or_default()),
+        None => params.after.as_deref(),
+    };
+    app.fan_out.listen(&caller.user, audience, filter, after.map(event_id).transpose()?)
+}
+
+fn event_id(text: &str) -> Result<i64, Refusal> {
+    let unknown = || Refusal::new(RefusalCode::InvalidCursor, "An event's id is a whole number");
+    text.parse().ok().filter(|id| *id >= 0).ok_or_else(unknown)
+}
+
+fn types(text: Option<&str>) -> Result<Vec<String>, Refusal> {
+    let all = [events::OF_USERS, events::OF_SYSTEM].concat();
+    let names = text.into_iter().flat_map(|text| text.split(',')).map(str::trim);
+    let known = |name: &str| {
+        if all.contains(&name) {
+            return Ok(name.to_owned());
+        }
+        let message = format!("There are no events of the type {name:?}; there are {}", all.join(", "));
+        Err(Refusal::new(RefusalCode::InvalidRequest, message))
+    };
+    names.map(known).collect()
+}

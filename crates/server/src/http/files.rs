@@ -1,0 +1,449 @@
+//! Files: what became of them, and what was made of them.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tokio_util::io::ReaderStream;
+use uuid::Uuid;
+
+use super::file_view::{FileView, Surroundings};
+use super::request::{InPath, Page, PageParams, Params, Received, everybodys, file_id};
+use crate::app::App;
+use crate::content::artifacts::{self, StoredChunk};
+use crate::http::error::ApiError;
+use crate::intake::cancel::Cancel;
+use crate::intake::delete as deletion;
+use crate::queue::revive::{self, Revive};
+use crate::records::events::{self, HistoryEntry};
+use crate::records::file::File;
+use landfall_core::caller::Caller;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::wake::Signal;
+use landfall_store::{Arg, Tx, args};
+
+/// One file: where it is, what it waits for, what went wrong.
+#[utoipa::path(
+    get, path = "/files/{fileId}", operation_id = "showFile", tag = "files",
+    responses((status = 200, body = FileView), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
+)]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<FileView>, ApiError> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    view(&app, &mut tx, file).await.map(Json)
+}
+
+async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
+    let surroundings = Surroundings::look(tx, &file.user_id, &app.config.queue, app.clock.now()).await?;
+    surroundings.view(tx, file).await
+}
+
+/// The caller's file, as long as it was not deleted.
+async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> {
+    let file = File::find_for(tx, caller, file_id(id)?).await?;
+    if file.status == Status::Deleted { Err(Refusal::gone().into()) } else { Ok(file) }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    #[param(value_type = Option<Status>)]
+    status: Option<String>,
+    #[param(value_type = Option<Uuid>)]
+    batch_id: Option<String>,
+    /// Part of the file's name.
+    q: Option<String>,
+    /// `all`: everybody's, for administrators.
+    #[param(pattern = "^(own|all)$")]
+    scope: Option<String>,
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<i64>,
+    /// The `nextCursor` of the page before.
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileList {
+    files: Vec<FileView>,
+    next_cursor: Option<String>,
+}
+
+/// The caller's files, newest first.
+#[utoipa::path(
+    get, path = "/files", operation_id = "listFiles", tag = "files", params(ListParams),
+    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<FileList>, ApiError> {
+    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
+    let mut wanted = Wanted {
+        conditions: "id < $1 AND deleted_at IS NULL".to_owned(),
+        arguments: args![page.after.unwrap_or(Uuid::max())],
+        source: "files",
+    };
+    if !everybodys(&caller, params.scope.as_deref())? {
+        wanted.and("user_id = ", &caller.user);
+    }
+    if let Some(status) = &params.status {
+        let status: Status = status
+            .parse()
+            .map_err(|error| Refusal::new(RefusalCode::InvalidRequest, format!("status: {error}")))?;
+        wanted.in_state(status);
+    }
+    if let Some(batch) = &params.batch_id {
+        wanted.and("batch_id = ", super::request::batch_id(batch)?);
+    }
+    let mut tx = app.db.read().await?;
+    let (files, next) = match &params.q {
+        Some(part) => wanted.named(&mut tx, part, &page).await?,
+        None => {
+            let files = wanted.first(&mut tx, page.limit).await?;
+            let next = page.next(&files, |file| file.id.to_string());
+            (files, next)
+        }
+    };
+    let surroundings = Surroundings::look(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
+    let mut views = Vec::with_capacity(files.len());
+    for file in files {
+        views.push(surroundings.view(&mut tx, file).await?);
+    }
+    Ok(Json(FileList { files: views, next_cursor: next }))
+}
+
+/// Names that are looked at for one answer. Where there are more, the answer may have few files or none, and a cursor to go
+/// on from.
+const NAMES_A_LOOK: i64 = 5_000;
+
+/// Which files are wanted, newest first.
+struct Wanted {
+    conditions: String,
+    arguments: Vec<Arg>,
+    source: &'static str,
+}
+
+impl Wanted {
+    fn and(&mut self, condition: &str, value: impl Into<Arg>) {
+        self.arguments.push(value.into());
+        self.conditions.push_str(&format!(" AND {condition}${}", self.arguments.len()));
+    }
+
+    /// In the words of the indices, and in the text of the statement, so that they are used.
+    fn in_state(&mut self, status: Status) {
+        let index = match status {
+            Status::Registered | Status::Uploaded => "upload_until IS NOT NULL",
+            Status::Queued => "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL",
+            Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {
+                self.source = "held";
+                "claimed_by IS NOT NULL"
+            }
+            Status::Ready | Status::Failed | Status::Cancelled => {
+                "status IN ('ready', 'failed', 'cancelled')"
+            }
+            Status::Deleted => "deleted_at IS NOT NULL",
+        };
+        self.conditions.push_str(&format!(" AND status = '{status}' AND {index}"));
+    }
+
+    fn select(&self, what: &str, limit: i64) -> String {
+        // What is being worked on is little, however much there is of all else.
+        let held = "WITH held AS MATERIALIZED (SELECT * FROM files WHERE claimed_by IS NOT NULL)";
+        let with = if self.source == "held" { held } else { "" };
+        format!(
+            "{with} SELECT {what} FROM {} WHERE {} ORDER BY id DESC LIMIT {limit}",
+            self.source, self.conditions
+        )
+    }
+
+    async fn first(&self, tx: &mut Tx, limit: i64) -> Result<Vec<File>, ApiError> {
+        Ok(tx.rows(self.select("*", limit), self.arguments.clone()).await?)
+    }
+
+    /// Those with `part` in their names, and where to go on.
+    async fn named(
+        &self,
+        tx: &mut Tx,
+        part: &str,
+        page: &Page<Uuid>,
+    ) -> Result<(Vec<File>, Option<String>), ApiError> {
+        let mut arguments = self.arguments.clone();
+        arguments.push(contains(part).into());
+        let sql = format!(
+            "SELECT * FROM files WHERE id IN
+                 (SELECT id FROM ({}) AS looked_at WHERE LOWER(file_name) LIKE ${} ESCAPE '!' ORDER BY id DESC LIMIT {})
+             ORDER BY id DESC",
+            self.select("id, file_name", NAMES_A_LOOK),
+            arguments.len(),
+            page.limit
+        );
+        let files: Vec<File> = tx.rows(sql, arguments).await?;
+        if let Some(next) = page.next(&files, |file| file.id.to_string()) {
+            return Ok((files, Some(next)));
+        }
+        let last = format!("{} OFFSET {}", self.select("id", 1), NAMES_A_LOOK - 1);
+        let last: Option<(Uuid,)> = tx.row(last, self.arguments.clone()).await?;
+        Ok((files, last.map(|(id,)| id.to_string())))
+    }
+}
+
+/// A pattern for `LIKE` that means exactly these characters.
+fn contains(part: &str) -> String {
+    let literal =
+        part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_").replace('\0', "");
+    format!("%{literal}%")
+}
+
+/// Deletes a file, whatever state it is in. Doing it twice is doing it once.
+#[utoipa::path(
+    delete, path = "/files/{fileId}", operation_id = "deleteFile", tag = "files",
+    responses((status = 204), (status = "4XX", description = "FILE_NOT_FOUND STORAGE_UNAVAILABLE"))
+)]
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<StatusCode, ApiError> {
+    let id = file_id(&id)?;
+    deletion::delete(&app.db, &app.blobs, &caller, id, app.clock.now()).await?;
+    stop_work(&app, id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Calls a file off that waits or is being worked on.
+#[utoipa::path(
+    post, path = "/files/{fileId}/cancel", operation_id = "cancelFile", tag = "files",
+    responses(
+        (status = 200, body = FileView),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE")
+    )
+)]
+pub async fn cancel(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<FileView>, ApiError> {
+    let file = app.db.write(Cancel { caller, file: file_id(&id)?, now: app.clock.now() }).await?;
+    stop_work(&app, file.id);
+    view(&app, &mut app.db.read().await?, file).await.map(Json)
+}
+
+pub fn stop_work(app: &App, file: Uuid) {
+    if let Some(worker) = &app.worker {
+        worker.stop_file(file);
+    }
+}
+
+/// How a file is to be tried again.
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Retry {
+    /// The stage to begin at; without it, the one that the file ended at.
+    pub from_stage: Option<Stage>,
+    /// Refuse one that was called off.
+    #[serde(skip)]
+    pub only_failed: bool,
+}
+
+impl Retry {
+    pub async fn carry_out(self, app: &App, caller: Caller, file: Uuid) -> Result<File, ApiError> {
+        let wish = Revive {
+            caller,
+            file,
+            from_stage: self.from_stage,
+            first_stage: app.config.intake.first_stage,
+            only_failed: self.only_failed,
+            now: app.clock.now(),
+        };
+        let file = revive::revive(&app.db, &app.blobs, wish).await?;
+        app.wake.send(Signal::Work);
+        Ok(file)
+    }
+}
+
+/// Tries a file again that failed or was called off.
+#[utoipa::path(
+    post, path = "/files/{fileId}/retry", operation_id = "retryFile", tag = "files",
+    request_body = Option<Retry>,
+    responses(
+        (status = 200, body = FileView),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE STAGE_NOT_REACHED NO_SCANNER \
+            STORAGE_UNAVAILABLE")
+    )
+)]
+pub async fn retry(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    request: Request,
+) -> Result<Json<FileView>, ApiError> {
+    let retry: Retry = Received::read(request, app.config.http.max_body_bytes).await?.json_or_default()?;
+    let file = retry.carry_out(&app, caller, file_id(&id)?).await?;
+    view(&app, &mut app.db.read().await?, file).await.map(Json)
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    history: Vec<HistoryEntry>,
+    next_cursor: Option<String>,
+}
+
+/// Every step that a file took, oldest first. A deleted file still has its history.
+#[utoipa::path(
+    get, path = "/files/{fileId}/history", operation_id = "showHistory", tag = "files", params(PageParams),
+    responses((status = 200, body = History), (status = "4XX", description = "FILE_NOT_FOUND"))
+)]
+pub async fn history(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    Params(params): Params<PageParams>,
+) -> Result<Json<History>, ApiError> {
+    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
+    let mut tx = app.db.read().await?;
+    let file = File::find_for(&mut tx, &caller, file_id(&id)?).await?;
+    let history = events::history(&mut tx, file.id, page.after.unwrap_or(0), page.limit).await?;
+    let next = page.next(&history, |entry| entry.id.to_string());
+    Ok(Json(History { history, next_cursor: next }))
+}
+
+/// The text that was extracted from a file.
+#[utoipa::path(
+    get, path = "/files/{fileId}/text", operation_id = "showText", tag = "files",
+    responses(
+        (status = 200, content((String = "text/plain"), (String = "text/markdown"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED NOT_EXTRACTED")
+    )
+)]
+pub async fn text(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Response, ApiError> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    let extracted = artifacts::load_text(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
+    Ok(([(header::CONTENT_TYPE, extracted.markup.content_type())], extracted.text).into_response())
+}
+
+fn not_extracted(file: &File) -> Refusal {
+    let message = format!("This file is {}: there is no text of it yet", file.status);
+    Refusal::new(RefusalCode::NotExtracted, message)
+}
+
+/// What the extraction made of the document. As an attachment: it may be a page that somebody else wrote.
+#[utoipa::path(
+    get, path = "/files/{fileId}/result", operation_id = "showResult", tag = "files",
+    responses(
+        (status = 200, body = String, content_type = "*/*",
+            headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED NOT_EXTRACTED")
+    )
+)]
+pub async fn result(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Response, ApiError> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    let (content_type, body) =
+        artifacts::load_result(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
+    Ok((attachment(&file, Some(&content_type)), body).into_response())
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChunkList {
+    chunks: Vec<StoredChunk>,
+    next_cursor: Option<String>,
+}
+
+/// The pieces of a file that are found as one, in their order.
+#[utoipa::path(
+    get, path = "/files/{fileId}/chunks", operation_id = "listChunks", tag = "files", params(PageParams),
+    responses((status = 200, body = ChunkList), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
+)]
+pub async fn chunks(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    Params(params): Params<PageParams>,
+) -> Result<Json<ChunkList>, ApiError> {
+    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    let chunks = artifacts::load_chunks(&mut tx, file.id, page.after.unwrap_or(-1), page.limit).await?;
+    let next = page.next(&chunks, |chunk| chunk.ordinal.to_string());
+    Ok(Json(ChunkList { chunks, next_cursor: next }))
+}
+
+/// The bytes as they came. Always as an attachment: what somebody uploaded is not a page of ours.
+#[utoipa::path(
+    get, path = "/api/v2/uploads/files/{fileId}/download", operation_id = "downloadFile", tag = "files",
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "*/*",
+            headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING STORAGE_UNAVAILABLE")
+    )
+)]
+pub async fn download(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Response, ApiError> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await?;
+    drop(tx);
+    let missing = || Refusal::new(RefusalCode::UploadMissing, "The bytes of this file have not arrived yet");
+    let key = file.blob_key.as_deref().ok_or_else(missing)?;
+    let blob = app.blobs.open_file(key).await.map_err(|error| match error {
+        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Refusal::new(RefusalCode::FileNotFound, "The bytes of this file are gone from the storage").into()
+        }
+        other => other,
+    })?;
+    let length = [(header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes))];
+    let body = Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024));
+    Ok((attachment(&file, file.content_type.as_deref()), length, body).into_response())
+}
+
+/// The headers of something that somebody else wrote: to be saved, and never to be run as a page of ours.
+fn attachment(file: &File, content_type: Option<&str>) -> [(HeaderName, HeaderValue); 3] {
+    let content_type = content_type.and_then(|kind| HeaderValue::from_str(kind).ok());
+    [
+        (header::CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/octet-stream"))),
+        (header::CONTENT_DISPOSITION, disposition(&file.file_name)),
+        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
+    ]
+}
+
+/// The name twice: plain for old clients, and as it is for all others (RFC 6266).
+fn disposition(name: &str) -> HeaderValue {
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%') { c } else { '_' })
+        .collect();
+    let mut exact = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            exact.push(char::from(byte));
+        } else {
+            exact.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    HeaderValue::from_str(&format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{exact}"))
+        .unwrap_or(HeaderValue::from_static("attachment"))
+}

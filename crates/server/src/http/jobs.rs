@@ -1,0 +1,99 @@
+//! The same files under the names of an older API, whose clients call them jobs. What they see is what `files` answers;
+//! only who may not see a file is told so differently, and a retry is answered in that API's own words.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::file_view::FileView;
+use super::files::{self, FileList, ListParams, Retry};
+use super::request::{InPath, Params, file_id};
+use crate::app::App;
+use crate::http::error::ApiError;
+use landfall_core::caller::Caller;
+use landfall_core::lifecycle::Status;
+use landfall_core::refusal::{Refusal, RefusalCode};
+
+/// The caller's files, newest first.
+#[utoipa::path(
+    get, path = "/api/jobs", operation_id = "listJobs", tag = "jobs", params(ListParams),
+    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+)]
+pub async fn list(
+    state: State<App>,
+    caller: Caller,
+    params: Params<ListParams>,
+) -> Result<Json<FileList>, ApiError> {
+    files::list(state, caller, params).await
+}
+
+/// One file.
+#[utoipa::path(
+    get, path = "/api/jobs/{fileId}", operation_id = "showJob", tag = "jobs",
+    responses((status = 200, body = FileView), (status = "4XX", description = "FORBIDDEN"))
+)]
+pub async fn show(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Json<FileView>, ApiError> {
+    files::show(state, caller, id).await.map_err(in_its_words)
+}
+
+/// The bytes of a file as they came.
+#[utoipa::path(
+    get, path = "/api/jobs/{fileId}/download", operation_id = "downloadJob", tag = "jobs",
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "*/*",
+            headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
+        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND UPLOAD_MISSING STORAGE_UNAVAILABLE")
+    )
+)]
+pub async fn download(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Response, ApiError> {
+    files::download(state, caller, id).await.map_err(in_its_words)
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct RetriedJob {
+    message: &'static str,
+    job: JobState,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct JobState {
+    id: Uuid,
+    status: Status,
+}
+
+/// Retries a file that failed.
+#[utoipa::path(
+    post, path = "/api/jobs/{fileId}/retry", operation_id = "retryJob", tag = "jobs",
+    responses(
+        (status = 200, body = RetriedJob),
+        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND INVALID_STATE STORAGE_UNAVAILABLE")
+    )
+)]
+pub async fn retry(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<RetriedJob>, ApiError> {
+    let retry = Retry { only_failed: true, ..Retry::default() };
+    let retried = match file_id(&id) {
+        Ok(id) => retry.carry_out(&app, caller, id).await,
+        Err(refusal) => Err(refusal.into()),
+    };
+    let file = retried.map_err(in_its_words)?;
+    let job = JobState { id: file.id, status: file.status };
+    Ok(Json(RetriedJob { message: "Job queued for retry", job }))
+}
+
+fn in_its_words(error: ApiError) -> ApiError {
+    match error {
+        ApiError(refusal) if refusal == Refusal::no_such_file() || refusal == Refusal::gone() => {
+            Refusal::new(RefusalCode::Forbidden, "Not authorized").into()
+        }
+        ApiError(refusal) if refusal.code.code() == "INVALID_STATE" => {
+            Refusal { message: "Only failed jobs can be retried".to_owned(), ..refusal }.into()
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,37 @@
+//! What is left over in the storage and in the books: one's own, or for administrators everybody's.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+
+use super::request::{Params, require_admin};
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::recovery::orphan_cleanup::scan::OrphanReport;
+use landfall_core::caller::Caller;
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReportParams {
+    /// Look now, which is for administrators.
+    refresh: Option<bool>,
+}
+
+/// What is left over in the storage and in the books.
+#[utoipa::path(
+    get, path = "/orphans", operation_id = "showOrphans", tag = "stuck", params(ReportParams),
+    responses((status = 200, body = OrphanReport), (status = "4XX", description = "FORBIDDEN"))
+)]
+pub async fn report(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<ReportParams>,
+) -> Result<Json<OrphanReport>, ApiError> {
+    let anew = params.refresh == Some(true);
+    if anew {
+        require_admin(&caller)?;
+    }
+    let user = (!caller.admin).then_some(caller.user.as_str());
+    Ok(Json(app.orphans.report(user, anew).await?))
+}

@@ -1,0 +1,74 @@
+//! The queue's stages, for administrators: how they stand, held up and let go.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use super::request::{InPath, require_admin};
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::queue::pause::{Pause, Resume};
+use crate::reports::queue_status::{self, QueueStatus};
+use landfall_core::caller::Caller;
+use landfall_core::lifecycle::Stage;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::wake::Signal;
+
+/// The queue as its operator sees it.
+#[utoipa::path(
+    get, path = "/api/v2/admin/queue-status", operation_id = "showQueueStatus", tag = "administration",
+    responses((status = 200, body = QueueStatus))
+)]
+pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<QueueStatus>, ApiError> {
+    require_admin(&caller)?;
+    Ok(Json(queue_status::look(&mut app.db.snapshot().await?, app.clock.now()).await?))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct Held {
+    stage: Stage,
+    paused: bool,
+}
+
+/// Holds a stage up: nobody claims a file for it, in any process.
+#[utoipa::path(
+    post, path = "/api/v2/admin/queues/{stage}/pause", operation_id = "pauseQueue", tag = "administration",
+    responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
+)]
+pub async fn pause(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(stage): InPath<String>,
+) -> Result<Json<Held>, ApiError> {
+    require_admin(&caller)?;
+    let stage = parse(&stage)?;
+    app.db.write(Pause { stage, by: caller.user, now: app.clock.now() }).await?;
+    // Every worker that looks again learns of it.
+    app.wake.send(Signal::Work);
+    Ok(Json(Held { stage, paused: true }))
+}
+
+/// Lets a stage go on.
+#[utoipa::path(
+    post, path = "/api/v2/admin/queues/{stage}/resume", operation_id = "resumeQueue", tag = "administration",
+    responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
+)]
+pub async fn resume(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(stage): InPath<String>,
+) -> Result<Json<Held>, ApiError> {
+    require_admin(&caller)?;
+    let stage = parse(&stage)?;
+    app.db.write(Resume { stage }).await?;
+    app.wake.send(Signal::Work);
+    Ok(Json(Held { stage, paused: false }))
+}
+
+/// The name of a stage, alone or as the queues are called.
+fn parse(name: &str) -> Result<Stage, Refusal> {
+    name.strip_prefix("file-")
+        .unwrap_or(name)
+        .parse()
+        .map_err(|error| Refusal::new(RefusalCode::QueueNotFound, format!("There is no such queue: {error}")))
+}

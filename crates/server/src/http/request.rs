@@ -1,0 +1,247 @@
+//! Reads requests: the caller, the body, the query, the ids in the path. What cannot be read is refused with a code.
+
+use std::str::FromStr;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::app::App;
+use crate::auth::Identity;
+use crate::http::error::ApiError;
+use crate::intake::idempotency;
+use landfall_core::caller::Caller;
+use landfall_core::refusal::{Refusal, RefusalCode};
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let token = bearer(&parts.headers).ok_or_else(unauthenticated)?;
+        Ok(app.auth.verify(token, app.clock.now()).await?)
+    }
+}
+
+impl FromRequestParts<App> for Identity {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let token = bearer(&parts.headers).ok_or_else(unauthenticated)?;
+        Ok(app.auth.identify(token, app.clock.now()).await?)
+    }
+}
+
+impl OptionalFromRequestParts<App> for Identity {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, ApiError> {
+        match bearer(&parts.headers) {
+            Some(token) => Ok(Some(app.auth.identify(token, app.clock.now()).await?)),
+            None => Ok(None),
+        }
+    }
+}
+
+impl OptionalFromRequestParts<App> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, ApiError> {
+        match bearer(&parts.headers) {
+            Some(token) => Ok(Some(app.auth.verify(token, app.clock.now()).await?)),
+            None => Ok(None),
+        }
+    }
+}
+
+pub fn unauthenticated() -> Refusal {
+    Refusal::new(RefusalCode::Unauthenticated, "Send a token: Authorization: Bearer …")
+}
+
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+pub fn require_admin(caller: &Caller) -> Result<(), Refusal> {
+    if caller.admin {
+        Ok(())
+    } else {
+        Err(Refusal::new(RefusalCode::Forbidden, "This is for administrators"))
+    }
+}
+
+/// A body that was read whole, and what belongs to it for an idempotency key.
+pub struct Received {
+    pub bytes: Bytes,
+    path: String,
+    key: Option<String>,
+}
+
+impl Received {
+    pub async fn read(request: Request, limit: usize) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let key = match parts.headers.get("idempotency-key") {
+            None => None,
+            Some(key) => Some(
+                key.to_str()
+                    .map_err(|_| {
+                        Refusal::new(RefusalCode::InvalidIdempotencyKey, "An Idempotency-Key is plain text")
+                    })?
+                    .to_owned(),
+            ),
+        };
+        Ok(Self { bytes: read_body(body, limit).await?, path: parts.uri.path().to_owned(), key })
+    }
+
+    /// An object.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        if self.is_list() {
+            // Its fields in their order would do as well, which nobody means.
+            return Err(Refusal::new(
+                RefusalCode::InvalidRequest,
+                "The body cannot be read: it must be an object",
+            ));
+        }
+        serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))
+    }
+
+    /// A list of objects.
+    pub fn json_list<T: DeserializeOwned>(&self) -> Result<Vec<T>, Refusal> {
+        let items: Vec<Map<String, Value>> =
+            serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))?;
+        let read = |item| serde_json::from_value(Value::Object(item)).map_err(|error| unreadable(&error));
+        items.into_iter().map(read).collect()
+    }
+
+    pub fn is_list(&self) -> bool {
+        self.bytes.trim_ascii_start().starts_with(b"[")
+    }
+
+    /// The same, where an empty body stands for the default.
+    pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Refusal> {
+        if self.bytes.is_empty() { Ok(T::default()) } else { self.json() }
+    }
+
+    pub fn key(&self, caller: &Caller) -> Result<Option<idempotency::Key>, Refusal> {
+        let key = self.key.as_deref();
+        key.map(|key| idempotency::Key::new(&caller.user, key, &self.path, &self.bytes)).transpose()
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> Refusal {
+    let code = if error.is_data() { RefusalCode::InvalidRequest } else { RefusalCode::InvalidJson };
+    Refusal::new(code, format!("The body cannot be read: {error}"))
+}
+
+async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(Refusal::new(RefusalCode::BodyTooLarge, format!("A body has at most {limit} bytes here"))
+                .into())
+        }
+        Err(_) => Err(Refusal::new(RefusalCode::BodyBroken, "The body broke off").retryable().into()),
+    }
+}
+
+/// The query string.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Self(params)),
+            Err(rejection) => Err(Refusal::new(
+                RefusalCode::InvalidRequest,
+                format!("The query cannot be read: {}", rejection.body_text()),
+            )
+            .into()),
+        }
+    }
+}
+
+/// What the path has in the places of its parameters.
+pub struct InPath<T>(pub T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match <Path<T> as FromRequestParts<S>>::from_request_parts(parts, state).await {
+            Ok(Path(values)) => Ok(Self(values)),
+            Err(rejection) => Err(Refusal::new(
+                RefusalCode::InvalidRequest,
+                format!("The path cannot be read: {}", rejection.body_text()),
+            )
+            .into()),
+        }
+    }
+}
+
+/// An id that is not one names nothing.
+pub fn file_id(text: &str) -> Result<Uuid, Refusal> {
+    Uuid::parse_str(text).map_err(|_| Refusal::no_such_file())
+}
+
+pub fn batch_id(text: &str) -> Result<Uuid, Refusal> {
+    Uuid::parse_str(text).map_err(|_| Refusal::no_such_batch())
+}
+
+pub fn operation_id(text: &str) -> Result<Uuid, Refusal> {
+    Uuid::parse_str(text).map_err(|_| Refusal::no_such_operation())
+}
+
+/// Whether a list is to have everybody's, which is for administrators, or only the caller's own.
+pub fn everybodys(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal> {
+    match scope {
+        None | Some("own") => Ok(false),
+        Some("all") => require_admin(caller).map(|()| true),
+        Some(_) => Err(Refusal::new(RefusalCode::InvalidRequest, "scope must be own or all")),
+    }
+}
+
+/// Which part of a list is asked for.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageParams {
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub limit: Option<i64>,
+    /// The `nextCursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// A part of a list: how many to answer, and where the last part ended.
+pub struct Page<C> {
+    pub limit: i64,
+    pub after: Option<C>,
+}
+
+impl<C: FromStr> Page<C> {
+    pub fn new(limit: Option<i64>, cursor: Option<&str>) -> Result<Self, Refusal> {
+        const DEFAULT: i64 = 50;
+        const MOST: i64 = 200;
+        let limit = limit.unwrap_or(DEFAULT);
+        if !(1..=MOST).contains(&limit) {
+            return Err(Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MOST}")));
+        }
+        let unknown = |_| Refusal::new(RefusalCode::InvalidCursor, "This cursor is not one of ours");
+        let after = cursor.map(|text| text.parse().map_err(unknown)).transpose()?;
+        Ok(Self { limit, after })
+    }
+
+    /// Where this part ended, if there may be more.
+    pub fn next<T>(&self, items: &[T], cursor: impl Fn(&T) -> String) -> Option<String> {
+        let full = i64::try_from(items.len()) == Ok(self.limit);
+        items.last().filter(|_| full).map(cursor)
+    }
+}

@@ -1,0 +1,58 @@
+//! What a tenant may store, and has stored.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use serde::Deserialize;
+
+use super::request::{InPath, Received, require_admin};
+use crate::app::App;
+use crate::http::error::ApiError;
+use crate::records::quota::{self, QuotaView, SetQuota};
+use landfall_core::caller::Caller;
+use landfall_core::refusal::{Refusal, RefusalCode};
+
+/// What the caller's tenant may store, and has stored.
+#[utoipa::path(
+    get, path = "/quota", operation_id = "showQuota", tag = "uploads",
+    responses((status = 200, body = QuotaView))
+)]
+pub async fn quota(State(app): State<App>, caller: Caller) -> Result<Json<QuotaView>, ApiError> {
+    Ok(Json(quota::view(&mut app.db.read().await?, &caller.tenant, &app.config.intake.quota).await?))
+}
+
+/// What is left out goes back to the default.
+#[derive(Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewQuota {
+    #[schema(minimum = 0)]
+    bytes: Option<i64>,
+    #[schema(minimum = 0)]
+    files: Option<i64>,
+}
+
+/// Gives a tenant limits of its own.
+#[utoipa::path(
+    put, path = "/api/v2/admin/tenants/{tenantId}/quota", operation_id = "setQuota", tag = "administration",
+    request_body = NewQuota, responses((status = 200, body = QuotaView))
+)]
+pub async fn set_quota(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(tenant): InPath<String>,
+    request: Request,
+) -> Result<Json<QuotaView>, ApiError> {
+    require_admin(&caller)?;
+    let quota: NewQuota = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
+    if tenant.is_empty() || tenant.len() > 255 || tenant.contains('\0') {
+        return Err(Refusal::new(
+            RefusalCode::InvalidRequest,
+            "A tenant's name has 1 to 255 bytes and no NUL",
+        )
+        .into());
+    }
+    if [quota.bytes, quota.files].into_iter().flatten().any(|limit| limit < 0) {
+        return Err(Refusal::new(RefusalCode::InvalidRequest, "A quota is not negative").into());
+    }
+    app.db.write(SetQuota { tenant: tenant.clone(), bytes: quota.bytes, files: quota.files }).await?;
+    Ok(Json(quota::view(&mut app.db.read().await?, &tenant, &app.config.intake.quota).await?))
+}

@@ -1,0 +1,301 @@
+//! The way in: register, send the bytes, confirm.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::request::{InPath, Params, Received, batch_id, file_id};
+use crate::app::App;
+use crate::blobs::signed_url::Signature;
+use crate::http::error::ApiError;
+use crate::intake::announce::{Announcement, parse_md5};
+use crate::intake::confirm::{self, Belief, Confirmed};
+use crate::intake::idempotency::Idempotent;
+use crate::intake::register::{Register, Reissue, UploadTicket};
+use crate::intake::upload::Upload;
+use landfall_core::caller::Caller;
+use landfall_core::lifecycle::Status;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::wake::Signal;
+
+const MOST_AT_ONCE: usize = 1_000;
+
+/// Reserves room for one file and says where its bytes go.
+#[utoipa::path(
+    post, path = "/files/init", operation_id = "registerFile", tag = "uploads", request_body = Announcement,
+    responses(
+        (status = 201, body = UploadTicket),
+        (status = "4XX", description = "INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 \
+            INVALID_MAPPING TOO_LARGE QUOTA_EXCEEDED IDEMPOTENCY_KEY_REUSED")
+    )
+)]
+pub async fn register(
+    State(app): State<App>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, ApiError> {
+    register_files(&app, caller, None, request).await
+}
+
+/// Reserves room for one file of a batch, or for a list of up to 1000: for all of them, or none.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/upload-urls", operation_id = "registerFilesInBatch", tag = "uploads",
+    request_body = OneOrMany<Announcement>,
+    responses(
+        (status = 201, body = OneOrMany<UploadTicket>),
+        (status = "4XX", description = "BATCH_NOT_FOUND BATCH_NOT_ACTIVE BATCH_FULL INVALID_FILE_COUNT \
+            INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_MAPPING TOO_LARGE \
+            QUOTA_EXCEEDED IDEMPOTENCY_KEY_REUSED")
+    )
+)]
+pub async fn register_in_batch(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    register_files(&app, caller, Some(batch_id(&id)?), request).await
+}
+
+/// What stands alone or in a list.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+/// One file, or, for a batch, a list of them.
+async fn register_files(
+    app: &App,
+    caller: Caller,
+    batch: Option<Uuid>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let base = base_url(app, request.headers());
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let many = batch.is_some() && received.is_list();
+    let announced: Vec<Announcement> = if many { received.json_list()? } else { vec![received.json()?] };
+    if announced.is_empty() || announced.len() > MOST_AT_ONCE {
+        return Err(Refusal::new(
+            RefusalCode::InvalidFileCount,
+            format!("A list has 1 to {MOST_AT_ONCE} files"),
+        )
+        .into());
+    }
+    let files = announced
+        .into_iter()
+        .enumerate()
+        .map(|(index, announcement)| {
+            let checked = announcement.check(app.config.intake.max_file_bytes);
+            checked.map(|file| (app.clock.new_id(), file)).map_err(|refusal| at_index(refusal, index, many))
+        })
+        .collect::<Result<Vec<_>, Refusal>>()?;
+    let now = app.clock.now();
+    let tickets = app
+        .db
+        .write(Idempotent {
+            key: received.key(&caller)?,
+            now,
+            change: Register {
+                caller,
+                batch,
+                priority: None,
+                files,
+                now,
+                config: app.config.intake.clone(),
+                signer: app.signer.clone(),
+            },
+        })
+        .await?;
+    let mut tickets: Vec<UploadTicket> = tickets.into_iter().map(|ticket| with_base(ticket, &base)).collect();
+    let answer = if many { OneOrMany::Many(tickets) } else { OneOrMany::One(tickets.remove(0)) };
+    Ok((StatusCode::CREATED, Json(answer)).into_response())
+}
+
+/// Which file of a list it was.
+fn at_index(mut refusal: Refusal, index: usize, many: bool) -> Refusal {
+    if many {
+        refusal.message = format!("File {index}: {}", refusal.message);
+        let details = refusal.details.get_or_insert_with(|| json!({}));
+        details["index"] = json!(index);
+    }
+    refusal
+}
+
+/// A fresh URL for a file whose bytes have not been confirmed yet. Its deadline moves back.
+#[utoipa::path(
+    post, path = "/files/{fileId}/upload-url", operation_id = "freshUploadUrl", tag = "uploads",
+    responses(
+        (status = 200, body = UploadTicket),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE")
+    )
+)]
+pub async fn fresh_url(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    headers: HeaderMap,
+) -> Result<Json<UploadTicket>, ApiError> {
+    let ticket = app
+        .db
+        .write(Reissue {
+            caller,
+            file: file_id(&id)?,
+            now: app.clock.now(),
+            window: app.config.intake.confirm_window,
+            signer: app.signer.clone(),
+        })
+        .await?;
+    Ok(Json(with_base(ticket, &base_url(&app, &headers))))
+}
+
+/// Where the client reached us is where it will find the upload address too.
+fn base_url(app: &App, headers: &HeaderMap) -> String {
+    let http = &app.config.http;
+    http.public_url.clone().unwrap_or_else(|| {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        host.map_or_else(
+            || format!("http://{}:{}", http.bind_address, http.port),
+            |host| format!("http://{host}"),
+        )
+    })
+}
+
+fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {
+    ticket.upload_url.insert_str(0, base);
+    ticket
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Uploaded {
+    file_id: Uuid,
+    status: Status,
+    size: u64,
+    md5: String,
+}
+
+/// The bytes themselves. The signature in the URL is all the permission it takes.
+///
+/// The URL comes with the answer to a registration, and is good for one file, one size and until one moment.
+#[utoipa::path(
+    put, path = "/api/v2/uploads/blobs/{fileId}", operation_id = "sendBytes", tag = "uploads", security(()),
+    params(
+        Signature,
+        ("Content-MD5" = Option<String>, Header, description = "The MD5 that the bytes must have"),
+    ),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses(
+        (status = 200, body = Uploaded, headers(("ETag" = String, description = "The MD5 of the bytes"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE INVALID_SIGNATURE \
+            UPLOAD_URL_EXPIRED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_MD5 UPLOAD_BROKEN UPLOAD_STALLED \
+            UPLOAD_INTERRUPTED STORAGE_UNAVAILABLE STORAGE_FULL DATABASE_UNAVAILABLE INTERNAL")
+    )
+)]
+pub async fn receive(
+    State(app): State<App>,
+    InPath(id): InPath<String>,
+    Params(signature): Params<Signature>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let id = file_id(&id)?;
+    let size = app.signer.verify_upload(id, &signature, app.clock.now())?;
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
+    if let Some(length) = announced
+        && length != size
+    {
+        // Refused before a byte is taken in.
+        let message = format!("{size} bytes were declared, {length} are being sent");
+        return Err(Refusal::new(RefusalCode::SizeMismatch, message).retryable().into());
+    }
+    let md5 = match headers.get("content-md5") {
+        Some(value) => Some(parse_md5(value.to_str().unwrap_or_default())?),
+        None => None,
+    };
+    let upload = Upload {
+        db: app.db.clone(),
+        blobs: app.blobs.clone(),
+        clock: app.clock.clone(),
+        owner: app.liveness.identity().id,
+        tasks: app.uploads.clone(),
+        confirm_window: app.config.intake.confirm_window,
+        stall: app.config.http.upload_stall,
+        file: id,
+        size,
+        md5,
+    };
+    let stored = upload.receive(body.into_data_stream()).await?;
+    let etag = [(header::ETAG, format!("\"{}\"", stored.md5))];
+    let answer = Uploaded { file_id: id, status: Status::Uploaded, size: stored.size, md5: stored.md5 };
+    Ok((etag, Json(answer)).into_response())
+}
+
+/// Says that the bytes are there. If they are, the file is in the queue when this is answered. Repeating it is safe.
+#[utoipa::path(
+    post, path = "/files/{fileId}/confirm", operation_id = "confirmFile", tag = "uploads",
+    request_body = Option<Belief>,
+    responses(
+        (status = 200, body = Confirmed),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING UPLOAD_CHANGED SIZE_MISMATCH \
+            CHECKSUM_MISMATCH INVALID_MD5 STORAGE_UNAVAILABLE")
+    )
+)]
+pub async fn confirm(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    request: Request,
+) -> Result<Json<Confirmed>, ApiError> {
+    confirm_file(&app, &caller, file_id(&id)?, None, request).await
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InBatch {
+    batch_id: String,
+    file_id: String,
+}
+
+/// Confirms a file of a batch.
+#[utoipa::path(
+    post, path = "/batches/{batchId}/files/{fileId}/confirm", operation_id = "confirmFileInBatch",
+    tag = "uploads", request_body = Option<Belief>,
+    responses(
+        (status = 200, body = Confirmed),
+        (status = "4XX", description = "BATCH_NOT_FOUND FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING \
+            UPLOAD_CHANGED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_MD5 STORAGE_UNAVAILABLE")
+    )
+)]
+pub async fn confirm_in_batch(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(InBatch { batch_id: batch, file_id: file }): InPath<InBatch>,
+    request: Request,
+) -> Result<Json<Confirmed>, ApiError> {
+    confirm_file(&app, &caller, file_id(&file)?, Some(batch_id(&batch)?), request).await
+}
+
+async fn confirm_file(
+    app: &App,
+    caller: &Caller,
+    id: Uuid,
+    batch: Option<Uuid>,
+    request: Request,
+) -> Result<Json<Confirmed>, ApiError> {
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let belief: Belief = received.json_or_default()?;
+    let confirmed =
+        confirm::confirm(&app.db, &app.blobs, caller, id, batch, &belief, app.clock.now()).await?;
+    if confirmed.newly {
+        app.wake.send(Signal::Work);
+    }
+    Ok(Json(confirmed))
+}

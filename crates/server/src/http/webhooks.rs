@@ -1,0 +1,282 @@
+//! Webhooks: one's own, and for administrators those that get everybody's events.
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::request::{InPath, Page, PageParams, Params, Received, require_admin};
+use crate::app::App;
+use crate::delivery::tail;
+use crate::delivery::webhooks::deliveries::{DeliveryView, Redeliver, SendTest};
+use crate::delivery::webhooks::register::{
+    Change, Changes, NewWebhook, Register, Registered, Remove, RemoveLog, RotateSecret, Rotated, Scope,
+};
+use crate::delivery::webhooks::signature::Secret;
+use crate::delivery::webhooks::target::Checked;
+use crate::delivery::webhooks::{Webhook, WebhookView};
+use crate::http::error::ApiError;
+use crate::intake::idempotency::Idempotent;
+use landfall_core::caller::Caller;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::wake::Signal;
+
+/// Names an address that events are sent to. The secret that signs them is answered here, and never again.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks", operation_id = "registerWebhook", tag = "webhooks", request_body = NewWebhook,
+    responses(
+        (status = 201, body = Registered),
+        (status = "4XX", description = "FORBIDDEN INVALID_EVENT_TYPE INVALID_WEBHOOK_URL UNKNOWN_WEBHOOK_HOST \
+            PRIVATE_WEBHOOK_ADDRESS TOO_MANY_WEBHOOKS IDEMPOTENCY_KEY_REUSED")
+    )
+)]
+pub async fn register(
+    State(app): State<App>,
+    caller: Caller,
+    request: Request,
+) -> Result<(StatusCode, Json<Registered>), ApiError> {
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let webhook: NewWebhook = received.json()?;
+    if webhook.scope == Scope::All {
+        require_admin(&caller)?;
+    }
+    let url = webhook.check()?;
+    app.webhooks.target().check(&url).await?;
+    let cursor = tail::settled_up_to(&app.db).await?;
+    let now = app.clock.now();
+    let registered = app
+        .db
+        .write(Idempotent {
+            key: received.key(&caller)?,
+            now,
+            change: Register {
+                caller,
+                id: app.clock.new_id(),
+                webhook,
+                secret: Secret::random(),
+                cursor,
+                most: app.config.webhooks.per_user,
+                now,
+            },
+        })
+        .await?;
+    Ok((StatusCode::CREATED, Json(registered)))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookList {
+    webhooks: Vec<WebhookView>,
+    next_cursor: Option<String>,
+}
+
+/// The caller's webhooks, newest first.
+#[utoipa::path(
+    get, path = "/api/v2/webhooks", operation_id = "listWebhooks", tag = "webhooks", params(PageParams),
+    responses((status = 200, body = WebhookList))
+)]
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Params(params): Params<PageParams>,
+) -> Result<Json<WebhookList>, ApiError> {
+    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
+    let before = page.after.unwrap_or(Uuid::max());
+    let webhooks = Webhook::list(&mut app.db.read().await?, &caller, before, page.limit).await?;
+    let next = page.next(&webhooks, |webhook| webhook.id.to_string());
+    let webhooks = webhooks.into_iter().map(WebhookView::from).collect();
+    Ok(Json(WebhookList { webhooks, next_cursor: next }))
+}
+
+/// One webhook, without its secret.
+#[utoipa::path(
+    get, path = "/api/v2/webhooks/{webhookId}", operation_id = "showWebhook", tag = "webhooks",
+    responses((status = 200, body = WebhookView), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
+)]
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<WebhookView>, ApiError> {
+    let webhook = Webhook::find_for(&mut app.db.read().await?, &caller, webhook_id(&id)?).await?;
+    Ok(Json(webhook.into()))
+}
+
+/// Changes what is named in the body, and nothing else.
+#[utoipa::path(
+    patch, path = "/api/v2/webhooks/{webhookId}", operation_id = "changeWebhook", tag = "webhooks",
+    request_body = Changes,
+    responses(
+        (status = 200, body = WebhookView),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND INVALID_EVENT_TYPE INVALID_WEBHOOK_URL \
+            UNKNOWN_WEBHOOK_HOST PRIVATE_WEBHOOK_ADDRESS")
+    )
+)]
+pub async fn change(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    request: Request,
+) -> Result<Json<WebhookView>, ApiError> {
+    let webhook = webhook_id(&id)?;
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let changes: Changes = received.json()?;
+    // Before anybody is asked where the address leads: whose webhook it is.
+    Webhook::find_for(&mut app.db.read().await?, &caller, webhook).await?;
+    if let Some(url) = &changes.url {
+        app.webhooks.target().check(&Checked::parse(url)?).await?;
+    }
+    let cursor = tail::settled_up_to(&app.db).await?;
+    let changed = app.db.write(Change { caller, webhook, changes, cursor, now: app.clock.now() }).await?;
+    app.wake.send(Signal::Delivery);
+    Ok(Json(changed.into()))
+}
+
+/// Removes a webhook and its log.
+#[utoipa::path(
+    delete, path = "/api/v2/webhooks/{webhookId}", operation_id = "removeWebhook", tag = "webhooks",
+    responses((status = 204), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
+)]
+pub async fn remove(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<StatusCode, ApiError> {
+    let webhook = webhook_id(&id)?;
+    app.db.write(Remove { caller, webhook }).await?;
+    while app.db.write(RemoveLog { webhook }).await? == RemoveLog::MOST {}
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A new secret. The one before goes on signing beside it for a day.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks/{webhookId}/rotate-secret", operation_id = "rotateWebhookSecret",
+    tag = "webhooks",
+    responses(
+        (status = 200, body = Rotated),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND BODY_BROKEN BODY_TOO_LARGE IDEMPOTENCY_KEY_REUSED")
+    )
+)]
+pub async fn rotate_secret(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    request: Request,
+) -> Result<Json<Rotated>, ApiError> {
+    let webhook = webhook_id(&id)?;
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let now = app.clock.now();
+    let key = received.key(&caller)?;
+    let change = RotateSecret { caller, webhook, fresh: Secret::random(), now };
+    Ok(Json(app.db.write(Idempotent { key, now, change }).await?))
+}
+
+/// Sends something only to see whether it arrives.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks/{webhookId}/test", operation_id = "testWebhook", tag = "webhooks",
+    responses(
+        (status = 202, body = DeliveryView),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND WEBHOOK_DISABLED TOO_MANY_DELIVERIES BODY_BROKEN \
+            BODY_TOO_LARGE IDEMPOTENCY_KEY_REUSED")
+    )
+)]
+pub async fn test(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    request: Request,
+) -> Result<(StatusCode, Json<DeliveryView>), ApiError> {
+    let webhook = webhook_id(&id)?;
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let now = app.clock.now();
+    let key = received.key(&caller)?;
+    let change = SendTest { caller, webhook, id: app.clock.new_id(), now };
+    let delivery = app.db.write(Idempotent { key, now, change }).await?;
+    app.wake.send(Signal::Delivery);
+    Ok((StatusCode::ACCEPTED, Json(delivery)))
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DeliveryParams {
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<i64>,
+    /// The `nextCursor` of the page before.
+    cursor: Option<String>,
+    #[param(pattern = "^(pending|delivered|exhausted)$")]
+    status: Option<String>,
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryList {
+    deliveries: Vec<DeliveryView>,
+    next_cursor: Option<String>,
+}
+
+/// What was sent, or is to be sent, newest first.
+#[utoipa::path(
+    get, path = "/api/v2/webhooks/{webhookId}/deliveries", operation_id = "listDeliveries", tag = "webhooks",
+    params(DeliveryParams),
+    responses((status = 200, body = DeliveryList), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
+)]
+pub async fn deliveries(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+    Params(params): Params<DeliveryParams>,
+) -> Result<Json<DeliveryList>, ApiError> {
+    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
+    let status = params.status.as_deref();
+    if status.is_some_and(|status| !["pending", "delivered", "exhausted"].contains(&status)) {
+        let message = "status must be pending, delivered or exhausted";
+        return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
+    }
+    let mut tx = app.db.read().await?;
+    let webhook = Webhook::find_for(&mut tx, &caller, webhook_id(&id)?).await?;
+    let before = page.after.unwrap_or(i64::MAX);
+    let found = DeliveryView::list(&mut tx, webhook.id, status, before, page.limit).await?;
+    let next = page.next(&found, |delivery| delivery.number.to_string());
+    Ok(Json(DeliveryList { deliveries: found, next_cursor: next }))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InWebhook {
+    webhook_id: String,
+    delivery_id: String,
+}
+
+/// Sends one again, as a delivery of its own.
+#[utoipa::path(
+    post, path = "/api/v2/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", operation_id = "redeliver",
+    tag = "webhooks",
+    responses(
+        (status = 202, body = DeliveryView),
+        (status = "4XX", description = "WEBHOOK_NOT_FOUND DELIVERY_NOT_FOUND WEBHOOK_DISABLED TOO_MANY_DELIVERIES \
+            BODY_BROKEN BODY_TOO_LARGE IDEMPOTENCY_KEY_REUSED")
+    )
+)]
+pub async fn redeliver(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(InWebhook { webhook_id: id, delivery_id: delivery }): InPath<InWebhook>,
+    request: Request,
+) -> Result<(StatusCode, Json<DeliveryView>), ApiError> {
+    let webhook = webhook_id(&id)?;
+    let delivery = Uuid::parse_str(&delivery).map_err(|_| Refusal::no_such_delivery())?;
+    let received = Received::read(request, app.config.http.max_body_bytes).await?;
+    let now = app.clock.now();
+    let key = received.key(&caller)?;
+    let change = Redeliver { caller, webhook, delivery, id: app.clock.new_id(), now };
+    let delivery = app.db.write(Idempotent { key, now, change }).await?;
+    app.wake.send(Signal::Delivery);
+    Ok((StatusCode::ACCEPTED, Json(delivery)))
+}
+
+/// An id that is not one names nothing.
+fn webhook_id(text: &str) -> Result<Uuid, Refusal> {
+    Uuid::parse_str(text).map_err(|_| Refusal::no_such_webhook())
+}

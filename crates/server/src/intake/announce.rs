@@ -1,0 +1,178 @@
+//! What a client says about a file before sending it, and whether that can be taken.
+
+use base64::Engine;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::batches::{check_mapping, mapping_schema};
+use landfall_core::refusal::{Refusal, RefusalCode};
+
+const LONGEST_NAME_BYTES: usize = 255;
+const LONGEST_TYPE_BYTES: usize = 255;
+
+/// As the client sends it.
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Announcement {
+    #[schema(min_length = 1, max_length = 255)]
+    file_name: String,
+    #[schema(minimum = 0)]
+    file_size: i64,
+    #[schema(max_length = 255, pattern = "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+ *(;[ -~]*)?$")]
+    content_type: Option<String>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
+    md5: Option<String>,
+    /// For the operator's own extraction.
+    #[schema(schema_with = mapping_schema)]
+    mapping: Option<serde_json::Value>,
+}
+
+/// An announcement that was looked at and found good.
+#[derive(Debug, Clone)]
+pub struct Announced {
+    pub name: String,
+    pub size: i64,
+    pub content_type: Option<String>,
+    pub md5: Option<String>,
+    pub mapping: Option<serde_json::Value>,
+}
+
+impl Announcement {
+    pub fn check(self, max_file_bytes: u64) -> Result<Announced, Refusal> {
+        check_name(&self.file_name)?;
+        check_size(self.file_size, max_file_bytes)?;
+        if let Some(content_type) = &self.content_type {
+            check_content_type(content_type)?;
+        }
+        if let Some(mapping) = &self.mapping {
+            check_mapping(mapping)?;
+        }
+        Ok(Announced {
+            name: self.file_name,
+            size: self.file_size,
+            content_type: self.content_type,
+            md5: self.md5.as_deref().map(parse_md5).transpose()?,
+            mapping: self.mapping,
+        })
+    }
+}
+
+/// A name is data and never becomes a path, so nearly everything goes; what could deceive a person or break a
+/// terminal, a header or a list does not.
+fn check_name(name: &str) -> Result<(), Refusal> {
+    let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidFileName, message));
+    if name.trim().is_empty() {
+        return refuse("A file needs a name".to_owned());
+    }
+    if name.len() > LONGEST_NAME_BYTES {
+        return refuse(format!(
+            "A file name has at most {LONGEST_NAME_BYTES} bytes; this one has {}",
+            name.len()
+        ));
+    }
+    if name == "." || name == ".." {
+        return refuse("A file cannot be called . or ..".to_owned());
+    }
+    if let Some(bad) = name.chars().find(|c| c.is_control() || matches!(c, '/' | '\\') || turns_direction(*c))
+    {
+        return refuse(format!("A file name cannot contain the character U+{:04X}", u32::from(bad)));
+    }
+    Ok(())
+}
+
+/// Characters that make `gpj.exe` look like `exe.jpg`, and the invisible ones of the same block.
+const fn turns_direction(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+fn check_size(size: i64, most: u64) -> Result<(), Refusal> {
+    if size < 0 {
+        return Err(Refusal::new(RefusalCode::InvalidFileSize, "A file cannot have less than no bytes"));
+    }
+    if size.unsigned_abs() > most {
+        return Err(Refusal::new(
+            RefusalCode::TooLarge,
+            format!("File exceeds {} limit", in_megabytes(most)),
+        )
+        .details(json!({ "maxFileSize": most, "fileSize": size })));
+    }
+    Ok(())
+}
+
+fn in_megabytes(bytes: u64) -> String {
+    const MEGABYTE: u64 = 1 << 20;
+    if bytes.is_multiple_of(MEGABYTE) { format!("{} MB", bytes / MEGABYTE) } else { format!("{bytes} bytes") }
+}
+
+fn check_content_type(content_type: &str) -> Result<(), Refusal> {
+    // https://www.rfc-editor.org/rfc/rfc6838#section-4.2
+    let is_name = |name: &str| {
+        let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !name.is_empty() && name.bytes().all(usual)
+    };
+    let visible = content_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    let essence = content_type.split(';').next().unwrap_or_default().trim_end_matches(' ');
+    let shaped = essence.split_once('/').is_some_and(|(kind, rest)| is_name(kind) && is_name(rest));
+    if visible && shaped && content_type.len() <= LONGEST_TYPE_BYTES {
+        Ok(())
+    } else {
+        Err(Refusal::new(RefusalCode::InvalidContentType, "A content type looks like text/plain"))
+    }
+}
+
+/// An MD5 in hexadecimal, whichever of its two usual forms it was given in.
+pub fn parse_md5(text: &str) -> Result<String, Refusal> {
+    let bytes = hex::decode(text).or_else(|_| base64::engine::general_purpose::STANDARD.decode(text));
+    match bytes {
+        Ok(bytes) if bytes.len() == 16 => Ok(hex::encode(bytes)),
+        _ => Err(Refusal::new(
+            RefusalCode::InvalidMd5,
+            "An MD5 is 32 hexadecimal digits, or 24 characters of base64",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(name: &str) -> Option<&'static str> {
+        check_name(name).err().map(|refusal| refusal.code.code())
+    }
+
+    #[test]
+    fn names_are_data_and_may_be_nearly_anything() {
+        for name in ["a.txt", "Überschrift (2).md", "报告.pdf", "<script>.html", "a b'c\"d.txt", "...", "-rf"]
+        {
+            assert_eq!(code(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_deceive_or_break_things_are_refused() {
+        for name in ["", "  ", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "x\u{202E}fdp.exe", &"x".repeat(256)]
+        {
+            assert_eq!(code(name), Some("INVALID_FILE_NAME"), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_content_type_is_two_names_and_what_may_follow_them() {
+        for good in ["text/plain", "text/plain; charset=utf-8", "application/vnd.ms-excel", "image/svg+xml ;"]
+        {
+            assert!(check_content_type(good).is_ok(), "{good}");
+        }
+        for bad in ["", "text", "/", "text/", "a/b/c", "te xt/plain", "text/plain\n", "text/\u{fc}", " / "] {
+            assert!(check_content_type(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_md5_is_taken_in_hexadecimal_and_in_base64() {
+        let hex = "d41d8cd98f00b204e9800998ecf8427e";
+        assert_eq!(parse_md5(hex).unwrap(), hex);
+        assert_eq!(parse_md5("1B2M2Y8AsgTpgAmY7PhCfg==").unwrap(), hex);
+        assert_eq!(parse_md5("nonsense").unwrap_err().code.code(), "INVALID_MD5");
+    }
+}

@@ -1,0 +1,148 @@
+//! A batch is opened for a number of files, and closed when no more will come.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::records::batch::Batch;
+use landfall_core::caller::Caller;
+use landfall_core::clock::{Time, to_delta};
+use landfall_core::priority::Priority;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+const MOST_FILES: i64 = 10_000;
+
+#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewBatch {
+    #[schema(minimum = 1, maximum = 10000)]
+    file_count: i64,
+    /// Whatever the client wants to find again with the batch.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Value>,
+    #[serde(default)]
+    priority: Priority,
+    /// For the operator's own extraction.
+    #[schema(schema_with = mapping_schema)]
+    mapping: Option<Value>,
+}
+
+impl NewBatch {
+    pub fn check(&self) -> Result<(), Refusal> {
+        if !(1..=MOST_FILES).contains(&self.file_count) {
+            return Err(Refusal::new(
+                RefusalCode::InvalidFileCount,
+                format!("A batch has 1 to {MOST_FILES} files, not {}", self.file_count),
+            ));
+        }
+        if self.metadata.as_ref().is_some_and(|value| !value.is_object() || has_nul(value)) {
+            let message = "metadata must be a JSON object without NUL characters";
+            return Err(Refusal::new(RefusalCode::InvalidRequest, message));
+        }
+        self.mapping.as_ref().map_or(Ok(()), check_mapping)
+    }
+}
+
+/// A mapping goes to the operator's own extraction as it is; it must be something that arrives there.
+pub fn check_mapping(mapping: &Value) -> Result<(), Refusal> {
+    const MOST_BYTES: usize = 64 * 1024;
+    let refuse = |message: &str| Err(Refusal::new(RefusalCode::InvalidMapping, message));
+    if !(mapping.is_object() || mapping.is_array()) {
+        return refuse("The mapping is not valid: it must be a JSON object or array");
+    }
+    if has_nul(mapping) {
+        return refuse("The mapping is not valid: it has a NUL character in it");
+    }
+    if mapping.to_string().len() > MOST_BYTES {
+        return refuse("The mapping is not valid: it is longer than 64 KB");
+    }
+    Ok(())
+}
+
+/// A mapping as the API's description has it.
+pub fn mapping_schema() -> utoipa::openapi::Schema {
+    use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+    let types = SchemaType::from_iter([Type::Object, Type::Array, Type::Null]);
+    ObjectBuilder::new().schema_type(types).into()
+}
+
+/// PostgreSQL cannot store a NUL, however it is spelled.
+fn has_nul(value: &Value) -> bool {
+    value.to_string().contains("\\u0000")
+}
+
+pub struct OpenBatch {
+    pub caller: Caller,
+    pub id: Uuid,
+    pub batch: NewBatch,
+    pub now: Time,
+    pub timeout: Duration,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenedBatch {
+    pub batch_id: Uuid,
+    pub status: String,
+    pub file_count: i64,
+    pub expires_at: DateTime<Utc>,
+}
+
+impl Write for OpenBatch {
+    type Output = OpenedBatch;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        let expires_at = self.now + to_delta(self.timeout);
+        tx.execute(
+            "INSERT INTO batches (id, tenant_id, user_id, status, file_count, priority, metadata, mapping,
+                                  created_at, updated_at, expires_at)
+             VALUES ($1, $2, $3, 'active', $4, $5, $6, $7, $8, $8, $9)",
+            args![
+                self.id,
+                &self.caller.tenant,
+                &self.caller.user,
+                self.batch.file_count,
+                self.batch.priority.rank(),
+                self.batch.metadata.clone(),
+                self.batch.mapping.clone(),
+                self.now,
+                expires_at,
+            ],
+        )
+        .await?;
+        Ok(OpenedBatch {
+            batch_id: self.id,
+            status: "active".to_owned(),
+            file_count: self.batch.file_count,
+            expires_at,
+        })
+    }
+}
+
+/// No more files will come: the batch is for those that it has, and complete when they are.
+pub struct CloseBatch {
+    pub caller: Caller,
+    pub id: Uuid,
+    pub now: Time,
+}
+
+impl Write for CloseBatch {
+    type Output = Batch;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        Batch::find_for(tx, &self.caller, self.id).await?;
+        tx.execute(
+            "UPDATE batches SET file_count = registered_files, updated_at = $2 WHERE id = $1 AND status = 'active'",
+            args![self.id, self.now],
+        )
+        .await?;
+        // Read again: the row is held since the update.
+        Batch::find_for(tx, &self.caller, self.id).await?.settle(tx, self.now).await?;
+        Batch::find_for(tx, &self.caller, self.id).await
+    }
+}

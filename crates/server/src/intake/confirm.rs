@@ -1,0 +1,161 @@
+//! The owner says that the bytes are there. If they are, the file is in the queue when this is answered.
+
+use serde::{Deserialize, Serialize};
+use tracing::Instrument;
+use uuid::Uuid;
+
+use super::announce::parse_md5;
+use crate::blobs::Blobs;
+use crate::records::file::{File, Shift};
+use crate::records::quota;
+use crate::telemetry::{spans, traces};
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::{Status, Transition};
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Db, Tx, Write, args};
+
+/// What the owner believes to have sent.
+#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Belief {
+    #[schema(minimum = 0)]
+    pub size: Option<i64>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
+    pub md5: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmed {
+    pub file_id: Uuid,
+    pub status: Status,
+    /// Whether this call put it into the queue, or an earlier one had.
+    #[serde(skip)]
+    pub newly: bool,
+}
+
+/// Verifies the bytes, then queues the file. Repeating it is safe.
+pub async fn confirm(
+    db: &Db,
+    blobs: &Blobs,
+    caller: &Caller,
+    id: Uuid,
+    batch: Option<Uuid>,
+    belief: &Belief,
+    now: Time,
+) -> Result<Confirmed, Error> {
+    let file = File::find_for(&mut db.read().await?, caller, id).await?;
+    if batch.is_some_and(|batch| file.batch_id != Some(batch)) {
+        return Err(Refusal::no_such_file().into());
+    }
+    match file.status {
+        Status::Registered | Status::Uploaded => {}
+        Status::Deleted => return Err(Refusal::gone().into()),
+        status => {
+            return Ok(Confirmed { file_id: id, status, newly: false });
+        }
+    }
+    let span = spans::in_request("confirm", &file.traced());
+    confirm_found(db, blobs, caller, &file, belief, now).instrument(span).await
+}
+
+async fn confirm_found(
+    db: &Db,
+    blobs: &Blobs,
+    caller: &Caller,
+    file: &File,
+    belief: &Belief,
+    now: Time,
+) -> Result<Confirmed, Error> {
+    let id = file.id;
+    let blob = match verify(blobs, file, belief).await {
+        Ok(blob) => blob,
+        Err(error) => {
+            // It may have been deleted since it was looked at, and its blob with it.
+            let file = File::find_for(&mut db.read().await?, caller, id).await?;
+            return Err(if file.status == Status::Deleted { Refusal::gone().into() } else { error });
+        }
+    };
+    db.write(Confirm { caller: caller.clone(), file: id, blob, now }).await
+}
+
+/// The key of the blob, once it is what was declared and what the owner believes.
+async fn verify(blobs: &Blobs, file: &File, belief: &Belief) -> Result<String, Error> {
+    let missing = || {
+        Refusal::new(
+            RefusalCode::UploadMissing,
+            "The bytes of this file have not arrived; send them, then confirm again",
+        )
+        .retryable()
+    };
+    let key = file.blob_key.clone().ok_or_else(missing)?;
+    let stored = blobs.size(&key).await?.ok_or_else(missing)?;
+    for expected in [Some(file.size_bytes), belief.size].into_iter().flatten() {
+        if u64::try_from(expected) != Ok(stored) {
+            return Err(Refusal::new(
+                RefusalCode::SizeMismatch,
+                format!("{expected} bytes were declared, {stored} are stored"),
+            )
+            .into());
+        }
+    }
+    if let Some(md5) = &belief.md5 {
+        let md5 = parse_md5(md5)?;
+        if file.md5.as_ref() != Some(&md5) {
+            return Err(Refusal::new(
+                RefusalCode::ChecksumMismatch,
+                format!("The MD5 {md5} was declared; the stored bytes have another"),
+            )
+            .into());
+        }
+    }
+    Ok(key)
+}
+
+struct Confirm {
+    caller: Caller,
+    file: Uuid,
+    /// The blob that was verified. Another upload may have replaced it since.
+    blob: String,
+    now: Time,
+}
+
+impl Write for Confirm {
+    type Output = Confirmed;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        let mut file = File::lock_for(tx, &self.caller, self.file).await?;
+        match file.status {
+            Status::Registered | Status::Uploaded if file.blob_key.as_ref() == Some(&self.blob) => {}
+            Status::Registered | Status::Uploaded => {
+                return Err(Refusal::new(
+                    RefusalCode::UploadChanged,
+                    "Another upload of this file arrived while it was being confirmed; confirm again",
+                )
+                .retryable()
+                .into());
+            }
+            Status::Deleted => return Err(Refusal::gone().into()),
+            status => {
+                return Ok(Confirmed { file_id: file.id, status, newly: false });
+            }
+        }
+        file.shift(
+            tx,
+            Shift {
+                transition: Transition::Confirm,
+                now: self.now,
+                set: "run_after = $4, is_due = TRUE, confirmed_at = $4, upload_until = NULL,
+                      trace_parent = COALESCE($5, trace_parent)",
+                args: args![traces::current()],
+                failure: None,
+            },
+        )
+        .await?;
+        quota::settle(tx, &file).await?;
+        Ok(Confirmed { file_id: file.id, status: file.status, newly: true })
+    }
+}

@@ -1,0 +1,101 @@
+//! The same request, sent twice because its answer was lost, is done once: a key that the caller chose stands for it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use landfall_core::clock::Time;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+const LONGEST_KEY: usize = 255;
+
+/// A change that a key may stand for. Its answer is kept in the transaction that makes it.
+pub struct Idempotent<W> {
+    pub key: Option<Key>,
+    pub now: Time,
+    pub change: W,
+}
+
+#[derive(Debug, Clone)]
+pub struct Key {
+    user: String,
+    key: String,
+    /// What was asked for, in short.
+    request: String,
+}
+
+impl Key {
+    pub fn new(user: &str, key: &str, path: &str, body: &[u8]) -> Result<Self, Refusal> {
+        if key.is_empty() || key.len() > LONGEST_KEY {
+            return Err(Refusal::new(
+                RefusalCode::InvalidIdempotencyKey,
+                format!("An Idempotency-Key has 1 to {LONGEST_KEY} characters"),
+            ));
+        }
+        let mut hash = Sha256::new();
+        hash.update(path.as_bytes());
+        hash.update([0]);
+        hash.update(body);
+        Ok(Self { user: user.to_owned(), key: key.to_owned(), request: hex::encode(hash.finalize()) })
+    }
+}
+
+impl<W> Write for Idempotent<W>
+where
+    W: Write,
+    W::Output: Serialize + DeserializeOwned + Sync,
+{
+    type Output = W::Output;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        let Some(key) = &self.key else {
+            return self.change.apply(tx).await;
+        };
+        // Whoever inserts the key does the work. Another one with the same key waits here for the first to commit.
+        let first = tx
+            .execute(
+                "INSERT INTO idempotency_keys (user_id, key, request, created_at) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT DO NOTHING",
+                args![&key.user, &key.key, &key.request, self.now],
+            )
+            .await?;
+        if first == 0 {
+            return kept_answer(tx, key).await;
+        }
+        let answer = self.change.apply(tx).await?;
+        let kept = serde_json::to_value(&answer).map_err(unreadable)?;
+        tx.execute(
+            "UPDATE idempotency_keys SET answer = $3 WHERE user_id = $1 AND key = $2",
+            args![&key.user, &key.key, serde_json::json!({ "answer": kept })],
+        )
+        .await?;
+        Ok(answer)
+    }
+}
+
+async fn kept_answer<A: DeserializeOwned>(tx: &mut Tx, key: &Key) -> Result<A, Error> {
+    let kept: Option<(String, Option<Value>)> = tx
+        .row(
+            "SELECT request, answer FROM idempotency_keys WHERE user_id = $1 AND key = $2",
+            args![&key.user, &key.key],
+        )
+        .await?;
+    match kept {
+        Some((request, Some(mut answer))) if request == key.request => {
+            serde_json::from_value(answer["answer"].take()).map_err(unreadable)
+        }
+        Some((request, _)) if request != key.request => Err(Refusal::new(
+            RefusalCode::IdempotencyKeyReused,
+            "This Idempotency-Key was used for another request",
+        )
+        .into()),
+        _ => Err(Error::Internal("an idempotency key has no answer".to_owned())),
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::Internal(format!("a kept answer cannot be read: {error}"))
+}

@@ -1,0 +1,304 @@
+//! The bytes arrive: checked on the way, on disk before the row says so.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use crate::blobs::{Blobs, Incoming, Stored};
+use crate::process::liveness;
+use crate::records::file::{File, Shift};
+use crate::telemetry::spans;
+use landfall_core::clock::{Clock, Time, to_delta};
+use landfall_core::lifecycle::{Status, Transition};
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Db, Tx, Write, args};
+
+/// How often bytes that keep arriving push the deadline of their file back; more often where that is short.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
+/// How long to wait before looking again what became of an upload whose answer was lost.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
+
+/// Takes in the body of an upload. Refused or broken off, it leaves nothing behind, and the file stays as it was.
+pub struct Upload {
+    pub db: Db,
+    pub blobs: Blobs,
+    pub clock: Clock,
+    /// The process that takes the bytes in, and where it keeps count of uploads under way.
+    pub owner: Uuid,
+    pub tasks: TaskTracker,
+    pub confirm_window: Duration,
+    /// How long the bytes may stand still.
+    pub stall: Duration,
+    pub file: Uuid,
+    pub size: i64,
+    pub md5: Option<String>,
+}
+
+impl Upload {
+    /// Goes on to its end when the caller stops waiting: a client that hangs up after its last byte must not leave
+    /// bytes that no row knows.
+    pub async fn receive<S, E>(self, body: S) -> Result<Stored, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send + 'static,
+        E: std::fmt::Display + Send + 'static,
+    {
+        let tasks = self.tasks.clone();
+        tasks
+            .spawn(async move { self.run(body).await }.in_current_span())
+            .await
+            .unwrap_or_else(|panic| Err(Error::Internal(format!("an upload panicked: {panic}"))))
+    }
+
+    async fn run<S, E>(self, body: S) -> Result<Stored, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
+        E: std::fmt::Display + Send,
+    {
+        let found = File::find(&mut self.db.read().await?, self.file).await?;
+        let file = found.ok_or_else(Refusal::no_such_file)?;
+        must_await_bytes(&file)?;
+        let span = spans::in_request("upload", &file.traced());
+        self.take_in(&file, body).instrument(span).await
+    }
+
+    async fn take_in<S, E>(&self, file: &File, mut body: S) -> Result<Stored, Error>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
+        E: std::fmt::Display + Send,
+    {
+        let (db, blobs, clock, owner, id) = (&self.db, &self.blobs, &self.clock, self.owner, self.file);
+        let expected = self.size.unsigned_abs();
+
+        let key = Blobs::key(id, clock.new_id());
+        let mut incoming = blobs.receive(owner, &key).await?;
+        let mut last_sign = clock.now();
+        let between_signs = to_delta(SIGN_OF_LIFE.min(self.confirm_window / 4));
+        loop {
+            let stalled = clock.sleep(self.stall);
+            let part = tokio::select! {
+                part = body.next() => part,
+                () = stalled => {
+                    return Err(Refusal::new(RefusalCode::UploadStalled, "No bytes arrived for too long; send them again").retryable().into());
+                }
+            };
+            let Some(part) = part else { break };
+            let part = part.map_err(|error| {
+                Refusal::new(RefusalCode::UploadBroken, format!("The upload broke off: {error}")).retryable()
+            })?;
+            if incoming.size() + part.len() as u64 > expected {
+                return Err(wrong_size(expected, "more".to_owned()));
+            }
+            incoming.write(&part).await?;
+            if clock.now() - last_sign > between_signs {
+                last_sign = clock.now();
+                db.write(StillArriving { file: id, now: last_sign, until: self.deadline() }).await?;
+            }
+        }
+        if incoming.size() != expected {
+            return Err(wrong_size(expected, format!("{}", incoming.size())));
+        }
+
+        let stored = incoming.keep().await?;
+        if let Err(refusal) = check_md5(&stored, [file.declared_md5.as_deref(), self.md5.as_deref()]) {
+            blobs.remove(&key).await?;
+            incoming.finish();
+            return Err(refusal.into());
+        }
+        let arrived = Arrived {
+            file: id,
+            owner,
+            key: key.clone(),
+            md5: stored.md5.clone(),
+            now: clock.now(),
+            until: self.deadline(),
+        };
+        match db.write(arrived).await {
+            Ok(replaced) => {
+                if let Some(old) = replaced {
+                    blobs.remove(&old).await?;
+                }
+                incoming.finish();
+                Ok(stored)
+            }
+            Err(error @ Error::Refused(_)) => {
+                // The row does not know these bytes, so nobody would ever remove them.
+                blobs.remove(&key).await?;
+                incoming.finish();
+                Err(error)
+            }
+            // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished,
+            // and are looked at as soon as the database answers, or else when this process is gone.
+            Err(error) => {
+                let unsettled = Unsettled { file: id, key, db: db.clone(), blobs: blobs.clone(), incoming };
+                self.tasks.spawn(unsettled.settle().in_current_span());
+                Err(error)
+            }
+        }
+    }
+
+    fn deadline(&self) -> Time {
+        self.clock.now() + to_delta(self.confirm_window)
+    }
+}
+
+/// An upload of which nobody knows whether its row knows it.
+struct Unsettled {
+    file: Uuid,
+    key: String,
+    db: Db,
+    blobs: Blobs,
+    incoming: Incoming,
+}
+
+impl Unsettled {
+    /// Finds out, however long the database takes to come back.
+    async fn settle(self) {
+        while let Err(error) = self.try_to_settle().await {
+            tracing::debug!(%error, "it is not known yet what became of an upload");
+            Clock::System.sleep(SETTLE_AGAIN).await;
+        }
+        self.incoming.finish();
+    }
+
+    async fn try_to_settle(&self) -> Result<(), Error> {
+        self.db.write(Ended { file: self.file }).await?;
+        settle_unfinished(&self.db, &self.blobs, &self.key).await
+    }
+}
+
+/// Waits for whoever holds the file's row. A commit whose answer was lost may still be on its way, and holds it until it
+/// has happened or not.
+struct Ended {
+    file: Uuid,
+}
+
+impl Write for Ended {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        File::lock(tx, self.file).await.map(drop)
+    }
+}
+
+/// Settles an upload that nobody brings to its row any more: what the row does not know is removed, and so is an
+/// earlier upload that it had replaced and not yet removed.
+///
+/// The storage is listed first, then the names of what is under way, and the row is asked last. So what is stored, has
+/// no such name by now and is not the row's by then is nobody's; another upload that arrives meanwhile is either not
+/// listed, or under way, or the row's.
+pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), Error> {
+    let Some(id) = Blobs::file_of(key) else { return Ok(()) };
+    let stored = blobs.keys_of(id).await?;
+    let under_way = blobs.unfinished().await?;
+    let known = File::find(&mut db.read().await?, id).await?.and_then(|file| file.blob_key);
+    for other in stored {
+        let is_others = other != key && under_way.iter().any(|(_, unfinished)| *unfinished == other);
+        if !is_others && known.as_ref() != Some(&other) {
+            blobs.remove(&other).await?;
+        }
+    }
+    Ok(())
+}
+
+fn must_await_bytes(file: &File) -> Result<(), Refusal> {
+    match file.status {
+        Status::Registered | Status::Uploaded => Ok(()),
+        Status::Deleted => Err(Refusal::gone()),
+        other => Err(Refusal::new(
+            RefusalCode::InvalidState,
+            format!("This file is {other}: its bytes are confirmed and cannot be replaced"),
+        )
+        .details(serde_json::json!({ "status": other }))),
+    }
+}
+
+fn wrong_size(expected: u64, actual: String) -> Error {
+    Refusal::new(RefusalCode::SizeMismatch, format!("{expected} bytes were declared, {actual} arrived"))
+        .retryable()
+        .into()
+}
+
+fn check_md5(stored: &Stored, expected: [Option<&str>; 2]) -> Result<(), Refusal> {
+    match expected.into_iter().flatten().find(|md5| *md5 != stored.md5) {
+        None => Ok(()),
+        Some(md5) => Err(Refusal::new(
+            RefusalCode::ChecksumMismatch,
+            format!("The MD5 {md5} was declared; the bytes that arrived have {}", stored.md5),
+        )
+        .retryable()),
+    }
+}
+
+/// Bytes keep arriving: the upload is slow, not abandoned.
+struct StillArriving {
+    file: Uuid,
+    now: Time,
+    until: Time,
+}
+
+impl Write for StillArriving {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "UPDATE files SET upload_until = $2, updated_at = $3
+             WHERE id = $1 AND status IN ('registered', 'uploaded')",
+            args![self.file, self.until, self.now],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+/// The whole upload is on disk under `key`. Answers the key of an earlier upload that it replaces.
+struct Arrived {
+    file: Uuid,
+    owner: Uuid,
+    key: String,
+    md5: String,
+    now: Time,
+    until: Time,
+}
+
+impl Write for Arrived {
+    type Output = Option<String>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        // Others clean up after a process that they take for dead. If they do, its uploads do not count any more.
+        if !liveness::hold(tx, self.owner).await? {
+            return Err(Refusal::new(
+                RefusalCode::UploadInterrupted,
+                "The server was interrupted; send the bytes again",
+            )
+            .retryable()
+            .into());
+        }
+        let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
+        // While the bytes were on their way the file may have been deleted, or confirmed with other bytes.
+        must_await_bytes(&file)?;
+        let replaced = file.blob_key.clone();
+        if file.status == Status::Uploaded {
+            tx.execute(
+                "UPDATE files SET blob_key = $2, md5 = $3, upload_until = $4, updated_at = $5 WHERE id = $1",
+                args![file.id, &self.key, &self.md5, self.until, self.now],
+            )
+            .await?;
+        } else {
+            let shift = Shift {
+                transition: Transition::Upload,
+                now: self.now,
+                set: "blob_key = $5, md5 = $6, upload_until = $7",
+                args: args![&self.key, &self.md5, self.until],
+                failure: None,
+            };
+            file.shift(tx, shift).await?;
+        }
+        Ok(replaced)
+    }
+}

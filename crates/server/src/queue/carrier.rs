@@ -1,0 +1,285 @@
+//! One file in hand: carried through the stages, each ending settled before the next begins.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::room::Place;
+use super::settle::{Owner, Settlement, Verdict};
+use super::worker::{Inner, WRITE_AGAIN};
+use crate::process::liveness::Identity;
+use crate::records::file::File;
+use crate::stages::{Job, Output};
+use crate::telemetry::{metrics, spans, traces};
+use landfall_core::clock::{Stopwatch, to_delta};
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::service::{Report, Service};
+use landfall_store::wake::Signal;
+
+/// One file in hand, from its claim until it is out of this worker's hands.
+pub(super) struct Carrier {
+    pub(super) inner: Arc<Inner>,
+    pub(super) identity: Identity,
+    /// Its place among the files in hand at the stage it is at.
+    pub(super) place: Place,
+    pub(super) stop: CancellationToken,
+}
+
+/// How long a file in hand waits for a slot before it is given back.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Why a stage did not come to its own end.
+#[derive(Clone, Copy)]
+enum Interrupted {
+    /// The file is not ours any more, or not wanted: say nothing.
+    Abandon,
+    /// Give it back.
+    Release,
+}
+
+impl Carrier {
+    pub(super) async fn carry(mut self, mut file: File) {
+        traces::waited(&file.traced());
+        let mut carried: Option<Arc<Output>> = None;
+        loop {
+            let stage = file.next_stage;
+            let span = spans::attempt(&file.traced(), stage, self.inner.liveness.name());
+            let work = self.work(&file, stage, carried.take()).instrument(span.clone());
+            let Some((written, status, next_place)) = work.await else {
+                spans::ended(&span, "lost", None);
+                break;
+            };
+            let (outcome, code) = written.words();
+            spans::ended(&span, outcome, code);
+            drop(span);
+            match (written, next_place, stage.next()) {
+                (Verdict::Advance { output, carry: true }, Some(place), Some(next)) => {
+                    self.inner.leave(std::mem::replace(&mut self.place, place));
+                    carried = Some(output);
+                    file.next_stage = next;
+                    file.attempt = 1;
+                }
+                (written, _, _) => {
+                    self.announce(&written, status);
+                    break;
+                }
+            }
+        }
+        let nothing_left = {
+            let mut in_hand = self.inner.in_hand();
+            in_hand.remove(&(file.id, file.claim.expect("a claimed file has a claim")));
+            in_hand.is_empty()
+        };
+        self.inner.leave(self.place);
+        if nothing_left {
+            self.inner.wake.poll_work();
+        }
+    }
+
+    /// One stage: the attempt and its ending. Answers the verdict that was written, where the file is by it, and its
+    /// place at the next stage; `None` where the file is not ours any more.
+    async fn work(
+        &self,
+        file: &File,
+        stage: Stage,
+        carried: Option<Arc<Output>>,
+    ) -> Option<(Verdict, Status, Option<Place>)> {
+        let mut next_place = None;
+        let ended = self.attempt(file, stage, carried).await;
+        let reports = self.reports(&ended);
+        let verdict = match ended {
+            Ok(Ok(output)) => {
+                next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter());
+                Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
+            }
+            Ok(Err(failure)) => self.judge(file, stage, failure),
+            Err(Interrupted::Release) => Verdict::Release,
+            Err(Interrupted::Abandon) => return None,
+        };
+        let settled = self.settle(file, stage, verdict, reports).instrument(spans::settle());
+        let (written, status) = settled.await?;
+        Some((written, status, next_place))
+    }
+
+    /// What the attempt says about the services that its stage needs.
+    fn reports(&self, ended: &Result<Result<Output, Failure>, Interrupted>) -> Vec<(Service, Report)> {
+        let services = self.place.room().config.services.iter().copied();
+        match ended {
+            Ok(Ok(_)) => services.map(|service| (service, Report::Up)).collect(),
+            Ok(Err(failure)) => {
+                services.filter_map(|service| Some((service, failure.report(service)?))).collect()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Tells those who have to do something about a file that is not in our hands any more.
+    fn announce(&self, written: &Verdict, status: Status) {
+        match written {
+            // There was no room for the next stage here, or the file is given back: others may take it.
+            Verdict::Advance { .. } | Verdict::Release if status == Status::Queued => {
+                self.inner.wake.send(Signal::Work);
+            }
+            Verdict::DeadLetter { failure } if failure.code == Code::Infected => {
+                self.inner.wake.send(Signal::BlobToRemove);
+            }
+            _ => {}
+        }
+    }
+
+    /// Runs one stage as soon as there is a slot, within its time.
+    async fn attempt(
+        &self,
+        file: &File,
+        stage: Stage,
+        carried: Option<Arc<Output>>,
+    ) -> Result<Result<Output, Failure>, Interrupted> {
+        let room = self.place.room();
+        let limit = room.config.timeout;
+        let interrupted = async {
+            tokio::select! {
+                // The fence decides: given back if it is still ours, and nothing otherwise.
+                () = self.stop.cancelled() => Interrupted::Release,
+                () = self.identity.lost.cancelled() => Interrupted::Abandon,
+                () = self.inner.give_back.cancelled() => Interrupted::Release,
+            }
+        };
+        tokio::pin!(interrupted);
+        let slot = tokio::select! {
+            biased;
+            slot = room.slot() => slot,
+            interrupted = &mut interrupted => return Err(interrupted),
+            // The stage has become slow. Somebody else may have a slot.
+            () = async { self.inner.clock.sleep(PATIENCE).await } => return Err(Interrupted::Release),
+        };
+        let job = Job::new(file.clone(), stage, carried);
+        // Work that runs on a thread of its own notices by this that nobody waits for it any more.
+        let _cancel_when_dropped = job.cancelled.clone().drop_guard();
+        let began = Stopwatch::start();
+        let work = AssertUnwindSafe(self.inner.work.run(&job)).catch_unwind();
+        let ended = tokio::select! {
+            biased;
+            done = work => Ok(done.unwrap_or_else(|_| {
+                Err(Failure::new(Code::Unknown, format!("The {stage} stage met an unexpected error")))
+            })),
+            () = async { self.out_of_time(limit, job.progress()).await } => {
+                Ok(Err(ran_out_of_time(stage, limit)))
+            }
+            interrupted = interrupted => Err(interrupted),
+        };
+        let took = began.elapsed();
+        room.took(took);
+        let outcome = match &ended {
+            Ok(Ok(_)) => "done",
+            Ok(Err(_)) => "failed",
+            Err(_) => "interrupted",
+        };
+        metrics::attempt(stage, outcome, took);
+        drop(slot);
+        ended
+    }
+
+    /// Resolves when the work has made no progress for as long as it may.
+    fn out_of_time(
+        &self,
+        limit: Duration,
+        mut progress: watch::Receiver<()>,
+    ) -> impl Future<Output = ()> + Send {
+        let clock = self.inner.clock.clone();
+        let mut time_is_up = Box::pin(clock.sleep(limit));
+        async move {
+            loop {
+                tokio::select! {
+                    () = &mut time_is_up => return,
+                    Ok(()) = progress.changed() => time_is_up = Box::pin(clock.sleep(limit)),
+                }
+            }
+        }
+    }
+
+    fn judge(&self, file: &File, stage: Stage, failure: Failure) -> Verdict {
+        let attempt = u32::try_from(file.attempt).unwrap_or(u32::MAX);
+        match self.inner.config.retry.delay(stage, attempt, &failure, rand::random()) {
+            Some(delay) => Verdict::RetryAt { failure, at: self.inner.clock.now() + to_delta(delay) },
+            None => Verdict::DeadLetter { failure },
+        }
+    }
+
+    /// Writes the ending, however long the database takes to come back. Answers the verdict that was written and where
+    /// the file is by it, or `None` where the file was not ours any more.
+    async fn settle(
+        &self,
+        file: &File,
+        stage: Stage,
+        verdict: Verdict,
+        reports: Vec<(Service, Report)>,
+    ) -> Option<(Verdict, Status)> {
+        let claim = file.claim.expect("a claimed file has a claim");
+        let mut settlement = Settlement {
+            file: file.id,
+            owner: Owner::of(file),
+            claim,
+            stage,
+            attempt: file.attempt,
+            verdict,
+            reports,
+        };
+        let mut uncertain = false;
+        loop {
+            match self.inner.settler.settle(settlement.clone()).await {
+                Ok(Some(status)) => return Some((settlement.verdict, status)),
+                Ok(None) if uncertain => {
+                    // Either somebody else has the file, or the ending that seemed lost was written after all.
+                    self.inner.give_back_for_sure(&self.identity, claim, Some(file.id)).await;
+                    return None;
+                }
+                Ok(None) => {
+                    self.inner.fenced_off.fetch_add(1, Ordering::Relaxed);
+                    tracing::info!("an ending came too late and changed nothing");
+                    return None;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "an ending could not be written");
+                    uncertain = true;
+                    if let Verdict::Advance { .. } = settlement.verdict
+                        && error.is_about_the_data()
+                    {
+                        // It is the output itself that the database cannot take. Any other error passes, and the work
+                        // that is done stays done.
+                        let failure =
+                            Failure::new(Code::DbError, "What the stage produced could not be stored");
+                        settlement.verdict = self.judge(file, stage, failure);
+                    }
+                }
+            }
+            tokio::select! {
+                () = self.inner.clock.sleep(WRITE_AGAIN) => {}
+                () = self.identity.lost.cancelled() => return None,
+                () = self.inner.give_back.cancelled() => return None,
+            }
+        }
+    }
+}
+
+fn ran_out_of_time(stage: Stage, limit: Duration) -> Failure {
+    let limit = limit.as_secs_f64();
+    match stage {
+        // All that is done there is to wait for the scanner. One that hangs is as good as none, and the file can do
+        // nothing about either.
+        Stage::Scan => Failure::new(
+            Code::ScannerUnavailable,
+            format!("The virus scanner did not answer within its limit of {limit} s"),
+        ),
+        Stage::Extract | Stage::Chunk | Stage::Embed => Failure::new(
+            Code::StageTimeout,
+            format!("The {stage} stage took longer than its limit of {limit} s"),
+        ),
+    }
+}

@@ -1,0 +1,300 @@
+//! Takes due files out of the queue, many at once, each with a token that only its new holder knows.
+//!
+//! Claims go round the tenants and users that have work; a user's own files go by priority and then the oldest first.
+//! A stage that is paused, at its rate limit, or in need of a service that is down gives less, or nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::breaker::BreakerConfig;
+use super::fairness::{Lane, Rounds};
+use super::gates::Gates;
+use super::limits::RateLimits;
+use crate::process::liveness;
+use crate::records::effects::Counts;
+use crate::records::events::{self, Event};
+use crate::records::file::File;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_core::service::Service;
+use landfall_store::Error;
+use landfall_store::{Durability, Rows, Tx, Write, args};
+
+/// Files that are made due in one transaction once their time has come.
+const MOST_MADE_DUE: usize = 256;
+/// Users beyond the limit on users that one claim passes over to find others.
+const MOST_PASSED_OVER: usize = 256;
+
+/// Claims up to so many files for each stage.
+pub struct ClaimDue {
+    pub worker: Uuid,
+    pub worker_name: String,
+    pub wants: Vec<Want>,
+    /// Fresh for each claim, so that no two attempts at a file ever share one.
+    pub token: Uuid,
+    /// Where this process is in its rounds. Moved on by whoever gets the answer.
+    pub rounds: Arc<Rounds>,
+    pub limits: RateLimits,
+    pub breaker: BreakerConfig,
+    pub now: Time,
+}
+
+/// How many files of a stage there is room for, and what it needs to work on them.
+#[derive(Debug, Clone, Copy)]
+pub struct Want {
+    pub stage: Stage,
+    pub room: usize,
+    pub services: &'static [Service],
+}
+
+#[derive(Debug)]
+pub enum Claims {
+    Taken(Taken),
+    /// This worker was declared dead. It may claim nothing more under its name.
+    WorkerGone,
+}
+
+#[derive(Debug, Default)]
+pub struct Taken {
+    pub files: Vec<File>,
+    /// Whose turn it was, in its order.
+    pub served: Vec<(Stage, Vec<Lane>)>,
+    pub paused: Vec<Stage>,
+    /// When something that is held up now may be let go.
+    pub look_again_at: Option<Time>,
+}
+
+impl Write for ClaimDue {
+    type Output = Claims;
+
+    fn durability(&self) -> Durability {
+        // A power cut that takes the claim away takes the claimant as well.
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Claims, Error> {
+        let mut gates = Gates::look(tx, self.now).await?;
+        if gates.some_have_become_due {
+            self.make_due(tx).await?;
+        }
+        let mut taken = Taken { paused: gates.paused.clone(), ..Taken::default() };
+        let wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
+        if wants.is_empty() {
+            return Ok(Claims::Taken(taken));
+        }
+        let tenants = self.rounds.tenants(tx, &self.most_tenants(&wants)).await?;
+        if tenants.is_empty() {
+            return Ok(Claims::Taken(taken));
+        }
+        if !liveness::hold(tx, self.worker).await? {
+            return Ok(Claims::WorkerGone);
+        }
+        gates.hold_circuits(tx, &wants).await?;
+        for Want { stage, room, services } in wants {
+            let Some(tenants) = tenants.get(&stage) else { continue };
+            let most = gates.allow(tx, stage, services, &self.limits, self.breaker, self.now).await?;
+            let most = most.map_or(room, |most| most.min(room));
+            if most == 0 {
+                continue;
+            }
+            let shares = self.shares(tx, &mut gates, stage, tenants, most).await?;
+            let files = in_turn(self.take(tx, stage, &shares).await?, &shares);
+            gates.took(stage, &self.limits, &files, self.now);
+            taken.served.push((stage, shares.into_iter().map(|(lane, _)| lane).collect()));
+            taken.files.extend(files);
+        }
+        taken.look_again_at = gates.look_again_at;
+        gates.write(tx, self.now).await?;
+        for file in &taken.files {
+            if let Some(waited) = self.waited(file) {
+                tx.hook::<Counts>().waited(file.next_stage, waited);
+            }
+        }
+        let events = taken.files.iter().map(|file| self.event(file)).collect();
+        events::record(tx, events).await?;
+        Ok(Claims::Taken(taken))
+    }
+}
+
+impl ClaimDue {
+    /// Lets those take part whose time to be tried again has come.
+    async fn make_due(&self, tx: &mut Tx) -> Result<(), Error> {
+        let skip_locked = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
+        tx.execute(
+            format!(
+                "WITH due AS MATERIALIZED (
+                     SELECT id FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1
+                     ORDER BY run_after LIMIT $2 {skip_locked})
+                 UPDATE files SET is_due = TRUE WHERE id IN (SELECT id FROM due)"
+            ),
+            args![self.now, MOST_MADE_DUE],
+        )
+        .await
+        .map(drop)
+    }
+
+    /// At most so many tenants can have their turn at each stage.
+    fn most_tenants(&self, wants: &[Want]) -> Vec<(Stage, usize)> {
+        let passed_over = |stage| if self.limits.of_users_at(stage).is_some() { MOST_PASSED_OVER } else { 0 };
+        wants.iter().map(|want| (want.stage, want.room + passed_over(want.stage))).collect()
+    }
+
+    /// Whose turn it is and how many files each may have.
+    async fn shares(
+        &self,
+        tx: &mut Tx,
+        gates: &mut Gates,
+        stage: Stage,
+        tenants: &[String],
+        most: usize,
+    ) -> Result<Vec<(Lane, usize)>, Error> {
+        let Some(limit) = self.limits.of_users_at(stage) else {
+            return self.rounds.shares(tx, stage, &tenants[..tenants.len().min(most)], most).await;
+        };
+        let mut shares = self.rounds.shares(tx, stage, tenants, most + MOST_PASSED_OVER).await?;
+        gates.hold_users(tx, shares.iter().map(|(lane, _)| lane.user.as_str())).await?;
+        for (lane, share) in &mut shares {
+            *share = gates.allow_user(limit, &lane.user, self.now);
+        }
+        let having_some = shares.iter().filter(|(_, share)| *share > 0).count();
+        let (each, mut left) = (most.div_ceil(having_some.max(1)), most);
+        // Whoever comes after the last that there was room for has not had their turn.
+        let mut met = 0;
+        for (_, share) in &mut shares {
+            if left == 0 {
+                break;
+            }
+            *share = each.min(*share).min(left);
+            left -= *share;
+            met += 1;
+        }
+        shares.truncate(met);
+        Ok(shares)
+    }
+
+    /// Claims so many files from each lane.
+    async fn take(&self, tx: &mut Tx, stage: Stage, shares: &[(Lane, usize)]) -> Result<Vec<File>, Error> {
+        let mut by_share: BTreeMap<usize, Vec<&Lane>> = BTreeMap::new();
+        for (lane, share) in shares.iter().filter(|(_, share)| *share > 0) {
+            by_share.entry(*share).or_default().push(lane);
+        }
+        let mut files = Vec::new();
+        for (share, lanes) in by_share {
+            for lanes in lanes.chunks(Rows::MOST) {
+                files.extend(match lanes {
+                    [lane] => self.take_from_one(tx, stage, share, lane).await?,
+                    lanes => self.take_from_each(tx, stage, share, lanes).await?,
+                });
+            }
+        }
+        Ok(files)
+    }
+
+    async fn take_from_one(
+        &self,
+        tx: &mut Tx,
+        stage: Stage,
+        share: usize,
+        lane: &Lane,
+    ) -> Result<Vec<File>, Error> {
+        let walk = walk(stage, "$4", "$5", "$6", tx.is_postgres());
+        let sql = format!("WITH due AS MATERIALIZED ({walk}) {}", update(stage, "$1", "$2", "$3", ""));
+        tx.rows(sql, args![self.now, self.token, self.worker, &lane.tenant, &lane.user, share]).await
+    }
+
+    /// The share is in the statement, because SQLite cannot take a limit from a row.
+    async fn take_from_each(
+        &self,
+        tx: &mut Tx,
+        stage: Stage,
+        share: usize,
+        lanes: &[&Lane],
+    ) -> Result<Vec<File>, Error> {
+        let mut rows = Rows::default();
+        for lane in lanes {
+            rows.push(args![&lane.tenant, &lane.user, self.now, self.token, self.worker]);
+        }
+        let (values, arguments) = rows.into_values(tx.is_postgres());
+        let walk = walk(stage, "lanes.column1", "lanes.column2", &share.to_string(), tx.is_postgres());
+        let due = if tx.is_postgres() {
+            format!("SELECT walk.id FROM lanes CROSS JOIN LATERAL ({walk}) AS walk")
+        } else {
+            format!("SELECT one.id FROM lanes CROSS JOIN files AS one ON one.id IN ({walk})")
+        };
+        let update = update(
+            stage,
+            "this.column3",
+            "this.column4",
+            "this.column5",
+            "FROM (SELECT column3, column4, column5 FROM lanes LIMIT 1) AS this",
+        );
+        let sql = format!(
+            "WITH lanes AS MATERIALIZED (SELECT * FROM ({values}) AS v WHERE column1 IS NOT NULL),
+                  due AS MATERIALIZED ({due}) {update}"
+        );
+        tx.rows(sql, arguments).await
+    }
+
+    /// How many seconds a file has waited that is taken for the first time since it was confirmed or a person retried it.
+    fn waited(&self, file: &File) -> Option<f64> {
+        let is_first = file.attempt == 1
+            && file.retry_count == 0
+            && file.lost_workers == 0
+            && self.limits.first_stage.is_none_or(|first| file.next_stage == first);
+        let since = file.confirmed_at.max(file.retried_at).filter(|_| is_first)?;
+        Some((self.now - since).to_std().unwrap_or_default().as_secs_f64())
+    }
+
+    fn event(&self, file: &File) -> Event {
+        Event {
+            from: Some(Status::Queued),
+            to: Some(Transition::Claim(file.next_stage).to()),
+            stage: Some(file.next_stage),
+            worker: Some(self.worker_name.clone()),
+            ..file.event(self.now)
+        }
+    }
+}
+
+/// The files in the order in which they are to be begun: each lane's first, then each lane's second, and so on.
+fn in_turn(files: Vec<File>, shares: &[(Lane, usize)]) -> Vec<File> {
+    let place = |file: &File| {
+        shares.iter().position(|(lane, _)| lane.user == file.user_id && lane.tenant == file.tenant_id)
+    };
+    let mut files: Vec<(Option<usize>, File)> = files.into_iter().map(|file| (place(&file), file)).collect();
+    files.sort_by_key(|(lane, file)| (*lane, file.priority, file.confirmed_at, file.id));
+    let (mut rank, mut last) = (0, None);
+    let mut ranked: Vec<(usize, Option<usize>, File)> = Vec::with_capacity(files.len());
+    for (lane, file) in files {
+        rank = if last == Some(lane) { rank + 1 } else { 0 };
+        last = Some(lane);
+        ranked.push((rank, lane, file));
+    }
+    ranked.sort_by_key(|(rank, lane, _)| (*rank, *lane));
+    ranked.into_iter().map(|(_, _, file)| file).collect()
+}
+
+/// A user's files, by priority and then the longest due first.
+fn walk(stage: Stage, tenant: &str, user: &str, most: &str, postgres: bool) -> String {
+    let skip_locked = if postgres { "FOR UPDATE SKIP LOCKED" } else { "" };
+    format!(
+        "SELECT id FROM files
+         WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant} AND user_id = {user}
+         ORDER BY priority, run_after LIMIT {most} {skip_locked}"
+    )
+}
+
+/// `due` is MATERIALIZED: PostgreSQL would otherwise be free to walk again and update more than it was asked for.
+fn update(stage: Stage, now: &str, token: &str, worker: &str, from: &str) -> String {
+    format!(
+        "UPDATE files SET
+             status = '{}', is_due = FALSE, due_at = run_after, run_after = NULL, claim = {token}, claimed_by = {worker},
+             claimed_at = {now}, attempt = attempt + 1, updated_at = {now}
+         {from}
+         WHERE id IN (SELECT id FROM due)
+         RETURNING *",
+        stage.running()
+    )
+}

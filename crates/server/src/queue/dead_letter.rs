@@ -1,0 +1,100 @@
+//! Files that failed for good, and what a person needs to judge them: one by one, newest first, or by their causes.
+
+mod fingerprint;
+mod groups;
+mod list;
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::DateTime;
+use uuid::Uuid;
+
+pub use fingerprint::{fingerprint, is_fingerprint};
+pub use groups::{Group, groups};
+pub use list::{DeadLetter, list};
+
+use landfall_core::clock::Time;
+use landfall_store::Arg;
+
+/// Which dead letters are meant. What is `None` is left open.
+#[derive(Debug, Clone, Default, sqlx::FromRow)]
+pub struct Filter {
+    /// Whose. Everybody's are for administrators.
+    pub of_user: Option<String>,
+    pub code: Option<String>,
+    pub stage: Option<String>,
+    pub batch_id: Option<Uuid>,
+    pub fingerprint: Option<String>,
+}
+
+impl Filter {
+    /// As a condition on the rows of `files`, which the statement calls `table`; what it compares with is put behind
+    /// the other arguments.
+    pub fn condition(&self, table: &str, arguments: &mut Vec<Arg>) -> String {
+        // In the words of the indices, so that they are used.
+        let mut condition = format!("{table}.failed_at IS NOT NULL");
+        let wanted = [
+            ("user_id", self.of_user.as_ref().map(Arg::from)),
+            ("error_code", self.code.as_ref().map(Arg::from)),
+            ("error_stage", self.stage.as_ref().map(Arg::from)),
+            ("batch_id", self.batch_id.map(Arg::from)),
+            ("error_fingerprint", self.fingerprint.as_ref().map(Arg::from)),
+        ];
+        for (column, value) in wanted {
+            if let Some(value) = value {
+                arguments.push(value);
+                condition.push_str(&format!(" AND {table}.{column} = ${}", arguments.len()));
+            }
+        }
+        condition
+    }
+}
+
+/// A place in the order of dead letters, newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub failed_at: Time,
+    pub id: Uuid,
+}
+
+impl Place {
+    /// Before everything that failed at `now` or earlier.
+    pub const fn newest(now: Time) -> Self {
+        Self { failed_at: now, id: Uuid::max() }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.failed_at.timestamp_micros(), self.id)
+    }
+}
+
+/// Text that names no place.
+#[derive(Debug)]
+pub struct NoPlace;
+
+impl FromStr for Place {
+    type Err = NoPlace;
+
+    fn from_str(text: &str) -> Result<Self, NoPlace> {
+        let (at, id) = text.split_once('_').ok_or(NoPlace)?;
+        let failed_at = at.parse().ok().and_then(DateTime::from_timestamp_micros).ok_or(NoPlace)?;
+        Ok(Self { failed_at, id: Uuid::parse_str(id).map_err(|_| NoPlace)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_was_written() {
+        let place = Place { failed_at: "2026-01-02T03:04:05.000007Z".parse().unwrap(), id: Uuid::max() };
+        assert_eq!(place.to_string().parse::<Place>().unwrap(), place);
+        for nonsense in ["", "_", "1", "x_y", "99999999999999999999_x", "1_not-an-id"] {
+            assert!(nonsense.parse::<Place>().is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What holds a stage up although files wait at it: a person paused it, its rate limit, a service that is down.
+//!
+//! A claim looks at all of it in its own transaction, so that every process keeps to it at once.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde_json::json;
+
+use super::breaker::{BreakerConfig, Circuit};
+use super::claim::Want;
+use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_user};
+use crate::records::events::{self, Event, QUEUE_RATE_LIMIT_EXCEEDED};
+use crate::records::file::File;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Stage;
+use landfall_core::service::Service;
+use landfall_store::Error;
+use landfall_store::{Tx, args};
+
+pub struct Gates {
+    pub paused: Vec<Stage>,
+    /// Whether there are files whose time to be tried again has come.
+    pub some_have_become_due: bool,
+    /// When something that is held up now may be let go.
+    pub look_again_at: Option<Time>,
+    in_trouble: HashSet<String>,
+    /// Those among them that let nothing through yet.
+    open: HashSet<String>,
+    /// Each as it was and as it is.
+    circuits: BTreeMap<Service, (Circuit, Circuit)>,
+    buckets: Buckets,
+    limits_reached: Vec<Stage>,
+}
+
+impl Gates {
+    pub async fn look(tx: &mut Tx, now: Time) -> Result<Self, Error> {
+        let found: Vec<(String, String)> = tx
+            .rows(
+                "SELECT 'paused', stage FROM paused_stages
+                 UNION ALL SELECT 'circuit', service FROM circuits WHERE state <> 'closed' OR failures > 0
+                 UNION ALL SELECT 'open', service FROM circuits WHERE state = 'open' AND until > $1
+                 UNION ALL SELECT 'due', '' WHERE EXISTS (
+                     SELECT 1 FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1)",
+                args![now],
+            )
+            .await?;
+        let named = |what: &'static str| {
+            found.iter().filter(move |(found, _)| found == what).map(|(_, name)| name.clone())
+        };
+        Ok(Self {
+            paused: named("paused").filter_map(|name| name.parse().ok()).collect(),
+            some_have_become_due: named("due").next().is_some(),
+            look_again_at: None,
+            in_trouble: named("circuit").collect(),
+            open: named("open").collect(),
+            circuits: BTreeMap::new(),
+            buckets: Buckets::default(),
+            limits_reached: Vec::new(),
+        })
+    }
+
+    /// Whether it is worth a look who waits at a stage.
+    pub fn is_open(&self, want: &Want) -> bool {
+        !self.paused.contains(&want.stage)
+            && !want.services.iter().any(|service| self.open.contains(service.name()))
+    }
+
+    /// Takes hold of the circuits in trouble that these stages need.
+    pub async fn hold_circuits(&mut self, tx: &mut Tx, wants: &[Want]) -> Result<(), Error> {
+        // In one order, so that two processes never wait for one another.
+        let needed: BTreeSet<Service> = wants.iter().flat_map(|want| want.services.iter().copied()).collect();
+        for service in needed.into_iter().filter(|service| self.in_trouble.contains(service.name())) {
+            let circuit = Circuit::hold(tx, service).await?;
+            self.circuits.insert(service, (circuit.clone(), circuit));
+        }
+        Ok(())
+    }
+
+    /// How many files may be claimed at a stage; `None` for as many as there are.
+    pub async fn allow(
+        &mut self,
+        tx: &mut Tx,
+        stage: Stage,
+        services: &[Service],
+        limits: &RateLimits,
+        breaker: BreakerConfig,
+        now: Time,
+    ) -> Result<Option<usize>, Error> {
+        let mut most: Option<usize> = None;
+        for service in services {
+            let Some((_, circuit)) = self.circuits.get_mut(service) else { continue };
+            let on_their_way = running(tx, stage, circuit.in_doubt_since()).await?;
+            if let Some(let_through) = circuit.lets_through(on_their_way, now, breaker) {
+                most = Some(most.map_or(let_through, |most| most.min(let_through)));
+                self.look_again_at = soonest(self.look_again_at, circuit.until);
+            }
+        }
+        if let Some(limit) = limits.of_stage(stage) {
+            let name = bucket_of_stage(stage);
+            self.buckets.hold(tx, vec![name.clone()]).await?;
+            let allowed = self.buckets.allows(limit, &name, now);
+            most = Some(most.map_or(allowed, |most| most.min(allowed)));
+            if allowed == 0 {
+                self.limits_reached.push(stage);
+                self.look_again_at = soonest(self.look_again_at, Some(self.buckets.next_at(&name)));
+            }
+        }
+        Ok(most)
+    }
+
+    pub async fn hold_users(&mut self, tx: &mut Tx, users: impl Iterator<Item = &str>) -> Result<(), Error> {
+        self.buckets.hold(tx, users.map(bucket_of_user).collect()).await
+    }
+
+    /// How many of a user's files may begin.
+    pub fn allow_user(&mut self, limit: RateLimit, user: &str, now: Time) -> usize {
+        let name = bucket_of_user(user);
+        let allowed = self.buckets.allows(limit, &name, now);
+        if allowed == 0 {
+            self.look_again_at = soonest(self.look_again_at, Some(self.buckets.next_at(&name)));
+        }
+        allowed
+    }
+
+    /// Counts what was claimed.
+    pub fn took(&mut self, stage: Stage, limits: &RateLimits, files: &[File], now: Time) {
+        if files.is_empty() {
+            return;
+        }
+        if let Some(limit) = limits.of_stage(stage) {
+            let name = bucket_of_stage(stage);
+            self.buckets.take(limit, &name, files.len(), now);
+            // So that whoever is held up next is let go on time.
+            self.look_again_at = soonest(self.look_again_at, Some(self.buckets.next_at(&name)));
+        }
+        if let Some(limit) = limits.of_users_at(stage) {
+            for file in files {
+                self.buckets.take(limit, &bucket_of_user(&file.user_id), 1, now);
+            }
+        }
+    }
+
+    pub async fn write(mut self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        for (service, (before, circuit)) in &self.circuits {
+            circuit.write(tx, *service, before, now).await?;
+        }
+        let mut events = Vec::new();
+        for stage in std::mem::take(&mut self.limits_reached) {
+            if self.buckets.report(&bucket_of_stage(stage), now) {
+                let data = json!({ "queue": format!("file-{stage}"), "timestamp": now });
+                events.push(Event::of_system(QUEUE_RATE_LIMIT_EXCEEDED, now, data));
+            }
+        }
+        events::record(tx, events).await?;
+        self.buckets.write(tx).await
+    }
+}
+
+/// How many files are being worked on at a stage, by all processes, that were begun since then.
+async fn running(tx: &mut Tx, stage: Stage, since: Option<Time>) -> Result<i64, Error> {
+    let sql = "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status = $1 AND claimed_at >= $2";
+    tx.number(sql, args![stage.running(), since.unwrap_or(Time::UNIX_EPOCH)]).await
+}
+
+fn soonest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    one.into_iter().chain(other).min()
+}

@@ -1,0 +1,253 @@
+//! How often a stage may begin a file, over all processes, and how often a user's files may.
+//!
+//! A limit is kept by one instant in the database: when the next file may begin. Files begin evenly spaced, with a
+//! tenth of a second to make up for a claim that came late. Nothing is dropped: what may not begin yet waits its turn.
+
+use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+
+use landfall_core::clock::{Time, to_delta};
+use landfall_core::lifecycle::Stage;
+use landfall_store::Error;
+use landfall_store::{Rows, Tx, args};
+
+/// How late a claim may come without losing its turn; also what makes claims of a fast rate worth their transaction.
+const SLACK: TimeDelta = TimeDelta::milliseconds(100);
+/// How often it is said that a limit holds files up.
+const BETWEEN_REPORTS: TimeDelta = TimeDelta::minutes(1);
+
+/// At most so many in so much time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit {
+    max: u32,
+    per: Duration,
+}
+
+impl FromStr for RateLimit {
+    type Err = String;
+
+    /// `100/60s`: a number, and a time in ms, s, m or h.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (max, per) = text.split_once('/')?;
+            let (max, per) = (max.trim().parse().ok()?, per.trim());
+            let digits = per.find(|c: char| !c.is_ascii_digit()).unwrap_or(per.len());
+            let (number, unit) = per.split_at(digits);
+            let unit = match unit {
+                "ms" => Duration::from_millis(1),
+                "s" => Duration::from_secs(1),
+                "m" => Duration::from_mins(1),
+                "h" => Duration::from_hours(1),
+                _ => return None,
+            };
+            let per = unit.checked_mul(number.parse().ok()?)?;
+            (1..=1_000_000).contains(&max).then_some(())?;
+            (Duration::from_millis(1)..=Duration::from_hours(24)).contains(&per).then_some(())?;
+            Some(Self { max, per })
+        };
+        parse().ok_or_else(|| {
+            "a number and a time like 100/60s (1 to 1000000 in 1ms to 24h; ms, s, m or h)".to_owned()
+        })
+    }
+}
+
+impl RateLimit {
+    /// From one file to the next.
+    fn interval(self) -> TimeDelta {
+        // Not below what the databases can tell apart.
+        to_delta(self.per / self.max).max(TimeDelta::microseconds(1))
+    }
+
+    /// How many files may begin now, if the next may begin at `next`.
+    fn allows(self, next: Time, now: Time) -> usize {
+        let waited = now - self.within_reach(next, now);
+        if waited < TimeDelta::zero() {
+            return 0;
+        }
+        let intervals = waited.num_microseconds().unwrap_or(i64::MAX)
+            / self.interval().num_microseconds().unwrap_or(1).max(1);
+        usize::try_from(intervals).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// When the next file may begin after `taken` did now.
+    fn next_after(self, next: Time, taken: usize, now: Time) -> Time {
+        let taken = i32::try_from(taken).unwrap_or(i32::MAX);
+        self.within_reach(next, now) + self.interval() * taken
+    }
+
+    /// The moment as this limit can have set it. It may be another one's: the settings or a clock were changed.
+    fn within_reach(self, next: Time, now: Time) -> Time {
+        next.clamp(now - SLACK, now + self.interval())
+    }
+}
+
+/// The limits that are set.
+#[derive(Debug, Clone, Default)]
+pub struct RateLimits {
+    pub stages: Vec<(Stage, RateLimit)>,
+    pub user: Option<RateLimit>,
+    /// Where a user's files begin, which is where their rate is limited.
+    pub first_stage: Option<Stage>,
+}
+
+impl RateLimits {
+    pub fn of_stage(&self, stage: Stage) -> Option<RateLimit> {
+        self.stages.iter().find(|(limited, _)| *limited == stage).map(|(_, limit)| *limit)
+    }
+
+    pub fn of_users_at(&self, stage: Stage) -> Option<RateLimit> {
+        self.user.filter(|_| self.first_stage == Some(stage))
+    }
+}
+
+pub fn bucket_of_stage(stage: Stage) -> String {
+    format!("stage:{stage}")
+}
+
+pub fn bucket_of_user(user: &str) -> String {
+    format!("user:{user}")
+}
+
+/// The limits that a claim has to keep, held against other processes until its transaction ends.
+#[derive(Default)]
+pub struct Buckets {
+    found: HashMap<String, (Time, Option<Time>)>,
+    /// In one order, so that two processes that write them never wait for one another.
+    changed: BTreeMap<String, (Time, Option<Time>)>,
+}
+
+impl Buckets {
+    pub async fn hold(&mut self, tx: &mut Tx, names: Vec<String>) -> Result<(), Error> {
+        let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+        for portion in names.chunks(Rows::MOST) {
+            let mut rows = Rows::default();
+            for name in portion {
+                rows.push(args![name]);
+            }
+            let (values, arguments) = rows.into_values(tx.is_postgres());
+            let found: Vec<(String, Time, Option<Time>)> = tx
+                .rows(
+                    // In one order, so that two processes never wait for one another.
+                    format!(
+                        "SELECT name, next_at, reported_at FROM rate_buckets WHERE name IN (SELECT * FROM ({values}) AS v)
+                         ORDER BY name {lock}"
+                    ),
+                    arguments,
+                )
+                .await?;
+            self.found.extend(found.into_iter().map(|(name, next, reported)| (name, (next, reported))));
+        }
+        Ok(())
+    }
+
+    fn get(&self, name: &str) -> (Time, Option<Time>) {
+        let state = self.changed.get(name).or_else(|| self.found.get(name)).copied();
+        state.unwrap_or((Time::UNIX_EPOCH, None))
+    }
+
+    pub fn allows(&self, limit: RateLimit, name: &str, now: Time) -> usize {
+        limit.allows(self.get(name).0, now)
+    }
+
+    pub fn next_at(&self, name: &str) -> Time {
+        self.get(name).0
+    }
+
+    pub fn take(&mut self, limit: RateLimit, name: &str, taken: usize, now: Time) {
+        if taken > 0 {
+            let (next, reported) = self.get(name);
+            self.changed.insert(name.to_owned(), (limit.next_after(next, taken, now), reported));
+        }
+    }
+
+    /// Whether it is time to say that a limit holds files up.
+    pub fn report(&mut self, name: &str, now: Time) -> bool {
+        let (next, reported) = self.get(name);
+        let due = reported.is_none_or(|at| now - at >= BETWEEN_REPORTS);
+        if due {
+            self.changed.insert(name.to_owned(), (next, Some(now)));
+        }
+        due
+    }
+
+    pub async fn write(self, tx: &mut Tx) -> Result<(), Error> {
+        let mut rows = Rows::default();
+        for (name, (next, reported)) in self.changed {
+            rows.push(args![name, next, reported]);
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        tx.insert(
+            "rate_buckets (name, next_at, reported_at)",
+            rows,
+            "ON CONFLICT (name) DO UPDATE SET next_at = excluded.next_at, reported_at = excluded.reported_at",
+        )
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Time {
+        Time::from_timestamp_millis(1_000_000_000 + ms).unwrap()
+    }
+
+    /// Begins as many as may begin at each of these moments; answers how many those were.
+    fn begin(limit: RateLimit, moments: impl Iterator<Item = i64>) -> usize {
+        let (mut next, mut begun) = (Time::UNIX_EPOCH, 0);
+        for now in moments.map(at) {
+            let allowed = limit.allows(next, now);
+            next = limit.next_after(next, allowed, now);
+            begun += allowed;
+        }
+        begun
+    }
+
+    #[test]
+    fn a_limit_is_a_number_and_a_time() {
+        let limit = |text: &str| text.parse::<RateLimit>();
+        assert_eq!(limit("100/60s"), Ok(RateLimit { max: 100, per: Duration::from_mins(1) }));
+        assert_eq!(limit("5 / 1m"), Ok(RateLimit { max: 5, per: Duration::from_mins(1) }));
+        for bad in
+            ["", "100", "0/1s", "-1/1s", "5/0s", "5/s", "5/1", "5/1d", "5/99999999h", "x/1s", "2000000/1s"]
+        {
+            assert!(limit(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_rate_is_kept_however_the_moments_fall() {
+        let limit: RateLimit = "5/1s".parse().unwrap();
+        for step in [1, 7, 50, 130] {
+            let begun = begin(limit, (0..20_000).step_by(step));
+            assert!((99..=101).contains(&begun), "{begun} with a look every {step} ms");
+        }
+    }
+
+    #[test]
+    fn a_long_silence_saves_nothing_up() {
+        let limit: RateLimit = "5/1s".parse().unwrap();
+        assert_eq!(begin(limit, [0, 60_000].into_iter()), 2);
+    }
+
+    #[test]
+    fn a_limit_that_was_raised_is_not_held_up_by_what_the_old_one_left() {
+        let (slow, fast): (RateLimit, RateLimit) = ("1/24h".parse().unwrap(), "10/1s".parse().unwrap());
+        let next = slow.next_after(Time::UNIX_EPOCH, 1, at(0));
+        let next = fast.next_after(next, fast.allows(next, at(0)), at(0));
+        assert_eq!(fast.allows(next, at(0)), 0);
+        assert!(fast.allows(next, at(100)) > 0);
+    }
+
+    #[test]
+    fn a_fast_rate_begins_many_at_once() {
+        let limit: RateLimit = "1000/1s".parse().unwrap();
+        assert_eq!(begin(limit, [0].into_iter()), 101);
+    }
+}

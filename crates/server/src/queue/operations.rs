@@ -1,0 +1,285 @@
+//! Retrying many dead letters is an operation: a row that says what is wanted and how far it is.
+//!
+//! It advances in steps, each of which is one transaction (`operations/advance.rs`). Whoever has time takes the next
+//! one: the request that began the operation, and then whichever process looks first. A process that dies in the middle
+//! leaves nothing behind but the row, which is where the others go on.
+
+mod advance;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+pub use advance::Step;
+use advance::{Advance, Extent};
+
+use super::dead_letter::{Filter, Place};
+use crate::telemetry::traces;
+use landfall_core::caller::Caller;
+use landfall_core::clock::{Clock, Time};
+use landfall_core::refusal::Refusal;
+use landfall_store::Error;
+use landfall_store::wake::{Signal, Wake};
+use landfall_store::{Db, Tx, Write, args};
+
+/// How often a process looks by itself for operations to go on with, and for what became of their canaries.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Operations that are asked for at once.
+const AT_ONCE: i64 = 100;
+
+/// The row, which is the whole truth about an operation.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Operation {
+    pub id: Uuid,
+    pub user_id: String,
+    #[sqlx(flatten)]
+    pub filter: Filter,
+    pub status: String,
+    pub reason: Option<String>,
+    canaries: Value,
+    pub retried_count: i64,
+    pub skipped_count: i64,
+    pub error_count: i64,
+    pub errors: Value,
+    trace_parent: Option<String>,
+    cursor_at: Time,
+    cursor_id: Uuid,
+    pub created_at: Time,
+    pub updated_at: Time,
+    pub ended_at: Option<Time>,
+}
+
+impl Operation {
+    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        tx.row::<Self>("SELECT * FROM operations WHERE id = $1", args![id])
+            .await?
+            .filter(|operation| caller.admin || operation.user_id == caller.user)
+            .ok_or_else(|| Refusal::no_such_operation().into())
+    }
+
+    /// A page of a user's operations, or everybody's, newest first, before `before`.
+    pub async fn list(tx: &mut Tx, user: Option<&str>, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
+        let mut arguments = args![before, limit];
+        let mut condition = "id < $1".to_owned();
+        if let Some(user) = user {
+            arguments.push(user.into());
+            condition.push_str(" AND user_id = $3");
+        }
+        tx.rows(format!("SELECT * FROM operations WHERE {condition} ORDER BY id DESC LIMIT $2"), arguments)
+            .await
+    }
+
+    /// The last dead letter that was dealt with.
+    const fn cursor(&self) -> Place {
+        Place { failed_at: self.cursor_at, id: self.cursor_id }
+    }
+
+    fn canaries(&self) -> Vec<Uuid> {
+        let ids = self.canaries.as_array().into_iter().flatten();
+        ids.filter_map(|id| Uuid::parse_str(id.as_str()?).ok()).collect()
+    }
+}
+
+/// An operation as clients see it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationView {
+    pub operation_id: Uuid,
+    #[schema(pattern = "^(canary|running|completed|stopped)$")]
+    pub status: String,
+    pub reason: Option<String>,
+    pub retried_count: i64,
+    pub skipped_count: i64,
+    pub error_count: i64,
+    #[schema(value_type = Vec<Object>)]
+    pub errors: Value,
+    #[schema(pattern = "^(own|all)$")]
+    pub scope: &'static str,
+    pub filter: FilterView,
+    pub created_by: String,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FilterView {
+    #[schema(value_type = Option<landfall_core::failure::Code>)]
+    pub code: Option<String>,
+    #[schema(value_type = Option<landfall_core::lifecycle::Stage>)]
+    pub stage: Option<String>,
+    pub batch_id: Option<Uuid>,
+    pub fingerprint: Option<String>,
+}
+
+impl From<Operation> for OperationView {
+    fn from(operation: Operation) -> Self {
+        let Filter { of_user, code, stage, batch_id, fingerprint } = operation.filter;
+        Self {
+            operation_id: operation.id,
+            status: operation.status,
+            reason: operation.reason,
+            retried_count: operation.retried_count,
+            skipped_count: operation.skipped_count,
+            error_count: operation.error_count,
+            errors: operation.errors,
+            scope: if of_user.is_some() { "own" } else { "all" },
+            filter: FilterView { code, stage, batch_id, fingerprint },
+            created_by: operation.user_id,
+            created_at: operation.created_at,
+            updated_at: operation.updated_at,
+            ended_at: operation.ended_at,
+        }
+    }
+}
+
+/// Begins to retry what matches and failed until now. Answers the operation's id.
+pub struct RetryAll {
+    pub id: Uuid,
+    pub user: String,
+    pub filter: Filter,
+    pub now: Time,
+}
+
+impl Write for RetryAll {
+    type Output = Uuid;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Uuid, Error> {
+        // Files of one cause probably fail for it again, unless it was mended: a few of them will tell.
+        let status = if self.filter.fingerprint.is_some() { "canary" } else { "running" };
+        let from = Place::newest(self.now);
+        tx.execute(
+            "INSERT INTO operations (id, user_id, of_user, code, stage, batch_id, fingerprint, status, canaries, errors,
+                                     cursor_at, cursor_id, created_at, updated_at, trace_parent)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $12, $13)",
+            args![
+                self.id,
+                &self.user,
+                self.filter.of_user.clone(),
+                self.filter.code.clone(),
+                self.filter.stage.clone(),
+                self.filter.batch_id,
+                self.filter.fingerprint.clone(),
+                status,
+                Value::Array(Vec::new()),
+                from.failed_at,
+                from.id,
+                self.now,
+                traces::current(),
+            ],
+        )
+        .await?;
+        Ok(self.id)
+    }
+}
+
+/// No further step is taken. What was retried stays retried; one that is over stays as it ended.
+pub struct Stop {
+    pub caller: Caller,
+    pub operation: Uuid,
+    pub now: Time,
+}
+
+impl Write for Stop {
+    type Output = Operation;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Operation, Error> {
+        Operation::find_for(tx, &self.caller, self.operation).await?;
+        tx.execute(
+            "UPDATE operations SET status = 'stopped', reason = $2, updated_at = $3, ended_at = $3
+             WHERE id = $1 AND ended_at IS NULL",
+            args![self.operation, format!("Stopped by {}", self.caller.user), self.now],
+        )
+        .await?;
+        Operation::find_for(tx, &self.caller, self.operation).await
+    }
+}
+
+/// Takes the steps of operations.
+#[derive(Clone)]
+pub struct Operations {
+    pub db: Db,
+    pub clock: Clock,
+    pub wake: Wake,
+}
+
+impl Operations {
+    /// Goes on with whatever is under way: at the start, when one was begun here, and every second.
+    pub async fn run(self) {
+        loop {
+            if let Err(error) = self.advance_all().await {
+                tracing::warn!(%error, "could not go on with the operations");
+            }
+            tokio::select! {
+                () = self.clock.sleep(INTERVAL) => {}
+                () = self.wake.wait(Signal::Operation) => {}
+            }
+        }
+    }
+
+    /// Takes steps, one of each operation in turn, until all are over or wait for their canaries. One that fails does
+    /// not keep the others.
+    pub async fn advance_all(&self) -> Result<(), Error> {
+        loop {
+            let (mut moved, mut last) = (false, Uuid::nil());
+            loop {
+                let sql = "SELECT id FROM operations WHERE ended_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
+                let under_way: Vec<(Uuid,)> = self.db.read().await?.rows(sql, args![last, AT_ONCE]).await?;
+                let Some((newest,)) = under_way.last() else { break };
+                last = *newest;
+                for (operation,) in under_way {
+                    match self.step(operation, false).await {
+                        Ok(step) => moved |= matches!(step, Step::Moved { .. }),
+                        Err(error) => {
+                            tracing::warn!(operationId = %operation, %error, "an operation could not go on");
+                        }
+                    }
+                }
+            }
+            if !moved {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes steps of one operation until it is over, waits, or so many files were dealt with. The rest is for whoever
+    /// looks next.
+    pub async fn advance_up_to(&self, operation: Uuid, files: usize) -> Result<(), Error> {
+        let mut dealt_with = 0;
+        while dealt_with < files {
+            match self.step(operation, true).await? {
+                Step::Moved { files, .. } => dealt_with += files,
+                Step::Waits | Step::Over | Step::Elsewhere => return Ok(()),
+            }
+        }
+        self.wake.send(Signal::Operation);
+        Ok(())
+    }
+
+    /// Takes one step. `patient`: where another process is at one, waits for it rather than passing by.
+    pub async fn step(&self, operation: Uuid, patient: bool) -> Result<Step, Error> {
+        let take =
+            async |extent| self.db.write(Advance { operation, extent, patient, now: self.clock.now() }).await;
+        let mut taken = take(Extent::Page).await;
+        // One file of the page is such that it cannot be retried. It must not keep the others.
+        if taken.as_ref().is_err_and(Error::is_about_the_data) {
+            taken = take(Extent::One).await;
+        }
+        if let Err(error) = &taken
+            && error.is_about_the_data()
+        {
+            tracing::error!(operationId = %operation, %error, "a dead letter could not be retried");
+            taken = take(Extent::PassOver).await;
+        }
+        if let Ok(Step::Moved { revived, .. }) = &taken
+            && *revived > 0
+        {
+            self.wake.send(Signal::Work);
+        }
+        taken
+    }
+}

@@ -1,0 +1,39 @@
+//! A person holds a stage up, at every process, and lets it go again.
+
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Stage;
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+/// From now on nothing is claimed at the stage. What is being worked on comes to its end.
+pub struct Pause {
+    pub stage: Stage,
+    pub by: String,
+    pub now: Time,
+}
+
+impl Write for Pause {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "INSERT INTO paused_stages (stage, paused_at, paused_by) VALUES ($1, $2, $3)
+             ON CONFLICT (stage) DO NOTHING",
+            args![self.stage, self.now, &self.by],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+pub struct Resume {
+    pub stage: Stage,
+}
+
+impl Write for Resume {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute("DELETE FROM paused_stages WHERE stage = $1", args![self.stage]).await.map(drop)
+    }
+}

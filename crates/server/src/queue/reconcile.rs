@@ -1,0 +1,98 @@
+//! Notices that files in hand were taken away by another process: cancelled, deleted, or rescued from here.
+//!
+//! The fence keeps such work from changing anything. This only spares the effort, and ends what the owner called off.
+//!
+//! And the other way round: a file that its row says is held here, and that nobody here has in hand, would be held for
+//! as long as this process lives. Its claim is let go of, which makes it one that nobody knows; `recovery/stuck_files.rs`
+//! does the rest.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::worker::{InHand, Inner};
+use landfall_core::clock::{Time, to_delta};
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+/// How often to look for files that are held and not in hand, and how long each must have been held: a claim is in the
+/// database a moment before it is in hand.
+const BETWEEN_CHECKS: Duration = Duration::from_mins(1);
+
+/// Looks again and again, until `stop`.
+pub(super) async fn watch(inner: &Inner, stop: &CancellationToken) {
+    let mut last_check = inner.clock.now();
+    while !stop.is_cancelled() {
+        tokio::select! {
+            () = inner.clock.sleep(inner.config.poll_interval) => {}
+            () = stop.cancelled() => return,
+        }
+        if let Err(error) = look(inner).await {
+            tracing::debug!(%error, "could not see whether files were taken away");
+        }
+        if inner.clock.now() - last_check >= to_delta(BETWEEN_CHECKS) {
+            last_check = inner.clock.now();
+            if let Err(error) = let_go_of_what_nobody_has(inner).await {
+                tracing::debug!(%error, "could not see whether files are held that nobody has in hand");
+            }
+        }
+    }
+}
+
+async fn look(inner: &Inner) -> Result<(), Error> {
+    // Before the database is asked: what is claimed after that is not missing.
+    let in_hand: Vec<(InHand, CancellationToken)> =
+        inner.in_hand().iter().map(|(held, stop)| (*held, stop.clone())).collect();
+    if in_hand.is_empty() {
+        return Ok(());
+    }
+    let worker = inner.liveness.identity().id;
+    let sql = "SELECT id, claim FROM files WHERE claimed_by = $1";
+    let held: Vec<(Uuid, Uuid)> = inner.db.read().await?.rows(sql, args![worker]).await?;
+    let held: HashSet<InHand> = held.into_iter().collect();
+    for (file, stop) in in_hand {
+        if !held.contains(&file) {
+            stop.cancel();
+        }
+    }
+    Ok(())
+}
+
+async fn let_go_of_what_nobody_has(inner: &Inner) -> Result<(), Error> {
+    let worker = inner.liveness.identity().id;
+    let before = inner.clock.now() - to_delta(BETWEEN_CHECKS);
+    let sql = "SELECT id, claim FROM files WHERE claimed_by = $1 AND claimed_at <= $2";
+    let held: Vec<InHand> = inner.db.read().await?.rows(sql, args![worker, before]).await?;
+    for (file, claim) in held {
+        let in_hand = inner.in_hand().contains_key(&(file, claim));
+        if !in_hand && inner.db.write(LetGo { worker, file, claim, before }).await? {
+            tracing::error!(fileId = %file, "a file was held here that nobody had in hand; it will be recovered");
+        }
+    }
+    Ok(())
+}
+
+/// Answers whether the file was still held by that claim.
+struct LetGo {
+    worker: Uuid,
+    file: Uuid,
+    claim: Uuid,
+    before: Time,
+}
+
+impl Write for LetGo {
+    type Output = bool;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
+        let changed = tx
+            .execute(
+                "UPDATE files SET claimed_by = $5
+                 WHERE id = $1 AND claim = $2 AND claimed_by = $3 AND claimed_at <= $4",
+                args![self.file, self.claim, self.worker, self.before, Uuid::nil()],
+            )
+            .await?;
+        Ok(changed == 1)
+    }
+}

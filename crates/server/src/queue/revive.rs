@@ -1,0 +1,167 @@
+//! A person wants a file tried again that failed or was called off.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::blobs::Blobs;
+use crate::content::artifacts;
+use crate::records::batch::Tally;
+use crate::records::events::{self, Event};
+use crate::records::file::File;
+use crate::telemetry::traces;
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Db, Rows, Tx, Write, args};
+
+/// Queues a file again at the stage where it ended, or at an earlier one, with all its attempts before it.
+#[derive(Debug, Clone)]
+pub struct Revive {
+    pub caller: Caller,
+    pub file: Uuid,
+    /// The stage to begin at; without it, the one that the file ended at.
+    pub from_stage: Option<Stage>,
+    /// The first stage that there is: without a scanner nothing is scanned.
+    pub first_stage: Stage,
+    /// Refuse one that was called off.
+    pub only_failed: bool,
+    pub now: Time,
+}
+
+/// Looks whether the bytes are still there that the stage needs, then queues the file.
+pub async fn revive(db: &Db, blobs: &Blobs, wish: Revive) -> Result<File, Error> {
+    let file = File::find_for(&mut db.read().await?, &wish.caller, wish.file).await?;
+    let stage = wish.stage(&file)?;
+    if matches!(stage, Stage::Scan | Stage::Extract) {
+        let stored = match &file.blob_key {
+            Some(key) => blobs.size(key).await?,
+            None => None,
+        };
+        stored.ok_or_else(source_gone)?;
+    }
+    db.write(wish).await
+}
+
+impl Write for Revive {
+    type Output = File;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<File, Error> {
+        let file = File::lock_for(tx, &self.caller, self.file).await?;
+        let stage = self.stage(&file)?;
+        if stage < file.next_stage && stage <= Stage::Extract {
+            // What another extraction made of it would stand beside the new text.
+            artifacts::forget_result(tx, file.id).await?;
+        }
+        let trace = traces::current();
+        let by =
+            RetriedBy { user: &self.caller.user, operation: None, trace: trace.as_deref(), now: self.now };
+        let revived = revive_all(tx, &[(stage, file)], &by).await?;
+        revived.into_iter().next().ok_or_else(|| Error::Internal("nothing was revived".to_owned()))
+    }
+}
+
+impl Revive {
+    /// The stage that the file goes on at, or why it does not.
+    fn stage(&self, file: &File) -> Result<Stage, Refusal> {
+        if file.status == Status::Deleted {
+            return Err(Refusal::gone());
+        }
+        file.status.apply(Transition::Revive)?;
+        if self.only_failed && file.status != Status::Failed {
+            return Err(Refusal::not_failed(file.status));
+        }
+        if is_infected(file) {
+            let message =
+                "The bytes of this file were removed, because the virus scanner found something in it";
+            return Err(Refusal::new(RefusalCode::FileNotFound, message));
+        }
+        let Some(stage) = self.from_stage else { return Ok(file.next_stage) };
+        if stage > file.next_stage {
+            let message = format!(
+                "This file ended at the {} stage and cannot go on from {stage}, which needs what that makes",
+                file.next_stage
+            );
+            return Err(Refusal::new(RefusalCode::StageNotReached, message)
+                .details(json!({ "nextStage": file.next_stage, "fromStage": stage })));
+        }
+        if stage < self.first_stage {
+            return Err(Refusal::new(RefusalCode::NoScanner, "There is no virus scanner here to begin with"));
+        }
+        Ok(stage)
+    }
+}
+
+pub fn is_infected(file: &File) -> bool {
+    file.status == Status::Failed && file.code() == Some(Code::Infected)
+}
+
+fn source_gone() -> Refusal {
+    Refusal::new(RefusalCode::FileNotFound, "Source file no longer exists")
+}
+
+/// Who wanted it, and when.
+pub struct RetriedBy<'a> {
+    pub user: &'a str,
+    /// The operation that does it, where it is one of many.
+    pub operation: Option<Uuid>,
+    /// The trace that they go on in.
+    pub trace: Option<&'a str>,
+    pub now: Time,
+}
+
+/// Queues files again that the transaction holds, each at its stage, with all that belongs to it: the rows, the
+/// batches' counts, the history.
+pub async fn revive_all(
+    tx: &mut Tx,
+    files: &[(Stage, File)],
+    by: &RetriedBy<'_>,
+) -> Result<Vec<File>, Error> {
+    let to = Transition::Revive.to();
+    let mut rows = Rows::default();
+    let mut from: BTreeMap<Uuid, Status> = BTreeMap::new();
+    for (stage, file) in files {
+        rows.push(args![file.id, file.status, *stage, to, by.now, by.user, by.operation, by.trace]);
+        from.insert(file.id, file.status);
+    }
+    let mut revived: Vec<File> = Vec::with_capacity(files.len());
+    for portion in rows.portions() {
+        let (values, arguments) = portion.into_values(tx.is_postgres());
+        let sql = format!(
+            "UPDATE files SET
+                 status = v.column4, next_stage = v.column3, run_after = v.column5, is_due = TRUE, updated_at = v.column5,
+                 attempt = 0, lost_workers = 0, retry_count = 0, failed_at = NULL,
+                 error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
+                 error_fingerprint = NULL,
+                 retried_at = v.column5, retried_by = v.column6, retried_in = v.column7,
+                 trace_first = CASE WHEN v.column8 IS NULL THEN trace_first ELSE COALESCE(trace_first, trace_parent) END,
+                 trace_parent = COALESCE(v.column8, trace_parent)
+             FROM ({values}) AS v
+             WHERE files.id = v.column1 AND files.status = v.column2
+             RETURNING *"
+        );
+        revived.extend(tx.rows::<File>(sql, arguments).await?);
+    }
+    if revived.len() != files.len() {
+        return Err(Error::Internal("a file left its state while it was held".to_owned()));
+    }
+    let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
+    let mut events = Vec::with_capacity(revived.len());
+    for file in &revived {
+        let from = from.get(&file.id).copied();
+        if let (Some(batch), Some(from)) = (file.batch_id, from) {
+            *tallies.entry(batch).or_default() += Tally::of(from, to);
+        }
+        events.push(Event { from, to: Some(to), ..file.event(by.now) });
+    }
+    // In the order of their ids, so that two processes never wait for one another.
+    for (batch, tally) in tallies {
+        tally.apply(tx, batch, by.now).await?;
+    }
+    events::record(tx, events).await?;
+    Ok(revived)
+}

@@ -1,0 +1,180 @@
+//! How many files of a stage this process has in hand, and how many it should have.
+//!
+//! Work runs in slots, as many as the stage's concurrency allows. A stage that takes longer than a moment has no more
+//! files in hand than slots: whatever else is due waits in the queue, where any process can take it. A stage that
+//! takes less has some ahead, as many as its slots get through in that moment, so that they are claimed and settled
+//! many at a time and share their commits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::config::StageConfig;
+
+/// How far ahead files are taken in hand.
+const MOMENT: Duration = Duration::from_millis(10);
+/// The most files that are claimed without a slot for them, however fast their stage is.
+const MOST_AHEAD: usize = 128;
+/// The same for files that come from the stage before. More, because these would have to go back to the queue: several
+/// claims may be on their way through the stages one behind the other.
+const MOST_CARRIED_AHEAD: usize = 2 * MOST_AHEAD;
+
+pub struct Room {
+    pub config: StageConfig,
+    slots: Arc<Semaphore>,
+    in_hand: AtomicUsize,
+    /// As the last claim found it. What the queue holds up must not slip past it.
+    paused: AtomicBool,
+    /// About how many nanoseconds the work on a file takes here.
+    pace: AtomicU64,
+}
+
+/// One of the files that a worker has in hand at a stage.
+pub struct Place {
+    room: Arc<Room>,
+}
+
+impl Room {
+    pub fn new(config: StageConfig) -> Arc<Self> {
+        Arc::new(Self {
+            slots: Arc::new(Semaphore::new(config.concurrency)),
+            in_hand: AtomicUsize::new(0),
+            paused: AtomicBool::new(false),
+            // Slow until it is known to be fast.
+            pace: AtomicU64::new(nanoseconds(MOMENT)),
+            config,
+        })
+    }
+
+    /// How many files to claim now. None as long as there is enough to do: one claim for many costs less than many.
+    pub fn wanted(&self) -> usize {
+        let (in_hand, most) = (self.in_hand.load(Ordering::Relaxed), self.most(MOST_AHEAD));
+        if in_hand < self.config.concurrency || in_hand <= most / 2 {
+            most.saturating_sub(in_hand)
+        } else {
+            0
+        }
+    }
+
+    pub fn set_paused(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Relaxed);
+    }
+
+    /// Takes a file in hand that was claimed.
+    pub fn enter(self: &Arc<Self>) -> Place {
+        self.in_hand.fetch_add(1, Ordering::Relaxed);
+        Place { room: self.clone() }
+    }
+
+    /// Takes a file in hand that comes from the stage before, if there is room for it.
+    pub fn try_enter(self: &Arc<Self>) -> Option<Place> {
+        if self.paused.load(Ordering::Relaxed) || !self.config.takes_carried_files() {
+            return None;
+        }
+        let most = self.most(MOST_CARRIED_AHEAD);
+        self.in_hand
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |in_hand| {
+                (in_hand < most).then_some(in_hand + 1)
+            })
+            .is_ok()
+            .then(|| Place { room: self.clone() })
+    }
+
+    /// Resolves when there is a slot for the work on a file.
+    pub async fn slot(&self) -> OwnedSemaphorePermit {
+        self.slots.clone().acquire_owned().await.expect("the slots are never closed")
+    }
+
+    /// Learns how long the work on a file took.
+    pub fn took(&self, duration: Duration) {
+        let (last, pace) = (nanoseconds(duration), self.pace.load(Ordering::Relaxed));
+        // Slow down at once, speed up with care.
+        let next = if last > pace { pace.midpoint(last) } else { pace - (pace - last) / 8 };
+        self.pace.store(next, Ordering::Relaxed);
+    }
+
+    fn most(&self, ahead_at_most: usize) -> usize {
+        let pace = self.pace.load(Ordering::Relaxed).max(1);
+        let rounds = usize::try_from(nanoseconds(MOMENT) / pace).unwrap_or(usize::MAX);
+        // The first round is the one in the slots.
+        let ahead = self.config.concurrency.saturating_mul(rounds.saturating_sub(1));
+        // What is in hand when a service goes down still goes there, so there is nothing ahead of its slots.
+        let ahead = if self.config.calls_out() { 0 } else { ahead };
+        self.config.concurrency + ahead.min(ahead_at_most)
+    }
+}
+
+impl Place {
+    pub fn room(&self) -> &Arc<Room> {
+        &self.room
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.room.in_hand.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landfall_core::lifecycle::Stage;
+
+    fn room(concurrency: usize) -> Arc<Room> {
+        Room::new(StageConfig {
+            stage: Stage::Extract,
+            concurrency,
+            timeout: Duration::from_mins(1),
+            services: &[],
+            is_limited: false,
+        })
+    }
+
+    #[test]
+    fn a_slow_stage_has_no_more_in_hand_than_it_works_on() {
+        let room = room(8);
+        assert_eq!(room.wanted(), 8);
+        room.took(Duration::from_secs(2));
+        let places: Vec<Place> = (0..8).map(|_| room.try_enter().unwrap()).collect();
+        assert!(room.try_enter().is_none());
+        assert_eq!(room.wanted(), 0);
+        drop(places);
+        assert_eq!(room.wanted(), 8);
+    }
+
+    #[test]
+    fn a_free_slot_of_a_slow_stage_is_filled_at_once() {
+        let room = room(8);
+        let mut places: Vec<Place> = (0..8).map(|_| room.enter()).collect();
+        places.pop();
+        assert_eq!(room.wanted(), 1);
+    }
+
+    #[test]
+    fn a_fast_stage_takes_many_at_a_time_and_not_one_by_one() {
+        let room = room(8);
+        (0..200).for_each(|_| room.took(Duration::from_micros(5)));
+        assert_eq!(room.wanted(), 8 + MOST_AHEAD);
+        let most = 8 + MOST_AHEAD;
+        let mut places: Vec<Place> = (0..most).map(|_| room.enter()).collect();
+        places.truncate(most - 10);
+        assert_eq!(room.wanted(), 0);
+        places.truncate(most / 2);
+        assert_eq!(room.wanted(), most / 2);
+    }
+
+    #[test]
+    fn one_slow_file_is_enough_to_stop_taking_files_ahead() {
+        let room = room(8);
+        (0..200).for_each(|_| room.took(Duration::from_micros(5)));
+        room.took(Duration::from_secs(1));
+        assert_eq!(room.wanted(), 8);
+    }
+}

@@ -1,0 +1,175 @@
+//! Why a file is not moving, in one word and one sentence, and where it stands in its line.
+
+use std::collections::HashMap;
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use super::breaker::{Circuit, State};
+use super::limits::{bucket_of_stage, bucket_of_user};
+use crate::records::file::File;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::service::Service;
+use landfall_store::Error;
+use landfall_store::{Tx, args};
+
+/// Places in the line are counted so far. Whoever is further back learns that they are.
+const MOST_COUNTED: i64 = 1_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub word: &'static str,
+    pub sentence: String,
+}
+
+impl Waiting {
+    fn new(word: &'static str, sentence: impl Into<String>) -> Self {
+        Self { word, sentence: sentence.into() }
+    }
+}
+
+/// All that can hold files up, as it is now.
+pub struct Obstacles {
+    now: Time,
+    pub workers: Vec<WorkerName>,
+    paused: Vec<Stage>,
+    circuits: Vec<(Service, Circuit)>,
+    buckets: HashMap<String, Time>,
+}
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct WorkerName {
+    pub id: Uuid,
+    pub name: String,
+    pub stages: String,
+    /// The services that its stages need, as `stage:service`.
+    pub services: String,
+}
+
+impl Obstacles {
+    /// Looks at what may hold up files of this user; of nobody in particular where there is none.
+    pub async fn look(tx: &mut Tx, user: &str, now: Time) -> Result<Self, Error> {
+        let workers = tx.rows("SELECT id, name, stages, services FROM workers", args![]).await?;
+        let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+        let mut circuits = Vec::new();
+        let in_trouble: Vec<(String,)> =
+            tx.rows("SELECT service FROM circuits WHERE state <> 'closed'", args![]).await?;
+        for service in Service::ALL {
+            if in_trouble.iter().any(|(name,)| name == service.name()) {
+                circuits.push((service, Circuit::find(tx, service).await?));
+            }
+        }
+        let buckets: Vec<(String, Time)> = tx
+            .rows(
+                "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4, $5) AND next_at > $6",
+                args![
+                    bucket_of_user(user),
+                    bucket_of_stage(Stage::Scan),
+                    bucket_of_stage(Stage::Extract),
+                    bucket_of_stage(Stage::Chunk),
+                    bucket_of_stage(Stage::Embed),
+                    now
+                ],
+            )
+            .await?;
+        Ok(Self {
+            now,
+            workers,
+            paused: paused.into_iter().filter_map(|(stage,)| stage.parse().ok()).collect(),
+            circuits,
+            buckets: buckets.into_iter().collect(),
+        })
+    }
+
+    /// What this file waits for, unless it is at rest or being worked on.
+    pub fn before(&self, file: &File) -> Option<Waiting> {
+        match file.status {
+            Status::Registered => Some(Waiting::new("upload", "The bytes have not arrived yet")),
+            Status::Uploaded => {
+                Some(Waiting::new("upload", "The bytes are here; the upload is not confirmed yet"))
+            }
+            Status::Queued => Some(self.in_queue(file)),
+            _ => None,
+        }
+    }
+
+    fn in_queue(&self, file: &File) -> Waiting {
+        let stage = file.next_stage;
+        if self.paused.contains(&stage) {
+            return Waiting::new("paused", format!("The {stage} stage is paused"));
+        }
+        if !self.someone_works_at(stage) {
+            return Waiting::new("no_workers", format!("No process is running that does the {stage} stage"));
+        }
+        if let Some((service, circuit)) = self.circuit_before(stage) {
+            return Waiting::new("circuit", self.down(service, circuit));
+        }
+        if let Some(at) = file.run_after.filter(|at| *at - self.now > TimeDelta::zero()) {
+            return Waiting::new("retry", format!("Will be tried again at {}", at.to_rfc3339()));
+        }
+        let limit = |bucket: String, whose: &str| {
+            let until = self.buckets.get(&bucket)?;
+            let sentence =
+                format!("{whose} limited in their rate; the next may begin at {}", until.to_rfc3339());
+            Some(Waiting::new("rate_limit", sentence))
+        };
+        limit(bucket_of_stage(stage), &format!("Files at the {stage} stage are"))
+            .or_else(|| limit(bucket_of_user(&file.user_id), "Your files are"))
+            .unwrap_or_else(|| {
+                Waiting::new("worker", format!("Waits for a free worker at the {stage} stage"))
+            })
+    }
+
+    fn down(&self, service: Service, circuit: &Circuit) -> String {
+        let title = service.title();
+        match (circuit.state, circuit.until) {
+            (State::Open, Some(until)) if until > self.now => {
+                format!("Waits for {title}, which is down; it is tried again at {}", until.to_rfc3339())
+            }
+            _ => format!("Waits for {title}, which was down and is being tried"),
+        }
+    }
+
+    pub fn someone_works_at(&self, stage: Stage) -> bool {
+        self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
+    }
+
+    /// The service in trouble that this stage needs, if it does so at some process.
+    fn circuit_before(&self, stage: Stage) -> Option<(Service, &Circuit)> {
+        self.circuits.iter().map(|(service, circuit)| (*service, circuit)).find(|(service, _)| {
+            let need = format!("{stage}:{}", service.name());
+            self.workers.iter().any(|worker| worker.services.split(',').any(|name| name == need))
+        })
+    }
+}
+
+/// Where a file stands among its owner's files at its stage: 1 is the next. The owners themselves take turns.
+pub async fn position(tx: &mut Tx, file: &File) -> Result<Option<i64>, Error> {
+    if file.status != Status::Queued || !file.is_due {
+        return Ok(None);
+    }
+    // Two ranges of the index. Of one, `(priority, run_after) < ($4, $5)`, SQLite would step through all that became due at
+    // the very moment of this one.
+    let mine = "status = 'queued' AND is_due AND next_stage = $1 AND tenant_id = $2 AND user_id = $3";
+    let before = tx
+        .number(
+            format!(
+                "SELECT COUNT(*) FROM (
+                     SELECT 1 FROM files WHERE {mine} AND priority < $4
+                     UNION ALL
+                     SELECT 1 FROM files WHERE {mine} AND priority = $4 AND run_after < $5
+                     LIMIT $6) AS before"
+            ),
+            args![
+                file.next_stage,
+                &file.tenant_id,
+                &file.user_id,
+                file.priority,
+                file.run_after,
+                MOST_COUNTED
+            ],
+        )
+        .await?;
+    Ok((before < MOST_COUNTED).then_some(before + 1))
+}

@@ -1,0 +1,322 @@
+//! Claims files as there is room for them, and brings everything to an end in good order.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use super::carrier::Carrier;
+use super::claim::{ClaimDue, Claims, Want};
+use super::config::QueueConfig;
+use super::fairness::Rounds;
+use super::reconcile;
+use super::release::GiveBack;
+use super::room::{Place, Room};
+use super::settler::Settler;
+use crate::process::liveness::{Identity, Liveness};
+use crate::stages::Work;
+use landfall_core::clock::{Clock, Time, to_delta};
+use landfall_core::lifecycle::Stage;
+use landfall_store::Db;
+use landfall_store::Error;
+use landfall_store::wake::{Signal, Wake};
+
+/// How long a worker waits before it tries again to write what the database would not take.
+pub(super) const WRITE_AGAIN: Duration = Duration::from_millis(500);
+/// Whatever is said of when something may be let go, the queue is not looked at more often.
+const SOONEST_LOOK: Duration = Duration::from_millis(5);
+/// How long the last settlements of a process that shuts down may take.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+pub struct Worker {
+    inner: Arc<Inner>,
+}
+
+/// What a look at the queue found.
+#[derive(Default)]
+struct Looked {
+    claimed: usize,
+    /// When something that is held up may be let go.
+    again_in: Option<Duration>,
+}
+
+/// A file, and the claim that it is held by: the same file may come back before the last hold of it is let go.
+pub(super) type InHand = (Uuid, Uuid);
+
+pub(super) struct Inner {
+    pub(super) db: Db,
+    pub(super) clock: Clock,
+    pub(super) config: QueueConfig,
+    pub(super) work: Arc<dyn Work>,
+    pub(super) wake: Wake,
+    pub(super) liveness: Arc<Liveness>,
+    pub(super) settler: Settler,
+    rooms: Vec<Arc<Room>>,
+    rounds: Mutex<Arc<Rounds>>,
+    tasks: TaskTracker,
+    /// The files in hand, each with what stops the work on it when it is cancelled or deleted.
+    in_hand: Mutex<HashMap<InHand, CancellationToken>>,
+    /// Cancelled when files in hand are to be given back.
+    pub(super) give_back: CancellationToken,
+    /// Endings that came too late, after somebody else had taken the file.
+    pub(super) fenced_off: AtomicU64,
+    /// Counts the looks at the queue that found nothing while nothing was in hand.
+    idle_looks: watch::Sender<u64>,
+    /// When the loop last came by, while it runs.
+    last_look: watch::Sender<Option<Time>>,
+}
+
+/// Why nobody should count on a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ailment {
+    /// Its loop does not run: not yet, not any more, or it panicked.
+    NotRunning,
+    /// It runs, and has not come by the queue for so long.
+    Hangs(TimeDelta),
+}
+
+/// Notes that the loop has ended, however it ends.
+struct Loop<'a>(&'a Inner);
+
+impl Drop for Loop<'_> {
+    fn drop(&mut self) {
+        self.0.last_look.send_replace(None);
+    }
+}
+
+impl Worker {
+    pub fn new(
+        db: Db,
+        clock: Clock,
+        config: QueueConfig,
+        work: Arc<dyn Work>,
+        wake: Wake,
+        liveness: Arc<Liveness>,
+    ) -> Self {
+        let inner = Inner {
+            settler: Settler::start(db.clone(), clock.clone(), config.breaker, liveness.name().to_owned()),
+            rooms: config.stages.iter().copied().map(Room::new).collect(),
+            rounds: Mutex::default(),
+            tasks: TaskTracker::new(),
+            in_hand: Mutex::default(),
+            give_back: CancellationToken::new(),
+            fenced_off: AtomicU64::new(0),
+            idle_looks: watch::Sender::new(0),
+            last_look: watch::Sender::new(None),
+            db,
+            clock,
+            config,
+            work,
+            wake,
+            liveness,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Works until `stop`, then finishes what ends within the grace period and gives the rest back.
+    pub async fn run(&self, stop: CancellationToken) {
+        let (inner, watched_until) = (self.inner.clone(), stop.clone());
+        tokio::spawn(async move { reconcile::watch(&inner, &watched_until).await });
+        let _loop = Loop(&self.inner);
+        while !stop.is_cancelled() {
+            self.inner.last_look.send_replace(Some(self.inner.clock.now()));
+            // Asked before the look: whatever was settled by now is there to be seen.
+            let nothing_in_hand = self.inner.in_hand().is_empty();
+            let mut until_next_look = self.inner.config.poll_interval;
+            match self.inner.claim().await {
+                Ok(Looked { claimed: 0, again_in }) => {
+                    if nothing_in_hand {
+                        self.inner.idle_looks.send_modify(|looks| *looks += 1);
+                    }
+                    until_next_look = again_in.map_or(until_next_look, |again| again.min(until_next_look));
+                }
+                Ok(_) => continue,
+                Err(error) => tracing::warn!(%error, "could not claim"),
+            }
+            tokio::select! {
+                () = self.inner.wake.wait(Signal::Work) => {}
+                () = self.inner.clock.sleep(until_next_look) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+        self.inner.shut_down().await;
+    }
+
+    /// Stops the work on a file that was cancelled or deleted. Its row decided already; this only saves the effort.
+    pub fn stop_file(&self, file: Uuid) {
+        for ((held, _), stop) in self.inner.in_hand().iter() {
+            if *held == file {
+                stop.cancel();
+            }
+        }
+    }
+
+    /// What is wrong with the loop that claims files, if something is.
+    pub fn ailment(&self) -> Option<Ailment> {
+        let Some(last_look) = *self.inner.last_look.borrow() else { return Some(Ailment::NotRunning) };
+        let patience = self.inner.config.heartbeat_expiry + self.inner.config.poll_interval;
+        let since = self.inner.clock.now() - last_look;
+        (since >= to_delta(patience)).then_some(Ailment::Hangs(since))
+    }
+
+    /// Endings that the fence refused.
+    pub fn fenced_off(&self) -> u64 {
+        self.inner.fenced_off.load(Ordering::Relaxed)
+    }
+
+    /// Resolves when nothing is in hand and a look at the queue, begun after this call, found nothing due.
+    pub async fn run_until_idle(&self) {
+        let mut looks = self.inner.idle_looks.subscribe();
+        // One look may be under way that began before the call, hence two.
+        for _ in 0..2 {
+            looks.borrow_and_update();
+            loop {
+                self.inner.wake.poll_work();
+                if looks.changed().await.is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Claims as many files as there is room for and starts on them.
+    async fn claim(self: &Arc<Self>) -> Result<Looked, Error> {
+        // Counted, not taken: a file that is carried on while the claim is under way takes its place first.
+        let wants: Vec<Want> = self
+            .rooms
+            .iter()
+            .map(|room| Want {
+                stage: room.config.stage,
+                room: room.wanted(),
+                services: room.config.services,
+            })
+            .filter(|want| want.room > 0)
+            .collect();
+        let identity = self.liveness.identity();
+        if wants.is_empty() || identity.lost.is_cancelled() {
+            return Ok(Looked::default());
+        }
+        let now = self.clock.now();
+        let token = self.clock.new_id();
+        let claim = ClaimDue {
+            worker: identity.id,
+            worker_name: self.liveness.name().to_owned(),
+            wants,
+            token,
+            rounds: self.rounds().clone(),
+            limits: self.config.limits.clone(),
+            breaker: self.config.breaker,
+            now,
+        };
+        let taken = match self.db.write(claim).await {
+            Ok(Claims::Taken(taken)) => taken,
+            Err(error) => {
+                // It may have happened all the same, and nobody here would know.
+                self.give_back_for_sure(&identity, token, None).await;
+                return Err(error);
+            }
+            Ok(Claims::WorkerGone) => {
+                self.liveness.begin_anew(&identity).await?;
+                return Ok(Looked::default());
+            }
+        };
+        for room in &self.rooms {
+            room.set_paused(taken.paused.contains(&room.config.stage));
+        }
+        {
+            let mut rounds = self.rounds();
+            let rounds = Arc::make_mut(&mut rounds);
+            for (stage, lanes) in taken.served {
+                rounds.served(stage, lanes);
+            }
+        }
+        let looked = Looked {
+            claimed: taken.files.len(),
+            again_in: taken.look_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(SOONEST_LOOK)),
+        };
+        for file in taken.files {
+            let place =
+                self.room(file.next_stage).expect("only the stages of this worker are claimed").enter();
+            let stop = CancellationToken::new();
+            self.in_hand().insert((file.id, token), stop.clone());
+            let carrier = Carrier { inner: self.clone(), identity: identity.clone(), place, stop };
+            self.tasks.spawn(carrier.carry(file));
+        }
+        Ok(looked)
+    }
+
+    /// Gives back what `claim` holds, however long the database takes to come back; until then there is no point in
+    /// claiming more.
+    pub(super) async fn give_back_for_sure(&self, identity: &Identity, claim: Uuid, file: Option<Uuid>) {
+        loop {
+            let give_back = GiveBack {
+                worker: identity.id,
+                worker_name: self.liveness.name().to_owned(),
+                claim,
+                file,
+                now: self.clock.now(),
+            };
+            match self.db.write(give_back).await {
+                Ok(0) => return,
+                Ok(files) => {
+                    tracing::info!(files, "gave back what was claimed without our knowing");
+                    return self.wake.send(Signal::Work);
+                }
+                Err(error) => tracing::warn!(%error, "could not give back what may be claimed"),
+            }
+            tokio::select! {
+                () = self.clock.sleep(WRITE_AGAIN) => {}
+                // Then all that this worker holds is given back by the others.
+                () = identity.lost.cancelled() => return,
+                () = self.give_back.cancelled() => return,
+            }
+        }
+    }
+
+    fn rounds(&self) -> MutexGuard<'_, Arc<Rounds>> {
+        self.rounds.lock().expect("nothing panics while it holds this")
+    }
+
+    pub(super) fn in_hand(&self) -> MutexGuard<'_, HashMap<InHand, CancellationToken>> {
+        self.in_hand.lock().expect("nothing panics while it holds this")
+    }
+
+    async fn shut_down(&self) {
+        self.tasks.close();
+        tokio::select! {
+            () = self.tasks.wait() => return,
+            () = self.clock.sleep(self.config.shutdown_grace) => {}
+        }
+        tracing::info!(files = self.tasks.len(), "giving back what did not finish in time");
+        self.give_back.cancel();
+        tokio::select! {
+            () = self.tasks.wait() => {}
+            () = self.clock.sleep(LAST_WORDS) => {
+                tracing::warn!(files = self.tasks.len(), "some files were not given back; the others will rescue them");
+            }
+        }
+    }
+
+    /// The room of a stage, if this worker works at it.
+    pub(super) fn room(&self, stage: Stage) -> Option<&Arc<Room>> {
+        self.rooms.iter().find(|room| room.config.stage == stage)
+    }
+
+    /// Lets a file go from a stage, and looks for others if that leaves too few.
+    pub(super) fn leave(&self, place: Place) {
+        let room = place.room().clone();
+        drop(place);
+        if room.wanted() > 0 {
+            self.wake.poll_work();
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The rows of the database, a module for each table, with the SQL that reads and changes it.
+
+// A file, and the one way in which it changes state.
+pub mod file;
+pub mod batch;
+pub mod quota;
+// What happened to it, as history and as an outbox.
+pub mod events;
+pub mod notifications;
+// What is counted in the transactions that move files.
+pub mod effects;
+pub mod hourly;
+pub mod throughput;
+pub mod totals;

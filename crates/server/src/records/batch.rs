@@ -1,0 +1,351 @@
+//! A batch: files uploaded together. It keeps count of its files in their own transactions, so that the last of them
+//! to arrive completes it, exactly once.
+
+use std::ops::AddAssign;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::events::{self, BATCH_CANCELLED, BATCH_COMPLETED, BATCH_EXPIRED, BATCH_PROGRESS, Event};
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Status;
+use landfall_core::priority::Priority;
+use landfall_core::refusal::Refusal;
+use landfall_store::Error;
+use landfall_store::{Tx, args};
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Batch {
+    pub id: Uuid,
+    pub tenant_id: String,
+    pub user_id: String,
+    pub status: String,
+    pub file_count: i64,
+    pub registered_files: i64,
+    pub ready_files: i64,
+    pub failed_files: i64,
+    pub cancelled_files: i64,
+    pub deleted_files: i64,
+    pub priority: i64,
+    pub metadata: Option<Value>,
+    pub created_at: Time,
+    pub expires_at: Time,
+    pub completed_at: Option<Time>,
+    /// When its progress is to be told of again, if that is owed.
+    pub progress_due: Option<Time>,
+}
+
+pub const COLUMNS: &str =
+    "id, tenant_id, user_id, status, file_count, registered_files, ready_files, failed_files,
+    cancelled_files, deleted_files, priority, metadata, created_at, expires_at, completed_at, progress_due";
+
+/// What a change of counts sets beside them, with `now` and a second before and after it as three more arguments:
+/// either the progress is told with it, or it is owed.
+fn tell_or_owe(now: usize) -> String {
+    let (second_ago, in_a_second) = (now + 1, now + 2);
+    format!(
+        "updated_at = ${now},
+         progress_at = CASE WHEN progress_at IS NULL OR progress_at <= ${second_ago} THEN ${now} ELSE progress_at END,
+         progress_due = CASE WHEN progress_at IS NULL OR progress_at <= ${second_ago} THEN NULL
+                        ELSE COALESCE(progress_due, ${in_a_second}) END"
+    )
+}
+
+/// `batch:progress` comes no more often than that.
+const BETWEEN_PROGRESS: TimeDelta = TimeDelta::seconds(1);
+
+impl Batch {
+    pub async fn find(tx: &mut Tx, id: Uuid) -> Result<Self, Error> {
+        tx.row::<Self>(format!("SELECT {COLUMNS} FROM batches WHERE id = $1"), args![id])
+            .await?
+            .ok_or_else(|| Refusal::no_such_batch().into())
+    }
+
+    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        let batch = Self::find(tx, id).await?;
+        if caller.admin || batch.user_id == caller.user {
+            Ok(batch)
+        } else {
+            Err(Refusal::no_such_batch().into())
+        }
+    }
+
+    /// A page of the caller's batches, newest first, before `before`.
+    pub async fn list_for(
+        tx: &mut Tx,
+        caller: &Caller,
+        before: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Self>, Error> {
+        tx.rows(
+            format!("SELECT {COLUMNS} FROM batches WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"),
+            args![&caller.user, before, limit],
+        )
+        .await
+    }
+
+    pub fn terminal_files(&self) -> i64 {
+        self.ready_files + self.failed_files + self.cancelled_files + self.deleted_files
+    }
+
+    /// Writes that the batch is complete, or active again, if what its counts say is not what its status says.
+    pub async fn settle(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        let complete = self.terminal_files() >= self.file_count;
+        match (self.status.as_str(), complete) {
+            ("active", true) => {
+                // Progress that was owed is told with it, and does not come after the end.
+                tx.execute(
+                    "UPDATE batches SET status = 'completed', completed_at = $2, progress_due = NULL WHERE id = $1",
+                    args![self.id, now],
+                )
+                .await?;
+                self.record_counts(tx, BATCH_COMPLETED, now).await
+            }
+            // A file of a completed batch was retried.
+            ("completed", false) => tx
+                .execute(
+                    "UPDATE batches SET status = 'active', completed_at = NULL WHERE id = $1",
+                    args![self.id],
+                )
+                .await
+                .map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// After its counts changed: what its progress and its status are now, where that is to be told.
+    async fn counted(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        if self.progress_due.is_none() {
+            self.record_progress(tx, now).await?;
+        }
+        self.settle(tx, now).await
+    }
+
+    pub async fn record_progress(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        self.record_counts(tx, BATCH_PROGRESS, now).await
+    }
+
+    async fn record_counts(&self, tx: &mut Tx, kind: &'static str, now: Time) -> Result<(), Error> {
+        let data = json!({
+            "batchId": self.id,
+            "fileCount": self.file_count,
+            "registered": self.registered_files,
+            "ready": self.ready_files,
+            "failed": self.failed_files,
+            "cancelled": self.cancelled_files,
+            "deleted": self.deleted_files,
+            "summary": self.summary(),
+        });
+        events::record(tx, vec![Event { data: Some(data), ..self.event(kind, now) }]).await
+    }
+
+    /// Says that the batch waited too long for its files.
+    pub async fn record_expiry(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        events::record(tx, vec![self.event(BATCH_EXPIRED, now)]).await
+    }
+
+    /// Says that the batch was called off.
+    pub async fn record_cancellation(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+        events::record(tx, vec![self.event(BATCH_CANCELLED, now)]).await
+    }
+
+    fn event(&self, kind: &'static str, at: Time) -> Event {
+        let data = json!({ "batchId": self.id, "summary": self.summary() });
+        Event {
+            tenant: self.tenant_id.clone(),
+            user: self.user_id.clone(),
+            batch: Some(self.id),
+            ..Event::of_system(kind, at, data)
+        }
+    }
+
+    pub fn summary(&self) -> Summary {
+        Summary { total: self.file_count, ready: self.ready_files, failed: self.failed_files }
+    }
+}
+
+/// How many files of a batch came to rest in each terminal state, or left it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub ready: i64,
+    pub failed: i64,
+    pub cancelled: i64,
+    pub deleted: i64,
+}
+
+impl Tally {
+    pub fn of(from: Status, to: Status) -> Self {
+        let mut tally = Self::default();
+        for (status, step) in [(from, -1), (to, 1)] {
+            match status {
+                Status::Ready => tally.ready += step,
+                Status::Failed => tally.failed += step,
+                Status::Cancelled => tally.cancelled += step,
+                Status::Deleted => tally.deleted += step,
+                _ => {}
+            }
+        }
+        tally
+    }
+
+    /// Adds to the batch's counts and settles its status by them. The batch's row is held from here to the commit,
+    /// so the one who brings the last file sees the counts of all others.
+    pub async fn apply(self, tx: &mut Tx, batch: Uuid, now: Time) -> Result<(), Error> {
+        if self == Self::default() {
+            return Ok(());
+        }
+        let counted: Option<Batch> = tx
+            .row(
+                format!(
+                    "UPDATE batches SET ready_files = ready_files + $2, failed_files = failed_files + $3,
+                         cancelled_files = cancelled_files + $4, deleted_files = deleted_files + $5, {}
+                     WHERE id = $1 RETURNING {COLUMNS}",
+                    tell_or_owe(6)
+                ),
+                args![
+                    batch,
+                    self.ready,
+                    self.failed,
+                    self.cancelled,
+                    self.deleted,
+                    now,
+                    now - BETWEEN_PROGRESS,
+                    now + BETWEEN_PROGRESS
+                ],
+            )
+            .await?;
+        match counted {
+            Some(batch) => batch.counted(tx, now).await,
+            None => Err(Error::Internal(format!("batch {batch} of a file does not exist"))),
+        }
+    }
+}
+
+/// Counts a batch's files anew and settles its status by that. Answers whether that changed anything.
+///
+/// Whoever moves a file holds its batch from then to the commit. So what is counted once the batch is held is what its
+/// counts should say.
+pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
+    let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+    let held = format!("SELECT {COLUMNS} FROM batches WHERE id = $1 {lock}");
+    let Some(before) = tx.row::<Batch>(held, args![id]).await? else { return Ok(false) };
+    let counted: Vec<(String, i64)> = tx
+        .rows(
+            "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 AND status <> 'deleted' GROUP BY status",
+            args![id],
+        )
+        .await?;
+    let count = |status: Status| {
+        counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count)
+    };
+    let living: i64 = counted.iter().map(|(_, count)| count).sum();
+    let registered = before.registered_files.max(living);
+    let after: Option<Batch> = tx
+        .row(
+            format!(
+                "UPDATE batches SET registered_files = $2, ready_files = $3, failed_files = $4, cancelled_files = $5,
+                     deleted_files = $6, {}
+                 WHERE id = $1 RETURNING {COLUMNS}",
+                tell_or_owe(7)
+            ),
+            args![
+                id,
+                registered,
+                count(Status::Ready),
+                count(Status::Failed),
+                count(Status::Cancelled),
+                registered - living,
+                now,
+                now - BETWEEN_PROGRESS,
+                now + BETWEEN_PROGRESS,
+            ],
+        )
+        .await?;
+    let Some(after) = after else { return Ok(false) };
+    after.counted(tx, now).await?;
+    let complete = after.terminal_files() >= after.file_count;
+    let settled = matches!((after.status.as_str(), complete), ("active", true) | ("completed", false));
+    let counts = |batch: &Batch| {
+        (
+            batch.registered_files,
+            batch.ready_files,
+            batch.failed_files,
+            batch.cancelled_files,
+            batch.deleted_files,
+        )
+    };
+    Ok(settled || counts(&before) != counts(&after))
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.ready += other.ready;
+        self.failed += other.failed;
+        self.cancelled += other.cancelled;
+        self.deleted += other.deleted;
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Summary {
+    pub total: i64,
+    pub ready: i64,
+    pub failed: i64,
+}
+
+/// A batch as clients see it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchView {
+    pub batch_id: Uuid,
+    #[schema(pattern = "^(active|completed|expired|cancelled)$")]
+    pub status: String,
+    pub file_count: i64,
+    pub registered: i64,
+    /// How many files are in each state now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<HashMap<String, i64>>, nullable = false)]
+    pub progress: Option<serde_json::Map<String, Value>>,
+    pub summary: Summary,
+    pub priority: Priority,
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Value>,
+    pub created_at: DateTime<Utc>,
+    pub expires_at: DateTime<Utc>,
+    pub completed_at: Option<DateTime<Utc>>,
+}
+
+impl BatchView {
+    pub fn new(batch: Batch, progress: Option<serde_json::Map<String, Value>>) -> Self {
+        Self {
+            summary: batch.summary(),
+            batch_id: batch.id,
+            status: batch.status,
+            file_count: batch.file_count,
+            registered: batch.registered_files,
+            progress,
+            priority: Priority::from_rank(batch.priority),
+            metadata: batch.metadata,
+            created_at: batch.created_at,
+            expires_at: batch.expires_at,
+            completed_at: batch.completed_at,
+        }
+    }
+}
+
+/// The number of a batch's files in every state, zeros included.
+pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<serde_json::Map<String, Value>, Error> {
+    let counted: Vec<(String, i64)> = tx
+        .rows("SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status", args![batch])
+        .await?;
+    Ok(Status::ALL
+        .iter()
+        .map(|status| {
+            let count = counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count);
+            (status.name().to_owned(), json!(count))
+        })
+        .collect())
+}

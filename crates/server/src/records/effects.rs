@@ -1,0 +1,87 @@
+//! What the move of a file changes beside its row: its owner's totals, written right before the commit, and this process's
+//! metrics, counted after it.
+//!
+//! Every move of a file is an event and every event comes by here, so this is the one place that knows what is counted.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use landfall_core::failure::Class;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_store::{CommitHook, Error, Tx};
+use serde_json::Value;
+
+use super::events::{Event, FILE_CLEANED_UP, FILE_PROCESSING_STALLED, FILE_STATUS_CHANGED};
+use super::totals::Totals;
+use crate::telemetry::metrics;
+
+/// Counts what an event says, at the end of the transaction that writes it.
+pub fn learn(tx: &mut Tx, event: &Event) {
+    match event.kind {
+        FILE_STATUS_CHANGED => {
+            let Some(to) = event.to else { return };
+            tx.hook::<Totals>().moved(&event.user, &event.tenant, event.from, to, event.next_stage);
+            tx.hook::<Counts>().moved(event, to);
+        }
+        FILE_PROCESSING_STALLED => tx.hook::<Counts>().0.extend(event.stage.map(Count::Stalled)),
+        FILE_CLEANED_UP => {
+            let bytes =
+                event.data.as_ref().and_then(|data| data.get("sizeReclaimed")).and_then(Value::as_u64);
+            let tenant = event.tenant.clone();
+            tx.hook::<Counts>().0.push(Count::CleanedUp { tenant, bytes: bytes.unwrap_or(0) });
+        }
+        _ => {}
+    }
+}
+
+impl CommitHook for Totals {
+    fn before_commit<'t>(&'t mut self, tx: &'t mut Tx) -> BoxFuture<'t, Result<(), Error>> {
+        std::mem::take(self).write(tx).boxed()
+    }
+}
+
+/// What is counted once the commit stands.
+#[derive(Debug, Default)]
+pub struct Counts(Vec<Count>);
+
+#[derive(Debug)]
+enum Count {
+    Completed,
+    DeadLetter(Stage, Class),
+    Retried(Stage, Class),
+    Stalled(Stage),
+    Waited { stage: Stage, seconds: f64 },
+    CleanedUp { tenant: String, bytes: u64 },
+}
+
+impl Counts {
+    fn moved(&mut self, event: &Event, to: Status) {
+        let failure = event.stage.zip(event.failure.as_ref());
+        let count = match (to, failure) {
+            (Status::Ready, _) => Count::Completed,
+            (Status::Failed, Some((stage, failure))) => Count::DeadLetter(stage, failure.code.class()),
+            (Status::Queued, Some((stage, failure))) => Count::Retried(stage, failure.code.class()),
+            _ => return,
+        };
+        self.0.push(count);
+    }
+
+    /// A worker took a file that had waited for so long.
+    pub fn waited(&mut self, stage: Stage, seconds: f64) {
+        self.0.push(Count::Waited { stage, seconds });
+    }
+}
+
+impl CommitHook for Counts {
+    fn after_commit(self: Box<Self>) {
+        for count in self.0 {
+            match count {
+                Count::Completed => metrics::file_completed(),
+                Count::DeadLetter(stage, class) => metrics::dead_letter(stage, class),
+                Count::Retried(stage, class) => metrics::retried(stage, class),
+                Count::Stalled(stage) => metrics::stalled(stage),
+                Count::Waited { stage, seconds } => metrics::waited(stage, seconds),
+                Count::CleanedUp { tenant, bytes } => metrics::cleaned_up(&tenant, bytes),
+            }
+        }
+    }
+}

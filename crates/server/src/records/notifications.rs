@@ -1,0 +1,271 @@
+//! What a user is told of without having asked: a file failed, a failed file is going to be deleted, a webhook was
+//! disabled.
+//!
+//! A notification is written in the transaction of what it tells of. So nobody is told of what did not happen, and
+//! nothing happens that its owner was not told of.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::events::{self, Event, NOTIFICATION_CREATED};
+use super::file::File;
+use landfall_core::clock::{Time, new_id_at};
+use landfall_core::refusal::Refusal;
+use landfall_store::Error;
+use landfall_store::{Arg, Rows, Tx, Write, args};
+
+pub const FILE_FAILURE: &str = "file-failure-notification";
+pub const FILE_DELETION_WARNING: &str = "file-deletion-warning";
+pub const WEBHOOK_DISABLED: &str = "webhook-disabled-notification";
+
+/// Unread ones are counted up to here, so that a list costs the same whatever its owner ignored.
+const MOST_COUNTED: i64 = 1_000;
+/// Notifications that are marked as read in one transaction.
+const PORTION: i64 = 1_000;
+
+/// A notification as its owner sees it.
+#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Notification {
+    #[serde(rename = "notificationId")]
+    pub id: Uuid,
+    #[serde(rename = "type")]
+    #[schema(pattern = "^(file-failure-notification|file-deletion-warning|webhook-disabled-notification)$")]
+    pub kind: String,
+    /// Missing, with its name, where it is about no file.
+    pub file_id: Option<Uuid>,
+    pub file_name: Option<String>,
+    pub message: String,
+    #[schema(value_type = Object)]
+    pub data: Value,
+    pub created_at: DateTime<Utc>,
+    pub read_at: Option<DateTime<Utc>>,
+}
+
+const COLUMNS: &str = "id, kind, file_id, file_name, message, data, created_at, read_at";
+
+impl Notification {
+    /// A page of a user's notifications, newest first, before `before`.
+    pub async fn list(
+        tx: &mut Tx,
+        user: &str,
+        only_unread: bool,
+        before: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Self>, Error> {
+        let unread = if only_unread { "AND read_at IS NULL" } else { "" };
+        tx.rows(
+            format!(
+                "SELECT {COLUMNS} FROM notifications WHERE user_id = $1 AND id < $2 {unread}
+                 ORDER BY id DESC LIMIT $3"
+            ),
+            args![user, before, limit],
+        )
+        .await
+    }
+
+    pub async fn count_unread(tx: &mut Tx, user: &str) -> Result<i64, Error> {
+        tx.number(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM notifications WHERE user_id = $1 AND read_at IS NULL LIMIT $2)
+                 AS counted",
+            args![user, MOST_COUNTED],
+        )
+        .await
+    }
+}
+
+/// The owner has seen one. Seeing it again changes nothing; anybody else's does not exist.
+pub struct MarkRead {
+    pub user: String,
+    pub notification: Uuid,
+    pub now: Time,
+}
+
+impl Write for MarkRead {
+    type Output = Notification;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Notification, Error> {
+        tx.row(
+            format!(
+                "UPDATE notifications SET read_at = COALESCE(read_at, $3) WHERE id = $1 AND user_id = $2
+                 RETURNING {COLUMNS}"
+            ),
+            args![self.notification, &self.user, self.now],
+        )
+        .await?
+        .ok_or_else(|| Refusal::no_such_notification().into())
+    }
+}
+
+/// The owner has seen a portion of all that there were at `now`. Answers how many of them were new; fewer than
+/// [`MarkPortionRead::MOST`] when there are no more.
+pub struct MarkPortionRead {
+    pub user: String,
+    pub now: Time,
+}
+
+impl MarkPortionRead {
+    pub const MOST: u64 = PORTION.unsigned_abs();
+}
+
+impl Write for MarkPortionRead {
+    type Output = u64;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
+        tx.execute(
+            "UPDATE notifications SET read_at = $2
+             WHERE read_at IS NULL AND id IN (SELECT id FROM notifications
+                 WHERE user_id = $1 AND read_at IS NULL AND created_at <= $2 ORDER BY id LIMIT $3)",
+            args![&self.user, self.now, PORTION],
+        )
+        .await
+    }
+}
+
+/// Tells the owners of these files that they failed. Their rows say so already.
+pub async fn tell_of_failures(tx: &mut Tx, files: &[Uuid], now: Time) -> Result<(), Error> {
+    let mut notices = Vec::with_capacity(files.len());
+    for portion in files.chunks(Rows::MOST) {
+        let mut ids = Rows::default();
+        for id in portion {
+            ids.push(args![*id]);
+        }
+        let (values, arguments) = ids.into_values(tx.is_postgres());
+        let sql = format!(
+            "SELECT * FROM files WHERE failed_at IS NOT NULL AND id IN (SELECT * FROM ({values}) AS v)"
+        );
+        for file in tx.rows::<File>(sql, arguments).await? {
+            let reason = file.error_message.clone().unwrap_or_default();
+            notices.push(Notice {
+                kind: FILE_FAILURE,
+                message: format!("{} failed: {reason}", file.file_name),
+                data: json!({
+                    "code": file.error_code,
+                    "reason": reason,
+                    "stage": file.error_stage,
+                    "failedAt": file.failed_at,
+                }),
+                subject: Subject::File(file),
+            });
+        }
+    }
+    write(tx, notices, now).await
+}
+
+/// Tells the owners of these files when they are going to be deleted.
+pub async fn warn_of_deletion(tx: &mut Tx, files: Vec<(File, Time)>, now: Time) -> Result<(), Error> {
+    let notices = files.into_iter().map(|(file, at)| Notice {
+        kind: FILE_DELETION_WARNING,
+        message: format!(
+            "{} failed and will be deleted on {}. Retry it, or download it, if you still need it",
+            file.file_name,
+            at.date_naive()
+        ),
+        data: json!({ "deletionDate": at, "failedAt": file.failed_at }),
+        subject: Subject::File(file),
+    });
+    write(tx, notices.collect(), now).await
+}
+
+/// Tells the owner of a webhook that nothing is sent to it any more.
+pub async fn tell_of_disabled_webhook(
+    tx: &mut Tx,
+    webhook: WebhookOwner,
+    reason: &str,
+    now: Time,
+) -> Result<(), Error> {
+    let notice = Notice {
+        kind: WEBHOOK_DISABLED,
+        message: format!(
+            "The webhook {} was disabled: {reason}. Enable it again when it is mended",
+            webhook.url
+        ),
+        data: json!({ "webhookId": webhook.id, "url": webhook.url, "reason": reason }),
+        subject: Subject::Webhook(webhook),
+    };
+    write(tx, vec![notice], now).await
+}
+
+/// The webhook that a notification is about, and its owner.
+pub struct WebhookOwner {
+    pub id: Uuid,
+    pub tenant: String,
+    pub user: String,
+    pub url: String,
+}
+
+struct Notice {
+    kind: &'static str,
+    subject: Subject,
+    message: String,
+    data: Value,
+}
+
+/// What it is about.
+enum Subject {
+    File(File),
+    Webhook(WebhookOwner),
+}
+
+impl Subject {
+    fn tenant(&self) -> &String {
+        match self {
+            Self::File(file) => &file.tenant_id,
+            Self::Webhook(webhook) => &webhook.tenant,
+        }
+    }
+
+    fn user(&self) -> &String {
+        match self {
+            Self::File(file) => &file.user_id,
+            Self::Webhook(webhook) => &webhook.user,
+        }
+    }
+
+    fn file(&self) -> Option<&File> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Webhook(_) => None,
+        }
+    }
+}
+
+async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error> {
+    let mut rows = Rows::default();
+    let mut created = Vec::with_capacity(notices.len());
+    for notice in notices {
+        let (id, subject) = (new_id_at(now), &notice.subject);
+        let (file, name) = subject.file().map(|file| (file.id, file.file_name.clone())).unzip();
+        let mut data = json!({ "notificationId": id, "type": notice.kind, "message": notice.message });
+        if let Some(name) = &name {
+            data["fileId"] = json!(file);
+            data["fileName"] = json!(name);
+        }
+        created.push(Event {
+            tenant: subject.tenant().clone(),
+            user: subject.user().clone(),
+            file,
+            batch: subject.file().and_then(|file| file.batch_id),
+            ..Event::of_system(NOTIFICATION_CREATED, now, data)
+        });
+        rows.push(vec![
+            Arg::from(id),
+            Arg::from(subject.tenant()),
+            Arg::from(subject.user()),
+            Arg::from(notice.kind),
+            Arg::from(file),
+            Arg::from(name),
+            Arg::from(notice.message),
+            Arg::from(notice.data),
+            Arg::from(now),
+        ]);
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let into = "notifications (id, tenant_id, user_id, kind, file_id, file_name, message, data, created_at)";
+    tx.insert(into, rows, "").await?;
+    events::record(tx, created).await
+}

@@ -1,0 +1,208 @@
+//! What a tenant may store. Bytes are reserved when a file is registered, used once it is confirmed, and given back
+//! when it is deleted, each in the transaction of that change.
+
+use serde::Serialize;
+
+use super::file::File;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+/// What a tenant may store that has no limits of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub bytes: i64,
+    pub files: i64,
+}
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+struct Account {
+    quota_bytes: Option<i64>,
+    quota_files: Option<i64>,
+    reserved_bytes: i64,
+    reserved_files: i64,
+    used_bytes: i64,
+    used_files: i64,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QuotaView {
+    pub tenant_id: String,
+    pub bytes: Amounts,
+    pub files: Amounts,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct Amounts {
+    pub limit: i64,
+    pub reserved: i64,
+    pub used: i64,
+    pub free: i64,
+}
+
+impl Amounts {
+    fn new(limit: i64, reserved: i64, used: i64) -> Self {
+        Self { limit, reserved, used, free: (limit - reserved - used).max(0) }
+    }
+}
+
+pub async fn view(tx: &mut Tx, tenant: &str, defaults: &Limits) -> Result<QuotaView, Error> {
+    let account: Option<Account> = tx
+        .row(
+            "SELECT quota_bytes, quota_files, reserved_bytes, reserved_files, used_bytes, used_files
+             FROM tenants WHERE id = $1",
+            args![tenant],
+        )
+        .await?;
+    let account = account.unwrap_or(Account {
+        quota_bytes: None,
+        quota_files: None,
+        reserved_bytes: 0,
+        reserved_files: 0,
+        used_bytes: 0,
+        used_files: 0,
+    });
+    Ok(QuotaView {
+        tenant_id: tenant.to_owned(),
+        bytes: Amounts::new(
+            account.quota_bytes.unwrap_or(defaults.bytes),
+            account.reserved_bytes,
+            account.used_bytes,
+        ),
+        files: Amounts::new(
+            account.quota_files.unwrap_or(defaults.files),
+            account.reserved_files,
+            account.used_files,
+        ),
+    })
+}
+
+/// Reserves room for `files` files of `bytes` bytes together, or refuses and changes nothing. The comparison and the
+/// addition are one statement, so any number of callers at once stay below the limit.
+pub async fn reserve(
+    tx: &mut Tx,
+    tenant: &str,
+    bytes: i64,
+    files: i64,
+    defaults: &Limits,
+) -> Result<(), Error> {
+    tx.execute("INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING", args![tenant]).await?;
+    let reserved = tx
+        .execute(
+            "UPDATE tenants SET reserved_bytes = reserved_bytes + $2, reserved_files = reserved_files + $3
+             WHERE id = $1
+               AND reserved_bytes + used_bytes + $2 <= COALESCE(quota_bytes, $4)
+               AND reserved_files + used_files + $3 <= COALESCE(quota_files, $5)",
+            args![tenant, bytes, files, defaults.bytes, defaults.files],
+        )
+        .await?;
+    if reserved == 1 {
+        return Ok(());
+    }
+    let quota = view(tx, tenant, defaults).await?;
+    let message = if quota.bytes.free < bytes {
+        format!("{bytes} bytes were asked for, and {} are free in this quota", quota.bytes.free)
+    } else {
+        format!("{files} files were asked for, and {} are free in this quota", quota.files.free)
+    };
+    Err(Refusal::new(RefusalCode::QuotaExceeded, message)
+        .details(serde_json::json!({ "requestedBytes": bytes, "requestedFiles": files, "quota": quota }))
+        .into())
+}
+
+/// What was reserved for the file is now used by it.
+pub async fn settle(tx: &mut Tx, file: &File) -> Result<(), Error> {
+    adjust(
+        tx,
+        file,
+        "reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - 1,
+                      used_bytes = used_bytes + $2, used_files = used_files + 1",
+    )
+    .await
+}
+
+/// The file is gone: what it had reserved or used is free again.
+pub async fn refund(tx: &mut Tx, file: &File) -> Result<(), Error> {
+    let set = if file.confirmed_at.is_some() {
+        "used_bytes = used_bytes - $2, used_files = used_files - 1"
+    } else {
+        "reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - 1"
+    };
+    adjust(tx, file, set).await
+}
+
+/// The same for files that were never confirmed, by the sum of what was reserved for them.
+pub async fn refund_reserved(tx: &mut Tx, tenant: &str, bytes: i64, files: i64) -> Result<(), Error> {
+    let changed = tx
+        .execute(
+            "UPDATE tenants SET reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - $3
+             WHERE id = $1",
+            args![tenant, bytes, files],
+        )
+        .await?;
+    if changed == 1 { Ok(()) } else { Err(Error::Internal(format!("tenant {tenant} has no account"))) }
+}
+
+async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
+    let changed = tx
+        .execute(format!("UPDATE tenants SET {set} WHERE id = $1"), args![&file.tenant_id, file.size_bytes])
+        .await?;
+    if changed == 1 {
+        Ok(())
+    } else {
+        Err(Error::Internal(format!("tenant {} of file {} has no account", file.tenant_id, file.id)))
+    }
+}
+
+/// Adds up anew what a tenant has reserved and used. Answers whether that changed anything.
+///
+/// Every change of a file that costs or frees room changes the account in its own transaction. So what is added up once
+/// the account is held is what it should say.
+pub async fn add_up(tx: &mut Tx, tenant: &str) -> Result<bool, Error> {
+    let opened =
+        tx.execute("INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING", args![tenant]).await?;
+    if tx.is_postgres() {
+        tx.row::<(String,)>("SELECT id FROM tenants WHERE id = $1 FOR UPDATE", args![tenant]).await?;
+    }
+    let sums: Option<(i64, i64, i64, i64)> = tx
+        .row(
+            "SELECT CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END), 0) AS BIGINT),
+                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END), 0) AS BIGINT),
+                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END), 0) AS BIGINT),
+                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END), 0) AS BIGINT)
+             FROM files WHERE tenant_id = $1 AND status <> 'deleted'",
+            args![tenant],
+        )
+        .await?;
+    let (reserved_bytes, reserved_files, used_bytes, used_files) = sums.unwrap_or_default();
+    let changed = tx
+        .execute(
+            "UPDATE tenants SET reserved_bytes = $2, reserved_files = $3, used_bytes = $4, used_files = $5
+             WHERE id = $1 AND (reserved_bytes <> $2 OR reserved_files <> $3 OR used_bytes <> $4 OR used_files <> $5)",
+            args![tenant, reserved_bytes, reserved_files, used_bytes, used_files],
+        )
+        .await?;
+    Ok(opened + changed > 0)
+}
+
+/// Gives a tenant limits of its own; without one, the default applies again.
+pub struct SetQuota {
+    pub tenant: String,
+    pub bytes: Option<i64>,
+    pub files: Option<i64>,
+}
+
+impl Write for SetQuota {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "INSERT INTO tenants (id, quota_bytes, quota_files) VALUES ($1, $2, $3)
+             ON CONFLICT (id) DO UPDATE SET quota_bytes = excluded.quota_bytes, quota_files = excluded.quota_files",
+            args![&self.tenant, self.bytes, self.files],
+        )
+        .await
+        .map(drop)
+    }
+}

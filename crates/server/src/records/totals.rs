@@ -1,0 +1,243 @@
+//! How many files each user has in each state, kept in the transactions that move them, so that nobody has to count a
+//! million rows to answer how many they are.
+//!
+//! A file that waits for a stage and one that is being worked on there are counted together: a claim then changes no total
+//! and waits for nobody. Those that are being worked on are few, and are counted where they are asked for.
+
+use std::collections::BTreeMap;
+
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_store::Error;
+use landfall_store::{Rows, Tx, args};
+
+/// The columns, in the order of their places in `Counted`.
+pub const COLUMNS: [&str; 9] = [
+    "registered",
+    "uploaded",
+    "at_scan",
+    "at_extract",
+    "at_chunk",
+    "at_embed",
+    "ready",
+    "failed",
+    "cancelled",
+];
+
+type Counted = [i64; COLUMNS.len()];
+
+/// Where a file in this state is counted; `next_stage` is the stage that it waits for, if it is in the queue.
+fn place(status: Status, next_stage: Option<Stage>) -> Option<usize> {
+    let at = |stage: Stage| match stage {
+        Stage::Scan => 2,
+        Stage::Extract => 3,
+        Stage::Chunk => 4,
+        Stage::Embed => 5,
+    };
+    match status {
+        Status::Registered => Some(0),
+        Status::Uploaded => Some(1),
+        Status::Queued => next_stage.map(at),
+        Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {
+            status.stage().map(at)
+        }
+        Status::Ready => Some(6),
+        Status::Failed => Some(7),
+        Status::Cancelled => Some(8),
+        Status::Deleted => None,
+    }
+}
+
+/// By how much a transaction changes the totals, by user and tenant.
+#[derive(Debug, Default)]
+pub struct Totals(BTreeMap<(String, String), Counted>);
+
+impl Totals {
+    pub fn moved(
+        &mut self,
+        user: &str,
+        tenant: &str,
+        from: Option<Status>,
+        to: Status,
+        next_stage: Option<Stage>,
+    ) {
+        let (from, to) = (from.and_then(|from| place(from, next_stage)), place(to, next_stage));
+        if from == to {
+            return;
+        }
+        let counted = self.0.entry((user.to_owned(), tenant.to_owned())).or_default();
+        for (place, step) in [(from, -1), (to, 1)] {
+            if let Some(place) = place {
+                counted[place] += step;
+            }
+        }
+    }
+
+    /// Adds them to what was counted. This is the last thing that a transaction does, and it takes the rows in the order of
+    /// their names: nobody holds one while they wait for anything else, and no two wait for one another.
+    pub async fn write(self, tx: &mut Tx) -> Result<(), Error> {
+        let mut rows = Rows::default();
+        for ((user, tenant), counted) in self.0 {
+            if counted.iter().any(|change| *change != 0) {
+                let mut row = args![user, tenant];
+                row.extend(counted.map(Into::into));
+                rows.push(row);
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let sums =
+            COLUMNS.map(|column| format!("{column} = user_totals.{column} + excluded.{column}")).join(", ");
+        tx.insert(
+            &format!("user_totals (user_id, tenant_id, {})", COLUMNS.join(", ")),
+            rows,
+            &format!("ON CONFLICT (user_id, tenant_id) DO UPDATE SET {sums}"),
+        )
+        .await
+    }
+}
+
+/// How many files there are in each state, of one user or of all.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Distribution {
+    counted: Counted,
+    running: BTreeMap<Stage, i64>,
+}
+
+impl Distribution {
+    /// To be asked in a snapshot: what is at work is counted apart from what waits.
+    pub async fn look(tx: &mut Tx, user: Option<&str>) -> Result<Self, Error> {
+        let (whose, arguments) = match user {
+            Some(user) => ("user_id = $1", args![user]),
+            None => ("1 = 1", args![]),
+        };
+        let sums = COLUMNS.map(|column| format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT) AS {column}"));
+        let sql = format!("SELECT {} FROM user_totals WHERE {whose}", sums.join(", "));
+        let sums: Option<Row> = tx.row(sql, arguments.clone()).await?;
+        let mut distribution =
+            Self { counted: sums.map(Row::counted).unwrap_or_default(), ..Self::default() };
+        let running: Vec<(String, i64)> = tx
+            .rows(
+                format!(
+                    "SELECT status, COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND {whose} GROUP BY status"
+                ),
+                arguments,
+            )
+            .await?;
+        for (status, count) in running {
+            if let Some(stage) = status.parse::<Status>().ok().and_then(Status::stage) {
+                distribution.running.insert(stage, count);
+            }
+        }
+        Ok(distribution)
+    }
+
+    /// Files that wait for a stage: for a worker, a service, or their next attempt.
+    pub fn waiting(&self, stage: Stage) -> i64 {
+        self.at(Status::Queued, Some(stage)) - self.running(stage)
+    }
+
+    pub fn running(&self, stage: Stage) -> i64 {
+        self.running.get(&stage).copied().unwrap_or(0)
+    }
+
+    pub fn count(&self, status: Status) -> i64 {
+        match (status, status.stage()) {
+            (_, Some(stage)) => self.running(stage),
+            (Status::Queued, _) => Stage::ALL.into_iter().map(|stage| self.waiting(stage)).sum(),
+            _ => self.at(status, None),
+        }
+    }
+
+    fn at(&self, status: Status, stage: Option<Stage>) -> i64 {
+        place(status, stage).map_or(0, |place| self.counted[place])
+    }
+}
+
+/// The column that a row of `files` is counted in, in SQL.
+pub const COLUMN_OF_FILE: &str =
+    "CASE WHEN status IN ('queued', 'scanning', 'extracting', 'chunking', 'embedding')
+                                      THEN 'at_' || next_stage ELSE status END";
+
+/// Counts a user's files anew. Answers whether that changed anything.
+///
+/// Every move of a file holds its owner's totals from the end of its transaction to the commit. So what is counted once they
+/// are held is what they should say.
+pub async fn recount(tx: &mut Tx, user: &str) -> Result<bool, Error> {
+    let opened = tx
+        .execute(
+            "INSERT INTO user_totals (user_id, tenant_id)
+             SELECT DISTINCT user_id, tenant_id FROM files WHERE user_id = $1 AND deleted_at IS NULL ORDER BY tenant_id
+             ON CONFLICT DO NOTHING",
+            args![user],
+        )
+        .await?;
+    let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+    let kept: Vec<(String,)> = tx
+        .rows(
+            format!("SELECT tenant_id FROM user_totals WHERE user_id = $1 ORDER BY tenant_id {lock}"),
+            args![user],
+        )
+        .await?;
+    let rows: Vec<(String, String, i64)> = tx
+        .rows(
+            format!(
+                "SELECT tenant_id, {COLUMN_OF_FILE} AS counted_in, COUNT(*) FROM files
+                 WHERE user_id = $1 AND deleted_at IS NULL GROUP BY tenant_id, counted_in"
+            ),
+            args![user],
+        )
+        .await?;
+    let mut changed = opened;
+    for (tenant,) in kept {
+        let count = |column: &str| {
+            let row = rows.iter().find(|(of, name, _)| *of == tenant && name == column);
+            row.map_or(0, |(_, _, count)| *count)
+        };
+        let set: Vec<String> = COLUMNS.iter().zip(3..).map(|(name, at)| format!("{name} = ${at}")).collect();
+        let differs: Vec<String> =
+            COLUMNS.iter().zip(3..).map(|(name, at)| format!("{name} <> ${at}")).collect();
+        let mut arguments = args![user, &tenant];
+        arguments.extend(COLUMNS.map(|column| count(column).into()));
+        changed += tx
+            .execute(
+                format!(
+                    "UPDATE user_totals SET {} WHERE user_id = $1 AND tenant_id = $2 AND ({})",
+                    set.join(", "),
+                    differs.join(" OR ")
+                ),
+                arguments,
+            )
+            .await?;
+    }
+    Ok(changed > 0)
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    registered: i64,
+    uploaded: i64,
+    at_scan: i64,
+    at_extract: i64,
+    at_chunk: i64,
+    at_embed: i64,
+    ready: i64,
+    failed: i64,
+    cancelled: i64,
+}
+
+impl Row {
+    fn counted(self) -> Counted {
+        [
+            self.registered,
+            self.uploaded,
+            self.at_scan,
+            self.at_extract,
+            self.at_chunk,
+            self.at_embed,
+            self.ready,
+            self.failed,
+            self.cancelled,
+        ]
+    }
+}

@@ -1,0 +1,49 @@
+//! An upload is abandoned if and only if it still has the name of something unfinished and belongs to a process that
+//! is not known any more: it died, or said goodbye, before it had seen the upload to its end.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::blobs::Blobs;
+use crate::intake::upload::settle_unfinished;
+use landfall_core::clock::Clock;
+use landfall_store::Error;
+use landfall_store::{Db, args};
+
+const INTERVAL: Duration = Duration::from_mins(1);
+
+/// Sweeps at the start and then every minute, beside being called when a dead process is found.
+pub async fn run(db: Db, blobs: Blobs, clock: Clock) {
+    loop {
+        match sweep_once(&db, &blobs).await {
+            Ok(0) => {}
+            Ok(settled) => tracing::info!(settled, "cleaned up after uploads that were cut short"),
+            Err(error) => tracing::warn!(%error, "could not look for abandoned uploads"),
+        }
+        clock.sleep(INTERVAL).await;
+    }
+}
+
+/// Keeps what a row knows, removes the rest; answers how many there were.
+///
+/// The folder is listed before the processes are asked for: an upload that begins in between is not seen, and one of
+/// a process that registers in between is not there yet. A process that is gone cannot bring its upload to the row
+/// any more, because that takes its own row in the same transaction.
+pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
+    let unfinished = blobs.unfinished().await?;
+    if unfinished.is_empty() {
+        return Ok(0);
+    }
+    let known: Vec<(Uuid,)> = db.read().await?.rows("SELECT id FROM workers", args![]).await?;
+    let mut settled = 0;
+    for (owner, key) in unfinished {
+        if known.contains(&(owner,)) {
+            continue;
+        }
+        settle_unfinished(db, blobs, &key).await?;
+        blobs.forget_unfinished(owner, &key).await?;
+        settled += 1;
+    }
+    Ok(settled)
+}

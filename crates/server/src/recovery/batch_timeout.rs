@@ -1,0 +1,167 @@
+//! A batch is timed out if and only if it is `active`, its `expires_at` is over, and it still waits for files: fewer were
+//! registered than it was opened for, or the bytes of one have not arrived.
+//!
+//! It is then `expired` and takes no more files. Those whose bytes never arrived are deleted and their quota is given
+//! back, in the same transaction; all others go on as if nothing had happened. A batch whose files are all here is only
+//! slow, and is left alone however old it is.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{Sweep, SweepReport};
+use crate::intake::delete;
+use crate::records::batch::{Batch, Tally};
+use crate::records::events::{self, Event};
+use crate::records::file::File;
+use crate::records::quota;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::{Status, Transition};
+use landfall_store::Error;
+use landfall_store::wake::{Signal, Wake};
+use landfall_store::{Db, Tx, Write, args};
+
+const PAGE: usize = 200;
+
+pub struct BatchTimeout {
+    pub db: Db,
+    pub wake: Wake,
+}
+
+impl Sweep for BatchTimeout {
+    fn name(&self) -> &'static str {
+        "batch-timeout"
+    }
+
+    fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
+        self.sweep(now).boxed()
+    }
+}
+
+impl BatchTimeout {
+    async fn sweep(&self, now: Time) -> Result<SweepReport, Error> {
+        let (mut expired, mut deleted, mut age) = (0, 0, TimeDelta::zero());
+        let mut errors = Vec::new();
+        let mut last = (Time::UNIX_EPOCH, Uuid::nil());
+        loop {
+            let page = self.timed_out(last, now).await?;
+            let Some((expires_at, id, _)) = page.last() else { break };
+            last = (*expires_at, *id);
+            for (_, batch, created_at) in page {
+                match self.db.write(ExpireBatch { batch, now }).await {
+                    Ok(Some(files)) => {
+                        tracing::warn!(batchId = %batch, deleted = files, "a batch waited too long for its files and is expired");
+                        expired += 1;
+                        deleted += files;
+                        age += now - created_at;
+                    }
+                    Ok(None) => {}
+                    Err(error) => errors.push(format!("batch {batch}: {error}")),
+                }
+            }
+        }
+        if deleted > 0 {
+            self.wake.send(Signal::BlobToRemove);
+        }
+        let average = age.num_milliseconds() / i64::max(expired, 1);
+        let metrics = [
+            ("expiredBatches", json!(expired)),
+            ("deletedFiles", json!(deleted)),
+            ("averageBatchAge", json!(average)),
+        ];
+        let metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(SweepReport { metrics, errors })
+    }
+
+    async fn timed_out(&self, after: (Time, Uuid), now: Time) -> Result<Vec<(Time, Uuid, Time)>, Error> {
+        self.db
+            .read()
+            .await?
+            .rows(
+                "SELECT expires_at, id, created_at FROM batches
+                 WHERE status = 'active' AND expires_at <= $1 AND (expires_at, id) > ($2, $3)
+                   AND (registered_files < file_count
+                        OR EXISTS (SELECT 1 FROM files WHERE batch_id = batches.id AND status = 'registered'))
+                 ORDER BY expires_at, id LIMIT $4",
+                args![now, after.0, after.1, PAGE],
+            )
+            .await
+    }
+}
+
+/// Answers how many files were deleted, or `None` if the batch is not timed out any more.
+struct ExpireBatch {
+    batch: Uuid,
+    now: Time,
+}
+
+impl Write for ExpireBatch {
+    type Output = Option<i64>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        // Files before their batch, as every step of theirs takes them. From when the batch is held no file can be
+        // added to it; those that were added until then are found by the second look.
+        let mut deleted = self.delete_files(tx).await?;
+        let expired: Option<(Uuid,)> = tx
+            .row(
+                "UPDATE batches SET status = 'expired', updated_at = $2
+                 WHERE id = $1 AND status = 'active' AND expires_at <= $2
+                   AND (registered_files < file_count OR $3 > 0) RETURNING id",
+                args![self.batch, self.now, deleted.len()],
+            )
+            .await?;
+        if expired.is_some() {
+            deleted.extend(self.delete_files(tx).await?);
+        }
+        self.settle(tx, &deleted).await?;
+        if expired.is_none() {
+            return Ok(None);
+        }
+        let batch = Batch::find(tx, self.batch).await?;
+        batch.record_expiry(tx, self.now).await?;
+        Ok(Some(i64::try_from(deleted.len()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl ExpireBatch {
+    async fn delete_files(&self, tx: &mut Tx) -> Result<Vec<File>, Error> {
+        tx.rows(
+            "UPDATE files SET status = $3, updated_at = $4, deleted_at = $4, upload_until = NULL
+             WHERE batch_id = $1 AND status = $2 RETURNING *",
+            args![self.batch, Status::Registered, Transition::Delete.to(), self.now],
+        )
+        .await
+    }
+
+    /// Writes what belongs to the deletions: the history, the batch's count, the quota.
+    async fn settle(&self, tx: &mut Tx, deleted: &[File]) -> Result<(), Error> {
+        let mut tally = Tally::default();
+        let mut refunds: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+        let mut events = Vec::with_capacity(deleted.len());
+        for file in deleted {
+            tally += Tally::of(Status::Registered, file.status);
+            let (bytes, files) = refunds.entry(&file.tenant_id).or_default();
+            *bytes += file.size_bytes;
+            *files += 1;
+            events.push(Event {
+                from: Some(Status::Registered),
+                to: Some(file.status),
+                data: Some(json!({ "reason": "Its bytes had not arrived when its batch expired" })),
+                ..file.event(self.now)
+            });
+        }
+        events::record(tx, events).await?;
+        for file in deleted {
+            delete::record_cleaning(tx, file, "batch_expired", self.now).await?;
+        }
+        tally.apply(tx, self.batch, self.now).await?;
+        for (tenant, (bytes, files)) in refunds {
+            quota::refund_reserved(tx, tenant, bytes, files).await?;
+        }
+        Ok(())
+    }
+}

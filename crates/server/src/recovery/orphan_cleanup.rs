@@ -1,0 +1,110 @@
+//! `orphan-cleanup`: what is left over, in three scopes. Each has its exact definition at the top of its file; one that
+//! fails does not keep the others.
+
+pub mod abandoned_registrations;
+pub mod old_failures;
+pub mod orphan_blobs;
+pub mod scan;
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+
+use super::config::CleaningConfig;
+use super::ownership::Ownership;
+use super::{Sweep, SweepReport};
+use crate::blobs::Blobs;
+use crate::telemetry::metrics;
+use landfall_core::clock::{Stopwatch, Time};
+use landfall_store::Db;
+use landfall_store::Error;
+
+/// Errors that are named one by one; the rest is counted.
+const NAMED: usize = 20;
+
+#[derive(Clone)]
+pub struct OrphanCleanup {
+    pub db: Db,
+    pub blobs: Blobs,
+    pub ownership: Ownership,
+    pub config: CleaningConfig,
+    /// Whether a person wants orphans removed however many they are.
+    pub force: bool,
+}
+
+impl Sweep for OrphanCleanup {
+    fn name(&self) -> &'static str {
+        "orphan-cleanup"
+    }
+
+    fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
+        async move {
+            let stopwatch = Stopwatch::start();
+            let mut errors = Errors::default();
+            let orphans = orphan_blobs::clean(self, now, &mut errors).await;
+            let orphans = errors.scope("orphan blobs", orphans);
+            let abandoned = abandoned_registrations::clean(self, now, &mut errors).await;
+            let abandoned = errors.scope("abandoned uploads", abandoned);
+            let failures = old_failures::clean(self, now, &mut errors).await;
+            let failures = errors.scope("old failures", failures);
+            let elapsed = u64::try_from(stopwatch.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let mut report = SweepReport { errors: errors.finish(), ..SweepReport::default() };
+            for (name, value) in [
+                ("orphanBlobs", json!(orphans)),
+                ("abandonedUploads", json!(abandoned)),
+                ("oldFailures", json!(failures)),
+                ("executionTime", json!(elapsed)),
+            ] {
+                report.metrics.insert(name.to_owned(), value);
+            }
+            Ok(report)
+        }
+        .boxed()
+    }
+
+    fn forced(&self) -> Option<Arc<dyn Sweep>> {
+        Some(Arc::new(Self { force: true, ..self.clone() }))
+    }
+}
+
+/// What went wrong, as far as a person would read it.
+#[derive(Default)]
+pub struct Errors {
+    named: Vec<String>,
+    count: usize,
+}
+
+impl Errors {
+    /// Notes what went wrong with one item. It is left for the next run.
+    pub fn add(&mut self, what: &str, error: &Error) {
+        metrics::cleanup_failed(error);
+        self.note(format!("{what}: {error}"));
+    }
+
+    /// Notes what a person should know that is no error of ours.
+    pub fn note(&mut self, what: String) {
+        tracing::warn!(job = "orphan-cleanup", "{what}");
+        self.count += 1;
+        if self.named.len() < NAMED {
+            self.named.push(what);
+        }
+    }
+
+    /// What a scope answered; nothing where it could not go on.
+    fn scope<T: Default>(&mut self, name: &str, answer: Result<T, Error>) -> T {
+        answer.unwrap_or_else(|error| {
+            self.add(name, &error);
+            T::default()
+        })
+    }
+
+    fn finish(mut self) -> Vec<String> {
+        let more = self.count - self.named.len();
+        if more > 0 {
+            self.named.push(format!("and {more} more"));
+        }
+        self.named
+    }
+}

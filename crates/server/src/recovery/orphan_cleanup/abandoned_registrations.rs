@@ -1,0 +1,91 @@
+//! An upload is abandoned if and only if its file is still `registered`, was registered longer ago than the threshold, and
+//! its deadline has passed: no byte arrived and no fresh URL was asked for within the confirm window.
+//!
+//! This is the net under the expiry of uploads, which comes at the deadline itself. Row first, blob after: a confirm or
+//! an upload that comes at the same moment finds the file either as it was, or deleted.
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{Errors, OrphanCleanup};
+use crate::intake::delete;
+use crate::records::file::File;
+use crate::telemetry::metrics::abandoned_upload_deleted;
+use landfall_core::clock::{Time, to_delta};
+use landfall_core::lifecycle::Status;
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+const PAGE: i64 = 500;
+
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Metrics {
+    pub total: usize,
+    pub deleted: usize,
+}
+
+pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Result<Metrics, Error> {
+    let registered_before = now - to_delta(job.config.abandoned_upload);
+    let mut metrics = Metrics::default();
+    let mut after = (Time::UNIX_EPOCH, Uuid::nil());
+    loop {
+        let page: Vec<(Time, Uuid)> = job
+            .db
+            .read()
+            .await?
+            .rows(
+                "SELECT upload_until, id FROM files
+                 WHERE upload_until <= $2 AND status = 'registered' AND created_at <= $1
+                   AND (upload_until, id) > ($3, $4)
+                 ORDER BY upload_until, id LIMIT $5",
+                args![registered_before, now, after.0, after.1, PAGE],
+            )
+            .await?;
+        let Some(last) = page.last() else { return Ok(metrics) };
+        after = *last;
+        for (_, file) in page {
+            metrics.total += 1;
+            match give_up(job, GiveUp { file, registered_before, now }).await {
+                Ok(true) => {
+                    metrics.deleted += 1;
+                    abandoned_upload_deleted();
+                }
+                Ok(false) => {}
+                Err(error) => errors.add(&format!("abandoned upload {file}"), &error),
+            }
+        }
+    }
+}
+
+/// Whether it was still abandoned.
+async fn give_up(job: &OrphanCleanup, change: GiveUp) -> Result<bool, Error> {
+    let Some(file) = job.db.write(change).await? else { return Ok(false) };
+    tracing::info!(job = "orphan-cleanup", fileId = %file.id, size = file.size_bytes, "gave up an upload");
+    if let Some(key) = &file.blob_key {
+        delete::remove_blob(&job.db, &job.blobs, file.id, key).await?;
+    }
+    Ok(true)
+}
+
+struct GiveUp {
+    file: Uuid,
+    registered_before: Time,
+    now: Time,
+}
+
+impl Write for GiveUp {
+    /// The tombstone; `None` if the file is not abandoned any more.
+    type Output = Option<File>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Option<File>, Error> {
+        let abandoned = |file: &File| {
+            file.status == Status::Registered
+                && file.created_at <= self.registered_before
+                && file.upload_until.is_some_and(|until| until <= self.now)
+        };
+        let Some(mut file) = File::lock(tx, self.file).await?.filter(abandoned) else { return Ok(None) };
+        delete::bury(tx, &mut file, self.now).await?;
+        delete::record_cleaning(tx, &file, "abandoned", self.now).await?;
+        Ok(Some(file))
+    }
+}

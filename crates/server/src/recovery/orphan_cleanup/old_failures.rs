@@ -1,0 +1,161 @@
+//! The owner of a failed file is to be warned if and only if it failed at least the retention less seven days ago and they
+//! were not warned since it failed. A failed file is to be deleted if and only if it failed at least the retention ago
+//! and its owner was warned, since then, at least seven days ago.
+//!
+//! So a server that is down from day 20 to day 40 warns on day 40 and deletes on day 47. The warning and the note that it
+//! was sent are one transaction. A file that is retried and fails again begins anew.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::{Errors, OrphanCleanup};
+use crate::intake::delete;
+use crate::records::file::File;
+use crate::records::notifications;
+use landfall_core::clock::{Time, to_delta};
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+/// Between the warning and the deletion.
+pub const NOTICE: Duration = Duration::from_hours(7 * 24);
+const PAGE: i64 = 200;
+
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Metrics {
+    pub warnings: usize,
+    pub deleted: usize,
+}
+
+pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Result<Metrics, Error> {
+    let retention = job.config.failed_files;
+    // What cannot be warned of is not deleted either; what was warned of long ago still is.
+    let warnings = match warn_all(job, retention, now).await {
+        Ok(warnings) => warnings,
+        Err(error) => {
+            errors.add("warnings of deletions", &error);
+            0
+        }
+    };
+    let deleted = delete_all(job, retention, now, errors).await?;
+    Ok(Metrics { warnings, deleted })
+}
+
+async fn warn_all(job: &OrphanCleanup, retention: Duration, now: Time) -> Result<usize, Error> {
+    let mut all = 0;
+    loop {
+        let warned = job.db.write(Warn { retention, now }).await?;
+        all += warned;
+        if warned == 0 {
+            return Ok(all);
+        }
+        tracing::info!(job = "orphan-cleanup", warned, "warned of the deletion of failed files");
+    }
+}
+
+async fn delete_all(
+    job: &OrphanCleanup,
+    retention: Duration,
+    now: Time,
+    errors: &mut Errors,
+) -> Result<usize, Error> {
+    let (failed_before, warned_before) = (now - to_delta(retention), now - to_delta(NOTICE));
+    let mut deleted = 0;
+    let mut after = (Time::UNIX_EPOCH, Uuid::nil());
+    loop {
+        let page: Vec<(Time, Uuid)> = job
+            .db
+            .read()
+            .await?
+            .rows(
+                "SELECT failed_at, id FROM files
+                 WHERE failed_at IS NOT NULL AND failed_at <= $1
+                   AND deletion_warned_at >= failed_at AND deletion_warned_at <= $2
+                   AND (failed_at, id) > ($3, $4)
+                 ORDER BY failed_at, id LIMIT $5",
+                args![failed_before, warned_before, after.0, after.1, PAGE],
+            )
+            .await?;
+        let Some(last) = page.last() else { return Ok(deleted) };
+        after = *last;
+        for (_, file) in page {
+            match let_go(job, LetGo { file, failed_before, warned_before, now }).await {
+                Ok(gone) => deleted += usize::from(gone),
+                Err(error) => errors.add(&format!("failed file {file}"), &error),
+            }
+        }
+    }
+}
+
+/// Whether it was still to be deleted.
+async fn let_go(job: &OrphanCleanup, change: LetGo) -> Result<bool, Error> {
+    let Some(file) = job.db.write(change).await? else { return Ok(false) };
+    tracing::info!(job = "orphan-cleanup", fileId = %file.id, size = file.size_bytes, "deleted an old failed file");
+    if let Some(key) = &file.blob_key {
+        delete::remove_blob(&job.db, &job.blobs, file.id, key).await?;
+    }
+    Ok(true)
+}
+
+/// Warns the owners of a page of files; answers how many files.
+struct Warn {
+    retention: Duration,
+    now: Time,
+}
+
+impl Write for Warn {
+    type Output = usize;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
+        let failed_before = self.now - to_delta(self.retention.saturating_sub(NOTICE));
+        let due = "failed_at IS NOT NULL AND failed_at <= $1
+                   AND (deletion_warned_at IS NULL OR deletion_warned_at < failed_at)";
+        // Another process may be at the same page: what it leaves is ours. One that somebody holds for another reason is
+        // waited for, or nobody would be warned of it today.
+        let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+        let sql = format!(
+            "WITH page AS MATERIALIZED
+                 (SELECT id FROM files WHERE {due} ORDER BY failed_at, id LIMIT $2 {lock})
+             UPDATE files SET deletion_warned_at = $3 WHERE id IN (SELECT id FROM page) AND {due} RETURNING *"
+        );
+        let files: Vec<File> = tx.rows(sql, args![failed_before, PAGE, self.now]).await?;
+        let warned = files.len();
+        let dated = files.into_iter().map(|file| {
+            let failed_at = file.failed_at.unwrap_or(self.now);
+            let deletion = (failed_at + to_delta(self.retention)).max(self.now + to_delta(NOTICE));
+            (file, deletion)
+        });
+        notifications::warn_of_deletion(tx, dated.collect(), self.now).await?;
+        Ok(warned)
+    }
+}
+
+struct LetGo {
+    file: Uuid,
+    failed_before: Time,
+    warned_before: Time,
+    now: Time,
+}
+
+impl Write for LetGo {
+    /// The tombstone; `None` if somebody retried or deleted the file meanwhile.
+    type Output = Option<File>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Option<File>, Error> {
+        let Some(mut file) = File::lock(tx, self.file).await? else { return Ok(None) };
+        let is_due = tx
+            .number(
+                "SELECT COUNT(*) FROM files WHERE id = $1 AND failed_at <= $2
+                     AND deletion_warned_at >= failed_at AND deletion_warned_at <= $3",
+                args![self.file, self.failed_before, self.warned_before],
+            )
+            .await?;
+        if is_due == 0 {
+            return Ok(None);
+        }
+        delete::bury(tx, &mut file, self.now).await?;
+        delete::record_cleaning(tx, &file, "failed-file-retention", self.now).await?;
+        Ok(Some(file))
+    }
+}

@@ -1,0 +1,281 @@
+//! The records of sweeps: when each is due, and what became of its runs.
+//!
+//! A tick belongs to whoever moves the due time on from what it was. A run is under way if and only if it has no end, and
+//! the process that runs it is still known and knows of it; there is never more than one of a job.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::SweepReport;
+use crate::records::events::{self, Event, JOB_COMPLETED};
+use landfall_core::clock::Time;
+use landfall_store::Error;
+use landfall_store::{Tx, Write, args};
+
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Known {
+    pub name: String,
+    pub schedule: String,
+    pub due_at: Option<Time>,
+}
+
+pub async fn schedules(tx: &mut Tx) -> Result<Vec<Known>, Error> {
+    tx.rows("SELECT name, schedule, due_at FROM job_schedules ORDER BY name", args![]).await
+}
+
+/// A job as its operator sees it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobView {
+    pub name: String,
+    pub schedule: String,
+    pub next_run_at: Option<DateTime<Utc>>,
+    pub running: bool,
+    /// The one under way, or else the last.
+    pub last_run: Option<RunView>,
+}
+
+#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    #[sqlx(rename = "id")]
+    pub run_id: Uuid,
+    /// Who wanted it, unless it was its schedule.
+    pub started_by: Option<String>,
+    #[sqlx(rename = "worker_name")]
+    pub worker: String,
+    pub started_at: DateTime<Utc>,
+    pub ended_at: Option<DateTime<Utc>>,
+    #[schema(value_type = Option<Object>)]
+    pub metrics: Option<Value>,
+    #[schema(value_type = Vec<String>)]
+    pub errors: Value,
+}
+
+const COLUMNS: &str = "id, started_by, worker_name, started_at, ended_at, metrics, errors";
+
+impl RunView {
+    pub async fn find(tx: &mut Tx, run: Uuid) -> Result<Option<Self>, Error> {
+        tx.row(format!("SELECT {COLUMNS} FROM job_runs WHERE id = $1"), args![run]).await
+    }
+}
+
+pub async fn list(tx: &mut Tx) -> Result<Vec<JobView>, Error> {
+    let mut jobs = Vec::new();
+    for known in schedules(tx).await? {
+        let last_run: Option<RunView> = tx
+            .row(
+                format!(
+                    "SELECT {COLUMNS} FROM job_runs WHERE name = $1 ORDER BY started_at DESC, id DESC LIMIT 1"
+                ),
+                args![&known.name],
+            )
+            .await?;
+        jobs.push(JobView {
+            name: known.name,
+            schedule: known.schedule,
+            next_run_at: known.due_at,
+            running: last_run.as_ref().is_some_and(|run| run.ended_at.is_none()),
+            last_run,
+        });
+    }
+    Ok(jobs)
+}
+
+/// A job, when it is due, and its last run that came to an end.
+#[derive(Debug, sqlx::FromRow)]
+pub struct LastEnded {
+    pub name: String,
+    pub due_at: Option<Time>,
+    pub started_at: Option<Time>,
+    pub ended_at: Option<Time>,
+    pub errors: Option<Value>,
+}
+
+pub async fn last_ended(tx: &mut Tx) -> Result<Vec<LastEnded>, Error> {
+    tx.rows(
+        "SELECT s.name, s.due_at, r.started_at, r.ended_at, r.errors
+         FROM job_schedules s LEFT JOIN job_runs r ON r.id =
+             (SELECT l.id FROM job_runs l WHERE l.name = s.name AND l.ended_at IS NOT NULL
+              ORDER BY l.started_at DESC, l.id DESC LIMIT 1)
+         ORDER BY s.name",
+        args![],
+    )
+    .await
+}
+
+/// Makes a schedule known. One that has not changed stays as it is, and a tick that was missed stays due.
+pub struct Announce {
+    pub name: &'static str,
+    pub schedule: String,
+    pub due_at: Option<Time>,
+    pub now: Time,
+}
+
+impl Write for Announce {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "INSERT INTO job_schedules (name, schedule, due_at) VALUES ($1, $2, $3)
+             ON CONFLICT (name) DO UPDATE SET schedule = excluded.schedule,
+                 due_at = CASE WHEN job_schedules.due_at <= $4 THEN job_schedules.due_at ELSE excluded.due_at END
+             WHERE job_schedules.schedule <> excluded.schedule",
+            args![self.name, &self.schedule, self.due_at, self.now],
+        )
+        .await
+        .map(drop)
+    }
+}
+
+/// Why a run begins.
+#[derive(Debug, Clone)]
+pub enum Trigger {
+    Tick { due_at: Time, next_at: Option<Time> },
+    Hand { user: String },
+}
+
+/// Begins a run, unless one is under way.
+pub struct Begin {
+    pub run: Uuid,
+    pub name: &'static str,
+    pub trigger: Trigger,
+    pub worker: Uuid,
+    pub worker_name: String,
+    /// What is under way here.
+    pub here: Here,
+    pub now: Time,
+}
+
+/// The runs that a process has in hand, from before the first word of them is written until after the last.
+#[derive(Debug, Clone, Default)]
+pub struct Here {
+    runs: Arc<Mutex<HashSet<Uuid>>>,
+}
+
+impl Here {
+    pub fn add(&self, run: Uuid) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).insert(run);
+    }
+
+    pub fn remove(&self, run: Uuid) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+    }
+
+    fn has(&self, run: Uuid) -> bool {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).contains(&run)
+    }
+}
+
+#[derive(Debug)]
+pub enum Begun {
+    Run,
+    /// This one runs already.
+    Running(RunView),
+    /// Another process has this tick.
+    Elsewhere,
+}
+
+impl Write for Begin {
+    type Output = Begun;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Begun, Error> {
+        let begun_before = "SELECT COUNT(*) FROM job_runs WHERE id = $1 AND ended_at IS NULL";
+        if tx.number(begun_before, args![self.run]).await? > 0 {
+            // The answer to the first try was lost.
+            return Ok(Begun::Run);
+        }
+        // Either statement holds the job's row, so that of two that begin at once the second sees the first.
+        let started_by = match &self.trigger {
+            Trigger::Tick { due_at, next_at } => {
+                let sql = "UPDATE job_schedules SET due_at = $3 WHERE name = $1 AND due_at = $2";
+                if tx.execute(sql, args![self.name, *due_at, *next_at]).await? == 0 {
+                    return Ok(Begun::Elsewhere);
+                }
+                None
+            }
+            Trigger::Hand { user } => {
+                tx.execute("UPDATE job_schedules SET name = name WHERE name = $1", args![self.name]).await?;
+                Some(user.clone())
+            }
+        };
+        self.end_what_nobody_runs(tx).await?;
+        let running: Option<RunView> = tx
+            .row(
+                format!("SELECT {COLUMNS} FROM job_runs WHERE name = $1 AND ended_at IS NULL"),
+                args![self.name],
+            )
+            .await?;
+        if let Some(running) = running {
+            return Ok(Begun::Running(running));
+        }
+        tx.execute(
+            "INSERT INTO job_runs (id, name, started_by, worker, worker_name, started_at, errors)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            args![self.run, self.name, started_by, self.worker, &self.worker_name, self.now, json!([])],
+        )
+        .await?;
+        Ok(Begun::Run)
+    }
+}
+
+impl Begin {
+    async fn end_what_nobody_runs(&self, tx: &mut Tx) -> Result<(), Error> {
+        let unended: Vec<(Uuid, Uuid, i64)> = tx
+            .rows(
+                "SELECT id, worker, (SELECT COUNT(*) FROM workers WHERE workers.id = job_runs.worker)
+                 FROM job_runs WHERE name = $1 AND ended_at IS NULL",
+                args![self.name],
+            )
+            .await?;
+        for (run, worker, known) in unended {
+            let why = if known == 0 {
+                "the process that ran it died"
+            } else if worker == self.worker && !self.here.has(run) {
+                // That it had begun was not to be known here. It would keep all others for as long as this process lives.
+                "the process did not learn that it had begun"
+            } else {
+                continue;
+            };
+            tx.execute(
+                "UPDATE job_runs SET ended_at = $2, errors = $3 WHERE id = $1",
+                args![run, self.now, json!([why])],
+            )
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+/// A run is over.
+pub struct End {
+    pub run: Uuid,
+    pub name: &'static str,
+    pub report: SweepReport,
+    pub now: Time,
+}
+
+impl Write for End {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let SweepReport { metrics, errors } = &self.report;
+        let ended = tx
+            .execute(
+                "UPDATE job_runs SET ended_at = $2, metrics = $3, errors = $4 WHERE id = $1 AND ended_at IS NULL",
+                args![self.run, self.now, Value::Object(metrics.clone()), json!(errors)],
+            )
+            .await?;
+        if ended == 0 {
+            // This process was taken for dead, and the run with it.
+            return Ok(());
+        }
+        let data = json!({ "job": self.name, "runId": self.run, "metrics": metrics, "errors": errors });
+        events::record(tx, vec![Event::of_system(JOB_COMPLETED, self.now, data)]).await
+    }
+}

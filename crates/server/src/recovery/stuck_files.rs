@@ -1,0 +1,278 @@
+//! A file is stuck if and only if one of these is true:
+//!
+//! - `claim_broken`: it is `scanning`, `extracting`, `chunking` or `embedding`, the process that it is claimed by is not
+//!   known, and nothing has moved it for as long as its patience lasts. Nobody works on it, and nobody will.
+//! - `unconfirmed`: it is `uploaded`, its deadline is over, and nothing has moved it for as long as its patience lasts,
+//!   though unconfirmed uploads are to be adopted. (`upload_expiry` should have done so.)
+//! - `not_due`: it is `queued`, and its next attempt is further ahead than any wait can be. A clock was wrong.
+//!
+//! Patience is `STUCK_FILE_THRESHOLD_MS` for a file that was never recovered, and after that the window that
+//! `STUCK_RETRY_WINDOWS` has for the number of its recoveries. A time that lies far ahead is no sign of life.
+//!
+//! A file that waits its turn is not stuck, however long the queue: its row is its place in it, and there is nothing to
+//! recover. Nor is one that a living process holds, however long its stage takes, or one that waits for a service or a
+//! rate. A queue that nobody works at is reported, and costs no file anything.
+//!
+//! A file with a broken claim goes back to the queue at its stage, with `retryCount` one higher; after
+//! `MAX_STUCK_RETRIES` of that it fails with `STUCK_EXHAUSTED`. An unconfirmed one is adopted. One that is not due is made
+//! due; that was not its fault and is not counted.
+
+pub mod by_hand;
+pub mod detection;
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use uuid::Uuid;
+
+use detection::{Detection, Reason, Stuck};
+
+use super::upload_expiry::{Fate, UploadExpiry};
+use super::{Sweep, SweepReport};
+use crate::queue::dead_letter::fingerprint;
+use crate::queue::waiting::Obstacles;
+use crate::records::events::{self, Event, FILE_PROCESSING_STALLED};
+use crate::records::file::{File, Shift};
+use crate::records::hourly::Counters;
+use crate::records::notifications;
+use crate::records::totals::Distribution;
+use crate::telemetry::metrics;
+use landfall_core::clock::Time;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_store::Error;
+use landfall_store::wake::{Signal, Wake};
+use landfall_store::{Db, Tx, Write, args};
+
+/// The sweep.
+pub struct StuckFiles {
+    pub db: Db,
+    pub wake: Wake,
+    pub detection: Detection,
+    pub expiry: UploadExpiry,
+}
+
+impl Sweep for StuckFiles {
+    fn name(&self) -> &'static str {
+        "stuck-file-recovery"
+    }
+
+    fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
+        self.sweep(now).boxed()
+    }
+}
+
+/// What was done about a stuck file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Requeued,
+    Failed,
+    /// It was not stuck any more.
+    Spared,
+}
+
+impl StuckFiles {
+    async fn sweep(&self, now: Time) -> Result<SweepReport, Error> {
+        let mut tally = Recovered::default();
+        let mut after = Some(Uuid::nil());
+        while let Some(last) = after {
+            let (stuck, next) = self.detection.look(&mut self.db.read().await?, None, last, now).await?;
+            after = next;
+            for stuck in &stuck {
+                let (file, reason) = (stuck.file.id, stuck.reason);
+                let still_ms = stuck.duration(now).num_milliseconds();
+                tracing::warn!(
+                    fileId = %file, ?reason, status = %stuck.file.status, stillMs = still_ms, retries = stuck.file.retry_count,
+                    "detected a stuck file"
+                );
+                match self.recover(stuck, now).await {
+                    Ok(outcome) => tally.add(stuck, outcome, now),
+                    Err(error) => tally.errors.push(format!("file {file}: {error}")),
+                }
+            }
+        }
+        let count = |number: i64| u64::try_from(number).unwrap_or_default();
+        metrics::stuck_files_recovered(count(tally.requeued), count(tally.failed));
+        if tally.requeued > 0 {
+            self.wake.send(Signal::Work);
+        }
+        let without_workers = without_workers(&mut self.db.snapshot().await?, None, now).await?;
+        for (stage, files) in &without_workers {
+            tracing::warn!(stage, files, "files wait, and no process is running that does this stage");
+        }
+        Ok(tally.report(&without_workers))
+    }
+
+    async fn recover(&self, stuck: &Stuck, now: Time) -> Result<Outcome, Error> {
+        let file = &stuck.file;
+        let change = match stuck.reason {
+            Reason::Unconfirmed => {
+                return Ok(match self.expiry.expire(file, true, now).await? {
+                    Fate::Adopted => Outcome::Requeued,
+                    // What its row says is here is not.
+                    Fate::Deleted(_) => Outcome::Failed,
+                    Fate::Spared => Outcome::Spared,
+                });
+            }
+            Reason::NotDue => Change::MakeDue,
+            Reason::ClaimBroken if self.detection.may_be_recovered(file) => Change::Requeue,
+            Reason::ClaimBroken => Change::Fail,
+        };
+        let outcome = self.db.write(Recover { seen: file.clone(), change, now }).await?;
+        tracing::info!(fileId = %file.id, ?outcome, "dealt with a stuck file");
+        Ok(outcome)
+    }
+}
+
+/// What a run did.
+#[derive(Default)]
+struct Recovered {
+    requeued: i64,
+    failed: i64,
+    stood_still: TimeDelta,
+    by_status: BTreeMap<&'static str, i64>,
+    errors: Vec<String>,
+}
+
+impl Recovered {
+    fn add(&mut self, stuck: &Stuck, outcome: Outcome, now: Time) {
+        match outcome {
+            Outcome::Requeued => self.requeued += 1,
+            Outcome::Failed => self.failed += 1,
+            Outcome::Spared => return,
+        }
+        self.stood_still += stuck.duration(now);
+        *self.by_status.entry(stuck.file.status.name()).or_default() += 1;
+    }
+
+    fn report(self, without_workers: &BTreeMap<&'static str, i64>) -> SweepReport {
+        let total = self.requeued + self.failed;
+        let metrics = [
+            ("totalStuck", json!(total)),
+            ("reEnqueued", json!(self.requeued)),
+            ("permanentlyFailed", json!(self.failed)),
+            ("averageStuckDuration", json!(self.stood_still.num_milliseconds() / total.max(1))),
+            ("byStatus", json!(self.by_status)),
+            ("withoutWorkers", json!(without_workers)),
+        ];
+        let metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        SweepReport { metrics, errors: self.errors }
+    }
+}
+
+/// How many files wait at each stage that nobody works at: a user's, or all.
+pub async fn without_workers(
+    tx: &mut Tx,
+    user: Option<&str>,
+    now: Time,
+) -> Result<BTreeMap<&'static str, i64>, Error> {
+    let obstacles = Obstacles::look(tx, "", now).await?;
+    if Stage::ALL.into_iter().all(|stage| obstacles.someone_works_at(stage)) {
+        return Ok(BTreeMap::new());
+    }
+    let distribution = Distribution::look(tx, user).await?;
+    let waiting = Stage::ALL.into_iter().filter(|stage| !obstacles.someone_works_at(*stage));
+    let waiting = waiting.map(|stage| (stage.name(), distribution.waiting(stage)));
+    Ok(waiting.filter(|(_, files)| *files > 0).collect())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Requeue,
+    Fail,
+    MakeDue,
+}
+
+/// Changes a file that is still as it was seen.
+struct Recover {
+    seen: File,
+    change: Change,
+    now: Time,
+}
+
+impl Write for Recover {
+    type Output = Outcome;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Outcome, Error> {
+        let Some(mut file) = File::lock(tx, self.seen.id).await? else { return Ok(Outcome::Spared) };
+        let unchanged = file.status == self.seen.status
+            && file.claim == self.seen.claim
+            && file.run_after == self.seen.run_after
+            && file.updated_at == self.seen.updated_at;
+        if !unchanged {
+            return Ok(Outcome::Spared);
+        }
+        match self.change {
+            Change::Requeue => {
+                requeue(tx, &mut file, "The process that worked on it is gone", self.now).await?;
+            }
+            Change::MakeDue => make_due(tx, &file, 0, self.now).await?,
+            Change::Fail => {
+                self.fail(tx, &mut file).await?;
+                return Ok(Outcome::Failed);
+            }
+        }
+        Ok(Outcome::Requeued)
+    }
+}
+
+impl Recover {
+    async fn fail(&self, tx: &mut Tx, file: &mut File) -> Result<(), Error> {
+        let stage = file.next_stage;
+        let message = format!(
+            "This file was given back to the queue {} times and did not come to an end at the {stage} stage",
+            file.retry_count
+        );
+        let failure = Failure::new(Code::StuckExhausted, message);
+        let confirmed_at = file.confirmed_at;
+        let change = Shift {
+            transition: Transition::DeadLetter(stage),
+            now: self.now,
+            set: "failed_at = $4, claim = NULL, claimed_by = NULL, claimed_at = NULL, error_code = $5,
+                  error_message = $6, error_stage = $7, error_at = $4, error_fingerprint = $8",
+            args: args![failure.code, &failure.message, stage, fingerprint(stage, &failure)],
+            failure: Some(failure.clone()),
+        };
+        file.shift(tx, change).await?;
+        notifications::tell_of_failures(tx, &[file.id], self.now).await?;
+        let mut counters = Counters::default();
+        counters.count(&file.user_id, Status::Failed, Some(&failure), confirmed_at, self.now);
+        counters.write(tx, self.now).await
+    }
+}
+
+/// Takes a file out of the hands of whoever holds it, and gives it back to the queue at its stage. The attempt does not
+/// count, but the recovery does.
+async fn requeue(tx: &mut Tx, file: &mut File, why: &str, now: Time) -> Result<(), Error> {
+    let stage = file.next_stage;
+    let failure = Failure::new(Code::WorkerLost, why);
+    let change = Shift {
+        transition: Transition::Requeue(stage),
+        now,
+        set: "run_after = $4, is_due = TRUE, claim = NULL, claimed_by = NULL, claimed_at = NULL,
+              attempt = CASE WHEN attempt > 0 THEN attempt - 1 ELSE 0 END, retry_count = retry_count + 1,
+              error_code = $5, error_message = $6, error_stage = $7, error_at = $4",
+        args: args![failure.code, &failure.message, stage],
+        failure: Some(failure),
+    };
+    file.shift(tx, change).await?;
+    let data = json!({ "fileId": file.id, "stage": stage, "retryCount": file.retry_count });
+    let stalled =
+        Event { kind: FILE_PROCESSING_STALLED, stage: Some(stage), data: Some(data), ..file.event(now) };
+    // The history ends with where the file is, so this may follow it.
+    events::record(tx, vec![stalled]).await
+}
+
+/// Lets a file in the queue have its turn now.
+async fn make_due(tx: &mut Tx, file: &File, retries: i64, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE files SET run_after = $2, is_due = TRUE, updated_at = $2, retry_count = retry_count + $3
+         WHERE id = $1 AND status = 'queued'",
+        args![file.id, now, retries],
+    )
+    .await
+    .map(drop)
+}

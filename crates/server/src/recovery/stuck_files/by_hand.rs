@@ -1,0 +1,124 @@
+//! A person does not want to wait for the sweep: one file, or all that are stuck.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::detection::Reason;
+use super::{Outcome, StuckFiles, make_due, requeue};
+use crate::records::file::File;
+use crate::telemetry::traces;
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Status;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+use landfall_store::wake::Signal;
+use landfall_store::{Tx, Write, args};
+
+/// A person wants a file that does not move tried again at once, whether or not it counts as stuck. Whoever holds it finds
+/// its claim gone and changes nothing.
+pub struct RetryStuck {
+    pub caller: Caller,
+    pub file: Uuid,
+    pub now: Time,
+}
+
+#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RetriedStuck {
+    pub success: bool,
+    pub file_id: Uuid,
+    pub previous_status: Status,
+    pub new_status: Status,
+    pub retry_count: i64,
+}
+
+impl Write for RetryStuck {
+    type Output = RetriedStuck;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<RetriedStuck, Error> {
+        let mut file = File::lock_for(tx, &self.caller, self.file).await?;
+        let previous_status = file.status;
+        match previous_status {
+            Status::Deleted => return Err(Refusal::gone().into()),
+            Status::Queued => {
+                make_due(tx, &file, 1, self.now).await?;
+                file.retry_count += 1;
+            }
+            status if status.is_running() => {
+                let why = format!("Given back to the queue by {}", self.caller.user);
+                requeue(tx, &mut file, &why, self.now).await?;
+            }
+            status => return Err(not_on_its_way(status).into()),
+        }
+        if let Some(trace) = traces::current() {
+            tx.execute(
+                "UPDATE files SET trace_first = COALESCE(trace_first, trace_parent), trace_parent = $2 WHERE id = $1",
+                args![file.id, trace],
+            )
+            .await?;
+        }
+        Ok(RetriedStuck {
+            success: true,
+            file_id: file.id,
+            previous_status,
+            new_status: Status::Queued,
+            retry_count: file.retry_count,
+        })
+    }
+}
+
+/// A file that is at rest has a retry of its own; one whose bytes are not here has nothing to retry.
+fn not_on_its_way(status: Status) -> Refusal {
+    let message = if status.is_terminal() {
+        format!("This file is {status}, which is a terminal state")
+    } else {
+        format!("This file is {status}: it is not in the queue yet")
+    };
+    Refusal::new(RefusalCode::NotOnItsWay, message).details(json!({ "status": status }))
+}
+
+/// What became of the wish to have all tried again that are stuck.
+#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RetriedAll {
+    pub success: bool,
+    pub retried_count: i64,
+    pub skipped_count: i64,
+    #[schema(value_type = Vec<Object>)]
+    pub errors: Vec<Value>,
+}
+
+impl StuckFiles {
+    /// Recovers what is stuck now, of one user or of all. Those that were recovered as often as they may be are left to
+    /// the sweep.
+    pub async fn retry_all(&self, user: Option<&str>, now: Time) -> Result<RetriedAll, Error> {
+        let mut answer = RetriedAll { success: true, ..RetriedAll::default() };
+        let mut after = Some(Uuid::nil());
+        while let Some(last) = after {
+            let (stuck, next) = self.detection.look(&mut self.db.read().await?, user, last, now).await?;
+            after = next;
+            for stuck in &stuck {
+                if stuck.reason == Reason::ClaimBroken && !self.detection.may_be_recovered(&stuck.file) {
+                    answer.skipped_count += 1;
+                    continue;
+                }
+                match self.recover(stuck, now).await {
+                    Ok(Outcome::Requeued) => answer.retried_count += 1,
+                    Ok(Outcome::Failed | Outcome::Spared) => answer.skipped_count += 1,
+                    Err(error) => {
+                        tracing::warn!(fileId = %stuck.file.id, %error, "a stuck file could not be retried");
+                        let error = "It could not be retried because of an error of the server's";
+                        answer.errors.push(json!({ "fileId": stuck.file.id, "error": error }));
+                    }
+                }
+            }
+        }
+        if answer.retried_count > 0 {
+            self.wake.send(Signal::Work);
+        }
+        answer.success = answer.errors.is_empty();
+        Ok(answer)
+    }
+}

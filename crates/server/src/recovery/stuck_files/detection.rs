@@ -1,0 +1,196 @@
+//! Finds the files that are stuck, by the definition above.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::config::Config;
+use crate::records::file::File;
+use crate::recovery::config::{StuckConfig, Unconfirmed};
+use landfall_core::clock::{Time, to_delta};
+use landfall_core::lifecycle::Status;
+use landfall_store::Error;
+use landfall_store::{Tx, args};
+
+const PAGE: usize = 500;
+/// Suspects are looked at up to here.
+const MOST_COUNTED: i64 = 100_000;
+/// The longest wait that a service can ask for, and some time to spare for clocks that differ.
+const LONGEST_WAIT: Duration = Duration::from_hours(2);
+
+/// Why a file is stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = StuckReason)]
+pub enum Reason {
+    ClaimBroken,
+    Unconfirmed,
+    NotDue,
+}
+
+impl Reason {
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::ClaimBroken => "The process that worked on it is gone",
+            Self::Unconfirmed => "It was uploaded and not confirmed in time",
+            Self::NotDue => "Its next attempt is further ahead than it should be",
+        }
+    }
+}
+
+/// What is stuck, as it was found.
+#[derive(Debug, Clone)]
+pub struct Stuck {
+    pub file: File,
+    pub reason: Reason,
+}
+
+impl Stuck {
+    pub fn duration(&self, now: Time) -> TimeDelta {
+        (now - self.file.updated_at).max(TimeDelta::zero())
+    }
+}
+
+/// Looks for stuck files.
+#[derive(Debug, Clone)]
+pub struct Detection {
+    config: StuckConfig,
+    unconfirmed: Unconfirmed,
+    longest_wait: Duration,
+}
+
+impl Detection {
+    pub fn new(config: &Config) -> Self {
+        let queue = &config.queue;
+        // Jitter adds a fifth to the longest delay.
+        let waits = [LONGEST_WAIT, queue.retry.max_delay * 2, queue.breaker.timeout * 2];
+        Self {
+            config: config.healing.stuck.clone(),
+            unconfirmed: config.healing.unconfirmed,
+            longest_wait: waits.into_iter().fold(Duration::ZERO, Duration::max),
+        }
+    }
+
+    /// A page of stuck files in the order of their ids, and where the next begins. Of one user, or of all.
+    pub async fn look(
+        &self,
+        tx: &mut Tx,
+        user: Option<&str>,
+        after: Uuid,
+        now: Time,
+    ) -> Result<(Vec<Stuck>, Option<Uuid>), Error> {
+        let mut arguments = args![after, now, now + to_delta(self.longest_wait), PAGE];
+        let mut whose = "";
+        if let Some(user) = user {
+            arguments.push(user.into());
+            whose = "AND user_id = $5";
+        }
+        // Each part goes along an index that files at rest are not in, and is empty where all is well.
+        let found: Vec<File> = tx
+            .rows(
+                format!(
+                    "WITH suspects AS MATERIALIZED (
+                         SELECT * FROM files WHERE claimed_by IS NOT NULL
+                            AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
+                         UNION ALL
+                         SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $2
+                            AND status = 'uploaded'
+                         UNION ALL
+                         SELECT * FROM files WHERE status = 'queued' AND NOT is_due AND run_after > $3)
+                     SELECT * FROM suspects WHERE id > $1 {whose} ORDER BY id LIMIT $4"
+                ),
+                arguments,
+            )
+            .await?;
+        let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
+        let stuck = found.into_iter().filter_map(|file| {
+            let reason = self.judge(file.status, file.retry_count, file.updated_at, now)?;
+            Some(Stuck { file, reason })
+        });
+        Ok((stuck.collect(), next))
+    }
+
+    /// How many are stuck, of one user or of all, as far as they are counted.
+    pub async fn count(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
+        let mut arguments = args![now, now + to_delta(self.longest_wait), MOST_COUNTED];
+        let mut whose = "";
+        if let Some(user) = user {
+            arguments.push(user.into());
+            whose = "AND user_id = $4";
+        }
+        let suspects: Vec<(String, i64, Time)> = tx
+            .rows(
+                format!(
+                    "SELECT status, retry_count, updated_at FROM files WHERE claimed_by IS NOT NULL {whose}
+                        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
+                     UNION ALL
+                     SELECT status, retry_count, updated_at FROM files WHERE upload_until IS NOT NULL
+                        AND upload_until <= $1 AND status = 'uploaded' {whose}
+                     UNION ALL
+                     SELECT status, retry_count, updated_at FROM files WHERE status = 'queued' AND NOT is_due
+                        AND run_after > $2 {whose}
+                     LIMIT $3"
+                ),
+                arguments,
+            )
+            .await?;
+        let stuck = suspects.iter().filter(|(status, retries, updated_at)| {
+            status.parse().is_ok_and(|status| self.judge(status, *retries, *updated_at, now).is_some())
+        });
+        Ok(i64::try_from(stuck.count()).unwrap_or(i64::MAX))
+    }
+
+    /// Whether it was recovered less often than a file may be.
+    pub fn may_be_recovered(&self, file: &File) -> bool {
+        file.retry_count < self.config.max_retries
+    }
+
+    /// Why one of the suspects is stuck, if it is.
+    fn judge(&self, status: Status, retries: i64, updated_at: Time, now: Time) -> Option<Reason> {
+        let reason = match status {
+            Status::Queued => return Some(Reason::NotDue),
+            Status::Uploaded if self.unconfirmed == Unconfirmed::Adopt => Reason::Unconfirmed,
+            status if status.is_running() => Reason::ClaimBroken,
+            _ => return None,
+        };
+        let patience = to_delta(self.config.patience(retries));
+        let still = now - updated_at;
+        (still >= patience || still < -to_delta(self.longest_wait)).then_some(reason)
+    }
+}
+
+/// A stuck file as its owner sees it.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StuckView {
+    pub id: Uuid,
+    pub file_name: String,
+    pub status: Status,
+    /// In milliseconds.
+    pub stuck_duration: i64,
+    pub retry_count: i64,
+    pub batch_id: Option<Uuid>,
+    pub updated_at: DateTime<Utc>,
+    pub reason: Reason,
+    pub message: &'static str,
+}
+
+impl StuckView {
+    pub fn new(stuck: Stuck, now: Time) -> Self {
+        let stuck_duration = stuck.duration(now).num_milliseconds();
+        let Stuck { file, reason } = stuck;
+        Self {
+            id: file.id,
+            file_name: file.file_name,
+            status: file.status,
+            stuck_duration,
+            retry_count: file.retry_count,
+            batch_id: file.batch_id,
+            updated_at: file.updated_at,
+            reason,
+            message: reason.sentence(),
+        }
+    }
+}

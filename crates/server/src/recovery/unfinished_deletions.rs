@@ -1,0 +1,51 @@
+//! A deletion is unfinished if and only if the row of a deleted or infected file still has the key of a blob: the
+//! process that deleted the file died, or the storage failed, before the blob was gone.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use crate::blobs::Blobs;
+use crate::intake::delete;
+use landfall_core::clock::Clock;
+use landfall_store::Db;
+use landfall_store::Error;
+use landfall_store::wake::{Signal, Wake};
+
+const INTERVAL: Duration = Duration::from_mins(1);
+const PAGE: i64 = 500;
+
+/// Sweeps at the start, when there is something to remove, and every minute.
+pub async fn run(db: Db, blobs: Blobs, clock: Clock, wake: Wake) {
+    loop {
+        match sweep_once(&db, &blobs).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, "removed the blobs of deleted or infected files"),
+            Err(error) => tracing::warn!(%error, "could not look for unfinished deletions"),
+        }
+        tokio::select! {
+            () = clock.sleep(INTERVAL) => {}
+            () = wake.wait(Signal::BlobToRemove) => {}
+        }
+    }
+}
+
+/// Removes the blobs that are still to be removed; answers how many it did. One that cannot be removed does not keep
+/// the others.
+pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
+    let mut removed = 0;
+    let mut last = Uuid::nil();
+    loop {
+        let page = delete::unfinished(db, last, PAGE).await?;
+        let Some((id, _)) = page.last() else { return Ok(removed) };
+        last = *id;
+        for (file, key) in page {
+            match delete::remove_blob(db, blobs, file, &key).await {
+                Ok(()) => removed += 1,
+                Err(error) => {
+                    tracing::warn!(fileId = %file, %error, "the blob of a deleted file could not be removed");
+                }
+            }
+        }
+    }
+}

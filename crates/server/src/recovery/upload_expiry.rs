@@ -1,0 +1,227 @@
+//! An upload is expired if and only if its file is `registered` or `uploaded` and its deadline is over: nobody has
+//! confirmed it, and there was no sign of life (a byte, a fresh URL) for as long as `UPLOAD_CONFIRM_WINDOW_MS`.
+//!
+//! If its bytes are whole, its owner wanted it and only the confirmation got lost: it is adopted, as if it had been
+//! confirmed, unless the operator wants such uploads deleted. If they are not, it is deleted: the row and its quota in
+//! one transaction, then the blob.
+//!
+//! A confirmation, a byte or a fresh URL may come at the same moment. The row decides by compare-and-set: the deadline and
+//! the blob must still be what was looked at.
+
+use std::time::Duration;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::SweepReport;
+use super::config::Unconfirmed;
+use crate::blobs::Blobs;
+use crate::intake::delete;
+use crate::records::file::{File, Shift};
+use crate::records::quota;
+use crate::telemetry::metrics;
+use landfall_core::clock::{Clock, Time, to_delta};
+use landfall_core::lifecycle::{Status, Transition};
+use landfall_store::Error;
+use landfall_store::wake::{Signal, Wake};
+use landfall_store::{Db, Tx, Write, args};
+
+/// How often to look where no deadline is nearer.
+const INTERVAL: Duration = Duration::from_mins(1);
+/// How long to wait before what could not be dealt with is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+const PAGE: usize = 200;
+
+#[derive(Clone)]
+pub struct UploadExpiry {
+    pub db: Db,
+    pub blobs: Blobs,
+    pub clock: Clock,
+    pub wake: Wake,
+    /// How long after the last sign of life a deadline is.
+    pub window: Duration,
+    pub unconfirmed: Unconfirmed,
+}
+
+/// What became of an expired upload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    Adopted,
+    /// The key of the blob that is still to be removed.
+    Deleted(Option<String>),
+    /// It is not expired any more: confirmed, deleted, or alive.
+    Spared,
+}
+
+impl UploadExpiry {
+    /// Deals with every upload at the moment at which it expires.
+    pub async fn run(self) {
+        loop {
+            let now = self.clock.now();
+            let next_look = match self.sweep_once(now).await {
+                Ok(report) => {
+                    for error in &report.errors {
+                        tracing::warn!(error, "an expired upload could not be dealt with");
+                    }
+                    self.next_deadline().await
+                }
+                Err(error) => Err(error),
+            };
+            // No upload that is registered from now on expires before the window is over.
+            let latest = now + to_delta(INTERVAL.min(self.window));
+            let at = match next_look {
+                Ok(None) => latest,
+                Ok(Some(deadline)) if deadline > now => deadline.min(latest),
+                Ok(Some(_)) => now + to_delta(TRY_AGAIN),
+                Err(error) => {
+                    tracing::warn!(%error, "could not look for expired uploads");
+                    now + to_delta(TRY_AGAIN)
+                }
+            };
+            self.clock.sleep_until(at).await;
+        }
+    }
+
+    /// Deals with all that have expired. One that cannot be dealt with does not keep the others.
+    pub async fn sweep_once(&self, now: Time) -> Result<SweepReport, Error> {
+        let (mut adopted, mut deleted, mut errors) = (0, 0, Vec::new());
+        let mut last: Option<(Time, Uuid)> = None;
+        loop {
+            let page = self.expired(last, now).await?;
+            let Some(file) = page.last() else { break };
+            last = file.upload_until.map(|until| (until, file.id));
+            for file in &page {
+                match self.expire(file, false, now).await {
+                    Ok(Fate::Adopted) => adopted += 1,
+                    Ok(Fate::Deleted(_)) => deleted += 1,
+                    Ok(Fate::Spared) => {}
+                    Err(error) => {
+                        metrics::cleanup_failed(&error);
+                        errors.push(format!("file {}: {error}", file.id));
+                    }
+                }
+            }
+        }
+        let metrics = [("adopted", json!(adopted)), ("deleted", json!(deleted))];
+        let metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Ok(SweepReport { metrics, errors })
+    }
+
+    /// Adopts or deletes one file. `is_recovery`: it should have been done long ago, and counts as a recovery.
+    pub async fn expire(&self, file: &File, is_recovery: bool, now: Time) -> Result<Fate, Error> {
+        let adopt = self.unconfirmed == Unconfirmed::Adopt && self.is_whole(file).await?;
+        let change = Expire {
+            file: file.id,
+            until: file.upload_until,
+            blob: file.blob_key.clone(),
+            adopt,
+            is_recovery,
+            now,
+        };
+        let fate = self.db.write(change).await?;
+        match &fate {
+            Fate::Adopted => {
+                tracing::info!(fileId = %file.id, "adopted an upload that is whole and was never confirmed");
+                self.wake.send(Signal::Work);
+            }
+            Fate::Deleted(blob) => {
+                metrics::abandoned_upload_deleted();
+                tracing::info!(fileId = %file.id, bytes = file.size_bytes, "deleted an upload that was never confirmed");
+                if let Some(key) = blob {
+                    delete::remove_blob(&self.db, &self.blobs, file.id, key).await?;
+                }
+            }
+            Fate::Spared => {}
+        }
+        Ok(fate)
+    }
+
+    async fn expired(&self, after: Option<(Time, Uuid)>, now: Time) -> Result<Vec<File>, Error> {
+        let (until, id) = after.unwrap_or((Time::UNIX_EPOCH, Uuid::nil()));
+        self.db
+            .read()
+            .await?
+            .rows(
+                "SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $1
+                   AND (upload_until, id) > ($2, $3) AND status IN ('registered', 'uploaded')
+                 ORDER BY upload_until, id LIMIT $4",
+                args![now, until, id, PAGE],
+            )
+            .await
+    }
+
+    async fn next_deadline(&self) -> Result<Option<Time>, Error> {
+        let next: Option<(Time,)> = self
+            .db
+            .read()
+            .await?
+            .row(
+                "SELECT upload_until FROM files WHERE upload_until IS NOT NULL ORDER BY upload_until LIMIT 1",
+                args![],
+            )
+            .await?;
+        Ok(next.map(|(until,)| until))
+    }
+
+    /// Whether all bytes are there, as they were declared.
+    async fn is_whole(&self, file: &File) -> Result<bool, Error> {
+        let (Status::Uploaded, Some(key)) = (file.status, &file.blob_key) else { return Ok(false) };
+        let as_declared = file.declared_md5.is_none() || file.declared_md5 == file.md5;
+        Ok(as_declared && self.blobs.size(key).await? == u64::try_from(file.size_bytes).ok())
+    }
+}
+
+struct Expire {
+    file: Uuid,
+    /// As it was when it was looked at.
+    until: Option<Time>,
+    blob: Option<String>,
+    adopt: bool,
+    is_recovery: bool,
+    now: Time,
+}
+
+impl Write for Expire {
+    type Output = Fate;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Fate, Error> {
+        let Some(mut file) = File::lock(tx, self.file).await? else { return Ok(Fate::Spared) };
+        let expired = file.upload_until.is_some_and(|until| until <= self.now);
+        let unchanged = file.upload_until == self.until && file.blob_key == self.blob;
+        if !matches!(file.status, Status::Registered | Status::Uploaded) || !expired || !unchanged {
+            return Ok(Fate::Spared);
+        }
+        if self.adopt {
+            self.adopt(tx, &mut file).await?;
+            return Ok(Fate::Adopted);
+        }
+        // There is nothing of it but the row: no text, no chunks, nothing in the index.
+        let change = Shift {
+            transition: Transition::Delete,
+            now: self.now,
+            set: "deleted_at = $4, upload_until = NULL",
+            args: args![],
+            failure: None,
+        };
+        file.shift_because(tx, change, Some("It was not confirmed in time")).await?;
+        quota::refund(tx, &file).await?;
+        delete::record_cleaning(tx, &file, "orphaned", self.now).await?;
+        Ok(Fate::Deleted(file.blob_key))
+    }
+}
+
+impl Expire {
+    async fn adopt(&self, tx: &mut Tx, file: &mut File) -> Result<(), Error> {
+        let change = Shift {
+            transition: Transition::Confirm,
+            now: self.now,
+            set: "run_after = $4, is_due = TRUE, confirmed_at = $4, upload_until = NULL,
+                  retry_count = retry_count + $5",
+            args: args![i64::from(self.is_recovery)],
+            failure: None,
+        };
+        let reason = "It was not confirmed in time, but its bytes are whole: adopted";
+        file.shift_because(tx, change, Some(reason)).await?;
+        quota::settle(tx, file).await
+    }
+}

@@ -1,0 +1,6 @@
+//! How the whole of it is doing, for people and for Prometheus, from what the files' own transactions wrote.
+
+pub mod alerts;
+pub mod dashboard;
+pub mod queue_status;
+pub mod scrape;

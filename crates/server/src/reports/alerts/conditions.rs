@@ -1,0 +1,106 @@
+//! What needs a person, as the rows say it. Each look costs the same, whatever waits or failed.
+
+use chrono::TimeDelta;
+
+use super::Alert;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Stage;
+use landfall_core::service::Service;
+use landfall_store::Error;
+use landfall_store::{Tx, args};
+
+/// Files wait for so long before their having nobody is worth telling: a process that is restarted comes back sooner.
+const WITHOUT_WORKERS: TimeDelta = TimeDelta::minutes(1);
+const HOUR: TimeDelta = TimeDelta::hours(1);
+/// Jobs that are told of in one look.
+const MOST_JOBS: i64 = 20;
+
+pub async fn look(tx: &mut Tx, dead_letters: i64, now: Time) -> Result<Vec<Alert>, Error> {
+    let mut found = recovery_errors(tx, now).await?;
+    found.extend(open_circuits(tx).await?);
+    found.extend(no_workers(tx, now).await?);
+    found.extend(dead_letter_growth(tx, dead_letters, now).await?);
+    Ok(found)
+}
+
+/// Jobs whose last run of the hour met errors.
+async fn recovery_errors(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
+    let runs: Vec<(String, serde_json::Value)> = tx
+        .rows(
+            "SELECT r.name, r.errors FROM job_schedules s JOIN job_runs r ON r.id =
+                 (SELECT l.id FROM job_runs l WHERE l.name = s.name AND l.ended_at IS NOT NULL
+                  ORDER BY l.started_at DESC, l.id DESC LIMIT 1)
+             WHERE r.ended_at > $1 ORDER BY r.name LIMIT $2",
+            args![now - HOUR, MOST_JOBS],
+        )
+        .await?;
+    let with_errors = runs.into_iter().filter_map(|(job, errors)| {
+        let errors = errors.as_array().filter(|errors| !errors.is_empty())?;
+        let first = errors[0].as_str().unwrap_or_default();
+        Some(Alert {
+            name: format!("recovery-errors:{job}"),
+            message: format!("The job {job} met {} errors; the first: {first}", errors.len()),
+        })
+    });
+    Ok(with_errors.collect())
+}
+
+async fn open_circuits(tx: &mut Tx) -> Result<Vec<Alert>, Error> {
+    let open: Vec<(String, i64)> =
+        tx.rows("SELECT service, failures FROM circuits WHERE state = 'open'", args![]).await?;
+    let of_known = Service::ALL.into_iter().filter_map(|service| {
+        let (_, failures) = open.iter().find(|(name, _)| name == service.name())?;
+        Some(Alert {
+            name: format!("circuit-open:{}", service.name()),
+            message: format!(
+                "The circuit of {} is open after {failures} failures in a row. Files that need it wait",
+                service.title()
+            ),
+        })
+    });
+    Ok(of_known.collect())
+}
+
+/// Stages that files wait for and that nobody works at, except those that somebody paused.
+async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
+    let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;
+    let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+    let mut found = Vec::new();
+    for stage in Stage::ALL {
+        let name = stage.name();
+        let works = workers.iter().any(|(stages,)| stages.split(',').any(|one| one == name));
+        if works || paused.iter().any(|(one,)| one == name) {
+            continue;
+        }
+        // Those whose time has come while nobody was there to notice it wait as well.
+        let mut waits = false;
+        for which in ["is_due", "NOT is_due"] {
+            let sql = format!(
+                "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND {which} AND next_stage = $1
+                     AND run_after <= $2 LIMIT 1) AS waiting"
+            );
+            waits = waits || tx.number(sql, args![stage, now - WITHOUT_WORKERS]).await? > 0;
+        }
+        if waits {
+            found.push(Alert {
+                name: format!("no-workers:{stage}"),
+                message: format!("Files wait for the {stage} stage, and no process is running that does it"),
+            });
+        }
+    }
+    Ok(found)
+}
+
+async fn dead_letter_growth(tx: &mut Tx, most: i64, now: Time) -> Result<Option<Alert>, Error> {
+    let failed = tx
+        .number(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE failed_at IS NOT NULL AND failed_at > $1 LIMIT $2)
+                 AS counted",
+            args![now - HOUR, most],
+        )
+        .await?;
+    Ok((failed >= most).then(|| Alert {
+        name: "dead-letter-growth".to_owned(),
+        message: format!("At least {most} files failed within the last hour"),
+    }))
+}

@@ -1,0 +1,159 @@
+//! How it stands with a user's files, or with everybody's: the truth at the moment of the question. Nothing of it is kept
+//! from one answer to the next; it is cheap because the totals are (`totals.rs`), and all else goes along an index that
+//! files at rest are not in.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::queue_status::{self, CircuitView};
+use crate::queue::dead_letter::{self, DeadLetter, Filter};
+use crate::records::throughput;
+use crate::records::totals::Distribution;
+use crate::recovery::stuck_files::detection::Detection;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_store::Error;
+use landfall_store::{Tx, args};
+
+const RECENT_ERRORS: i64 = 10;
+/// Users whose oldest file is looked at, where everybody's is asked for.
+const MOST_USERS: usize = 2_000;
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Dashboard {
+    #[schema(value_type = std::collections::HashMap<String, i64>)]
+    pub status_distribution: Map<String, Value>,
+    pub active_batches: i64,
+    pub dlq_depth: i64,
+    pub stuck_files: i64,
+    pub queue_depths: BTreeMap<String, i64>,
+    pub recent_errors: Vec<RecentError>,
+    pub metrics: Metrics,
+    pub circuits: Vec<CircuitView>,
+    /// How long the file has waited that could be taken for longest; 0 where none waits.
+    pub oldest_waiting_ms: i64,
+}
+
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecentError {
+    pub file_id: Uuid,
+    pub file_name: String,
+    pub error: String,
+    #[schema(value_type = landfall_core::failure::Code)]
+    pub code: String,
+    #[schema(value_type = Stage)]
+    pub stage: String,
+    pub timestamp: DateTime<Utc>,
+}
+
+impl RecentError {
+    fn of(letter: DeadLetter) -> Self {
+        Self {
+            file_id: letter.file_id,
+            file_name: letter.file_name,
+            error: letter.error,
+            code: letter.code,
+            stage: letter.stage,
+            timestamp: letter.failed_at,
+        }
+    }
+}
+
+/// Of what came to its end within the last day.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = DashboardMetrics)]
+pub struct Metrics {
+    /// From confirm to ready, in milliseconds.
+    #[serde(rename = "averageProcessingTime")]
+    pub average_processing_time: i64,
+    #[serde(rename = "throughput24h")]
+    pub throughput: i64,
+    /// In a hundred.
+    #[serde(rename = "failureRate24h")]
+    pub failure_rate: f64,
+}
+
+/// To be asked in a snapshot. Without `user`, everybody's.
+pub async fn look(
+    tx: &mut Tx,
+    user: Option<&str>,
+    detection: &Detection,
+    first_stage: Stage,
+    now: Time,
+) -> Result<Dashboard, Error> {
+    let distribution = Distribution::look(tx, user).await?;
+    let ended = throughput::last_day(tx, user, now).await?;
+    let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
+    let recent = dead_letter::list(tx, &filter, None, RECENT_ERRORS).await?;
+    Ok(Dashboard {
+        status_distribution: Status::ALL
+            .into_iter()
+            .filter(|status| *status != Status::Deleted)
+            .map(|status| (status.name().to_owned(), json!(distribution.count(status))))
+            .collect(),
+        active_batches: active_batches(tx, user).await?,
+        dlq_depth: distribution.count(Status::Failed),
+        stuck_files: detection.count(tx, user, now).await?,
+        queue_depths: Stage::ALL
+            .into_iter()
+            // There is no such queue where nothing is scanned.
+            .filter(|stage| *stage >= first_stage || distribution.waiting(*stage) > 0)
+            .map(|stage| (format!("file-{stage}"), distribution.waiting(stage)))
+            .collect(),
+        recent_errors: recent.into_iter().map(RecentError::of).collect(),
+        metrics: Metrics {
+            average_processing_time: ended.average_processing_ms(),
+            throughput: ended.completed,
+            failure_rate: ended.failure_rate(),
+        },
+        circuits: queue_status::circuits(tx).await?,
+        oldest_waiting_ms: oldest_waiting(tx, user, now).await?,
+    })
+}
+
+async fn active_batches(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
+    match user {
+        Some(user) => {
+            let sql = "SELECT COUNT(*) FROM batches WHERE status = 'active' AND user_id = $1";
+            tx.number(sql, args![user]).await
+        }
+        None => tx.number("SELECT COUNT(*) FROM batches WHERE status = 'active'", args![]).await,
+    }
+}
+
+/// How many milliseconds the file has waited that could be taken for longest.
+///
+/// The queue is a line for each user at each stage, by priority and then by time: the head of each line is one step away.
+pub async fn oldest_waiting(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
+    let mut arguments = args![MOST_USERS];
+    let whose = match user {
+        Some(user) => {
+            arguments.push(user.into());
+            "user_id = $2 AND"
+        }
+        None => "",
+    };
+    let stages = Stage::ALL.map(|stage| format!("('{stage}')")).join(", ");
+    let has_files =
+        Stage::ALL.map(|stage| format!("(s.column1 = '{stage}' AND t.at_{stage} > 0)")).join(" OR ");
+    let sql = format!(
+        "SELECT MIN(since) FROM (
+             SELECT (SELECT f.run_after FROM files f
+                     WHERE f.status = 'queued' AND f.is_due AND f.next_stage = s.column1
+                       AND f.tenant_id = t.tenant_id AND f.user_id = t.user_id AND f.priority = p.column1
+                     ORDER BY f.run_after LIMIT 1) AS since
+             FROM (SELECT * FROM user_totals
+                   WHERE {whose} at_scan + at_extract + at_chunk + at_embed > 0 LIMIT $1) AS t
+             CROSS JOIN (VALUES {stages}) AS s CROSS JOIN (VALUES (0), (1), (2)) AS p
+             WHERE {has_files}) AS heads"
+    );
+    let oldest: Option<(Option<Time>,)> = tx.row(sql, arguments).await?;
+    let oldest = oldest.and_then(|(since,)| since);
+    Ok(oldest.map_or(0, |since| (now - since).num_milliseconds().max(0)))
+}

@@ -1,0 +1,179 @@
+//! The metrics that are facts: read when they are asked for, each by a look that costs the same whatever is stored.
+
+use std::fmt::{Display, Write as _};
+
+use super::dashboard;
+use super::queue_status::{self, CircuitView};
+use crate::delivery::tail;
+use crate::queue::breaker::State;
+use crate::records::totals::Distribution;
+use crate::recovery::runs;
+use crate::recovery::stuck_files::detection::Detection;
+use crate::telemetry::metrics::{self, Kind};
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_store::Error;
+use landfall_store::{Tx, args};
+
+/// Metrics as Prometheus reads them.
+#[derive(Debug, Default)]
+pub struct Exposition(String);
+
+impl Exposition {
+    /// One metric, with a value for each set of labels.
+    pub fn gauge<V: Display>(&mut self, name: &str, samples: impl IntoIterator<Item = (Labels, V)>) {
+        let help =
+            metrics::find(name).filter(|metric| metric.kind == Kind::Gauge).map_or("", |metric| metric.help);
+        let mut samples = samples.into_iter().peekable();
+        if samples.peek().is_none() {
+            return;
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for (labels, value) in samples {
+            let labels: Vec<String> =
+                labels.into_iter().map(|(label, text)| format!("{label}=\"{}\"", escaped(&text))).collect();
+            let _ = if labels.is_empty() {
+                writeln!(self.0, "{name} {value}")
+            } else {
+                writeln!(self.0, "{name}{{{}}} {value}", labels.join(","))
+            };
+        }
+    }
+
+    pub fn into_text(self) -> String {
+        self.0
+    }
+}
+
+pub type Labels = Vec<(&'static str, String)>;
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn label(name: &'static str, value: impl Into<String>) -> Labels {
+    vec![(name, value.into())]
+}
+
+/// What the database says. All of it at one moment.
+pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Exposition) -> Result<(), Error> {
+    let distribution = Distribution::look(tx, None).await?;
+    let oldest = dashboard::oldest_waiting(tx, None, now).await?;
+    let stuck = detection.count(tx, None, now).await?;
+    let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;
+    let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+    let circuits = queue_status::circuits(tx).await?;
+    let jobs = runs::last_ended(tx).await?;
+
+    let states = Status::ALL.into_iter().filter(|status| *status != Status::Deleted);
+    to.gauge(
+        metrics::PIPELINE_STATUS,
+        states.map(|status| (label("status", status.name()), distribution.count(status))),
+    );
+    let of_stages =
+        |value: &dyn Fn(Stage) -> i64| Stage::ALL.map(|stage| (label("stage", stage.name()), value(stage)));
+    to.gauge(metrics::QUEUE_DEPTH, of_stages(&|stage| distribution.waiting(stage)));
+    to.gauge(metrics::OLDEST_WAIT, [(Labels::new(), seconds(oldest))]);
+    to.gauge(metrics::STUCK_FILES, [(Labels::new(), stuck)]);
+    let working = |stage: Stage| {
+        let at_it = workers.iter().filter(|(stages,)| stages.split(',').any(|name| name == stage.name()));
+        i64::try_from(at_it.count()).unwrap_or(i64::MAX)
+    };
+    to.gauge(metrics::WORKERS, of_stages(&working));
+    to.gauge(
+        metrics::PAUSED,
+        of_stages(&|stage| i64::from(paused.iter().any(|(name,)| name == stage.name()))),
+    );
+    to.gauge(metrics::CIRCUIT_STATE, circuits.iter().flat_map(states_of));
+    jobs_to(jobs, now, to);
+    Ok(())
+}
+
+/// How far this process is behind in telling of events, which it has done up to `told_up_to`, if anybody listens.
+pub async fn event_lag(
+    tx: &mut Tx,
+    told_up_to: Option<i64>,
+    now: Time,
+    to: &mut Exposition,
+) -> Result<(), Error> {
+    let waiting = match told_up_to {
+        Some(position) => tail::first_after(tx, position).await?,
+        None => None,
+    };
+    let lag = waiting.map_or(0, |since| (now - since).num_milliseconds().max(0));
+    to.gauge(metrics::EVENT_LAG, [(Labels::new(), seconds(lag))]);
+    Ok(())
+}
+
+fn states_of(circuit: &CircuitView) -> impl Iterator<Item = (Labels, i64)> {
+    let (service, current) = (circuit.service, circuit.state);
+    [State::Closed, State::HalfOpen, State::Open].into_iter().map(move |state| {
+        let labels = vec![("service", service.name().to_owned()), ("state", state.name().to_owned())];
+        (labels, i64::from(state == current))
+    })
+}
+
+fn jobs_to(jobs: Vec<runs::LastEnded>, now: Time, to: &mut Exposition) {
+    let overdue = jobs.iter().filter_map(|job| {
+        let late = job.due_at.map(|due| (now - due).num_milliseconds().max(0))?;
+        Some((label("name", &job.name), seconds(late)))
+    });
+    to.gauge(metrics::JOB_OVERDUE, overdue);
+    let ended: Vec<(&str, Time, Time, usize)> = jobs
+        .iter()
+        .filter_map(|job| {
+            let errors = job.errors.as_ref().and_then(|errors| errors.as_array()).map_or(0, Vec::len);
+            Some((job.name.as_str(), job.started_at?, job.ended_at?, errors))
+        })
+        .collect();
+    to.gauge(
+        metrics::JOB_ENDED,
+        ended.iter().map(|(job, _, end, _)| (label("name", *job), seconds(end.timestamp_millis()))),
+    );
+    to.gauge(metrics::JOB_ERRORS, ended.iter().map(|(job, _, _, errors)| (label("name", *job), *errors)));
+    for (name, of) in
+        [(metrics::DETECTION_DURATION, "stuck-file-recovery"), (metrics::CLEANUP_DURATION, "orphan-cleanup")]
+    {
+        let took = ended.iter().filter(|(job, ..)| *job == of);
+        to.gauge(
+            name,
+            took.map(|(_, start, end, _)| {
+                (Labels::new(), seconds((*end - *start).num_milliseconds().max(0)))
+            }),
+        );
+    }
+}
+
+/// Out of milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "a millisecond is lost after 285,000 years")]
+fn seconds(milliseconds: i64) -> f64 {
+    milliseconds as f64 / 1_000.0
+}
+
+/// What can be said without the database.
+pub fn of_process(database: &'static str, database_up: bool, storage_up: bool, to: &mut Exposition) {
+    to.gauge(metrics::DATABASE_UP, [(Labels::new(), i64::from(database_up))]);
+    to.gauge(metrics::STORAGE_UP, [(Labels::new(), i64::from(storage_up))]);
+    let build = vec![("version", env!("CARGO_PKG_VERSION").to_owned()), ("database", database.to_owned())];
+    to.gauge(metrics::BUILD_INFO, [(build, 1)]);
+    to.gauge(metrics::RESIDENT_MEMORY, resident_memory().map(|bytes| (Labels::new(), bytes)));
+}
+
+fn resident_memory() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let resident: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
+    Some(resident * u64::try_from(rustix::param::page_size()).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_label_says_it_stays_one_label() {
+        let mut exposition = Exposition::default();
+        exposition.gauge("x", [(label("job", "a\"b\\c\nd"), 1)]);
+        assert!(exposition.into_text().ends_with("x{job=\"a\\\"b\\\\c\\nd\"} 1\n"));
+    }
+}

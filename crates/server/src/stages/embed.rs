@@ -1,0 +1,251 @@
+//! Turns chunks into vectors, with one of three models: the one in the program, one in a folder, or one behind a
+//! service.
+//!
+//! Vectors can be compared only with vectors of the same model, revision and dimensions. What these are stands in one
+//! text, the model's name in the index, and is kept with every vector.
+
+mod service;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use landfall_models::model_folder::ModelFolder;
+use landfall_models::tokens::Tokens;
+use landfall_models::{LocalModel, built_in, no_vectors};
+use reqwest::Url;
+pub use service::MOST_DIMENSIONS;
+
+use super::cores::UserCores;
+use landfall_core::clock::Clock;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::text::Embedded;
+use landfall_store::Error;
+use service::Service;
+
+/// The longest chunk for a service, whose models read more than those that run here.
+const LONGEST_CHUNK_OF_A_SERVICE: usize = 2_000;
+
+/// Chunks that a model on this machine embeds between two signs of progress.
+const LOCAL_BATCH: usize = 32;
+/// How long a search waits for the vector of its question. After that it goes by the words alone.
+const LONGEST_WAIT_FOR_A_QUESTION: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone)]
+pub struct EmbedConfig {
+    pub model: Model,
+}
+
+#[derive(Debug, Clone)]
+pub enum Model {
+    /// The one in the program.
+    BuiltIn,
+    Folder(ModelFolder),
+    Service(ServiceConfig),
+}
+
+#[derive(Clone)]
+pub struct ServiceConfig {
+    pub endpoint: Url,
+    pub model: String,
+    pub api_key: Option<String>,
+    pub dimensions: Option<usize>,
+    pub batch: usize,
+    pub timeout: Duration,
+}
+
+impl std::fmt::Debug for ServiceConfig {
+    /// Without the key, whatever prints it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServiceConfig")
+            .field("model", &self.model)
+            .field("has_key", &self.api_key.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl EmbedConfig {
+    /// The most tokens of a text that the model reads.
+    pub fn window(&self) -> usize {
+        match &self.model {
+            Model::BuiltIn => built_in::WINDOW,
+            Model::Folder(folder) => folder.window,
+            Model::Service(_) => LONGEST_CHUNK_OF_A_SERVICE,
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Provider {
+    Local(Arc<dyn LocalModel>),
+    Service(Arc<Service>),
+}
+
+#[derive(Clone)]
+pub struct Embedder {
+    provider: Provider,
+    /// Which model, in which revision.
+    name: Arc<str>,
+    /// Known of a model here; of a service's, when it was set or with the first answer.
+    dimensions: Arc<OnceLock<usize>>,
+    /// The most tokens of a text that the model reads.
+    window: usize,
+    tokens: Tokens,
+}
+
+impl Embedder {
+    /// Loads the model, on a thread that may take its time.
+    pub async fn open(config: &EmbedConfig) -> Result<Self, Error> {
+        let config = config.clone();
+        tokio::task::spawn_blocking(move || Self::load(&config))
+            .await
+            .map_err(|error| Error::Internal(format!("the model could not be loaded: {error}")))?
+            .map_err(|failure| Error::Internal(failure.message))
+    }
+
+    fn load(config: &EmbedConfig) -> Result<Self, Failure> {
+        let (provider, name, dimensions, tokens): (_, String, _, _) = match &config.model {
+            Model::BuiltIn => {
+                let model = built_in::BuiltIn::new();
+                let (name, dimensions) = (model.name(), model.dimensions());
+                (Provider::Local(Arc::new(model)), name, Some(dimensions), Tokens::BuiltIn)
+            }
+            Model::Folder(folder) => {
+                let model = folder.load().map_err(|what| Failure::new(Code::EmbedError, what))?;
+                let (name, dimensions, tokens) = (model.name(), model.dimensions(), model.tokens());
+                (Provider::Local(Arc::new(model)), name, Some(dimensions), tokens)
+            }
+            Model::Service(service) => {
+                let (name, dimensions) = (format!("service:{}", service.model), service.dimensions);
+                // What its own tokens are we cannot know; these are the estimate.
+                (Provider::Service(Arc::new(Service::new(service))), name, dimensions, Tokens::BuiltIn)
+            }
+        };
+        Ok(Self {
+            provider,
+            name: name.into(),
+            dimensions: Arc::new(dimensions.map_or_else(OnceLock::new, OnceLock::from)),
+            window: config.window(),
+            tokens,
+        })
+    }
+
+    /// What counts the tokens of a text as the model does.
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    pub fn window(&self) -> usize {
+        self.window
+    }
+
+    /// Which model it is, in which revision.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The model as it stands in the index. A service's is not known before its first answer.
+    pub fn model(&self) -> Option<String> {
+        self.dimensions.get().map(|dimensions| self.model_with(*dimensions))
+    }
+
+    fn model_with(&self, dimensions: usize) -> String {
+        format!("{}/{dimensions}", self.name)
+    }
+
+    /// Whether vectors of this model, as it stands in the index, can be compared with ours.
+    pub fn is_current(&self, model: &str) -> bool {
+        match self.model() {
+            Some(current) => current == model,
+            None => model.rsplit_once('/').is_some_and(|(name, _)| name == &*self.name),
+        }
+    }
+
+    /// A vector for each text of a document, a batch at a time. Dropping the answer's future drops a request that is
+    /// under way; a computation ends at the next text once `cancelled`.
+    pub async fn embed(
+        &self,
+        texts: &[String],
+        cores: &UserCores,
+        cancelled: &CancellationToken,
+        made_progress: impl Fn(),
+    ) -> Result<Embedded, Failure> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        let batch_size = match &self.provider {
+            Provider::Local(_) => LOCAL_BATCH,
+            Provider::Service(service) => service.batch(),
+        };
+        for batch in texts.chunks(batch_size) {
+            vectors.extend(match &self.provider {
+                Provider::Local(model) => {
+                    let (model, batch, cancelled) = (model.clone(), batch.to_vec(), cancelled.clone());
+                    cores.run(&made_progress, move || compute(&*model, &batch, &cancelled)).await?
+                }
+                Provider::Service(service) => service.embed(batch).await?,
+            });
+            // The limit is for a batch: a long document takes many of them, and is not stuck.
+            made_progress();
+        }
+        let model = self.model_of(&vectors)?;
+        Ok(Embedded { model, vectors })
+    }
+
+    /// The vector of a question, which somebody waits for: it does not queue for a core behind documents.
+    pub async fn embed_question(&self, text: String) -> Result<(String, Vec<f32>), Failure> {
+        let vectors = match &self.provider {
+            Provider::Local(model) => {
+                let model = model.clone();
+                tokio::task::spawn_blocking(move || compute(&*model, &[text], &CancellationToken::new()))
+                    .await
+                    .unwrap_or_else(|_| {
+                        Err(Failure::new(Code::Unknown, "The model met an unexpected error"))
+                    })?
+            }
+            Provider::Service(service) => {
+                let texts = [text];
+                tokio::select! {
+                    vectors = service.embed(&texts) => vectors?,
+                    () = Clock::System.sleep(LONGEST_WAIT_FOR_A_QUESTION) => {
+                        return Err(Failure::new(Code::EmbedError, "The embedding service is too slow for a search"));
+                    }
+                }
+            }
+        };
+        let model = self.model_of(&vectors)?;
+        vectors.into_iter().next().map(|vector| (model, vector)).ok_or_else(no_vectors)
+    }
+
+    /// The model that these vectors are of. Those of one document, and of one process, all have the same dimensions.
+    fn model_of(&self, vectors: &[Vec<f32>]) -> Result<String, Failure> {
+        let first = vectors.first().ok_or_else(no_vectors)?.len();
+        let other = |expected: usize| vectors.iter().map(Vec::len).find(|length| *length != expected);
+        // Learnt only from an answer that agrees with itself.
+        let expected = if other(first).is_none() { *self.dimensions.get_or_init(|| first) } else { first };
+        match other(expected) {
+            None => Ok(self.model_with(expected)),
+            Some(length) => Err(Failure::new(
+                Code::EmbedError,
+                format!(
+                    "The embedding model answered {length} dimensions in place of {expected}; if it was changed on \
+                     purpose, restart Landfall"
+                ),
+            )),
+        }
+    }
+}
+
+fn compute(
+    model: &dyn LocalModel,
+    texts: &[String],
+    cancelled: &CancellationToken,
+) -> Result<Vec<Vec<f32>>, Failure> {
+    let mut vectors = Vec::with_capacity(texts.len());
+    for text in texts {
+        if cancelled.is_cancelled() {
+            return Err(Failure::new(Code::EmbedError, "Embedding was stopped"));
+        }
+        vectors.push(model.vector(text)?);
+    }
+    Ok(vectors)
+}

@@ -1,0 +1,304 @@
+//! The real stages: bytes from the storage, text out of them, chunks out of the text, vectors out of the chunks.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use landfall_documents::{self as documents, ErrorKind};
+use tokio::io::AsyncRead;
+use tokio_util::io::ReaderStream;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use super::cores::{Cores, UserCores};
+use super::embed::Embedder;
+use super::gateway::Gateway;
+use super::{Job, Output, Work, scan, storage_failed};
+use crate::blobs::Blobs;
+use crate::config::Config;
+use crate::content::artifacts;
+use crate::telemetry::spans;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::Stage;
+use landfall_core::text::Extracted;
+use landfall_documents::ocr::Ocr;
+use landfall_documents::reading::{Reading, Recognised};
+use landfall_documents::sandbox::pool::{Document, Pool};
+use landfall_models::chunk;
+use landfall_models::chunk::ChunkConfig;
+use landfall_store::Error;
+use landfall_store::{Db, Tx, args};
+
+/// The most that the operator's own service may answer for one document.
+const MOST_CONVERTED_BYTES: usize = 64 << 20;
+
+/// The pictures of a document have so many times the time that the rest of it has. They are read one after another, and
+/// there may be hundreds.
+const OCR_TAKES_LONGER: u32 = 6;
+
+pub struct Pipeline {
+    db: Db,
+    blobs: Blobs,
+    /// What reads documents, each in a process that may die of it.
+    readers: Pool,
+    ocr: Option<Ocr>,
+    chunks: ChunkConfig,
+    embedder: Embedder,
+    clamd: Option<scan::Address>,
+    gateway: Option<Gateway>,
+    cores: Cores,
+}
+
+impl Pipeline {
+    pub fn new(db: Db, blobs: Blobs, readers: Pool, config: &Config, embedder: Embedder) -> Self {
+        let gateway = config
+            .gateway
+            .clone()
+            .map(|gateway| Gateway::new(gateway.url, gateway.timeout, MOST_CONVERTED_BYTES));
+        let languages = config.ocr_languages.as_deref();
+        let ocr = languages.and_then(|languages| Ocr::find(&readers.program().path, languages)).map(|ocr| {
+            let secrets = secret_places(&db, config);
+            let longest = config.sandbox.timeout.saturating_mul(OCR_TAKES_LONGER);
+            secrets.iter().fold(ocr, |ocr, path| ocr.hiding(path)).within(longest)
+        });
+        Self {
+            db,
+            blobs,
+            readers,
+            ocr,
+            chunks: config.chunks,
+            embedder,
+            clamd: config.clamd.clone(),
+            gateway,
+            cores: Cores::of_this_machine(),
+        }
+    }
+
+    fn cores(&self, job: &Job) -> UserCores {
+        self.cores.of_user(&job.file.user_id)
+    }
+
+    async fn scan(&self, job: &Job) -> Result<Output, Failure> {
+        let Some(clamd) = &self.clamd else {
+            // It works at no such stage; and were it to, it would let nothing past.
+            return Err(Failure::new(Code::ScannerUnavailable, "This process has no virus scanner"));
+        };
+        let document = self.blobs.open_file(blob_key(job)?).await.map_err(io_error)?;
+        scan::scan(clamd, document, || job.made_progress()).await?;
+        Ok(Output::Nothing)
+    }
+
+    async fn extract(&self, job: &Job) -> Result<Output, Failure> {
+        let key = blob_key(job)?;
+        if let Some(gateway) = &self.gateway {
+            return self.convert(gateway, job, key).await;
+        }
+        let blob = self.blobs.open_file(key).await.map_err(io_error)?;
+        let size = blob.metadata().await.map_err(|source| io_error(unreadable(key, source)))?.len();
+        let (name, content_type) = (&job.file.file_name, job.file.content_type.as_deref());
+        self.read(job, blob, size, name, content_type).await.map(Output::Extracted)
+    }
+
+    /// Has the operator's own service get the text out of a document.
+    async fn convert(&self, gateway: &Gateway, job: &Job, key: &str) -> Result<Output, Failure> {
+        let mapping = {
+            let mut tx = self.db.read().await.map_err(db_error)?;
+            mapping_of(&mut tx, job.file.id).await.map_err(db_error)?
+        };
+        let document = ReaderStream::new(self.blobs.open_file(key).await.map_err(io_error)?);
+        let converted = gateway.convert(&job.file, mapping.as_ref(), document).await?;
+        job.made_progress();
+        // What somebody else answers is read with the same care as what somebody uploads.
+        let (body, kind) = (&converted.body[..], Some(converted.content_type.as_str()));
+        let extracted = self.read(job, body, body.len() as u64, converted.name, kind).await?;
+        Ok(Output::Converted(converted, extracted))
+    }
+
+    /// Gets the text out of a document.
+    async fn read(
+        &self,
+        job: &Job,
+        bytes: impl AsyncRead + Unpin,
+        size: u64,
+        name: &str,
+        content_type: Option<&str>,
+    ) -> Result<Extracted, Failure> {
+        let document = Document { file: job.file.id, tenant: &job.file.tenant_id, name, content_type, size };
+        let reading = {
+            // Held while the document is read, for that is done by another process on one of the same cores.
+            let _turn = self.cores(job).turn(|| job.made_progress()).await;
+            self.readers.read(&document, bytes).instrument(spans::read_document()).await.map_err(unread)?
+        };
+        self.finish(job, reading).await
+    }
+
+    /// Adds what OCR finds in the pictures, where there are some and it is installed.
+    async fn finish(&self, job: &Job, reading: Reading) -> Result<Extracted, Failure> {
+        let Some(ocr) = self.ocr.as_ref().filter(|_| !reading.pictures.is_empty()) else {
+            return reading.finish(Recognised::NotInstalled).map_err(unread);
+        };
+        let pictures = reading.pictures.iter().map(|picture| &picture.bytes[..]);
+        // The stage's limit is for a picture: a long document has many of them, and is not stuck.
+        let cores = self.cores(job);
+        let recognised = ocr.recognise_all(pictures, || cores.turn(|| job.made_progress()));
+        let span = spans::recognise_pictures(reading.pictures.len());
+        let (words, failed) = recognised.instrument(span).await;
+        match (reading.finish(Recognised::Words(words)), failed) {
+            // One page of many that OCR fails at is a page without words. When nothing else was found, it is the cause.
+            (Err(documents::Error { kind: ErrorKind::NoText, .. }), Some(error)) => Err(Failure::new(
+                Code::ParseError,
+                format!("There is no text in this file beside pictures: {error}"),
+            )),
+            (ending, _) => ending.map_err(unread),
+        }
+    }
+
+    async fn chunk(&self, job: &Job) -> Result<Output, Failure> {
+        let loaded;
+        let extracted: &Extracted = match job.carried.as_deref() {
+            Some(Output::Extracted(extracted) | Output::Converted(_, extracted)) => extracted,
+            _ => {
+                let mut tx = self.db.read().await.map_err(db_error)?;
+                loaded =
+                    artifacts::load_text(&mut tx, job.file.id).await.map_err(db_error)?.ok_or_else(|| {
+                        Failure::new(Code::IoError, "The extracted text of this file is gone").for_good()
+                    })?;
+                &loaded
+            }
+        };
+        let (extracted, config, cancelled) = (extracted.clone(), self.chunks, job.cancelled.clone());
+        let (tokens, progress) = (self.embedder.tokens().clone(), job.progress_reporter());
+        let chunks = self
+            .compute(job, move || {
+                chunk::chunk(&extracted, config, &tokens, || {
+                    progress.made();
+                    if cancelled.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })
+            })
+            .await?;
+        Ok(Output::Chunked(chunks))
+    }
+
+    async fn embed(&self, job: &Job) -> Result<Output, Failure> {
+        let texts: Vec<String> = match job.carried.as_deref() {
+            Some(Output::Chunked(chunks)) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
+            _ => {
+                let mut tx = self.db.read().await.map_err(db_error)?;
+                let chunks =
+                    artifacts::load_chunks(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
+                chunks.into_iter().map(|chunk| chunk.text).collect()
+            }
+        };
+        if texts.is_empty() {
+            return Err(Failure::new(Code::NoText, "There is no text in this file"));
+        }
+        let embedded =
+            self.embedder.embed(&texts, &self.cores(job), &job.cancelled, || job.made_progress()).await?;
+        Ok(Output::Embedded(embedded))
+    }
+
+    /// Runs what keeps a core busy on a thread of its own.
+    async fn compute<T: Send + 'static>(
+        &self,
+        job: &Job,
+        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.cores(job).run(|| job.made_progress(), work).await
+    }
+}
+
+impl Work for Pipeline {
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
+        async move {
+            match job.stage {
+                Stage::Scan => self.scan(job).await,
+                Stage::Extract => self.extract(job).await,
+                Stage::Chunk => self.chunk(job).await,
+                Stage::Embed => self.embed(job).await,
+            }
+        }
+        .boxed()
+    }
+}
+
+/// What it means for the file that its document could not be read.
+fn unread(error: documents::Error) -> Failure {
+    let code = match error.kind {
+        ErrorKind::UnsupportedType => Code::UnsupportedType,
+        ErrorKind::NotPdf => Code::NotPdf,
+        ErrorKind::TooLarge => Code::TooLarge,
+        ErrorKind::OutOfMemory => Code::MemoryError,
+        ErrorKind::Damaged => Code::ParseError,
+        ErrorKind::Invalid => Code::ValidationError,
+        ErrorKind::NoText => Code::NoText,
+        ErrorKind::Stopped | ErrorKind::TimedOut => Code::StageTimeout,
+        ErrorKind::ComputingLimit => return Failure::new(Code::StageTimeout, error.message).for_good(),
+        ErrorKind::Killed => Code::WorkerLost,
+        ErrorKind::NotStarted => Code::IoError,
+        ErrorKind::Source => return storage_failed(&error.message),
+    };
+    Failure::new(code, error.message)
+}
+
+/// What no program that is not ours is to read.
+fn secret_places(db: &Db, config: &Config) -> Vec<PathBuf> {
+    let mut places = vec![config.data_dir.clone(), config.blobs_dir.clone(), ".env".into()];
+    // With the files that stand beside it.
+    let database = db.sqlite_file().and_then(|file| std::path::absolute(file).ok());
+    places.extend(database.and_then(|file| Some(file.parent()?.to_owned())));
+    places
+}
+
+fn blob_key(job: &Job) -> Result<&str, Failure> {
+    let key = job.file.blob_key.as_deref();
+    key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage").for_good())
+}
+
+/// The file's own mapping, or its batch's.
+async fn mapping_of(tx: &mut Tx, file: Uuid) -> Result<Option<serde_json::Value>, Error> {
+    let row: Option<(Option<serde_json::Value>,)> = tx
+        .row(
+            "SELECT COALESCE(f.mapping, b.mapping) AS mapping FROM files f LEFT JOIN batches b ON b.id = f.batch_id
+             WHERE f.id = $1",
+            args![file],
+        )
+        .await?;
+    Ok(row.and_then(|(mapping,)| mapping))
+}
+
+fn unreadable(key: &str, source: std::io::Error) -> Error {
+    Error::Storage { what: format!("look at {key}"), source }
+}
+
+fn io_error(error: Error) -> Failure {
+    let failure = storage_failed(&error);
+    match error {
+        // The storage is well; it is only these that it does not have.
+        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Failure::new(Code::IoError, "The bytes of this file are gone from the storage").for_good()
+        }
+        _ => failure,
+    }
+}
+
+fn db_error(error: Error) -> Failure {
+    tracing::warn!(%error, "the database failed a stage");
+    let failure = Failure::new(Code::DbError, "The database could not be read");
+    if error.database_is_away() { failure.at_no_cost() } else { failure }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_core::failure::Retry;
+
+    use super::*;
+
+    #[test]
+    fn a_document_that_computes_too_long_is_not_tried_again_and_a_slow_one_is() {
+        let failure = |kind| unread(documents::Error::new(kind, "x"));
+        let (computes, slow) = (failure(ErrorKind::ComputingLimit), failure(ErrorKind::TimedOut));
+        assert_eq!((computes.code, computes.retry), (Code::StageTimeout, Retry::Never));
+        assert_eq!((slow.code, slow.retry), (Code::StageTimeout, Retry::Always));
+    }
+}

@@ -1,0 +1,332 @@
+//! Embeds anew what was embedded with another model.
+//!
+//! A file is stale if and only if it is in the index with vectors of another model, revision or dimensions than
+//! today's. Until its turn comes it is found by its words; its vectors are left out of every comparison.
+//!
+//! A file is done in one transaction, which changes something only if the file is still ready, still stale, and still
+//! has the chunks that were embedded. So any number of processes may do this at once, be killed at any moment, and be
+//! started again: what is done is not stale any more, and what was deleted or made anew meanwhile is left alone.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::StreamExt;
+use rand::seq::SliceRandom;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::cores::{Cores, UserCores};
+use super::embed::Embedder;
+use crate::content::artifacts::{self, StoredChunk};
+use crate::content::index::{replace, replace_vectors};
+use crate::records::file::File;
+use landfall_core::clock::Clock;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::retry::RetryPolicy;
+use landfall_core::text::{Chunk, Embedded};
+use landfall_models::chunk::ChunkConfig;
+use landfall_models::chunk::chunk;
+use landfall_store::Error;
+use landfall_store::{Db, Tx, Write, args};
+
+/// Files that are looked up at once.
+const PORTION: i64 = 256;
+/// Files that fail one after the other before it is the model that is to blame, and not they.
+const MOST_FAILURES_IN_A_ROW: usize = 5;
+
+pub struct Reindex {
+    db: Db,
+    clock: Clock,
+    embedder: Embedder,
+    chunks: ChunkConfig,
+    retry: RetryPolicy,
+    /// Files in hand at once.
+    at_once: usize,
+    cores: UserCores,
+}
+
+/// What has become of the stale files so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Stale files when it began.
+    pub stale: i64,
+    pub reindexed: usize,
+    /// Deleted, made anew or done by another process before we came to it.
+    pub left_alone: usize,
+    /// Files that stay as they were, and why the last one did.
+    pub failed: usize,
+    pub last_failure: Option<String>,
+    /// Stale files when it ended.
+    pub remaining: i64,
+}
+
+/// How many files were embedded with which other model.
+pub async fn stale_models(db: &Db, embedder: &Embedder) -> Result<Vec<(String, i64)>, Error> {
+    let models: Vec<(String, i64)> = db
+        .read()
+        .await?
+        .rows("SELECT model, COUNT(*) FROM indexed_files GROUP BY model ORDER BY model", args![])
+        .await?;
+    Ok(models.into_iter().filter(|(model, _)| !embedder.is_current(model)).collect())
+}
+
+async fn count_stale(db: &Db, embedder: &Embedder) -> Result<i64, Error> {
+    Ok(stale_models(db, embedder).await?.iter().map(|(_, files)| files).sum())
+}
+
+/// Says so where files wait for `landfall reindex`.
+pub async fn warn_of_stale_files(db: &Db, embedder: &Embedder) {
+    match count_stale(db, embedder).await {
+        Ok(0) => {}
+        Ok(files) => tracing::warn!(
+            files,
+            "{files} files were embedded with another model and are found by their words alone; \
+             run `landfall reindex`"
+        ),
+        Err(error) => {
+            tracing::warn!(%error, "could not look for files that were embedded with another model");
+        }
+    }
+}
+
+impl Reindex {
+    pub fn new(
+        db: Db,
+        clock: Clock,
+        embedder: Embedder,
+        chunks: ChunkConfig,
+        retry: RetryPolicy,
+        at_once: usize,
+    ) -> Self {
+        Self { db, clock, embedder, chunks, retry, at_once, cores: Cores::of_this_machine().of_user("") }
+    }
+
+    /// Goes once through all files that are stale, and tells `progress` after each. Ends early when told to `stop`,
+    /// and when the model fails file after file.
+    pub async fn run(&self, stop: &CancellationToken, progress: impl Fn(&Report)) -> Result<Report, Error> {
+        // Work that is given up ends at the next text, on whichever thread it is.
+        let ending = stop.child_token();
+        let _end_when_dropped = ending.clone().drop_guard();
+        // A service's dimensions are known with its first answer, and without them nobody knows what is stale.
+        self.embedder
+            .embed(&["landfall".to_owned()], &self.cores, &ending, || ())
+            .await
+            .map_err(|failure| Error::Internal(failure.message))?;
+        let stale = stale_models(&self.db, &self.embedder).await?;
+        let seen = Seen::new(stale.iter().map(|(_, files)| files).sum(), progress);
+        'models: for (model, _) in stale {
+            let mut after = Uuid::nil();
+            loop {
+                let mut files = self.portion(&model, after).await?;
+                let Some(last) = files.last() else { break };
+                after = *last;
+                // Two processes at the same portion seldom come to the same file at the same time.
+                files.shuffle(&mut rand::rng());
+                let work = futures_util::stream::iter(files)
+                    .map(|file| self.settle(file, &model, &seen, &ending))
+                    .buffer_unordered(self.at_once)
+                    .for_each(|()| async {});
+                if stop.run_until_cancelled(work).await.is_none() || seen.model_is_to_blame() {
+                    break 'models;
+                }
+            }
+        }
+        let remaining = count_stale(&self.db, &self.embedder).await?;
+        Ok(Report { remaining, ..seen.report() })
+    }
+
+    /// Files of that model, in the order of their ids.
+    async fn portion(&self, model: &str, after: Uuid) -> Result<Vec<Uuid>, Error> {
+        let files: Vec<(Uuid,)> = self
+            .db
+            .read()
+            .await?
+            .rows(
+                "SELECT file_id FROM indexed_files WHERE model = $1 AND file_id > $2 ORDER BY file_id LIMIT $3",
+                args![model, after, PORTION],
+            )
+            .await?;
+        Ok(files.into_iter().map(|(file,)| file).collect())
+    }
+
+    /// One file, with as many attempts as a worker would make.
+    async fn settle(
+        &self,
+        file: Uuid,
+        stale: &str,
+        seen: &Seen<impl Fn(&Report)>,
+        ending: &CancellationToken,
+    ) {
+        let mut attempt = 1;
+        while !seen.model_is_to_blame() {
+            let failure = match self.refresh(file, stale, ending).await {
+                Ok(true) => return seen.note(|report| report.reindexed += 1),
+                Ok(false) => return seen.note(|report| report.left_alone += 1),
+                Err(failure) => failure,
+            };
+            let Some(delay) = self.retry.delay(Stage::Embed, attempt, &failure, rand::random()) else {
+                tracing::warn!(fileId = %file, %failure, "a file could not be embedded anew; it stays as it was");
+                return seen.note_failure(&failure);
+            };
+            attempt += 1;
+            self.clock.sleep(delay).await;
+        }
+    }
+
+    /// Answers whether the file was embedded anew; if not, there was no need to.
+    async fn refresh(&self, file: Uuid, stale: &str, ending: &CancellationToken) -> Result<bool, Failure> {
+        let Some(chunks) = self.load(file, stale).await? else { return Ok(false) };
+        let cut_anew = self.cut_anew(file, &chunks, ending).await?;
+        let texts: Vec<String> = match &cut_anew {
+            Some(chunks) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
+            None => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
+        };
+        let embedded = self.embedder.embed(&texts, &self.cores, ending, || ()).await?;
+        let refresh = Refresh {
+            file,
+            stale: stale.to_owned(),
+            seen: chunks.into_iter().map(|chunk| chunk.id).collect(),
+            cut_anew,
+            embedded,
+        };
+        self.db.write(refresh).await.map_err(db_error)
+    }
+
+    /// The chunks of a file that is ready and stale.
+    async fn load(&self, file: Uuid, stale: &str) -> Result<Option<Vec<StoredChunk>>, Failure> {
+        let mut tx = self.db.snapshot().await.map_err(db_error)?;
+        let is_stale = tx
+            .number(
+                "SELECT COUNT(*) FROM indexed_files i JOIN files f ON f.id = i.file_id
+                 WHERE i.file_id = $1 AND i.model = $2 AND f.status = 'ready'",
+                args![file, stale],
+            )
+            .await
+            .map_err(db_error)?;
+        if is_stale == 0 {
+            return Ok(None);
+        }
+        artifacts::load_chunks(&mut tx, file, -1, i64::MAX).await.map(Some).map_err(db_error)
+    }
+
+    /// New chunks out of the kept text, where the model does not read as much as those that there are are long.
+    async fn cut_anew(
+        &self,
+        file: Uuid,
+        chunks: &[StoredChunk],
+        ending: &CancellationToken,
+    ) -> Result<Option<Vec<Chunk>>, Failure> {
+        let (tokens, window) = (self.embedder.tokens().clone(), self.embedder.window());
+        let texts: Vec<String> = chunks.iter().map(|chunk| chunk.text.clone()).collect();
+        let all_fit =
+            self.cores.run(|| (), move || Ok(texts.iter().all(|text| tokens.count(text) <= window))).await?;
+        if all_fit {
+            return Ok(None);
+        }
+        let mut tx = self.db.read().await.map_err(db_error)?;
+        let Some(extracted) = artifacts::load_text(&mut tx, file).await.map_err(db_error)? else {
+            return Ok(None);
+        };
+        drop(tx);
+        let (tokens, config, ending) = (self.embedder.tokens().clone(), self.chunks, ending.clone());
+        self.cores
+            .run(
+                || (),
+                move || {
+                    chunk(&extracted, config, &tokens, || {
+                        if ending.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    })
+                },
+            )
+            .await
+            .map(Some)
+    }
+}
+
+/// The report as it grows, and who hears of it.
+struct Seen<P> {
+    report: Mutex<Report>,
+    failures_in_a_row: AtomicUsize,
+    progress: P,
+}
+
+impl<P: Fn(&Report)> Seen<P> {
+    fn new(stale: i64, progress: P) -> Self {
+        let report = Report { stale, ..Report::default() };
+        Self { report: Mutex::new(report), failures_in_a_row: AtomicUsize::new(0), progress }
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Report)) {
+        self.failures_in_a_row.store(0, Ordering::Relaxed);
+        self.change(change);
+    }
+
+    fn note_failure(&self, failure: &Failure) {
+        self.failures_in_a_row.fetch_add(1, Ordering::Relaxed);
+        self.change(|report| {
+            report.failed += 1;
+            report.last_failure = Some(failure.message.clone());
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Report)) {
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut report);
+        (self.progress)(&report);
+    }
+
+    fn model_is_to_blame(&self) -> bool {
+        self.failures_in_a_row.load(Ordering::Relaxed) >= MOST_FAILURES_IN_A_ROW
+    }
+
+    fn report(&self) -> Report {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Puts new vectors in the place of the stale ones, if the file is still what was embedded.
+struct Refresh {
+    file: Uuid,
+    stale: String,
+    /// The chunks that were read.
+    seen: Vec<i64>,
+    cut_anew: Option<Vec<Chunk>>,
+    embedded: Embedded,
+}
+
+impl Write for Refresh {
+    type Output = bool;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
+        // Held until the end: whoever deletes the file or works on it comes before or after all of this.
+        let Some(file) = File::lock(tx, self.file).await? else { return Ok(false) };
+        let model: Option<(String,)> =
+            tx.row("SELECT model FROM indexed_files WHERE file_id = $1", args![self.file]).await?;
+        let chunks: Vec<(i64,)> =
+            tx.rows("SELECT id FROM chunks WHERE file_id = $1 ORDER BY ordinal", args![self.file]).await?;
+        let still_stale = model.is_some_and(|(model,)| model == self.stale);
+        // The id of a chunk is never given to another one.
+        let same_chunks = chunks.iter().map(|(id,)| id).eq(&self.seen);
+        if file.status != Status::Ready || !still_stale || !same_chunks {
+            return Ok(false);
+        }
+        let Some(cut_anew) = &self.cut_anew else {
+            replace_vectors(tx, self.file, &self.seen, &self.embedded).await?;
+            return Ok(true);
+        };
+        artifacts::keep_chunks(tx, self.file, cut_anew).await?;
+        replace(tx, self.file, &file.user_id, &self.embedded).await?;
+        tx.execute("UPDATE files SET chunk_count = $2 WHERE id = $1", args![self.file, cut_anew.len()])
+            .await?;
+        Ok(true)
+    }
+}
+
+fn db_error(error: Error) -> Failure {
+    tracing::warn!(%error, "the database failed a file that is embedded anew");
+    Failure::new(Code::DbError, "The database could not be read or written")
+}

@@ -1,0 +1,7 @@
+//! How a process reports on itself: log, metrics, traces. The names that all three use stand in one place each.
+
+pub mod logs;
+pub mod metrics;
+pub mod secrets;
+pub mod spans;
+pub mod traces;

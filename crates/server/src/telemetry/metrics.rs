@@ -1,0 +1,290 @@
+//! Every metric that `/metrics` has: its name, what it means, and the one function that counts it.
+//!
+//! Counters and histograms are of this process, counted as it works and added up over the processes by whoever scrapes them
+//! all. Gauges that are facts of the database are read when they are asked for (`scrape.rs`), so every process answers the
+//! same.
+//!
+//! Labels have few values. A path is the pattern that matched and never what was asked for. The first
+//! [`MOST_TENANTS`] tenants that a process meets have a label of their own, and those after them are `other` together.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use landfall_core::failure::Class;
+use landfall_core::lifecycle::Stage;
+use landfall_store::Error;
+
+/// Tenants that have a label of their own.
+pub const MOST_TENANTS: usize = 100;
+/// How often what was measured is put into its buckets, so that it takes no memory where nobody scrapes.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+    /// With the upper ends of its buckets.
+    Histogram(&'static [f64]),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub help: &'static str,
+}
+
+const ANSWERS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+const STAGES: &[f64] = &[0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+const WAITS: &[f64] =
+    &[0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0];
+
+macro_rules! metrics {
+    ($($constant:ident $name:literal $kind:expr, $help:literal;)*) => {
+        $(pub const $constant: &str = $name;)*
+
+        /// All of them.
+        pub const ALL: &[Metric] = &[$(Metric { name: $name, kind: $kind, help: $help }),*];
+    };
+}
+
+metrics! {
+    // Facts of the database and the storage, read when they are asked for.
+    PIPELINE_STATUS "file_pipeline_status" Kind::Gauge, "Files in each state";
+    QUEUE_DEPTH "landfall_queue_depth" Kind::Gauge, "Files that wait for a stage: for a worker, a service, or their next attempt";
+    OLDEST_WAIT "landfall_queue_oldest_wait_seconds" Kind::Gauge, "How long the file has waited that could be taken for longest";
+    STUCK_FILES "landfall_stuck_files" Kind::Gauge, "Files that are stuck";
+    WORKERS "landfall_workers" Kind::Gauge, "Processes that work at a stage";
+    PAUSED "landfall_stage_paused" Kind::Gauge, "Whether somebody holds a stage up";
+    CIRCUIT_STATE "landfall_circuit_state" Kind::Gauge, "Whether the circuit of a service is in a state";
+    DETECTION_DURATION "stuck_file_detection_duration_seconds" Kind::Gauge, "How long the last look for stuck files took";
+    CLEANUP_DURATION "cleanup_execution_duration_seconds" Kind::Gauge, "How long the last clean-up took";
+    JOB_ENDED "landfall_job_last_end_timestamp_seconds" Kind::Gauge, "When the last run of a job ended";
+    JOB_ERRORS "landfall_job_last_errors" Kind::Gauge, "Errors that the last run of a job met";
+    JOB_OVERDUE "landfall_job_overdue_seconds" Kind::Gauge, "For how long a job is due that nobody has begun";
+    DATABASE_UP "landfall_database_up" Kind::Gauge, "Whether the database takes changes";
+    STORAGE_UP "landfall_storage_up" Kind::Gauge, "Whether the storage answers";
+    BUILD_INFO "landfall_build_info" Kind::Gauge, "The version that runs, and its database";
+    RESIDENT_MEMORY "process_resident_memory_bytes" Kind::Gauge, "Memory that this process has in use";
+
+    // What this process did.
+    COMPLETED "landfall_files_completed_total" Kind::Counter, "Files that became ready";
+    DEAD_LETTERS "landfall_dead_letters_total" Kind::Counter, "Files that failed for good";
+    RETRIES "landfall_retries_total" Kind::Counter, "Attempts that failed and are to be made again";
+    STALLS "landfall_stalls_total" Kind::Counter, "Files whose worker was lost";
+    ATTEMPTS "landfall_stage_duration_seconds" Kind::Histogram(STAGES), "How long the work of a stage on a file took";
+    QUEUE_WAIT "landfall_queue_wait_seconds" Kind::Histogram(WAITS), "How long files waited from their confirmation, or from when a person retried them, until a worker took them";
+    STUCK_RECOVERY "stuck_file_recovery_total" Kind::Counter, "Stuck files that were recovered or given up";
+    ORPHAN_BLOBS "orphan_blobs_deleted_total" Kind::Counter, "Blobs removed because no file knew them";
+    ABANDONED_UPLOADS "abandoned_uploads_deleted_total" Kind::Counter, "Uploads deleted because they were never finished";
+    ORPHANED_FILES "resource_orphaned_files_cleaned_total" Kind::Counter, "Files deleted by nobody in particular";
+    QUOTA_REFUNDED "resource_quota_refunded_bytes_total" Kind::Counter, "Bytes of quota given back for such files";
+    CLEANUP_FAILURES "resource_cleanup_failures_total" Kind::Counter, "What could not be cleaned up";
+    EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event has waited that this process has not told its listeners of";
+    HTTP_DURATION "landfall_http_request_duration_seconds" Kind::Histogram(ANSWERS), "How long requests took until they were answered";
+    DASHBOARD_DURATION "dashboard_request_duration_seconds" Kind::Histogram(ANSWERS), "How long the dashboard's requests took until they were answered";
+}
+
+const CLASSES: [Class; 7] = [
+    Class::Timeout,
+    Class::NetworkError,
+    Class::DbError,
+    Class::LlmError,
+    Class::StorageError,
+    Class::DocumentError,
+    Class::Unknown,
+];
+const RE_ENQUEUED: &str = "reEnqueued";
+const PERMANENTLY_FAILED: &str = "permanentlyFailed";
+
+pub fn find(name: &str) -> Option<&'static Metric> {
+    ALL.iter().find(|metric| metric.name == name)
+}
+
+/// Where this process counts, and where it is read from. One for all that runs in it.
+pub fn recorder() -> &'static PrometheusHandle {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    HANDLE.get_or_init(|| {
+        let mut builder = PrometheusBuilder::new();
+        for metric in ALL {
+            if let Kind::Histogram(buckets) = metric.kind {
+                builder = builder
+                    .set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), buckets)
+                    .expect("a histogram has buckets");
+            }
+        }
+        let recorder = builder.build_recorder();
+        let handle = recorder.handle();
+        // A program that counts elsewhere keeps doing so.
+        if ::metrics::set_global_recorder(recorder).is_err() {
+            tracing::warn!("something else counts for this process already");
+        }
+        describe();
+        begin_at_zero();
+        handle
+    })
+}
+
+fn describe() {
+    for Metric { name, kind, help } in ALL.iter().copied() {
+        match kind {
+            Kind::Counter => describe_counter!(name, help),
+            Kind::Gauge => describe_gauge!(name, help),
+            Kind::Histogram(_) => describe_histogram!(name, help),
+        }
+    }
+}
+
+/// What happens for the first time is seen only where it was seen not to have happened before.
+fn begin_at_zero() {
+    for stage in Stage::ALL {
+        for class in CLASSES {
+            counter!(DEAD_LETTERS, "stage" => stage.name(), "class" => class.name()).absolute(0);
+            counter!(RETRIES, "stage" => stage.name(), "class" => class.name()).absolute(0);
+        }
+        counter!(STALLS, "stage" => stage.name()).absolute(0);
+    }
+    for action in [RE_ENQUEUED, PERMANENTLY_FAILED] {
+        counter!(STUCK_RECOVERY, "action" => action).absolute(0);
+    }
+    for kind in ["storage", "database", "internal"] {
+        counter!(CLEANUP_FAILURES, "error_type" => kind).absolute(0);
+    }
+    for name in [COMPLETED, ORPHAN_BLOBS, ABANDONED_UPLOADS] {
+        counter!(name).absolute(0);
+    }
+}
+
+/// Keeps what was measured small.
+pub async fn upkeep() {
+    loop {
+        landfall_core::clock::Clock::System.sleep(UPKEEP).await;
+        recorder().run_upkeep();
+    }
+}
+
+pub fn file_completed() {
+    counter!(COMPLETED).increment(1);
+}
+
+pub fn dead_letter(stage: Stage, class: Class) {
+    counter!(DEAD_LETTERS, "stage" => stage.name(), "class" => class.name()).increment(1);
+}
+
+pub fn retried(stage: Stage, class: Class) {
+    counter!(RETRIES, "stage" => stage.name(), "class" => class.name()).increment(1);
+}
+
+pub fn stalled(stage: Stage) {
+    counter!(STALLS, "stage" => stage.name()).increment(1);
+}
+
+pub fn waited(stage: Stage, seconds: f64) {
+    histogram!(QUEUE_WAIT, "stage" => stage.name()).record(seconds);
+}
+
+/// `outcome`: `done`, `failed`, or `interrupted`.
+pub fn attempt(stage: Stage, outcome: &'static str, took: Duration) {
+    histogram!(ATTEMPTS, "stage" => stage.name(), "outcome" => outcome).record(took.as_secs_f64());
+}
+
+pub fn stuck_files_recovered(re_enqueued: u64, permanently_failed: u64) {
+    counter!(STUCK_RECOVERY, "action" => RE_ENQUEUED).increment(re_enqueued);
+    counter!(STUCK_RECOVERY, "action" => PERMANENTLY_FAILED).increment(permanently_failed);
+}
+
+pub fn orphan_blob_deleted() {
+    counter!(ORPHAN_BLOBS).increment(1);
+}
+
+pub fn abandoned_upload_deleted() {
+    counter!(ABANDONED_UPLOADS).increment(1);
+}
+
+pub fn cleaned_up(tenant: &str, bytes: u64) {
+    let tenant = tenant_label(tenant);
+    counter!(ORPHANED_FILES, "tenant_id" => tenant.clone()).increment(1);
+    counter!(QUOTA_REFUNDED, "tenant_id" => tenant).increment(bytes);
+}
+
+pub fn cleanup_failed(error: &Error) {
+    let kind = match error {
+        Error::Storage { .. } | Error::StorageNotOurs(_) => "storage",
+        Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => "database",
+        Error::Refused(_) | Error::Internal(_) => "internal",
+    };
+    counter!(CLEANUP_FAILURES, "error_type" => kind).increment(1);
+}
+
+/// `path`: the pattern that matched, if one did.
+pub fn answered(method: &str, path: Option<&str>, status: u16, took: Duration) {
+    let method = match method {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        "HEAD" => "HEAD",
+        _ => "other",
+    };
+    let status = match status / 100 {
+        1 => "1xx",
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        _ => "5xx",
+    };
+    let seconds = took.as_secs_f64();
+    let pattern = path.unwrap_or("unmatched").to_owned();
+    histogram!(HTTP_DURATION, "method" => method, "path" => pattern, "status" => status).record(seconds);
+    if let Some(endpoint) = path.and_then(dashboard_endpoint) {
+        histogram!(DASHBOARD_DURATION, "endpoint" => endpoint.to_owned()).record(seconds);
+    }
+}
+
+/// The dashboard's own requests, by the end of their paths.
+fn dashboard_endpoint(path: &str) -> Option<&str> {
+    let endpoint = path.strip_prefix("/api/v2/uploads")?;
+    ["/dashboard", "/stuck", "/orphans"].iter().any(|part| endpoint.starts_with(part)).then_some(endpoint)
+}
+
+fn tenant_label(tenant: &str) -> String {
+    static KNOWN: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    label_among(known.get_or_insert_default(), tenant)
+}
+
+fn label_among(known: &mut HashSet<String>, tenant: &str) -> String {
+    if known.contains(tenant) || known.len() < MOST_TENANTS {
+        known.insert(tenant.to_owned());
+        tenant.to_owned()
+    } else {
+        "other".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_tenants_makes_more_labels_than_there_may_be() {
+        let mut known = HashSet::new();
+        let labels: HashSet<String> =
+            (0..10_000).map(|n| label_among(&mut known, &format!("tenant-{n}"))).collect();
+        assert_eq!(labels.len(), MOST_TENANTS + 1);
+        assert_eq!(label_among(&mut known, "tenant-7"), "tenant-7", "who has one keeps it");
+        assert_eq!(label_among(&mut known, "tenant-7000"), "other");
+    }
+
+    #[test]
+    fn the_dashboards_requests_are_told_from_the_others() {
+        assert_eq!(dashboard_endpoint("/api/v2/uploads/dashboard"), Some("/dashboard"));
+        assert_eq!(dashboard_endpoint("/api/v2/uploads/stuck/{id}/retry"), Some("/stuck/{id}/retry"));
+        assert_eq!(dashboard_endpoint("/api/v2/uploads/files"), None);
+        assert_eq!(dashboard_endpoint("/api/v2/search"), None);
+    }
+}

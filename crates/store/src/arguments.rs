@@ -1,0 +1,199 @@
+//! The arguments of a statement, the same for both databases.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use chrono::SecondsFormat;
+use sqlx::Arguments;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::types::Json;
+use sqlx_postgres::PgArguments;
+use uuid::Uuid;
+
+use crate::Error;
+use landfall_core::clock::Time;
+
+/// One argument. A missing value keeps its type, because PostgreSQL wants to know the type of a NULL.
+#[derive(Debug, Clone)]
+pub enum Arg {
+    Int(Option<i64>),
+    Bool(Option<bool>),
+    Text(Option<Cow<'static, str>>),
+    Uuid(Option<Uuid>),
+    Time(Option<Time>),
+    Json(Option<serde_json::Value>),
+    Bytes(Option<Vec<u8>>),
+}
+
+macro_rules! arg_from {
+    ($($type:ty => $variant:ident($value:ident) $convert:expr;)*) => {$(
+        impl From<$type> for Arg {
+            fn from($value: $type) -> Self {
+                Self::$variant(Some($convert))
+            }
+        }
+
+        impl From<Option<$type>> for Arg {
+            fn from(value: Option<$type>) -> Self {
+                Self::$variant(value.map(|$value| $convert))
+            }
+        }
+    )*};
+}
+
+arg_from! {
+    i64 => Int(value) value;
+    bool => Bool(value) value;
+    i32 => Int(value) i64::from(value);
+    u32 => Int(value) i64::from(value);
+    usize => Int(value) i64::try_from(value).expect("a count fits 63 bits");
+    String => Text(value) Cow::Owned(value);
+    &str => Text(value) Cow::Owned(value.to_owned());
+    &String => Text(value) Cow::Owned(value.clone());
+    landfall_core::lifecycle::Status => Text(value) Cow::Borrowed(value.name());
+    landfall_core::lifecycle::Stage => Text(value) Cow::Borrowed(value.name());
+    landfall_core::failure::Code => Text(value) Cow::Borrowed(value.name());
+    Uuid => Uuid(value) value;
+    Time => Time(value) value;
+    serde_json::Value => Json(value) value;
+    Vec<u8> => Bytes(value) value;
+}
+
+impl Arg {
+    /// A missing value of the same type.
+    fn missing(&self) -> Self {
+        match self {
+            Self::Int(_) => Self::Int(None),
+            Self::Bool(_) => Self::Bool(None),
+            Self::Text(_) => Self::Text(None),
+            Self::Uuid(_) => Self::Uuid(None),
+            Self::Time(_) => Self::Time(None),
+            Self::Json(_) => Self::Json(None),
+            Self::Bytes(_) => Self::Bytes(None),
+        }
+    }
+}
+
+/// The arguments of one statement: `args![id, status, now]`.
+#[macro_export]
+macro_rules! args {
+    ($($value:expr),* $(,)?) => {
+        vec![$($crate::Arg::from($value)),*]
+    };
+}
+
+pub(crate) fn for_sqlite(args: Vec<Arg>) -> Result<SqliteArguments, Error> {
+    let mut bound = SqliteArguments::default();
+    bound.reserve(args.len(), 0);
+    // SQLite keeps instants as text. Most of a bulk statement's are one and the same, and are written out once.
+    let mut last: Option<(Time, String)> = None;
+    for arg in args {
+        let arg = match arg {
+            Arg::Time(Some(time)) => {
+                let text = match last.take() {
+                    Some((written, text)) if written == time => text,
+                    _ => time.to_rfc3339_opts(SecondsFormat::AutoSi, false),
+                };
+                last = Some((time, text.clone()));
+                Arg::Text(Some(Cow::Owned(text)))
+            }
+            other => other,
+        };
+        add(&mut bound, arg)?;
+    }
+    Ok(bound)
+}
+
+pub(crate) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, Error> {
+    let mut bound = PgArguments::default();
+    for arg in args {
+        add(&mut bound, arg)?;
+    }
+    Ok(bound)
+}
+
+/// A macro would do as well; the bounds say what both databases must be able to take.
+fn add<'q, A: Arguments>(bound: &mut A, arg: Arg) -> Result<(), Error>
+where
+    Option<i64>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<bool>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<String>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Uuid>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Time>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Json<serde_json::Value>>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+    Option<Vec<u8>>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
+{
+    match arg {
+        Arg::Int(value) => bound.add(value),
+        Arg::Bool(value) => bound.add(value),
+        Arg::Text(value) => bound.add(value.map(Cow::into_owned)),
+        Arg::Uuid(value) => bound.add(value),
+        Arg::Time(value) => bound.add(value),
+        Arg::Json(value) => bound.add(value.map(Json)),
+        Arg::Bytes(value) => bound.add(value),
+    }
+    .map_err(|error| Error::Database(sqlx::Error::Encode(error)))
+}
+
+/// Rows of arguments for one bulk statement. Both databases call the columns of a `VALUES` list `column1`,
+/// `column2` and so on, which is how a statement refers to them.
+///
+/// A list is filled up with rows of NULLs to a power of two, so that there are few statements to prepare. The first
+/// column of a real row is never NULL, and a statement must leave out the rows where it is.
+#[derive(Debug, Default)]
+pub struct Rows {
+    args: Vec<Arg>,
+    count: usize,
+}
+
+impl Rows {
+    /// The most rows that one statement may take: both databases bound the number of arguments.
+    pub const MOST: usize = 256;
+
+    pub fn push(&mut self, row: Vec<Arg>) {
+        debug_assert!(self.count == 0 || self.args.len().is_multiple_of(self.count));
+        self.args.extend(row);
+        self.count += 1;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// `VALUES ($1, $2), ($3, $4)` for PostgreSQL, with its arguments. For SQLite `VALUES (?, ?), (?, ?)`: to it `$1`
+    /// is a name, and it looks names up one after the other, which for a thousand of them takes longer than all the
+    /// rest.
+    pub fn into_values(mut self, postgres: bool) -> (String, Vec<Arg>) {
+        let width = self.args.len() / self.count.max(1);
+        let missing: Vec<Arg> = self.args[..width].iter().map(Arg::missing).collect();
+        for _ in self.count..self.count.next_power_of_two() {
+            self.args.extend_from_slice(&missing);
+        }
+        let mut sql = String::with_capacity(self.args.len() * 6 + 8);
+        sql.push_str("VALUES ");
+        for place in 0..self.args.len() {
+            sql.push_str(match place % width {
+                0 if place == 0 => "(",
+                0 => "),(",
+                _ => ",",
+            });
+            if postgres {
+                write!(sql, "${}", place + 1).expect("writing to a string does not fail");
+            } else {
+                sql.push('?');
+            }
+        }
+        sql.push(')');
+        (sql, self.args)
+    }
+
+    /// The same rows in portions that one statement can take.
+    pub fn portions(self) -> impl Iterator<Item = Self> {
+        let width = self.args.len() / self.count.max(1);
+        let mut args = self.args.into_iter();
+        std::iter::from_fn(move || {
+            let portion: Vec<Arg> = args.by_ref().take(width * Self::MOST).collect();
+            (!portion.is_empty()).then(|| Self { count: portion.len() / width, args: portion })
+        })
+    }
+}

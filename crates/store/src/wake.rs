@@ -1,0 +1,145 @@
+//! Wakes tasks that wait for something to be committed: at once in this process, by `NOTIFY` in the others that share a
+//! PostgreSQL database.
+//!
+//! A transaction announces a [`Signal`] with [`Tx::signal`](crate::Tx::signal), and it is sent once the commit stands. A signal that gets
+//! lost costs a second at most, because every task also polls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landfall_core::clock::Clock;
+use sqlx_postgres::{PgListener, PgPool};
+use tokio::sync::{Notify, watch};
+
+const WORK: &str = "landfall_wake";
+const EVENTS: &str = "landfall_events";
+const RECONNECT: Duration = Duration::from_secs(1);
+/// The shortest time between two notifications to other processes that there may be events. More would only keep them busy.
+const EVENTS_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What a commit may leave to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// A file is due for a worker.
+    Work,
+    /// A blob has lost its file.
+    BlobToRemove,
+    /// An operation on many files has a next step.
+    Operation,
+    /// Something is due for a webhook.
+    Delivery,
+}
+
+#[derive(Clone, Default)]
+pub struct Wake {
+    work: Arc<Notify>,
+    other_processes: Arc<Notify>,
+    removals: Arc<Notify>,
+    operations: Arc<Notify>,
+    deliveries: Arc<Notify>,
+    commits: watch::Sender<()>,
+    events: watch::Sender<()>,
+}
+
+impl Wake {
+    /// Starts to pass signals to and from other processes.
+    pub(crate) fn connect(&self, pool: &PgPool) {
+        tokio::spawn(notify_work(pool.clone(), self.other_processes.clone()));
+        tokio::spawn(notify_events(pool.clone(), self.commits.subscribe()));
+        tokio::spawn(listen(pool.clone(), self.clone()));
+    }
+
+    /// Changes whenever there may be new events: after each commit here, and soon after one elsewhere.
+    pub fn events(&self) -> watch::Receiver<()> {
+        self.events.subscribe()
+    }
+
+    pub(crate) fn committed(&self) {
+        self.commits.send_replace(());
+        self.events.send_replace(());
+    }
+
+    /// Sends a signal. Inside a transaction use [`Tx::signal`](crate::Tx::signal) instead.
+    pub fn send(&self, signal: Signal) {
+        match signal {
+            Signal::Work => {
+                self.work.notify_one();
+                self.other_processes.notify_one();
+            }
+            Signal::BlobToRemove => self.removals.notify_one(),
+            Signal::Operation => self.operations.notify_one(),
+            Signal::Delivery => self.deliveries.notify_one(),
+        }
+    }
+
+    /// Wakes the worker of this process alone: a slot is free, a clock moved.
+    pub fn poll_work(&self) {
+        self.work.notify_one();
+    }
+
+    /// Resolves at the next signal, or at once if there was one since the last wait.
+    pub async fn wait(&self, signal: Signal) {
+        match signal {
+            Signal::Work => &self.work,
+            Signal::BlobToRemove => &self.removals,
+            Signal::Operation => &self.operations,
+            Signal::Delivery => &self.deliveries,
+        }
+        .notified()
+        .await;
+    }
+}
+
+/// One `NOTIFY` for all signals since the last. Inside the transactions that queue files it would make them commit one
+/// after the other.
+async fn notify_work(pool: PgPool, signals: Arc<Notify>) {
+    loop {
+        signals.notified().await;
+        if !notify(&pool, WORK).await {
+            return;
+        }
+    }
+}
+
+async fn notify_events(pool: PgPool, mut commits: watch::Receiver<()>) {
+    while commits.changed().await.is_ok() {
+        if !notify(&pool, EVENTS).await {
+            return;
+        }
+        Clock::System.sleep(EVENTS_INTERVAL).await;
+    }
+}
+
+/// Returns `false` once the pool is closed.
+async fn notify(pool: &PgPool, channel: &str) -> bool {
+    if let Err(error) = sqlx::query("SELECT pg_notify($1, '')").bind(channel).execute(pool).await {
+        if pool.is_closed() {
+            return false;
+        }
+        tracing::debug!(%error, "other processes were not notified; they poll");
+    }
+    true
+}
+
+async fn listen(pool: PgPool, wake: Wake) {
+    while !pool.is_closed() {
+        if let Err(error) = listen_until_disconnected(&pool, &wake).await {
+            tracing::debug!(%error, "not listening for new work");
+        }
+        Clock::System.sleep(RECONNECT).await;
+    }
+}
+
+async fn listen_until_disconnected(pool: &PgPool, wake: &Wake) -> Result<(), sqlx::Error> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.ignore_pool_close_event(false);
+    listener.listen_all([WORK, EVENTS]).await?;
+    loop {
+        let signal = listener.recv().await?;
+        if signal.channel() == EVENTS {
+            wake.events.send_replace(());
+        } else {
+            wake.work.notify_one();
+        }
+    }
+}
