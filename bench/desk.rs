@@ -9,9 +9,11 @@ use landfall_server::blobs::Blobs;
 use landfall_server::process::liveness::Liveness;
 use landfall_server::queue::claim::{ClaimDue, Claims, Taken, Want};
 use landfall_server::queue::config::QueueConfig;
+use landfall_server::queue::config::describe;
 use landfall_server::queue::fairness::Rounds;
 use landfall_server::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
 use landfall_server::records::file::File;
+use landfall_server::recovery::abandoned_uploads::RescueDead;
 use landfall_server::stages::Output;
 use landfall_store::Db;
 
@@ -33,18 +35,11 @@ impl Desk {
         let fresh = Fresh::create(kind, name).await?;
         let db = fresh.open(4).await?;
         let blobs = Blobs::open(fresh.path().join("blobs")).await?;
-        let wake = db.wake().clone();
         let config = default_config()?.queue;
-        let liveness = Liveness::start(
-            db.clone(),
-            blobs,
-            Clock::System,
-            config.clone(),
-            "bench:1".to_owned(),
-            &config.stages,
-            wake,
-        )
-        .await?;
+        let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
+        let description = describe("bench:1".to_owned(), &config.stages);
+        let liveness =
+            Liveness::start(db.clone(), Clock::System, config.liveness, description, on_death).await?;
         Ok(Self { server: Vec::new(), rounds: Mutex::default(), fresh, db, liveness, config })
     }
 

@@ -11,7 +11,9 @@ use landfall_core::lifecycle::Stage;
 use landfall_server::blobs::Blobs;
 use landfall_server::config::{Config, Variables};
 use landfall_server::process::liveness::Liveness;
+use landfall_server::queue::config::describe;
 use landfall_server::queue::worker::Worker;
+use landfall_server::recovery::abandoned_uploads::RescueDead;
 use landfall_server::stages::{Job, Output, Work};
 use landfall_store::wake::Wake;
 use landfall_store::{Db, args};
@@ -80,16 +82,10 @@ impl Running {
         let db = fresh.open(config.database_connections).await?;
         let blobs = Blobs::open(fresh.path().join("blobs")).await?;
         let wake = db.wake().clone();
-        let liveness = Liveness::start(
-            db.clone(),
-            blobs.clone(),
-            Clock::System,
-            config.queue.clone(),
-            "bench:1".to_owned(),
-            &config.queue.stages,
-            wake.clone(),
-        )
-        .await?;
+        let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
+        let description = describe("bench:1".to_owned(), &config.queue.stages);
+        let liveness =
+            Liveness::start(db.clone(), Clock::System, config.queue.liveness, description, on_death).await?;
         let work = Nothing::new();
         let seen = work.seen.subscribe();
         let worker =

@@ -17,9 +17,12 @@ use crate::delivery::progress;
 use crate::delivery::webhooks::dispatcher::Webhooks;
 use crate::delivery::webhooks::target::{self, Checked, Names};
 use crate::process::liveness::Liveness;
+use crate::queue;
+use crate::queue::config::StageConfig;
 use crate::queue::operations::Operations;
 use crate::queue::worker::Worker;
 use crate::records::events;
+use crate::recovery::abandoned_uploads::RescueDead;
 use crate::recovery::batch_timeout::BatchTimeout;
 use crate::recovery::config::Schedules;
 use crate::recovery::orphan_cleanup::OrphanCleanup;
@@ -112,16 +115,11 @@ impl App {
         let wake = db.wake().clone();
         let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let works = matches!(config.role, Role::All | Role::Worker);
-        let liveness = Liveness::start(
-            db.clone(),
-            blobs.clone(),
-            Clock::System,
-            config.queue.clone(),
-            process_name(),
-            if works { &config.queue.stages } else { &[] },
-            wake.clone(),
-        )
-        .await?;
+        let stages: &[StageConfig] = if works { &config.queue.stages } else { &[] };
+        let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
+        let description = queue::config::describe(process_name(), stages);
+        let liveness =
+            Liveness::start(db.clone(), Clock::System, config.queue.liveness, description, on_death).await?;
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
                 let program = replacements.extractor.unwrap_or_default();
@@ -129,7 +127,13 @@ impl App {
                 if config.queue.stages.iter().any(|config| config.stage == Stage::Extract) {
                     readers.start_ahead();
                 }
-                Arc::new(Pipeline::new(db.clone(), blobs.clone(), readers, &config, embedder.clone()))
+                Arc::new(Pipeline::new(
+                    db.clone(),
+                    blobs.clone(),
+                    readers,
+                    config.pipeline(),
+                    embedder.clone(),
+                ))
             });
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
@@ -269,7 +273,7 @@ impl Sweeps {
             window: config.intake.confirm_window,
             unconfirmed: config.healing.unconfirmed,
         };
-        let detection = Detection::new(config);
+        let detection = Detection::new(&config.healing, config.queue.longest_wait());
         let stuck_files = StuckFiles { db: db.clone(), wake: wake.clone(), detection, expiry };
         let orphan_cleanup = OrphanCleanup {
             db: db.clone(),

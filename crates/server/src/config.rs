@@ -24,6 +24,7 @@ use crate::auth::AuthConfig;
 use crate::delivery::EventsConfig;
 use crate::delivery::webhooks::WebhookConfig;
 use crate::intake::IntakeConfig;
+use crate::process::liveness::LivenessConfig;
 use crate::queue::breaker::BreakerConfig;
 use crate::queue::config::{QueueConfig, StageConfig};
 use crate::queue::limits::{RateLimit, RateLimits};
@@ -32,6 +33,7 @@ use crate::recovery::config::{CleaningConfig, HealingConfig};
 use crate::reports::alerts::AlertConfig;
 use crate::stages::embed::{EmbedConfig, Model};
 use crate::stages::gateway::GatewayConfig;
+use crate::stages::pipeline::PipelineConfig;
 use crate::stages::scan::Address;
 use crate::telemetry::logs::LogFormat;
 use crate::telemetry::secrets::Secrets;
@@ -40,6 +42,10 @@ use landfall_core::retry::RetryPolicy;
 use landfall_core::service::Service;
 use landfall_documents::limits::{DEFAULT_MAX_CELLS, DEFAULT_MAX_PAGES, DEFAULT_MAX_TEXT_MB, Limits};
 use landfall_documents::sandbox::SandboxConfig;
+
+/// The pictures of a document have so many times the time that the rest of it has. They are read one after another, and
+/// there may be hundreds.
+const OCR_TAKES_LONGER: u32 = 6;
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -197,9 +203,11 @@ impl Config {
                 limits,
                 breaker: read_breaker(&mut read),
                 staleness: read.with("STALENESS_THRESHOLD_MS", "180000", milliseconds),
-                heartbeat_interval: read.with("HEARTBEAT_INTERVAL_MS", "5000", milliseconds),
-                heartbeat_expiry: read.with("HEARTBEAT_EXPIRY_MS", "20000", milliseconds),
-                lock_check_interval: read.with("LOCK_CHECK_INTERVAL_MS", "300", milliseconds),
+                liveness: LivenessConfig {
+                    heartbeat_interval: read.with("HEARTBEAT_INTERVAL_MS", "5000", milliseconds),
+                    heartbeat_expiry: read.with("HEARTBEAT_EXPIRY_MS", "20000", milliseconds),
+                    lock_check_interval: read.with("LOCK_CHECK_INTERVAL_MS", "300", milliseconds),
+                },
                 poll_interval: read.with("POLL_INTERVAL_MS", "1000", milliseconds),
                 shutdown_grace: read.with("SHUTDOWN_GRACE_MS", "25000", milliseconds),
             },
@@ -226,9 +234,21 @@ impl Config {
         Ok(Self { settings, secrets, ..config })
     }
 
+    /// What the stages need to know of it.
+    pub fn pipeline(&self) -> PipelineConfig {
+        PipelineConfig {
+            chunks: self.chunks,
+            ocr_languages: self.ocr_languages.clone(),
+            ocr_timeout: self.sandbox.timeout.saturating_mul(OCR_TAKES_LONGER),
+            hidden: vec![self.data_dir.clone(), self.blobs_dir.clone(), ".env".into()],
+            clamd: self.clamd.clone(),
+            gateway: self.gateway.clone(),
+        }
+    }
+
     /// What no variable can know alone.
     fn check_together(&self, read: &mut Reader) {
-        if self.queue.heartbeat_expiry < self.queue.heartbeat_interval * 2 {
+        if self.queue.liveness.heartbeat_expiry < self.queue.liveness.heartbeat_interval * 2 {
             read.complain("HEARTBEAT_EXPIRY_MS", "at least twice HEARTBEAT_INTERVAL_MS");
         }
         if self.queue.stages.is_empty() {

@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::content::artifacts::Converted;
 use crate::records::file::File;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
@@ -82,15 +83,6 @@ impl Output {
             _ => None,
         }
     }
-}
-
-/// A document in the form that the operator's own service put it in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Converted {
-    /// A name that tells what the body is.
-    pub name: &'static str,
-    pub content_type: String,
-    pub body: bytes::Bytes,
 }
 
 /// The storage would not give a stage the bytes that it needs. Said in one way, whoever asked for them.

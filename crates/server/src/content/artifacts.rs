@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::stages::Converted;
 use landfall_core::clock::Time;
 use landfall_core::text::{Chunk, Extracted, Markup, Place};
 use landfall_store::Error;
@@ -11,6 +10,15 @@ use landfall_store::{Rows, Tx, args};
 
 const TEXT: &str = "text";
 const RESULT: &str = "result";
+
+/// A document in the form that the operator's own service put it in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Converted {
+    /// A name that tells what the body is.
+    pub name: &'static str,
+    pub content_type: String,
+    pub body: bytes::Bytes,
+}
 
 #[derive(Serialize, Deserialize)]
 struct TextMeta {

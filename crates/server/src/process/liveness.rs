@@ -6,20 +6,17 @@
 //! it again under the same name.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
+use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::blobs::Blobs;
-use crate::queue::config::{QueueConfig, StageConfig};
-use crate::queue::rescue::RescueWorker;
-use crate::recovery::abandoned_uploads;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::locks::{self, ProcessLock};
-use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write, args};
 
 /// Who this process is, for as long as the others believe that it lives.
@@ -30,50 +27,63 @@ pub struct Identity {
     pub lost: CancellationToken,
 }
 
+/// When a process proves that it lives, and when the others stop believing it.
+#[derive(Debug, Clone, Copy)]
+pub struct LivenessConfig {
+    pub heartbeat_interval: Duration,
+    pub heartbeat_expiry: Duration,
+    /// How often the locks of other processes are checked, which is how soon a killed one is noticed.
+    pub lock_check_interval: Duration,
+}
+
+/// What the others read of this process.
+#[derive(Debug, Clone, Default)]
+pub struct Description {
+    /// Where it runs, for people.
+    pub name: String,
+    /// What it works at, and which services that needs, separated by commas.
+    pub stages: String,
+    pub services: String,
+}
+
+/// Takes care of what a dead process held. Set where the parts are put together: what a process may hold is known only there.
+pub trait OnDeath: Send + Sync {
+    /// Removes the worker's row and releases what it held, in one transaction. Returns whether this call did it, and not
+    /// another process before.
+    fn rescue(&self, worker: Uuid, now: Time) -> BoxFuture<'_, Result<bool, Error>>;
+}
+
 pub struct Liveness {
     db: Db,
-    blobs: Blobs,
-    /// Not the clock of the files' deadlines: a test may move that one by a year, and nobody has died.
+    /// Not the clock of the files' deadlines: a test may move that one by a year, and no process has died.
     clock: Clock,
-    config: QueueConfig,
-    name: String,
-    stages: String,
-    services: String,
-    wake: Wake,
+    config: LivenessConfig,
+    description: Description,
+    on_death: Arc<dyn OnDeath>,
     identity: watch::Sender<Identity>,
     renewed_at: watch::Sender<Time>,
     lock: Mutex<Option<ProcessLock>>,
 }
 
 impl Liveness {
-    /// Registers this process. `name` says where it runs, for people; `stages` what it works at.
+    /// Registers this process.
     pub async fn start(
         db: Db,
-        blobs: Blobs,
         clock: Clock,
-        config: QueueConfig,
-        name: String,
-        stages: &[StageConfig],
-        wake: Wake,
+        config: LivenessConfig,
+        description: Description,
+        on_death: Arc<dyn OnDeath>,
     ) -> Result<Arc<Self>, Error> {
-        let services = stages.iter().flat_map(|stage| {
-            stage.services.iter().map(|service| format!("{}:{}", stage.stage, service.name()))
-        });
-        let services: Vec<String> = services.collect();
-        let stages: Vec<&str> = stages.iter().map(|stage| stage.stage.name()).collect();
         let first = Identity { id: clock.new_id(), lost: CancellationToken::new() };
         let liveness = Self {
             lock: Mutex::new(None),
             identity: watch::Sender::new(first),
             renewed_at: watch::Sender::new(clock.now()),
             db,
-            blobs,
             clock,
             config,
-            name,
-            stages: stages.join(","),
-            services: services.join(","),
-            wake,
+            description,
+            on_death,
         };
         let lock = liveness.register(liveness.identity().id).await?;
         *liveness.lock.lock().await = Some(lock);
@@ -81,7 +91,7 @@ impl Liveness {
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        &self.description.name
     }
 
     pub fn identity(&self) -> Identity {
@@ -101,7 +111,7 @@ impl Liveness {
 
     /// Says goodbye: nothing is held any more, nothing needs rescue.
     pub async fn leave(&self) -> Result<(), Error> {
-        self.db.write(RescueWorker { worker: self.identity().id, now: self.clock.now() }).await?;
+        self.on_death.rescue(self.identity().id, self.clock.now()).await?;
         if let Some(lock) = self.lock.lock().await.take() {
             lock.release().await;
         }
@@ -132,13 +142,7 @@ impl Liveness {
         // The lock first: a row without a held lock is a dead worker's.
         let lock = ProcessLock::take(&self.db, worker).await?;
         self.db
-            .write(Register {
-                worker,
-                name: self.name.clone(),
-                stages: self.stages.clone(),
-                services: self.services.clone(),
-                now: self.clock.now(),
-            })
+            .write(Register { worker, description: self.description.clone(), now: self.clock.now() })
             .await?;
         Ok(lock)
     }
@@ -171,7 +175,7 @@ impl Liveness {
                 // A connection that is cut off without a word answers after minutes.
                 let anew = tokio::time::timeout(self.config.heartbeat_expiry, self.begin_anew(&identity));
                 match anew.await.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut))) {
-                    Ok(()) => self.wake.poll_work(),
+                    Ok(()) => self.db.wake().poll_work(),
                     Err(error) => {
                         tracing::warn!(%error, "could not begin anew; trying again with the next heartbeat");
                     }
@@ -236,14 +240,10 @@ impl Liveness {
             if worker == own {
                 continue;
             }
-            let Some(files) = self.db.write(RescueWorker { worker, now: self.clock.now() }).await? else {
-                continue;
-            };
-            rescued += 1;
-            tracing::warn!(workerId = %worker, requeued = files.requeued, failed = files.failed, "rescued a dead worker's files");
-            locks::forget(&self.db, worker);
-            abandoned_uploads::sweep_once(&self.db, &self.blobs).await?;
-            self.wake.send(Signal::Work);
+            if self.on_death.rescue(worker, self.clock.now()).await? {
+                rescued += 1;
+                locks::forget(&self.db, worker);
+            }
         }
         Ok(rescued)
     }
@@ -261,9 +261,7 @@ pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
 
 struct Register {
     worker: Uuid,
-    name: String,
-    stages: String,
-    services: String,
+    description: Description,
     now: Time,
 }
 
@@ -280,9 +278,9 @@ impl Write for Register {
             sql,
             args![
                 self.worker,
-                &self.name,
-                &self.stages,
-                &self.services,
+                &self.description.name,
+                &self.description.stages,
+                &self.description.services,
                 locks::lock_key(self.worker),
                 self.now
             ],

@@ -8,6 +8,7 @@ use landfall_core::service::Service;
 
 use super::breaker::BreakerConfig;
 use super::limits::RateLimits;
+use crate::process::liveness::{Description, LivenessConfig};
 
 #[derive(Debug, Clone)]
 pub struct QueueConfig {
@@ -18,12 +19,16 @@ pub struct QueueConfig {
     pub breaker: BreakerConfig,
     /// How long a file may stand still before it is called stale.
     pub staleness: Duration,
-    pub heartbeat_interval: Duration,
-    pub heartbeat_expiry: Duration,
-    /// How often the locks of other processes are looked at, which is how soon a killed one is noticed.
-    pub lock_check_interval: Duration,
+    pub liveness: LivenessConfig,
     pub poll_interval: Duration,
     pub shutdown_grace: Duration,
+}
+
+impl QueueConfig {
+    /// The longest that a file waits for its next attempt, with time to spare: jitter adds a fifth to a delay.
+    pub fn longest_wait(&self) -> Duration {
+        (self.retry.max_delay * 2).max(self.breaker.timeout * 2)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +40,15 @@ pub struct StageConfig {
     pub services: &'static [Service],
     /// Whether it may begin only so many files in some time.
     pub is_limited: bool,
+}
+
+/// How the other processes see one that works at these stages.
+pub fn describe(name: String, stages: &[StageConfig]) -> Description {
+    let names: Vec<&str> = stages.iter().map(|stage| stage.stage.name()).collect();
+    let services = stages
+        .iter()
+        .flat_map(|stage| stage.services.iter().map(|service| format!("{}:{}", stage.stage, service.name())));
+    Description { name, stages: names.join(","), services: services.collect::<Vec<String>>().join(",") }
 }
 
 impl StageConfig {

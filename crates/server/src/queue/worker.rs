@@ -161,7 +161,7 @@ impl Worker {
     /// What is wrong with the loop that claims files, if something is.
     pub fn ailment(&self) -> Option<Ailment> {
         let Some(last_look) = *self.inner.last_look.borrow() else { return Some(Ailment::NotRunning) };
-        let patience = self.inner.config.heartbeat_expiry + self.inner.config.poll_interval;
+        let patience = self.inner.config.liveness.heartbeat_expiry + self.inner.config.poll_interval;
         let since = self.inner.clock.now() - last_look;
         (since >= to_delta(patience)).then_some(Ailment::Hangs(since))
     }

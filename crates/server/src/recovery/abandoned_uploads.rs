@@ -7,7 +7,11 @@ use uuid::Uuid;
 
 use crate::blobs::Blobs;
 use crate::intake::upload::settle_unfinished;
-use landfall_core::clock::Clock;
+use crate::process::liveness::OnDeath;
+use crate::queue::rescue::RescueWorker;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use landfall_core::clock::{Clock, Time};
 use landfall_store::Error;
 use landfall_store::{Db, args};
 
@@ -22,6 +26,27 @@ pub async fn run(db: Db, blobs: Blobs, clock: Clock) {
             Err(error) => tracing::warn!(%error, "could not look for abandoned uploads"),
         }
         clock.sleep(INTERVAL).await;
+    }
+}
+
+/// Rescues what a dead process held: its files, and the uploads that it was taking in.
+pub struct RescueDead {
+    pub db: Db,
+    pub blobs: Blobs,
+}
+
+impl OnDeath for RescueDead {
+    fn rescue(&self, worker: Uuid, now: Time) -> BoxFuture<'_, Result<bool, Error>> {
+        async move {
+            let Some(files) = self.db.write(RescueWorker { worker, now }).await? else { return Ok(false) };
+            if files.requeued + files.failed > 0 {
+                let (requeued, failed) = (files.requeued, files.failed);
+                tracing::warn!(workerId = %worker, requeued, failed, "rescued a dead worker's files");
+            }
+            sweep_once(&self.db, &self.blobs).await?;
+            Ok(true)
+        }
+        .boxed()
     }
 }
 

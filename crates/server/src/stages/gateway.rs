@@ -11,7 +11,7 @@ use reqwest::multipart::{Form, Part};
 use reqwest::{Body, Response, StatusCode};
 use tracing::{Instrument, Span};
 
-use super::Converted;
+use crate::content::artifacts::Converted;
 use crate::outbound::response;
 use crate::records::file::File;
 use crate::telemetry::{spans, traces};

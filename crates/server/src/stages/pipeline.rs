@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -13,10 +14,9 @@ use uuid::Uuid;
 
 use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
-use super::gateway::Gateway;
+use super::gateway::{Gateway, GatewayConfig};
 use super::{Job, Output, Work, scan, storage_failed};
 use crate::blobs::Blobs;
-use crate::config::Config;
 use crate::content::artifacts;
 use crate::telemetry::spans;
 use landfall_core::failure::{Code, Failure};
@@ -33,9 +33,19 @@ use landfall_store::{Db, Tx, args};
 /// The most that the operator's own service may answer for one document.
 const MOST_CONVERTED_BYTES: usize = 64 << 20;
 
-/// The pictures of a document have so many times the time that the rest of it has. They are read one after another, and
-/// there may be hundreds.
-const OCR_TAKES_LONGER: u32 = 6;
+/// What the stages need to know.
+#[derive(Debug, Clone)]
+pub struct PipelineConfig {
+    pub chunks: ChunkConfig,
+    /// The languages that OCR looks for, unless it is off.
+    pub ocr_languages: Option<String>,
+    /// How long the pictures of one document may take.
+    pub ocr_timeout: Duration,
+    /// Folders and files that no program but ours may read.
+    pub hidden: Vec<PathBuf>,
+    pub clamd: Option<scan::Address>,
+    pub gateway: Option<GatewayConfig>,
+}
 
 pub struct Pipeline {
     db: Db,
@@ -51,28 +61,19 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    pub fn new(db: Db, blobs: Blobs, readers: Pool, config: &Config, embedder: Embedder) -> Self {
-        let gateway = config
-            .gateway
-            .clone()
-            .map(|gateway| Gateway::new(gateway.url, gateway.timeout, MOST_CONVERTED_BYTES));
-        let languages = config.ocr_languages.as_deref();
-        let ocr = languages.and_then(|languages| Ocr::find(&readers.program().path, languages)).map(|ocr| {
-            let secrets = secret_places(&db, config);
-            let longest = config.sandbox.timeout.saturating_mul(OCR_TAKES_LONGER);
-            secrets.iter().fold(ocr, |ocr, path| ocr.hiding(path)).within(longest)
-        });
-        Self {
-            db,
-            blobs,
-            readers,
-            ocr,
-            chunks: config.chunks,
-            embedder,
-            clamd: config.clamd.clone(),
-            gateway,
-            cores: Cores::of_this_machine(),
-        }
+    pub fn new(db: Db, blobs: Blobs, readers: Pool, config: PipelineConfig, embedder: Embedder) -> Self {
+        let PipelineConfig { chunks, ocr_languages, ocr_timeout, hidden, clamd, gateway } = config;
+        let gateway = gateway.map(|gateway| Gateway::new(gateway.url, gateway.timeout, MOST_CONVERTED_BYTES));
+        let ocr =
+            ocr_languages.and_then(|languages| Ocr::find(&readers.program().path, &languages)).map(|ocr| {
+                let beside_database = folder_of_database(&db);
+                hidden
+                    .iter()
+                    .chain(&beside_database)
+                    .fold(ocr, |ocr, path| ocr.hiding(path))
+                    .within(ocr_timeout)
+            });
+        Self { db, blobs, readers, ocr, chunks, embedder, clamd, gateway, cores: Cores::of_this_machine() }
     }
 
     fn cores(&self, job: &Job) -> UserCores {
@@ -241,13 +242,10 @@ fn unread(error: documents::Error) -> Failure {
     Failure::new(code, error.message)
 }
 
-/// What no program that is not ours is to read.
-fn secret_places(db: &Db, config: &Config) -> Vec<PathBuf> {
-    let mut places = vec![config.data_dir.clone(), config.blobs_dir.clone(), ".env".into()];
-    // With the files that stand beside it.
-    let database = db.sqlite_file().and_then(|file| std::path::absolute(file).ok());
-    places.extend(database.and_then(|file| Some(file.parent()?.to_owned())));
-    places
+/// The folder of a SQLite database: other files stand beside it.
+fn folder_of_database(db: &Db) -> Option<PathBuf> {
+    let file = std::path::absolute(db.sqlite_file()?).ok()?;
+    Some(file.parent()?.to_owned())
 }
 
 fn blob_key(job: &Job) -> Result<&str, Failure> {

@@ -6,9 +6,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::config::Config;
 use crate::records::file::File;
-use crate::recovery::config::{StuckConfig, Unconfirmed};
+use crate::recovery::config::{HealingConfig, StuckConfig, Unconfirmed};
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
@@ -62,14 +61,12 @@ pub struct Detection {
 }
 
 impl Detection {
-    pub fn new(config: &Config) -> Self {
-        let queue = &config.queue;
-        // Jitter adds a fifth to the longest delay.
-        let waits = [LONGEST_WAIT, queue.retry.max_delay * 2, queue.breaker.timeout * 2];
+    /// `longest_wait` is the longest that the queue itself makes a file wait.
+    pub fn new(config: &HealingConfig, longest_wait: Duration) -> Self {
         Self {
-            config: config.healing.stuck.clone(),
-            unconfirmed: config.healing.unconfirmed,
-            longest_wait: waits.into_iter().fold(Duration::ZERO, Duration::max),
+            config: config.stuck.clone(),
+            unconfirmed: config.unconfirmed,
+            longest_wait: longest_wait.max(LONGEST_WAIT),
         }
     }
 
