@@ -1,16 +1,16 @@
-# Everything a fresh machine needs beyond the Rust toolchain and python3 is fetched by these steps into .tools/; only
-# clamd and promtool, for the tests, come as Debian's packages, and Node with npm has to be there.
+# These targets download everything that they need into .tools/, except the Rust toolchain, python3, and Node with npm.
+# clamd and promtool, which the tests need, are installed as Debian packages.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-# Each version has its own folder, so raising the number is all that an upgrade takes.
+# Each version has its own folder, so an upgrade only changes the number here.
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 
-# nextest runs the tests of all binaries side by side, but no doc tests.
+# nextest runs the tests of all binaries in parallel, but it does not run doc tests.
 ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
-# Some tests wait for most of their time, so there is one more at once than there are processors.
+# Some tests mostly wait, so one more test runs at a time than there are processors.
 RUN_TESTS := cargo nextest run --locked --workspace --test-threads $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 RUN_DOC_TESTS := cargo test --locked --workspace --doc
 else
@@ -18,11 +18,11 @@ RUN_TESTS := cargo test --locked --workspace
 RUN_DOC_TESTS :=
 endif
 
-# Debian's packages are the machine's, not the project's: they are installed once, with the rights of whoever may.
+# Debian packages belong to the machine, not to the project: they are installed once, as root or with sudo.
 CLAMD := /usr/sbin/clamd
 PROMTOOL := /usr/bin/promtool
 
-# Clients that others wrote, for the tests. npm leaves this file behind when it is done.
+# Third-party clients for the tests. npm writes this file when it is done.
 NODE := $(TOOLS)/node
 NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 
@@ -37,7 +37,7 @@ run: ## Build Landfall and start it on SQLite and a folder
 	cargo build --release --locked -p landfall-cli
 	@exec $(TARGET)/release/landfall serve
 
-model: ## Fetch a better model than the built-in one, and say how to use it
+model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
 test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
@@ -50,7 +50,7 @@ test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, 
 test-quick: ## Run the tests on SQLite only
 	cargo test --workspace
 
-bench: ## Measure the queue on both databases, the reading of documents, and how well they are found
+bench: ## Measure the queue on both databases, the reading of documents, and the quality of search
 	scripts/with-postgres cargo bench --locked -p landfall-cli --bench flows
 	cargo bench --locked -p landfall-cli --bench sandbox
 	cargo bench --locked -p landfall-cli --bench documents
@@ -58,18 +58,18 @@ bench: ## Measure the queue on both databases, the reading of documents, and how
 fmt: ## Format the code
 	cargo fmt
 
-lint: ## Check the format and the lints
+lint: ## Check formatting and lints
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 deny: $(CARGO_DENY) ## Check the dependencies: licences, bans and sources
 	$(CARGO_DENY) --locked check bans licenses sources
 
-clean: ## Remove all that was built or fetched here; your data stays
+clean: ## Remove everything that was built or downloaded here; your data stays
 	cargo clean
 	rm -rf $(TOOLS)
 
-# It runs for seconds, so it is built the way that builds fastest: without optimisation and debug information.
+# It runs only for seconds, so it is built in the fastest way: without optimisation and without debug information.
 $(CARGO_DENY):
 	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
 		cargo install --locked --debug cargo-deny --version =$(CARGO_DENY_VERSION) --no-track \

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Walk through what an operator asks a server for, and see whether it answers as it should:
+# Make every call that an operator needs, and check the responses of the server:
 #
 #     LANDFALL_URL=https://landfall.example.org LANDFALL_TOKEN=… scripts/curl-suite.sh
 #     scripts/curl-suite.sh --own-server
 #
-# Each call is one line: what was asked, the status, and what came back. Whatever is not as expected is named, and the
-# script then ends with 1 (with 2 where it could not go on). It needs bash, curl and python3.
+# Each call prints one line: the request, the status, and the main part of the response. The script names everything that
+# is unexpected, and then exits with 1 (with 2 if it could not continue). It needs bash, curl and python3.
 #
-# It brings files of its own, all of them small, most of them made to fail, and deletes them at the end. Of other files it
-# retries none, except that those of the token's user which are stuck are given back to the queue. An administrator's token
-# sees more of it; any other is seen to be refused where it should be.
+# It uploads small files of its own, most of them made to fail, and deletes them at the end. It does not touch other files,
+# except that it puts stuck files of the token's user back into the queue. With an administrator's token it checks more;
+# with any other token it checks that the administrators' calls are refused.
 #
-# --own-server starts a server on a temporary folder, with the program in LANDFALL or else a fresh build, and then also does
-# what nobody would do to others: pause a stage, make a file stuck, leave a blob behind and clean it up.
+# --own-server starts a server on a temporary folder, with the program in LANDFALL or else a fresh build. It then also makes
+# the checks that would disturb other users: pause a stage, make a file stuck, leave an orphan blob and clean it up.
 
 set -euo pipefail
 
 UPLOADS=/api/v2/uploads
-NOBODY=01890000-0000-7000-8000-000000000000
+UNKNOWN_ID=01890000-0000-7000-8000-000000000000
 own_server=false
 case "${1:-}" in
     --own-server) own_server=true ;;
@@ -29,12 +29,12 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/landfall-curl-suite.XXXXXX")
 server_pid=
 made=()
 calls=0
-surprises=0
+unexpected=0
 
-# --- how it goes --------------------------------------------------------------------------------------------------------
+# --- helpers ------------------------------------------------------------------------------------------------------------
 
-# The answer of the last call, and its status.
-answer=$work/answer
+# The response of the last call, and its status.
+response=$work/response
 status=000
 
 die() {
@@ -42,13 +42,13 @@ die() {
     exit 2
 }
 
-surprise() {
-    surprises=$((surprises + 1))
-    printf 'SURPRISE: %s\n' "$1" >&2
+complain() {
+    unexpected=$((unexpected + 1))
+    printf 'UNEXPECTED: %s\n' "$1" >&2
 }
 
-# What a Python expression makes of the answer `a`.
-of_answer() {
+# Prints the value of a Python expression, in which `a` is the response.
+of_response() {
     python3 -I -S -c '
 import json, sys
 text = open(sys.argv[1], encoding="utf-8").read()
@@ -57,62 +57,62 @@ try:
     print(eval(sys.argv[2]))
 except Exception as error:
     print(f"({type(error).__name__}: {error} in {text[:300]!r})")
-' "$answer" "$1"
+' "$response" "$1"
 }
 
-# call METHOD PATH STATUS [WHAT TO SHOW [BODY]]
+# call METHOD PATH STATUS [EXPRESSION TO PRINT [BODY]]
 call() {
     local method=$1 path=$2 wanted=$3 show=${4:-} body=${5-}
-    local options=(--silent --show-error --max-time 60 --output "$answer" --write-out '%{http_code}' --request "$method")
+    local options=(--silent --show-error --max-time 60 --output "$response" --write-out '%{http_code}' --request "$method")
     options+=(--header "Authorization: Bearer $token")
     if [ -n "$body" ]; then
         options+=(--header 'Content-Type: application/json' --data "$body")
     fi
-    : >"$answer"
+    : >"$response"
     calls=$((calls + 1))
-    status=$(curl "${options[@]}" "$url$path") || die "$method $path: no answer from $url"
-    local said=
-    if [ -n "$show" ]; then said=$(of_answer "$show"); fi
-    if [ "${status:0:1}" != 2 ]; then said=$(of_answer 'a["error"]["code"] + ": " + a["error"]["message"]'); fi
-    printf '%-6s %-62s %s  %s\n' "$method" "$path" "$status" "$said"
+    status=$(curl "${options[@]}" "$url$path") || die "$method $path: no response from $url"
+    local shown=
+    if [ -n "$show" ]; then shown=$(of_response "$show"); fi
+    if [ "${status:0:1}" != 2 ]; then shown=$(of_response 'a["error"]["code"] + ": " + a["error"]["message"]'); fi
+    printf '%-6s %-62s %s  %s\n' "$method" "$path" "$status" "$shown"
     if [ "$status" != "$wanted" ]; then
-        surprise "$method $path answered $status, not $wanted: $(head -c 300 "$answer")"
+        complain "$method $path returned $status, not $wanted: $(head -c 300 "$response")"
     fi
 }
 
-# expect WHAT EXPRESSION: what must be true of the answer.
+# expect WHAT EXPRESSION: the expression must be true for the response.
 expect() {
     local found
-    found=$(of_answer "bool($2)")
-    if [ "$found" != True ]; then surprise "$1: $found, $(head -c 300 "$answer")"; fi
+    found=$(of_response "bool($2)")
+    if [ "$found" != True ]; then complain "$1: $found, $(head -c 300 "$response")"; fi
 }
 
-# until WHAT METHOD PATH EXPRESSION: asks again, for a minute at most.
+# until_true WHAT PATH EXPRESSION: polls until the expression is true, for a minute at most.
 until_true() {
     local what=$1 path=$2 expression=$3 attempt
     for attempt in $(seq 1 300); do
-        curl --silent --max-time 60 --output "$answer" --header "Authorization: Bearer $token" "$url$path" ||
-            die "GET $path: no answer from $url"
-        if [ "$(of_answer "bool($expression)")" = True ]; then return; fi
+        curl --silent --max-time 60 --output "$response" --header "Authorization: Bearer $token" "$url$path" ||
+            die "GET $path: no response from $url"
+        if [ "$(of_response "bool($expression)")" = True ]; then return; fi
         sleep 0.2
     done
-    surprise "$what: not within $attempt looks at $path: $(head -c 300 "$answer")"
+    complain "$what: not after $attempt requests to $path: $(head -c 300 "$response")"
 }
 
-# send NAME TEXT [BATCH]: registers a file and sends its bytes; its id is in `file` then.
+# send NAME TEXT [BATCH]: registers a file and uploads its bytes; then `file` has its id.
 send() {
     local path=$UPLOADS/files/init upload
     if [ -n "${3:-}" ]; then path=$UPLOADS/batches/$3/upload-urls; fi
     printf '%s' "$2" >"$work/bytes"
     call POST "$path" 201 'a["fileId"]' "{\"fileName\": \"$1\", \"fileSize\": $(wc -c <"$work/bytes")}"
-    file=$(of_answer 'a["fileId"]')
-    upload=$(of_answer 'a["uploadUrl"]')
+    file=$(of_response 'a["fileId"]')
+    upload=$(of_response 'a["uploadUrl"]')
     made+=("$file")
     calls=$((calls + 1))
-    status=$(curl --silent --max-time 60 --output "$answer" --write-out '%{http_code}' --upload-file "$work/bytes" "$upload") ||
-        die "PUT $upload: no answer"
+    status=$(curl --silent --max-time 60 --output "$response" --write-out '%{http_code}' --upload-file "$work/bytes" "$upload") ||
+        die "PUT $upload: no response"
     printf '%-6s %-62s %s\n' PUT "(the bytes of $1)" "$status"
-    if [ "$status" != 200 ]; then surprise "the bytes of $1 were answered with $status: $(head -c 300 "$answer")"; fi
+    if [ "$status" != 200 ]; then complain "the upload of $1 returned $status: $(head -c 300 "$response")"; fi
 }
 
 confirm() {
@@ -132,9 +132,9 @@ clean_up() {
         kill "$server_pid" 2>/dev/null
         wait "$server_pid" 2>/dev/null
     fi
-    # What the server said is worth keeping only if something was wrong.
+    # The server's log is useful only if something went wrong.
     if [ "$code" -ne 0 ] && [ -s "$work/log" ]; then
-        printf 'curl-suite: the last of what the server said:\n' >&2
+        printf 'curl-suite: the last lines of the server log:\n' >&2
         tail -n 20 "$work/log" >&2
     fi
     rm -rf "$work"
@@ -148,11 +148,11 @@ start_own_server() {
     if [ -z "$program" ]; then
         local root
         root=$(cd "$(dirname "$0")/.." && pwd)
-        (cd "$root" && cargo build --release --locked) || die "it cannot be built"
+        (cd "$root" && cargo build --release --locked) || die "the build failed"
         program=${CARGO_TARGET_DIR:-$root/target}/release/landfall
     fi
     program=$(realpath "$program")
-    # With nothing of the caller's own settings.
+    # Without the caller's own settings.
     (
         cd "$work"
         exec env -i PATH="$PATH" PORT=0 DATA_DIR="$work/data" DATABASE_URL="sqlite://$work/data/landfall.db" \
@@ -166,12 +166,12 @@ start_own_server() {
         sleep 0.2
     done
     local link
-    link=$(grep -o 'http[^ ]*/#token=.*' "$work/out") || die "the server does not say where it listens, after $attempt looks"
+    link=$(grep -o 'http[^ ]*/#token=.*' "$work/out") || die "the server does not print its address, after $attempt checks"
     url=${link%%/#token=*}
     token=${link##*/#token=}
 }
 
-# --- what is asked ------------------------------------------------------------------------------------------------------
+# --- the checks ---------------------------------------------------------------------------------------------------------
 
 for program in curl python3; do
     command -v "$program" >/dev/null || die "$program is needed"
@@ -181,24 +181,24 @@ if $own_server; then
 else
     url=${LANDFALL_URL:-}
     token=${LANDFALL_TOKEN:-}
-    [ -n "$url" ] && [ -n "$token" ] || die "LANDFALL_URL and LANDFALL_TOKEN say which server and who asks (or: --own-server)"
+    [ -n "$url" ] && [ -n "$token" ] || die "set LANDFALL_URL and LANDFALL_TOKEN (or use --own-server)"
     url=${url%/}
 fi
 admin=false
 
 section() { printf '\n# %s\n' "$1"; }
 
-section "Is it there?"
+section "Health"
 call GET /healthz 200 'a'
 call GET /readyz 200 'a'
-rightful=$token
-token=rubbish
+own_token=$token
+token=invalid
 call GET $UPLOADS/dashboard 401
-token=$rightful
+token=$own_token
 
 section "The dashboard"
 call GET $UPLOADS/dashboard 200 'f"""{a["dlqDepth"]} dead letters, {a["stuckFiles"]} stuck, {sum(a["queueDepths"].values())} waiting"""'
-failed_before=$(of_answer 'a["dlqDepth"]')
+failed_before=$(of_response 'a["dlqDepth"]')
 expect "the dashboard has every state" \
     'set(a["statusDistribution"]) == {"registered", "uploaded", "queued", "scanning", "extracting", "chunking", "embedding", "ready", "failed", "cancelled"}'
 expect "the dashboard has the queues" '{"file-extract", "file-chunk", "file-embed"} <= set(a["queueDepths"])'
@@ -206,44 +206,44 @@ expect "the dashboard has the metrics" 'set(a["metrics"]) == {"averageProcessing
 expect "the dashboard has the circuits" '{c["service"] for c in a["circuits"]} == {"gateway", "embeddings", "scanner", "storage"}'
 expect "dead letters are the failed files" 'a["dlqDepth"] == a["statusDistribution"]["failed"]'
 
-section "Files: one that is good, three that fail, one that is not confirmed"
+section "Files: one good file, three that fail, one that is not confirmed"
 call POST $UPLOADS/batches 201 'a["batchId"]' '{"fileCount": 4}'
-batch=$(of_answer 'a["batchId"]')
+batch=$(of_response 'a["batchId"]')
 send good.txt 'The harbour closes at low tide.' "$batch" && good=$file && confirm "$good"
-send one.pdf 'this is no PDF' "$batch" && one=$file && confirm "$one"
-send two.pdf 'nor is this one' "$batch" && two=$file && confirm "$two"
+send one.pdf 'this is not a PDF' "$batch" && one=$file && confirm "$one"
+send two.pdf 'this is not one either' "$batch" && two=$file && confirm "$two"
 send blank.txt '     ' "$batch" && blank=$file && confirm "$blank"
 send late.txt 'Ships wait outside until the water rises.' && late=$file
 until_true "the batch is completed" "$UPLOADS/batches/$batch" 'a["status"] == "completed"'
 call GET "$UPLOADS/batches/$batch" 200 'f"""{a["status"]}: {a["summary"]}"""'
-expect "one is ready and three failed" 'a["summary"]["ready"] == 1 and a["summary"]["failed"] == 3'
+expect "one file is ready and three failed" 'a["summary"]["ready"] == 1 and a["summary"]["failed"] == 3'
 call GET "$UPLOADS/files/$one" 200 'f"""{a["status"]}: {a["error"]["code"]}"""'
-expect "a file that failed says why" 'a["error"]["code"] == "NOT_PDF" and a["error"]["message"] and a["error"]["stage"] == "extract"'
+expect "a failed file says why" 'a["error"]["code"] == "NOT_PDF" and a["error"]["message"] and a["error"]["stage"] == "extract"'
 call GET "$UPLOADS/files/$late" 200 'f"""{a["status"]}, waits for {a["waitingFor"]}"""'
 call GET $UPLOADS/dashboard 200 'f"""{a["dlqDepth"]} dead letters; the last error: {a["recentErrors"][0]["code"]}"""'
-expect "three more dead letters" "a['dlqDepth'] >= $failed_before + 3"
-expect "recent errors name them" "'$one' in {e['fileId'] for e in a['recentErrors']}"
+expect "there are three more dead letters" "a['dlqDepth'] >= $failed_before + 3"
+expect "the recent errors include them" "'$one' in {e['fileId'] for e in a['recentErrors']}"
 
 section "Stuck files"
 call GET "$UPLOADS/stuck?limit=5" 200 'f"""{a["total"]} stuck, without workers: {a["withoutWorkers"]}"""'
-expect "stuck files are a list and a total" 'isinstance(a["files"], list) and a["total"] >= len(a["files"])'
+expect "the response has a list of stuck files and a total" 'isinstance(a["files"], list) and a["total"] >= len(a["files"])'
 call GET "$UPLOADS/stuck?limit=0" 400
 call POST "$UPLOADS/stuck/$late/retry" 200 'f"""{a["previousStatus"]} -> {a["newStatus"]}"""'
 expect "an upload that was not confirmed is queued" 'a["success"] and a["previousStatus"] == "uploaded" and a["newStatus"] == "queued"'
 until_true "it becomes ready" "$UPLOADS/files/$late" 'a["status"] == "ready"'
 call POST "$UPLOADS/stuck/$good/retry" 400
-expect "a file at rest is not stuck" 'a["error"]["code"] == "INVALID_STATE"'
-call POST "$UPLOADS/stuck/$NOBODY/retry" 404
+expect "a finished file is not stuck" 'a["error"]["code"] == "INVALID_STATE"'
+call POST "$UPLOADS/stuck/$UNKNOWN_ID/retry" 404
 call POST $UPLOADS/stuck/retry-all 200 'f"""{a["retriedCount"]} retried, {a["skippedCount"]} skipped"""'
-expect "all that is stuck can be retried" 'a["success"] and a["errors"] == []'
+expect "all stuck files can be retried" 'a["success"] and a["errors"] == []'
 if $own_server; then
     call POST /api/v2/admin/queues/extract/pause 200 'a'
-    send held.txt 'Nobody may read this yet.' && held=$file && confirm "$held"
+    send held.txt 'This file waits for now.' && held=$file && confirm "$held"
     call GET "$UPLOADS/files/$held" 200 'f"""{a["status"]}: {a["waitingFor"]}, {a["waitingMessage"]}"""'
     expect "it says that the stage is paused" 'a["waitingFor"] == "paused"'
     call POST "$UPLOADS/stuck/$held/retry" 200 'f"""retry {a["retryCount"]}"""'
     expect "a retry is counted" 'a["retryCount"] == 1'
-    # A clock that was wrong: no call can do this.
+    # Simulate a wrong clock. No API call can do this.
     python3 -I -S -c '
 import sqlite3, sys
 with sqlite3.connect(sys.argv[1], timeout=20) as db:
@@ -251,7 +251,7 @@ with sqlite3.connect(sys.argv[1], timeout=20) as db:
     assert changed.rowcount == 1, changed.rowcount
 ' "$work/data/landfall.db" || die "the file could not be made stuck"
     call GET $UPLOADS/stuck 200 'f"""{a["total"]} stuck: {[f["fileName"] + ", " + f["reason"] for f in a["files"]]}"""'
-    expect "it is stuck and says why" "[(f['id'], f['reason']) for f in a['files']] == [('$held', 'not_due')]"
+    expect "the file is stuck and says why" "[(f['id'], f['reason']) for f in a['files']] == [('$held', 'not_due')]"
     call GET $UPLOADS/dashboard 200 'f"""{a["stuckFiles"]} stuck"""'
     expect "the dashboard counts it" 'a["stuckFiles"] == 1'
     call POST $UPLOADS/stuck/retry-all 200 'f"""{a["retriedCount"]} retried"""'
@@ -259,30 +259,30 @@ with sqlite3.connect(sys.argv[1], timeout=20) as db:
     call POST /api/v2/admin/queues/extract/resume 200 'a'
     until_true "it becomes ready" "$UPLOADS/files/$held" 'a["status"] == "ready"'
     call GET $UPLOADS/stuck 200 'f"""{a["total"]} stuck"""'
-    expect "nothing is stuck any more" 'a["total"] == 0'
+    expect "no file is stuck any more" 'a["total"] == 0'
 fi
 
 section "Orphans"
-call GET $UPLOADS/orphans 200 'f"""{a["orphanBlobs"]["count"]} orphans, {a["abandonedUploads"]["count"]} abandoned, seen {a["lastScanTime"]}"""'
+call GET $UPLOADS/orphans 200 'f"""{a["orphanBlobs"]["count"]} orphans, {a["abandonedUploads"]["count"]} abandoned, scanned {a["lastScanTime"]}"""'
 expect "orphans have a count, a size and samples" 'set(a["orphanBlobs"]) == {"count", "totalSize", "samples"}'
 admin_status=$(curl --silent --max-time 60 --output /dev/null --write-out '%{http_code}' \
-    --header "Authorization: Bearer $token" "$url/api/v2/admin/jobs") || die "no answer from $url"
+    --header "Authorization: Bearer $token" "$url/api/v2/admin/jobs") || die "no response from $url"
 case $admin_status in
     200) admin=true ;;
-    403) printf '(This token is no administrator'\''s: it is seen to be refused.)\n' ;;
-    *) surprise "GET /api/v2/admin/jobs answered $admin_status" ;;
+    403) printf '(This is not an administrator'\''s token: the script checks that it is refused.)\n' ;;
+    *) complain "GET /api/v2/admin/jobs returned $admin_status" ;;
 esac
 if $own_server; then
     mkdir -p "$work/data/blobs/blobs/ff"
-    printf 'nobody knows me' >"$work/data/blobs/blobs/ff/stray"
-    # What is younger than a day is left alone.
+    printf 'an orphan blob.' >"$work/data/blobs/blobs/ff/stray"
+    # Blobs younger than a day are not removed.
     python3 -I -S -c 'import os, sys, time; os.utime(sys.argv[1], (time.time() - 172800,) * 2)' "$work/data/blobs/blobs/ff/stray"
     call GET "$UPLOADS/orphans?refresh=true" 200 'f"""{a["orphanBlobs"]["count"]} orphans: {a["orphanBlobs"]["samples"]}"""'
-    expect "the blob that nobody knows is found" 'a["orphanBlobs"]["count"] == 1 and a["orphanBlobs"]["totalSize"] == 15'
+    expect "the orphan blob is found" 'a["orphanBlobs"]["count"] == 1 and a["orphanBlobs"]["totalSize"] == 15'
     call POST /api/v2/admin/jobs/orphan-cleanup/run 200 'f"""{a["run"]["metrics"]["orphanBlobs"]}"""'
     expect "it is removed" 'a["run"]["metrics"]["orphanBlobs"]["deleted"] == 1 and a["run"]["errors"] == []'
     call GET "$UPLOADS/orphans?refresh=true" 200 'f"""{a["orphanBlobs"]["count"]} orphans"""'
-    expect "nothing is left over" 'a["orphanBlobs"]["count"] == 0'
+    expect "no orphan is left" 'a["orphanBlobs"]["count"] == 0'
 elif $admin; then
     call GET "$UPLOADS/orphans?refresh=true" 200 'f"""{a["orphanBlobs"]["count"]} orphans"""'
 else
@@ -291,36 +291,36 @@ fi
 
 section "Dead letters"
 call GET "$UPLOADS/dlq?batchId=$batch" 200 'f"""{[(e["fileName"], e["code"]) for e in a["entries"]]}"""'
-expect "all three are there" "{e['fileId'] for e in a['entries']} == {'$one', '$two', '$blank'}"
+expect "all three failed files are listed" "{e['fileId'] for e in a['entries']} == {'$one', '$two', '$blank'}"
 call GET "$UPLOADS/dlq?batchId=$batch&code=NOT_PDF&stage=extract&limit=1" 200 'f"""{len(a["entries"])} of them, next: {a["nextCursor"]}"""'
-expect "a page has as many as it may, and there is a next one" 'len(a["entries"]) == 1 and a["nextCursor"]'
+expect "a page has at most the limit, and a cursor for the next page" 'len(a["entries"]) == 1 and a["nextCursor"]'
 call GET "$UPLOADS/dlq?code=BAD_LUCK" 400
 call GET "$UPLOADS/dlq/groups?batchId=$batch" 200 'f"""{[(g["code"], g["count"]) for g in a["groups"]]}"""'
 expect "there are two causes, the one with most files first" '[(g["code"], g["count"]) for g in a["groups"]] == [("NOT_PDF", 2), ("NO_TEXT", 1)]'
-fingerprint=$(of_answer 'a["groups"][0]["fingerprint"]')
+fingerprint=$(of_response 'a["groups"][0]["fingerprint"]')
 call POST "$UPLOADS/dlq/$blank/retry" 200 'a["status"]'
-until_true "it failed once more" "$UPLOADS/files/$blank" 'a["status"] == "failed"'
+until_true "it fails again" "$UPLOADS/files/$blank" 'a["status"] == "failed"'
 call POST "$UPLOADS/dlq/$good/retry" 409
 call POST $UPLOADS/dlq/retry-all 200 'f"""{a["status"]}: {a["retriedCount"]} retried, {a["skippedCount"]} skipped"""' \
     "{\"batchId\": \"$batch\", \"code\": \"NO_TEXT\"}"
-expect "one matched and is retried" 'a["status"] == "completed" and a["retriedCount"] == 1'
-operation=$(of_answer 'a["operationId"]')
+expect "one file matches and is retried" 'a["status"] == "completed" and a["retriedCount"] == 1'
+operation=$(of_response 'a["operationId"]')
 call POST $UPLOADS/dlq/retry-all 400 '' '{"colour": "green"}'
 
 section "Operations"
 call GET "$UPLOADS/operations/$operation" 200 'f"""{a["status"]} by {a["createdBy"]}"""'
-expect "it is over" 'a["endedAt"] is not None and a["filter"]["code"] == "NO_TEXT"'
+expect "the operation has ended" 'a["endedAt"] is not None and a["filter"]["code"] == "NO_TEXT"'
 call POST "$UPLOADS/operations/$operation/stop" 200 'a["status"]'
-expect "what is over stays as it ended" 'a["status"] == "completed"'
+expect "an ended operation keeps its status" 'a["status"] == "completed"'
 call POST $UPLOADS/dlq/retry-all 200 'f"""{a["status"]}: {a["retriedCount"]} retried"""' \
     "{\"batchId\": \"$batch\", \"fingerprint\": \"$fingerprint\"}"
-operation=$(of_answer 'a["operationId"]')
-until_true "a group whose canaries fail the same way is left alone" "$UPLOADS/operations/$operation" 'a["endedAt"] is not None'
+operation=$(of_response 'a["operationId"]')
+until_true "an operation stops when its canaries fail in the same way" "$UPLOADS/operations/$operation" 'a["endedAt"] is not None'
 call GET "$UPLOADS/operations/$operation" 200 'f"""{a["status"]}: {a["reason"]}"""'
-expect "it stopped and says why" 'a["status"] == "stopped" and a["reason"] and a["retriedCount"] == 2'
+expect "it is stopped and says why" 'a["status"] == "stopped" and a["reason"] and a["retriedCount"] == 2'
 call GET "$UPLOADS/operations?limit=2" 200 'f"""{[o["status"] for o in a["operations"]]}"""'
-expect "the newest is the first" "a['operations'][0]['operationId'] == '$operation'"
-call GET "$UPLOADS/operations/$NOBODY" 404
+expect "the newest operation is first" "a['operations'][0]['operationId'] == '$operation'"
+call GET "$UPLOADS/operations/$UNKNOWN_ID" 404
 until_true "the batch is completed again" "$UPLOADS/batches/$batch" 'a["status"] == "completed"'
 call DELETE "$UPLOADS/dlq/$two" 204
 call POST "$UPLOADS/dlq/$two/retry" 410
@@ -328,31 +328,31 @@ call DELETE "$UPLOADS/dlq/$good" 409
 
 section "Notifications"
 call GET "/api/v2/notifications?unread=true&limit=200" 200 'f"""{a["unreadCount"]} unread"""'
-unread=$(of_answer 'a["unreadCount"]')
-expect "the owner was told of a file that failed" "'$one' in {n['fileId'] for n in a['notifications'] if n['type'] == 'file-failure-notification'}"
-notification=$(of_answer "next(n['notificationId'] for n in a['notifications'] if n['fileId'] == '$one')")
+unread=$(of_response 'a["unreadCount"]')
+expect "the owner was notified of a failed file" "'$one' in {n['fileId'] for n in a['notifications'] if n['type'] == 'file-failure-notification'}"
+notification=$(of_response "next(n['notificationId'] for n in a['notifications'] if n['fileId'] == '$one')")
 call POST "/api/v2/notifications/$notification/read" 200 'f"""{a["fileName"]}: {a["message"]}"""'
 expect "it is marked as read" 'a["readAt"] is not None'
 call GET "/api/v2/notifications?limit=1" 200 'f"""{a["unreadCount"]} unread"""'
-expect "one less is unread" "a['unreadCount'] < $unread"
+expect "one notification less is unread" "a['unreadCount'] < $unread"
 
 section "Maintenance"
 if $admin; then
     call GET /api/v2/admin/jobs 200 'f"""{[j["name"] for j in a["jobs"]]}"""'
-    expect "the jobs are known" '{"stuck-file-recovery", "orphan-cleanup", "batch-timeout", "retention"} <= {j["name"] for j in a["jobs"]}'
+    expect "all jobs are listed" '{"stuck-file-recovery", "orphan-cleanup", "batch-timeout", "retention"} <= {j["name"] for j in a["jobs"]}'
     call POST /api/v2/admin/jobs/stuck-file-recovery/run 200 'f"""{a["run"]["metrics"]}"""'
     expect "it ran without errors" 'a["run"]["endedAt"] is not None and a["run"]["errors"] == [] and a["run"]["metrics"]["totalStuck"] >= 0'
     call POST /api/v2/admin/jobs/tidy-up/run 404
     call GET /api/v2/admin/queue-status 200 'f"""{len(a["workers"])} workers, {a["throughput"]}"""'
-    expect "the schedules are there" 'all(s["nextRunAt"] for s in a["schedules"])'
-    call GET "$UPLOADS/dashboard?scope=all" 200 'f"""{a["dlqDepth"]} dead letters of everybody"""'
+    expect "each schedule has a next run" 'all(s["nextRunAt"] for s in a["schedules"])'
+    call GET "$UPLOADS/dashboard?scope=all" 200 'f"""{a["dlqDepth"]} dead letters of all users"""'
 else
     call POST /api/v2/admin/jobs/stuck-file-recovery/run 403
     call GET /api/v2/admin/queue-status 403
     call GET "$UPLOADS/dashboard?scope=all" 403
 fi
 
-section "And away with it"
+section "Clean up"
 for file in "${made[@]}"; do
     if [ "$file" = "$two" ]; then continue; fi
     call DELETE "$UPLOADS/files/$file" 204
@@ -360,5 +360,5 @@ done
 made=()
 call GET "$UPLOADS/files/$one" 410
 
-printf '\n%s calls, %s surprises\n' "$calls" "$surprises"
-[ "$surprises" -eq 0 ]
+printf '\n%s calls, %s unexpected\n' "$calls" "$unexpected"
+[ "$unexpected" -eq 0 ]

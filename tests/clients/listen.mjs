@@ -1,8 +1,8 @@
-// Listens to events as others' programs do, is cut off at random moments, and comes back after the last event it saw.
+// Follows events with third-party clients, disconnects at random moments, and resumes after the last event.
 //
 //     node listen.mjs ws|sse CUTS URL...        (LANDFALL_TOKEN, LANDFALL_TEST_NODE, LANDFALL_AFTER)
 //
-// Prints a line for each event, in the order in which they came; and one that says when it was cut off for the last time.
+// Prints a line for each event, in the order of arrival, and a line when it has disconnected for the last time.
 import { createRequire } from 'node:module';
 
 const require = createRequire(`${process.env.LANDFALL_TEST_NODE}/`);
@@ -17,21 +17,21 @@ const types = ['stream:open', 'stream:gap', 'file:status-changed', 'file:process
 let last = process.env.LANDFALL_AFTER;
 const print = line => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-function saw(text, cut) {
+function receive(text, cut) {
   const event = JSON.parse(text);
   last = event.id;
   print(event);
-  cut.soon();
+  cut.afterEvent();
 }
 
-// A cut comes after some events, or after a while when there are none; or never, when there were enough.
-function cutting(number, cut) {
-  if (number >= cuts) return { soon() {}, now() {} };
+// Disconnects after some events, or after a while without events; never, once there were enough disconnects.
+function planCut(number, cut) {
+  if (number >= cuts) return { afterEvent() {}, now() {} };
   let left = 1 + Math.floor(Math.random() * 40);
   let timer;
   const now = () => { clearTimeout(timer); cut(); };
   timer = setTimeout(now, Math.random() * 300);
-  return { soon() { if (--left === 0) now(); }, now };
+  return { afterEvent() { if (--left === 0) now(); }, now };
 }
 
 const address = (server, scheme) => {
@@ -42,34 +42,34 @@ const address = (server, scheme) => {
 };
 
 const listen = {
-  ws: (server, number) => new Promise(gone => {
+  ws: (server, number) => new Promise(closed => {
     const socket = new WebSocket(address(server, 'ws:'), { headers });
-    const cut = cutting(number, () => socket.terminate());
-    socket.on('message', text => saw(text, cut));
+    const cut = planCut(number, () => socket.terminate());
+    socket.on('message', text => receive(text, cut));
     socket.on('ping', () => print({ ping: true }));
     socket.on('error', () => {});
-    socket.on('close', (code, reason) => { print({ close: code, reason: reason.toString() }); cut.now(); gone(); });
+    socket.on('close', (code, reason) => { print({ close: code, reason: reason.toString() }); cut.now(); closed(); });
   }),
-  // Now and then only the connection breaks, and the client comes back by itself, with Last-Event-ID.
-  sse: (server, number) => new Promise(gone => {
-    let breakOff;
-    const broken = new Promise(done => { breakOff = () => done({ done: true }); });
+  // Sometimes only the connection breaks, and the client reconnects by itself, with Last-Event-ID.
+  sse: (server, number) => new Promise(closed => {
+    let breakConnection;
+    const broken = new Promise(done => { breakConnection = () => done({ done: true }); });
     let open = 0;
     const source = new EventSource(address(server), {
       fetch: async (url, init) => {
-        const answer = await fetch(url, { ...init, headers: { ...init.headers, ...headers } });
-        if (open++ > 0) return answer;
-        const { status, headers: answered, redirected } = answer;
-        const reader = answer.body.getReader();
+        const response = await fetch(url, { ...init, headers: { ...init.headers, ...headers } });
+        if (open++ > 0) return response;
+        const { status, headers: responseHeaders, redirected } = response;
+        const reader = response.body.getReader();
         const read = () => Promise.race([broken, reader.read()]);
-        return { status, headers: answered, redirected, url: answer.url,
+        return { status, headers: responseHeaders, redirected, url: response.url,
           body: { getReader: () => ({ read, cancel: () => reader.cancel() }) } };
       },
     });
-    const own = number % 25 === 24 && number < cuts;
-    const end = () => { source.close(); gone(); };
-    const cut = cutting(number, own ? () => { breakOff(); setTimeout(end, 2500); } : end);
-    for (const type of types) source.addEventListener(type, event => saw(event.data, cut));
+    const reconnects = number % 25 === 24 && number < cuts;
+    const end = () => { source.close(); closed(); };
+    const cut = planCut(number, reconnects ? () => { breakConnection(); setTimeout(end, 2500); } : end);
+    for (const type of types) source.addEventListener(type, event => receive(event.data, cut));
   }),
 };
 

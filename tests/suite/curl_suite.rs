@@ -33,7 +33,7 @@ async fn a_server_of_its_own_has_no_surprises() {
     command.arg("--own-server").env("LANDFALL", env!("CARGO_BIN_EXE_landfall"));
     let (code, said, wrong) = run(command).await;
     assert_eq!(code, 0, "{said}\n{wrong}");
-    assert!(said.contains(" calls, 0 surprises") && said.contains("not_due"), "{said}");
+    assert!(said.contains(" calls, 0 unexpected") && said.contains("not_due"), "{said}");
 }
 
 #[on_each_database]
@@ -46,7 +46,7 @@ async fn a_running_server_has_none_either_whoever_asks(db: TestDb) {
         command.env("LANDFALL_URL", &server.base).env("LANDFALL_TOKEN", &client.token);
         let (code, said, wrong) = run(command).await;
         assert_eq!(code, 0, "{said}\n{wrong}");
-        assert!(said.contains(" calls, 0 surprises"), "{said}");
+        assert!(said.contains(" calls, 0 unexpected"), "{said}");
         let files = client.get("/api/v2/uploads/files").await.ok();
         let left: Vec<_> = files["files"].as_array().unwrap().iter().map(|file| &file["fileId"]).collect();
         assert_eq!(left, [bystander.as_str()], "it takes its own files away and leaves others alone");
@@ -93,8 +93,8 @@ async fn an_answer_that_is_not_as_it_should_be_is_named() {
     command.env("LANDFALL_URL", base).env("LANDFALL_TOKEN", server.admin().token);
     let (code, said, wrong) = run(command).await;
     assert_eq!(code, 1, "{said}\n{wrong}");
-    assert!(said.contains(" calls, 1 surprises"), "{said}\n{wrong}");
-    assert!(wrong.contains("SURPRISE: all that is stuck can be retried"), "{wrong}");
+    assert!(said.contains(" calls, 1 unexpected"), "{said}\n{wrong}");
+    assert!(wrong.contains("UNEXPECTED: all stuck files can be retried"), "{wrong}");
     server.stop().await;
 }
 
@@ -104,7 +104,7 @@ async fn a_server_that_is_not_there_ends_it_at_once() {
     command.env("LANDFALL_URL", "http://127.0.0.1:9").env("LANDFALL_TOKEN", "any");
     let (code, _, wrong) = run(command).await;
     assert_eq!(code, 2, "{wrong}");
-    assert!(wrong.contains("no answer from http://127.0.0.1:9"), "{wrong}");
+    assert!(wrong.contains("no response from http://127.0.0.1:9"), "{wrong}");
     let (code, _, wrong) = run(script()).await;
     assert!(code == 2 && wrong.contains("LANDFALL_TOKEN"), "{wrong}");
 }

@@ -78,8 +78,8 @@ macro_rules! codes {
 
 codes! {
     UnsupportedType "UNSUPPORTED_TYPE" Never DocumentError "This kind of file is not supported";
-    NotPdf "NOT_PDF" Never DocumentError "The file says that it is a PDF, and is not";
-    TooLarge "TOO_LARGE" Never DocumentError "The file, or what is packed in it, exceeds a limit";
+    NotPdf "NOT_PDF" Never DocumentError "The file is declared as a PDF, but it is not one";
+    TooLarge "TOO_LARGE" Never DocumentError "The file, or its unpacked content, exceeds a limit";
     InvalidMapping "INVALID_MAPPING" Never DocumentError "The mapping is not valid";
     Infected "INFECTED" Never DocumentError "The virus scanner found something; the bytes were removed";
     Gateway4xx "GW_4XX" Never NetworkError "The extraction service refused the file or its configuration";
@@ -90,17 +90,17 @@ codes! {
     IoError "IO_ERROR" Once StorageError "The storage failed";
     DbError "DB_ERROR" Always DbError "The database failed";
     StageTimeout "STAGE_TIMEOUT" Always Timeout "The stage took longer than its limit";
-    MemoryError "MEMORY_ERROR" Never DocumentError "The document needs more memory than one may use";
+    MemoryError "MEMORY_ERROR" Never DocumentError "The document needs more memory than allowed";
     ParseError "PARSE_ERROR" Never DocumentError "The document cannot be read: it is damaged";
-    ValidationError "VALIDATION_ERROR" Never DocumentError "The document cannot be read: it is encrypted, or beyond what a document may be";
+    ValidationError "VALIDATION_ERROR" Never DocumentError "The document cannot be read: it is encrypted, or it exceeds the limits for documents";
     NoText "NO_TEXT" Never DocumentError "There is no text in the document";
-    Unscannable "UNSCANNABLE" Never DocumentError "The virus scanner could not judge the file, so it was not let through";
-    ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; nothing is let past it";
-    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes are not the declared ones; confirming may be repeated";
-    SizeMismatch "SIZE_MISMATCH" Never StorageError "The stored bytes are not as many as declared; confirming may be repeated";
-    WorkerLost "WORKER_LOST" Always Unknown "The worker died; after its third death with the file, the file is suspected and fails";
-    StuckExhausted "STUCK_EXHAUSTED" Never Timeout "Recovered the full number of times without finishing";
-    Cancelled "CANCELLED" Never Unknown "A person cancelled it";
+    Unscannable "UNSCANNABLE" Never DocumentError "The virus scanner could not check the file, so it was rejected";
+    ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; the file waits until it is back";
+    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes do not match the declared MD5; the upload can be confirmed again";
+    SizeMismatch "SIZE_MISMATCH" Never StorageError "The number of stored bytes does not match the declared size; the upload can be confirmed again";
+    WorkerLost "WORKER_LOST" Always Unknown "The worker died while it held the file; after three such deaths the file fails";
+    StuckExhausted "STUCK_EXHAUSTED" Never Timeout "The file was stuck, was recovered the maximum number of times, and never finished";
+    Cancelled "CANCELLED" Never Unknown "A person cancelled the file";
     Unknown "UNKNOWN" Once Unknown "Something unexpected went wrong";
 }
 
