@@ -11,7 +11,7 @@ use landfall_server::queue::claim::{ClaimDue, Claims, Taken, Want};
 use landfall_server::queue::config::QueueConfig;
 use landfall_server::queue::config::describe;
 use landfall_server::queue::fairness::Rounds;
-use landfall_server::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
+use landfall_server::queue::settle::{SettleGroup, Settlement, Verdict};
 use landfall_server::records::file::File;
 use landfall_server::recovery::abandoned_uploads::RescueDead;
 use landfall_server::stages::Output;
@@ -98,7 +98,7 @@ impl Desk {
             .iter()
             .map(|file| Settlement {
                 file: file.id,
-                owner: Owner::of(file),
+                owner: file.owner(),
                 claim: file.claim.expect("a claimed file has a claim"),
                 stage,
                 attempt: 1,

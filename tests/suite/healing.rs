@@ -439,10 +439,9 @@ async fn a_sweep_that_runs_twice_or_twice_at_once_changes_nothing_more(db: TestD
     assert_eq!(recover(&servers[1]).await["totalStuck"], 0);
     assert_eq!(number(&servers[0], "SELECT CAST(SUM(retry_count) AS BIGINT) FROM files").await, 20);
 
-    let timeouts = servers.each_ref().map(|server| landfall_server::recovery::batch_timeout::BatchTimeout {
-        db: server.app.db.clone(),
-        wake: server.app.wake.clone(),
-    });
+    let timeouts = servers
+        .each_ref()
+        .map(|server| landfall_server::recovery::batch_timeout::BatchTimeout { db: server.app.db.clone() });
     let both = join_all(timeouts.iter().map(|sweep| sweep.sweep_once(now))).await;
     let expired = |name: &str| -> i64 {
         both.iter().map(|report| report.as_ref().unwrap().metrics[name].as_i64().unwrap()).sum()

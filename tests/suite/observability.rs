@@ -18,7 +18,8 @@ use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock, on_e
 
 /// Where `make test` says that promtool is.
 const PROMTOOL: &str = "LANDFALL_TEST_PROMTOOL";
-const ALERTS: &str = "deploy/prometheus/alerts.yml";
+const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/prometheus/alerts.yml");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The samples of a scrape by name and labels, and the kinds of its metrics.
 struct Scrape {
@@ -230,7 +231,7 @@ async fn rules_and_dashboard_use_only_metrics_that_there_are(db: TestDb) {
     let rules = std::fs::read_to_string(ALERTS).expect("the rules");
     let expressions = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ").map(str::to_owned));
     let dashboard: Value = serde_json::from_str(
-        &std::fs::read_to_string("deploy/grafana/landfall.json").expect("the dashboard"),
+        &std::fs::read_to_string(format!("{ROOT}/deploy/grafana/landfall.json")).expect("the dashboard"),
     )
     .expect("JSON");
     let mut queries: Vec<String> = expressions.collect();
@@ -347,7 +348,8 @@ fn the_rules_are_good_and_each_raises_what_it_is_for() {
         vec!["check", "config", "deploy/prometheus/prometheus.yml"],
         vec!["test", "rules", "deploy/prometheus/alerts.test.yml"],
     ] {
-        let output = Command::new(&promtool).args(&arguments).output().expect("promtool runs");
+        let output =
+            Command::new(&promtool).current_dir(ROOT).args(&arguments).output().expect("promtool runs");
         let said =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {said}");
@@ -357,7 +359,8 @@ fn the_rules_are_good_and_each_raises_what_it_is_for() {
 #[test]
 fn every_rule_has_a_test() {
     let rules = std::fs::read_to_string(ALERTS).expect("the rules");
-    let tests = std::fs::read_to_string("deploy/prometheus/alerts.test.yml").expect("their tests");
+    let tests =
+        std::fs::read_to_string(format!("{ROOT}/deploy/prometheus/alerts.test.yml")).expect("their tests");
     let names: Vec<&str> = rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
     assert!(names.len() >= 9, "{names:?}");
     for name in names {

@@ -7,7 +7,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
 use landfall_server::queue::claim::{ClaimDue, Claims, Want};
 use landfall_server::queue::limits::RateLimits;
-use landfall_server::queue::release::GiveBack;
+use landfall_server::queue::release::Release;
 use landfall_server::queue::rescue::RescueWorker;
 use landfall_store::args;
 use landfall_store::wake::Signal;
@@ -304,7 +304,7 @@ async fn what_was_claimed_without_the_workers_knowing_is_given_back(db: TestDb) 
     );
     assert_eq!(alice.status(&file).await, "extracting");
     let give_back =
-        |claim| GiveBack { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
+        |claim| Release { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
     let another = server.app.clock.new_id();
     assert_eq!(server.app.db.write(give_back(another)).await.unwrap(), 0, "another claim's files stay");
     assert_eq!(server.app.db.write(give_back(token)).await.unwrap(), 1);

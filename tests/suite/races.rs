@@ -9,7 +9,7 @@ use landfall_core::lifecycle::Stage::Extract;
 use landfall_core::lifecycle::Status;
 use landfall_server::intake::announce::Announced;
 use landfall_server::intake::register::Register;
-use landfall_server::queue::settle::{Owner, SettleGroup, Settlement, Verdict};
+use landfall_server::queue::settle::{SettleGroup, Settlement, Verdict};
 use landfall_server::records::file::File;
 use landfall_store::Error;
 use landfall_store::{Tx, Write};
@@ -69,7 +69,7 @@ async fn a_late_ending_in_one_group_with_the_holders_counts_for_nothing(db: Test
     let failure = Failure::new(Code::ParseError, "It is damaged");
     let ending = |claim| Settlement {
         file: id,
-        owner: Owner::of(&file),
+        owner: file.owner(),
         claim,
         stage: Extract,
         attempt: 1,

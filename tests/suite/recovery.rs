@@ -257,7 +257,7 @@ async fn a_batch_that_waits_in_vain_expires_once_and_keeps_what_arrived(db: Test
         args![rest.now() + TimeDelta::hours(48), batches[0].0],
     )
     .await;
-    let sweep = BatchTimeout { db: rest.app.db.clone(), wake: rest.app.wake.clone() };
+    let sweep = BatchTimeout { db: rest.app.db.clone() };
     for (first, expired, deleted) in [(First::Once, 1, 1), (First::TwiceAtOnce, 2, 1)] {
         clock.advance(DAY);
         let reports =

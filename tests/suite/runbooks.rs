@@ -210,7 +210,8 @@ fn anchor(heading: &str) -> String {
 
 /// The alerts of the program, by what stands before the colon of their names.
 fn alerts_in_the_code() -> BTreeSet<String> {
-    let code = std::fs::read_to_string(root().join("src/observe/alerts/conditions.rs")).unwrap();
+    let code =
+        std::fs::read_to_string(root().join("crates/server/src/reports/alerts/conditions.rs")).unwrap();
     let names = code.split("name: ").skip(1).filter_map(|rest| {
         let line = rest.lines().next()?;
         line.split('"').nth(1)?.split(':').next().map(str::to_owned)

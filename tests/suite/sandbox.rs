@@ -434,7 +434,7 @@ async fn a_program_that_cannot_be_started_is_our_fault() {
         let document =
             Document { file: Uuid::nil(), tenant: "a", name: "a.txt", content_type: None, size: 1 };
         let failure = pool.read(&document, &b"x"[..]).await.unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::NotStarted, "{path}: {}", failure.message);
+        assert_eq!(failure.kind, ErrorKind::Source, "{path}: {}", failure.message);
     }
 }
 
@@ -444,7 +444,7 @@ async fn bytes_that_end_too_soon_are_the_storages_fault() {
     let document =
         Document { file: Uuid::nil(), tenant: "acme", name: "a.txt", content_type: None, size: 100 };
     let failure = readers.pool.read(&document, &b"not a hundred"[..]).await.unwrap_err();
-    assert_eq!(failure.kind, ErrorKind::NotStarted);
+    assert_eq!(failure.kind, ErrorKind::Source);
     assert_eq!(text_of(readers.read("And now?").await), "And now?");
     readers.leave_nothing().await;
 }

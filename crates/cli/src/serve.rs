@@ -36,7 +36,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         role = ?app.config.role,
-        database = if app.db.is_postgres() { "postgresql" } else { "sqlite" },
+        database = app.db.kind(),
         worker = app.liveness.name(),
         model = app.embedder.name(),
         "started"

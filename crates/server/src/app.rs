@@ -21,7 +21,6 @@ use crate::queue;
 use crate::queue::config::StageConfig;
 use crate::queue::operations::Operations;
 use crate::queue::worker::Worker;
-use crate::records::events;
 use crate::recovery::abandoned_uploads::RescueDead;
 use crate::recovery::batch_timeout::BatchTimeout;
 use crate::recovery::config::Schedules;
@@ -107,7 +106,7 @@ impl App {
             standing => return Err(Error::StorageNotOurs(standing.to_string())),
         }
         index::install(&db).await?;
-        events::leave_a_gap(&db).await?;
+        db.leave_gap("events").await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
         let tickets = Tickets::new(db.write(SharedSecret { name: "event-tickets" }).await?);
@@ -138,7 +137,7 @@ impl App {
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
-        let sweeps = Sweeps::new(&config, &ownership, &clock, &wake);
+        let sweeps = Sweeps::new(&config, &ownership, &clock);
         let scheduled = sweeps.scheduled(&config.healing.schedules);
         let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
         let orphans = Scanner {
@@ -263,18 +262,17 @@ struct Sweeps {
 }
 
 impl Sweeps {
-    fn new(config: &Config, ownership: &Ownership, clock: &Clock, wake: &Wake) -> Self {
+    fn new(config: &Config, ownership: &Ownership, clock: &Clock) -> Self {
         let Ownership { db, blobs } = ownership;
         let expiry = UploadExpiry {
             db: db.clone(),
             blobs: blobs.clone(),
             clock: clock.clone(),
-            wake: wake.clone(),
             window: config.intake.confirm_window,
             unconfirmed: config.healing.unconfirmed,
         };
         let detection = Detection::new(&config.healing, config.queue.longest_wait());
-        let stuck_files = StuckFiles { db: db.clone(), wake: wake.clone(), detection, expiry };
+        let stuck_files = StuckFiles { db: db.clone(), detection, expiry };
         let orphan_cleanup = OrphanCleanup {
             db: db.clone(),
             blobs: blobs.clone(),
@@ -285,7 +283,7 @@ impl Sweeps {
         Self {
             stuck_files: Arc::new(stuck_files),
             orphan_cleanup: Arc::new(orphan_cleanup),
-            batch_timeout: Arc::new(BatchTimeout { db: db.clone(), wake: wake.clone() }),
+            batch_timeout: Arc::new(BatchTimeout { db: db.clone() }),
             retention: Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() }),
         }
     }

@@ -73,7 +73,7 @@ pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<R
     blobs::without_rows(db, storage, &mut report).await?;
     let mut tx = db.snapshot().await?;
     report.files = tx.number("SELECT COUNT(*) FROM files WHERE status <> 'deleted'", args![]).await?;
-    for invariant in invariants::all(tx.is_postgres(), oldest_heartbeat) {
+    for invariant in invariants::all(&tx, oldest_heartbeat) {
         report.add(invariant.name, violations(&mut tx, &invariant).await?);
     }
     drop(tx);

@@ -2,10 +2,12 @@
 
 // A file, and the one way in which it changes state.
 pub mod file;
+pub mod moves;
 pub mod batch;
 pub mod quota;
 // What happened to it, as history and as an outbox.
 pub mod events;
+pub mod fingerprint;
 pub mod notifications;
 // What is counted in the transactions that move files.
 pub mod effects;

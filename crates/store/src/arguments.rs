@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use sqlx_postgres::PgArguments;
 use uuid::Uuid;
 
-use crate::Error;
+use crate::{Error, Tx};
 use landfall_core::clock::Time;
 
 /// One argument. A missing value keeps its type, because PostgreSQL wants to know the type of a NULL.
@@ -163,7 +163,8 @@ impl Rows {
     /// `VALUES ($1, $2), ($3, $4)` for PostgreSQL, with its arguments. For SQLite `VALUES (?, ?), (?, ?)`: to it `$1`
     /// is a name, and it looks names up one after the other, which for a thousand of them takes longer than all the
     /// rest.
-    pub fn into_values(mut self, postgres: bool) -> (String, Vec<Arg>) {
+    pub fn into_values(mut self, tx: &Tx) -> (String, Vec<Arg>) {
+        let postgres = tx.is_postgres();
         let width = self.args.len() / self.count.max(1);
         let missing: Vec<Arg> = self.args[..width].iter().map(Arg::missing).collect();
         for _ in self.count..self.count.next_power_of_two() {
@@ -185,6 +186,13 @@ impl Rows {
         }
         sql.push(')');
         (sql, self.args)
+    }
+
+    /// The same as a part of a `WITH` clause that names the columns: `name(a, b) AS (VALUES …)`.
+    pub fn named(self, name: &str, columns: &[&str], tx: &Tx) -> (String, Vec<Arg>) {
+        debug_assert_eq!(self.args.len(), columns.len() * self.count, "a value for each column");
+        let (values, args) = self.into_values(tx);
+        (format!("{name}({}) AS ({values})", columns.join(", ")), args)
     }
 
     /// The same rows in portions that one statement can take.

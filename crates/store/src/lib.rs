@@ -10,6 +10,7 @@
 
 // One statement: its arguments, and the connection that it runs on.
 mod arguments;
+mod dialect;
 mod tx;
 // A change on its way to the commit, and what follows it.
 mod change;
@@ -251,11 +252,6 @@ impl Db {
             Backend::Sqlite { .. } => None,
             Backend::Postgres { pool, .. } => Some(pool),
         }
-    }
-
-    /// What a claim adds to its `SELECT`, so that two processes on PostgreSQL pass one another by.
-    pub fn skip_locked(&self) -> &'static str {
-        if self.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" }
     }
 
     pub async fn close(&self) {

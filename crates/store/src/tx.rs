@@ -164,7 +164,7 @@ impl Tx {
     /// follows the values (`ON CONFLICT …`). The first column is never NULL.
     pub async fn insert(&mut self, into: &str, rows: Rows, tail: &str) -> Result<(), Error> {
         for portion in rows.portions() {
-            let (values, args) = portion.into_values(self.is_postgres());
+            let (values, args) = portion.into_values(self);
             let sql =
                 format!("INSERT INTO {into} SELECT * FROM ({values}) AS v WHERE column1 IS NOT NULL {tail}");
             self.execute(sql, args).await?;

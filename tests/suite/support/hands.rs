@@ -273,7 +273,7 @@ impl Working {
 
 impl AtRest {
     pub fn batch_timeout(&self) -> BatchTimeout {
-        BatchTimeout { db: self.app.db.clone(), wake: self.app.wake.clone() }
+        BatchTimeout { db: self.app.db.clone() }
     }
 
     /// Lets the worker work, and time pass, until nothing of this tenant's is on its way any more, or the database is

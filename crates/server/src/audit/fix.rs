@@ -13,7 +13,8 @@ use crate::content::index;
 use crate::queue::rescue::RescueWorker;
 use crate::records::batch;
 use crate::records::events::{self, Event, FILE_STATUS_CHANGED};
-use crate::records::file::{File, Shift};
+use crate::records::file::File;
+use crate::records::moves::{self, Change, Ending};
 use crate::records::quota;
 use crate::records::totals;
 use crate::recovery::orphan_cleanup::orphan_blobs::{self, Orphans, Permit};
@@ -58,7 +59,8 @@ pub async fn fix(
             fixed.push(Finding { invariant: "running files are held by living workers", what });
         }
     }
-    for invariant in invariants::all(db.is_postgres(), oldest_heartbeat) {
+    let all = invariants::all(&db.read().await?, oldest_heartbeat);
+    for invariant in all {
         fixed.extend(fix_rows(db, &invariant, oldest_heartbeat, now).await?);
     }
     Ok(Fixed { findings: fixed, held_back })
@@ -150,18 +152,9 @@ impl PutRight {
             return Ok(false);
         }
         let failure = Failure::new(Code::WorkerLost, "The worker that held this file is not known any more");
-        file.shift(
-            tx,
-            Shift {
-                transition: Transition::Requeue(stage),
-                now: self.now,
-                set: "run_after = $4, is_due = TRUE, claim = NULL, claimed_by = NULL, claimed_at = NULL,
-                      attempt = CASE WHEN attempt > 0 THEN attempt - 1 ELSE 0 END",
-                args: args![],
-                failure: Some(failure),
-            },
-        )
-        .await?;
+        let Some(release) = Ending::release(&file, self.now) else { return Ok(false) };
+        let change = Change::End(Ending { failure: Some(failure), ..release });
+        moves::apply_to(tx, &mut file, Transition::Requeue(stage), change, None, self.now).await?;
         Ok(true)
     }
 

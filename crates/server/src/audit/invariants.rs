@@ -1,9 +1,10 @@
 //! What must be true of the rows. Every query answers the violations: whose they are (`id` or `name`), what was
 //! `found`, and what was `expected`.
 
+use crate::content;
 use crate::records::totals;
 use landfall_core::clock::Time;
-use landfall_store::{Arg, args};
+use landfall_store::{Arg, Tx, args};
 
 pub struct Invariant {
     pub name: &'static str,
@@ -45,10 +46,10 @@ impl Invariant {
     }
 }
 
-pub fn all(postgres: bool, oldest_heartbeat: Time) -> Vec<Invariant> {
+pub fn all(tx: &Tx, oldest_heartbeat: Time) -> Vec<Invariant> {
     let mut all = files(oldest_heartbeat);
     all.extend(index());
-    if !postgres {
+    if content::index::keeps_words_apart(tx) {
         all.push(words_equal_vectors());
     }
     all.extend(batches());

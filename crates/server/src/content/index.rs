@@ -65,6 +65,11 @@ pub const WITHOUT_PGVECTOR: &str = "
     CREATE FUNCTION landfall_distance(real[], real[]) RETURNS double precision LANGUAGE sql IMMUTABLE
         AS 'SELECT 1 - sum(a::double precision * b) FROM unnest($1, $2) AS v(a, b)';";
 
+/// Whether the words stand in a table of their own, beside the vectors.
+pub fn keeps_words_apart(tx: &Tx) -> bool {
+    !tx.is_postgres()
+}
+
 /// Creates the index's tables where they are not there yet.
 pub async fn install(db: &Db) -> Result<(), Error> {
     db.write(Install).await
@@ -138,7 +143,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
     }
     if tx.is_postgres() {
         for portion in entries.portions() {
-            let (values, args) = portion.into_values(true);
+            let (values, args) = portion.into_values(tx);
             let sql = format!(
                 "INSERT INTO chunk_index (chunk_id, file_id, user_id, model, words, embedding)
                  SELECT column1, column2, column3, column4, to_tsvector('english', column5),
@@ -169,7 +174,7 @@ pub async fn replace_vectors(
     let vector = if tx.is_postgres() { "landfall_embedding(v.column3)" } else { "v.column3" };
     let mut replaced = 0;
     for portion in rows.portions() {
-        let (values, args) = portion.into_values(tx.is_postgres());
+        let (values, args) = portion.into_values(tx);
         let sql = format!(
             "UPDATE chunk_index SET model = v.column2, embedding = {vector} FROM ({values}) AS v
              WHERE chunk_index.chunk_id = v.column1"

@@ -274,7 +274,7 @@ impl FanOut {
             self.hand_out_page(&tail::Page { events: Vec::new(), up_to: present });
             return Ok(Found::Nothing);
         };
-        if tail::last_taken(&mut db.read().await?).await? <= position {
+        if db.read().await?.last_id("events").await? <= position {
             return Ok(Found::Nothing);
         }
         let horizon = tail::settled_up_to(db).await?;

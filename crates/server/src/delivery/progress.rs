@@ -69,7 +69,7 @@ impl Write for TellOwed {
     type Output = usize;
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
-        let skip = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
+        let skip = tx.skip_locked();
         let owed: Vec<Batch> = tx
             .rows(
                 format!(

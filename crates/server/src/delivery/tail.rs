@@ -24,7 +24,6 @@
 //! `tenantId` and `userId` are missing from events of the whole system. `data` has `fileId`, `batchId`, `from`, `to`,
 //! `stage`, `attempt` and `error {code, class, message}` where the event has them, and what its type has beside them.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -198,30 +197,12 @@ pub async fn first_after(tx: &mut Tx, position: i64) -> Result<Option<Time>, Err
     Ok(first.map(|(at,)| at))
 }
 
-/// The id that was taken last. It need not be visible yet.
-pub async fn last_taken(tx: &mut Tx) -> Result<i64, Error> {
-    if tx.is_postgres() {
-        let last: Option<(i64, bool)> =
-            tx.row("SELECT last_value, is_called FROM events_id_seq", args![]).await?;
-        // A sequence that was never used has the value that it will give first.
-        Ok(last.map_or(0, |(value, is_called)| if is_called { value } else { value - 1 }))
-    } else {
-        // Not the highest in the table: that goes down when the last are removed.
-        let last: Option<(i64,)> =
-            tx.row("SELECT seq FROM sqlite_sequence WHERE name = 'events'", args![]).await?;
-        Ok(last.map_or(0, |(value,)| value))
-    }
-}
-
 /// The horizon: this id and all below it are visible from now on, or never will be. Waits for transactions that are
 /// just writing events; one that goes on for too long is an error.
 pub async fn settled_up_to(db: &Db) -> Result<i64, Error> {
     let mut tx = db.read().await?;
-    let last = last_taken(&mut tx).await?;
-    if !tx.is_postgres() {
-        return Ok(last);
-    }
-    let mut writing = writers(&mut tx).await?;
+    let last = tx.last_id("events").await?;
+    let mut writing = tx.writers_of("events").await?;
     let waiting = Stopwatch::start();
     let mut pause = FIRST_LOOK_AGAIN;
     while !writing.is_empty() {
@@ -234,21 +215,8 @@ pub async fn settled_up_to(db: &Db) -> Result<i64, Error> {
         Clock::System.sleep(pause).await;
         pause = LAST_LOOK_AGAIN.min(pause * 2);
         // Only those that were there at first: who came later has a later id.
-        let still = writers(&mut tx).await?;
+        let still = tx.writers_of("events").await?;
         writing.retain(|one| still.contains(one));
     }
     Ok(last)
-}
-
-/// The transactions that may have taken ids which nobody sees yet.
-async fn writers(tx: &mut Tx) -> Result<HashSet<String>, Error> {
-    let writers: Vec<(String,)> = tx
-        .rows(
-            "SELECT DISTINCT virtualtransaction FROM pg_locks
-             WHERE locktype = 'relation' AND relation = 'events'::regclass AND mode = 'RowExclusiveLock' AND granted
-                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-            args![],
-        )
-        .await?;
-    Ok(writers.into_iter().map(|(one,)| one).collect())
 }

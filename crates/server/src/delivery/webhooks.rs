@@ -99,7 +99,7 @@ impl Webhook {
     }
 
     pub(crate) async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Self>, Error> {
-        let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+        let lock = tx.for_update();
         tx.row(format!("SELECT * FROM webhooks WHERE id = $1 {lock}"), args![id]).await
     }
 

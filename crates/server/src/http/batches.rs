@@ -15,7 +15,6 @@ use crate::intake::cancel_batch::CancelBatch;
 use crate::intake::idempotency::Idempotent;
 use crate::records::batch::{self, Batch, BatchView};
 use landfall_core::caller::Caller;
-use landfall_store::wake::Signal;
 
 /// Opens a batch for a number of files.
 #[utoipa::path(
@@ -120,9 +119,6 @@ pub async fn cancel(
     let cancelled = app.db.write(change).await?;
     for file in cancelled.stopped {
         stop_work(&app, file);
-    }
-    if cancelled.leaves_blobs {
-        app.wake.send(Signal::BlobToRemove);
     }
     let progress = batch::progress(&mut app.db.read().await?, cancelled.batch.id).await?;
     Ok(Json(BatchView::new(cancelled.batch, Some(progress))))

@@ -23,7 +23,6 @@ use landfall_core::caller::Caller;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::wake::Signal;
 use landfall_store::{Arg, Tx, args};
 
 /// One file: where it is, what it waits for, what went wrong.
@@ -267,7 +266,6 @@ impl Retry {
             now: app.clock.now(),
         };
         let file = revive::revive(&app.db, &app.blobs, wish).await?;
-        app.wake.send(Signal::Work);
         Ok(file)
     }
 }

@@ -51,8 +51,7 @@ pub async fn show(
     if let Err(error) = &database {
         tracing::warn!(error, "what the database knows is left out of the metrics");
     }
-    let kind = if app.db.is_postgres() { "postgresql" } else { "sqlite" };
-    scrape::of_process(kind, database.is_ok(), storage.is_ok(), &mut exposition);
+    scrape::of_process(app.db.kind(), database.is_ok(), storage.is_ok(), &mut exposition);
     let mut text = exposition.into_text();
     text.push_str(&metrics::recorder().render());
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())

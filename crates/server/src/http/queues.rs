@@ -12,7 +12,6 @@ use crate::reports::queue_status::{self, QueueStatus};
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Stage;
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::wake::Signal;
 
 /// The queue as its operator sees it.
 #[utoipa::path(
@@ -43,8 +42,6 @@ pub async fn pause(
     require_admin(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Pause { stage, by: caller.user, now: app.clock.now() }).await?;
-    // Every worker that looks again learns of it.
-    app.wake.send(Signal::Work);
     Ok(Json(Held { stage, paused: true }))
 }
 
@@ -61,7 +58,6 @@ pub async fn resume(
     require_admin(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Resume { stage }).await?;
-    app.wake.send(Signal::Work);
     Ok(Json(Held { stage, paused: false }))
 }
 

@@ -18,7 +18,6 @@ use crate::recovery::stuck_files::detection::StuckView;
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::wake::Signal;
 
 const DEFAULT_SHOWN: usize = 50;
 const MOST_SHOWN: usize = 1_000;
@@ -106,7 +105,6 @@ pub async fn retry(
     } else {
         app.db.write(RetryStuck { caller, file: id, now }).await?
     };
-    app.wake.send(Signal::Work);
     Ok(Json(retried))
 }
 

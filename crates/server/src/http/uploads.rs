@@ -21,7 +21,6 @@ use crate::intake::upload::Upload;
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::wake::Signal;
 
 const MOST_AT_ONCE: usize = 1_000;
 
@@ -294,8 +293,5 @@ async fn confirm_file(
     let belief: Belief = received.json_or_default()?;
     let confirmed =
         confirm::confirm(&app.db, &app.blobs, caller, id, batch, &belief, app.clock.now()).await?;
-    if confirmed.newly {
-        app.wake.send(Signal::Work);
-    }
     Ok(Json(confirmed))
 }

@@ -20,7 +20,6 @@ use crate::http::error::ApiError;
 use crate::intake::idempotency::Idempotent;
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::wake::Signal;
 
 /// Names an address that events are sent to. The secret that signs them is answered here, and never again.
 #[utoipa::path(
@@ -129,7 +128,6 @@ pub async fn change(
     }
     let cursor = tail::settled_up_to(&app.db).await?;
     let changed = app.db.write(Change { caller, webhook, changes, cursor, now: app.clock.now() }).await?;
-    app.wake.send(Signal::Delivery);
     Ok(Json(changed.into()))
 }
 
@@ -193,7 +191,6 @@ pub async fn test(
     let key = received.key(&caller)?;
     let change = SendTest { caller, webhook, id: app.clock.new_id(), now };
     let delivery = app.db.write(Idempotent { key, now, change }).await?;
-    app.wake.send(Signal::Delivery);
     Ok((StatusCode::ACCEPTED, Json(delivery)))
 }
 
@@ -272,7 +269,6 @@ pub async fn redeliver(
     let key = received.key(&caller)?;
     let change = Redeliver { caller, webhook, delivery, id: app.clock.new_id(), now };
     let delivery = app.db.write(Idempotent { key, now, change }).await?;
-    app.wake.send(Signal::Delivery);
     Ok((StatusCode::ACCEPTED, Json(delivery)))
 }
 

@@ -2,14 +2,15 @@
 
 use uuid::Uuid;
 
-use crate::records::file::{File, Shift};
+use crate::records::file::File;
+use crate::records::moves::{self, Change};
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 pub struct Cancel {
     pub caller: Caller,
@@ -27,7 +28,7 @@ impl Write for Cancel {
             Status::Cancelled => return Ok(file),
             _ => {}
         }
-        file.shift(tx, cancelled_by(&self.caller, &file, self.now)).await?;
+        cancel(tx, &mut file, &self.caller, self.now).await?;
         Ok(file)
     }
 }
@@ -37,15 +38,8 @@ pub fn cancellation(caller: &Caller) -> Failure {
     Failure::new(Code::Cancelled, format!("Cancelled by {}", caller.user))
 }
 
-/// The move to `cancelled`, which takes the file out of the hands of a worker that holds it.
-pub fn cancelled_by(caller: &Caller, file: &File, now: Time) -> Shift<'static> {
-    let failure = cancellation(caller);
-    Shift {
-        transition: Transition::Cancel,
-        now,
-        set: "claim = NULL, claimed_by = NULL, claimed_at = NULL, run_after = NULL, is_due = FALSE,
-              error_code = $5, error_message = $6, error_stage = $7, error_at = $4",
-        args: args![failure.code, &failure.message, file.next_stage],
-        failure: Some(failure),
-    }
+/// Moves a file to `cancelled`, which takes it from a worker that holds it.
+pub async fn cancel(tx: &mut Tx, file: &mut File, caller: &Caller, now: Time) -> Result<(), Error> {
+    let change = Change::Cancel { failure: cancellation(caller) };
+    moves::apply_to(tx, file, Transition::Cancel, change, None, now).await
 }

@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::announce::parse_md5;
 use crate::blobs::Blobs;
-use crate::records::file::{File, Shift};
+use crate::records::file::File;
+use crate::records::moves::{self, Change};
 use crate::records::quota;
 use crate::telemetry::{spans, traces};
 use landfall_core::caller::Caller;
@@ -14,7 +15,7 @@ use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// What the owner believes to have sent.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
@@ -32,9 +33,6 @@ pub struct Belief {
 pub struct Confirmed {
     pub file_id: Uuid,
     pub status: Status,
-    /// Whether this call put it into the queue, or an earlier one had.
-    #[serde(skip)]
-    pub newly: bool,
 }
 
 /// Verifies the bytes, then queues the file. Repeating it is safe.
@@ -55,7 +53,7 @@ pub async fn confirm(
         Status::Registered | Status::Uploaded => {}
         Status::Deleted => return Err(Refusal::gone().into()),
         status => {
-            return Ok(Confirmed { file_id: id, status, newly: false });
+            return Ok(Confirmed { file_id: id, status });
         }
     }
     let span = spans::in_request("confirm", &file.traced());
@@ -140,22 +138,12 @@ impl Write for Confirm {
             }
             Status::Deleted => return Err(Refusal::gone().into()),
             status => {
-                return Ok(Confirmed { file_id: file.id, status, newly: false });
+                return Ok(Confirmed { file_id: file.id, status });
             }
         }
-        file.shift(
-            tx,
-            Shift {
-                transition: Transition::Confirm,
-                now: self.now,
-                set: "run_after = $4, is_due = TRUE, confirmed_at = $4, upload_until = NULL,
-                      trace_parent = COALESCE($5, trace_parent)",
-                args: args![traces::current()],
-                failure: None,
-            },
-        )
-        .await?;
+        let change = Change::Confirm { trace: traces::current(), recoveries: 0 };
+        moves::apply_to(tx, &mut file, Transition::Confirm, change, None, self.now).await?;
         quota::settle(tx, &file).await?;
-        Ok(Confirmed { file_id: file.id, status: file.status, newly: true })
+        Ok(Confirmed { file_id: file.id, status: file.status })
     }
 }

@@ -6,11 +6,12 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::cancel::cancelled_by;
+use super::cancel::cancel;
 use crate::blobs::Blobs;
 use crate::content::index;
 use crate::records::events::{self, Event, FILE_CLEANED_UP};
-use crate::records::file::{File, Shift};
+use crate::records::file::File;
+use crate::records::moves::{self, Change, Move};
 use crate::records::quota;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -78,46 +79,71 @@ impl Write for Delete {
         }
         if file.status == Status::Queued || file.status.is_running() {
             // A worker that holds it finds its claim gone and changes nothing.
-            file.shift(tx, cancelled_by(&self.caller, &file, self.now)).await?;
+            cancel(tx, &mut file, &self.caller, self.now).await?;
         }
-        bury(tx, &mut file, self.now).await?;
-        Ok(file.blob_key)
+        let tombstones = bury(tx, vec![file], None, self.now).await?;
+        Ok(tombstones.into_iter().next().and_then(|tombstone| tombstone.blob_key))
     }
 }
 
-/// Makes a tombstone of a file that the transaction holds and that nobody works on, with all that belongs to it. What
-/// is left to do is the blob, whose key the tombstone still has.
-pub async fn bury(tx: &mut Tx, file: &mut File, now: Time) -> Result<(), Error> {
-    index::remove(tx, file.id).await?;
-    tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
-    tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
-    file.shift(
-        tx,
-        Shift {
-            transition: Transition::Delete,
-            now,
-            set: "deleted_at = $4, upload_until = NULL, failed_at = NULL",
-            args: args![],
-            failure: None,
-        },
-    )
-    .await?;
-    quota::refund(tx, file).await
+/// Makes tombstones of files that the transaction holds and that no worker has, with all that belongs to them. What is left
+/// to do is the blobs, whose keys the tombstones still have. Returns the tombstones.
+///
+/// This is the one way in which a file is deleted. `cause` is why, where the owner did not ask for it.
+pub async fn bury(
+    tx: &mut Tx,
+    files: Vec<File>,
+    cause: Option<Cause>,
+    now: Time,
+) -> Result<Vec<File>, Error> {
+    for file in &files {
+        // Before its bytes were confirmed a file has nothing but its row.
+        if file.confirmed_at.is_some() {
+            index::remove(tx, file.id).await?;
+            tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
+            tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
+        }
+    }
+    let reason = cause.and_then(|cause| cause.reason);
+    let moves = files.iter().map(|file| Move {
+        file: file.id,
+        from: file.status,
+        transition: Transition::Delete,
+        change: Change::Delete,
+        worker: None,
+        data: reason.map(|reason| json!({ "reason": reason })),
+    });
+    let moved = moves::apply(tx, moves.collect(), now).await?;
+    let tombstones: Vec<File> = moved.into_iter().flatten().filter_map(|moved| moved.file).collect();
+    if let Some(Cause { name: Some(name), .. }) = cause {
+        let cleaned = tombstones.iter().map(|file| cleaned_up(file, name, now)).collect();
+        events::record(tx, cleaned).await?;
+    }
+    quota::refund(tx, &tombstones).await?;
+    Ok(tombstones)
 }
 
-/// Says that a file was deleted by nobody in particular, why, and how much room that made.
-pub async fn record_cleaning(tx: &mut Tx, file: &File, reason: &str, now: Time) -> Result<(), Error> {
-    let event = Event {
+/// Why files are deleted without their owner's asking for each.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cause {
+    /// What the event `file:cleaned-up` calls it, where the server decided it.
+    pub name: Option<&'static str>,
+    /// What the history says.
+    pub reason: Option<&'static str>,
+}
+
+/// The event of a file that the server deleted: why, and how much room that made.
+fn cleaned_up(file: &File, cause: &str, now: Time) -> Event {
+    Event {
         kind: FILE_CLEANED_UP,
         data: Some(json!({
             "fileId": file.id,
             "tenantId": file.tenant_id,
-            "reason": reason,
+            "reason": cause,
             "sizeReclaimed": file.size_bytes,
         })),
         ..file.event(now)
-    };
-    events::record(tx, vec![event]).await
+    }
 }
 
 struct BlobGone {

@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use crate::blobs::{Blobs, Incoming, Stored};
 use crate::process::liveness;
-use crate::records::file::{File, Shift};
+use crate::records::file::File;
+use crate::records::moves::{self, Change};
 use crate::telemetry::spans;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
@@ -290,14 +291,8 @@ impl Write for Arrived {
             )
             .await?;
         } else {
-            let shift = Shift {
-                transition: Transition::Upload,
-                now: self.now,
-                set: "blob_key = $5, md5 = $6, upload_until = $7",
-                args: args![&self.key, &self.md5, self.until],
-                failure: None,
-            };
-            file.shift(tx, shift).await?;
+            let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until: self.until };
+            moves::apply_to(tx, &mut file, Transition::Upload, change, None, self.now).await?;
         }
         Ok(replaced)
     }

@@ -254,7 +254,7 @@ impl Liveness {
 /// Whoever rescues what a worker held removes its row first. Holding the row means that the rescue either sees what
 /// this transaction does, or is seen by it.
 pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
-    let hold = if tx.is_postgres() { "FOR KEY SHARE" } else { "" };
+    let hold = tx.key_share();
     let sql = format!("SELECT lock_key FROM workers WHERE id = $1 {hold}");
     Ok(tx.row::<(i64,)>(sql, args![worker]).await?.is_some())
 }

@@ -170,14 +170,13 @@ impl Circuit {
 
     /// The same, held against other processes until the transaction ends.
     pub async fn hold(tx: &mut Tx, service: Service) -> Result<Self, Error> {
-        if !tx.is_postgres() {
-            // It has one writer as it is.
+        if tx.is_only_writer() {
             return Self::find(tx, service).await;
         }
         let insert =
             "INSERT INTO circuits (service, state) VALUES ($1, 'closed') ON CONFLICT (service) DO NOTHING";
         tx.execute(insert, args![service.name()]).await?;
-        let sql = format!("SELECT {COLUMNS} FROM circuits WHERE service = $1 FOR UPDATE");
+        let sql = format!("SELECT {COLUMNS} FROM circuits WHERE service = $1 {}", tx.for_update());
         Ok(tx.row(sql, args![service.name()]).await?.unwrap_or_default())
     }
 
@@ -260,7 +259,7 @@ async fn give_attempts_back(tx: &mut Tx, service: Service, since: Time) -> Resul
         return Ok(());
     }
     // One that somebody else has hold of is being claimed, which is to say tried again.
-    let skip_locked = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
+    let skip_locked = tx.skip_locked();
     let sql = format!(
         "WITH failed AS MATERIALIZED (
              SELECT id FROM files

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::room::Place;
-use super::settle::{Owner, Settlement, Verdict};
+use super::settle::{Settlement, Verdict};
 use super::worker::{Inner, WRITE_AGAIN};
 use crate::process::liveness::Identity;
 use crate::records::file::File;
@@ -19,9 +19,8 @@ use crate::stages::{Job, Output};
 use crate::telemetry::{metrics, spans, traces};
 use landfall_core::clock::{Stopwatch, to_delta};
 use landfall_core::failure::{Code, Failure};
-use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::lifecycle::Stage;
 use landfall_core::service::{Report, Service};
-use landfall_store::wake::Signal;
 
 /// One file in hand, from its claim until it is out of this worker's hands.
 pub(super) struct Carrier {
@@ -52,7 +51,7 @@ impl Carrier {
             let stage = file.next_stage;
             let span = spans::attempt(&file.traced(), stage, self.inner.liveness.name());
             let work = self.work(&file, stage, carried.take()).instrument(span.clone());
-            let Some((written, status, next_place)) = work.await else {
+            let Some((written, next_place)) = work.await else {
                 spans::ended(&span, "lost", None);
                 break;
             };
@@ -66,10 +65,7 @@ impl Carrier {
                     file.next_stage = next;
                     file.attempt = 1;
                 }
-                (written, _, _) => {
-                    self.announce(&written, status);
-                    break;
-                }
+                _ => break,
             }
         }
         let nothing_left = {
@@ -83,14 +79,14 @@ impl Carrier {
         }
     }
 
-    /// One stage: the attempt and its ending. Answers the verdict that was written, where the file is by it, and its
-    /// place at the next stage; `None` where the file is not ours any more.
+    /// One stage: the attempt and its ending. Returns the verdict that was written and the file's place at the next stage;
+    /// `None` where the file is not ours any more.
     async fn work(
         &self,
         file: &File,
         stage: Stage,
         carried: Option<Arc<Output>>,
-    ) -> Option<(Verdict, Status, Option<Place>)> {
+    ) -> Option<(Verdict, Option<Place>)> {
         let mut next_place = None;
         let ended = self.attempt(file, stage, carried).await;
         let reports = self.reports(&ended);
@@ -104,8 +100,7 @@ impl Carrier {
             Err(Interrupted::Abandon) => return None,
         };
         let settled = self.settle(file, stage, verdict, reports).instrument(spans::settle());
-        let (written, status) = settled.await?;
-        Some((written, status, next_place))
+        Some((settled.await?, next_place))
     }
 
     /// What the attempt says about the services that its stage needs.
@@ -117,20 +112,6 @@ impl Carrier {
                 services.filter_map(|service| Some((service, failure.report(service)?))).collect()
             }
             Err(_) => Vec::new(),
-        }
-    }
-
-    /// Tells those who have to do something about a file that is not in our hands any more.
-    fn announce(&self, written: &Verdict, status: Status) {
-        match written {
-            // There was no room for the next stage here, or the file is given back: others may take it.
-            Verdict::Advance { .. } | Verdict::Release if status == Status::Queued => {
-                self.inner.wake.send(Signal::Work);
-            }
-            Verdict::DeadLetter { failure } if failure.code == Code::Infected => {
-                self.inner.wake.send(Signal::BlobToRemove);
-            }
-            _ => {}
         }
     }
 
@@ -212,19 +193,19 @@ impl Carrier {
         }
     }
 
-    /// Writes the ending, however long the database takes to come back. Answers the verdict that was written and where
-    /// the file is by it, or `None` where the file was not ours any more.
+    /// Writes the ending, however long the database takes to come back. Returns the verdict that was written, or `None` where
+    /// the file was not ours any more.
     async fn settle(
         &self,
         file: &File,
         stage: Stage,
         verdict: Verdict,
         reports: Vec<(Service, Report)>,
-    ) -> Option<(Verdict, Status)> {
+    ) -> Option<Verdict> {
         let claim = file.claim.expect("a claimed file has a claim");
         let mut settlement = Settlement {
             file: file.id,
-            owner: Owner::of(file),
+            owner: file.owner(),
             claim,
             stage,
             attempt: file.attempt,
@@ -234,7 +215,7 @@ impl Carrier {
         let mut uncertain = false;
         loop {
             match self.inner.settler.settle(settlement.clone()).await {
-                Ok(Some(status)) => return Some((settlement.verdict, status)),
+                Ok(Some(_)) => return Some(settlement.verdict),
                 Ok(None) if uncertain => {
                     // Either somebody else has the file, or the ending that seemed lost was written after all.
                     self.inner.give_back_for_sure(&self.identity, claim, Some(file.id)).await;

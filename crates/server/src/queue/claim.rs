@@ -14,8 +14,8 @@ use super::gates::Gates;
 use super::limits::RateLimits;
 use crate::process::liveness;
 use crate::records::effects::Counts;
-use crate::records::events::{self, Event};
 use crate::records::file::File;
+use crate::records::moves::{self, Change, Move};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::service::Service;
@@ -112,8 +112,6 @@ impl Write for ClaimDue {
                 tx.hook::<Counts>().waited(file.next_stage, waited);
             }
         }
-        let events = taken.files.iter().map(|file| self.event(file)).collect();
-        events::record(tx, events).await?;
         Ok(Claims::Taken(taken))
     }
 }
@@ -121,7 +119,7 @@ impl Write for ClaimDue {
 impl ClaimDue {
     /// Lets those take part whose time to be tried again has come.
     async fn make_due(&self, tx: &mut Tx) -> Result<(), Error> {
-        let skip_locked = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
+        let skip_locked = tx.skip_locked();
         tx.execute(
             format!(
                 "WITH due AS MATERIALIZED (
@@ -199,9 +197,9 @@ impl ClaimDue {
         share: usize,
         lane: &Lane,
     ) -> Result<Vec<File>, Error> {
-        let walk = walk(stage, "$4", "$5", "$6", tx.is_postgres());
-        let sql = format!("WITH due AS MATERIALIZED ({walk}) {}", update(stage, "$1", "$2", "$3", ""));
-        tx.rows(sql, args![self.now, self.token, self.worker, &lane.tenant, &lane.user, share]).await
+        let walk = walk(stage, "$1", "$2", "$3", tx.skip_locked());
+        let due = tx.rows(walk, args![&lane.tenant, &lane.user, share]).await?;
+        self.claim(tx, stage, due).await
     }
 
     /// The share is in the statement, because SQLite cannot take a limit from a row.
@@ -214,27 +212,27 @@ impl ClaimDue {
     ) -> Result<Vec<File>, Error> {
         let mut rows = Rows::default();
         for lane in lanes {
-            rows.push(args![&lane.tenant, &lane.user, self.now, self.token, self.worker]);
+            rows.push(args![&lane.tenant, &lane.user]);
         }
-        let (values, arguments) = rows.into_values(tx.is_postgres());
-        let walk = walk(stage, "lanes.column1", "lanes.column2", &share.to_string(), tx.is_postgres());
-        let due = if tx.is_postgres() {
-            format!("SELECT walk.id FROM lanes CROSS JOIN LATERAL ({walk}) AS walk")
-        } else {
-            format!("SELECT one.id FROM lanes CROSS JOIN files AS one ON one.id IN ({walk})")
-        };
-        let update = update(
-            stage,
-            "this.column3",
-            "this.column4",
-            "this.column5",
-            "FROM (SELECT column3, column4, column5 FROM lanes LIMIT 1) AS this",
-        );
-        let sql = format!(
-            "WITH lanes AS MATERIALIZED (SELECT * FROM ({values}) AS v WHERE column1 IS NOT NULL),
-                  due AS MATERIALIZED ({due}) {update}"
-        );
-        tx.rows(sql, arguments).await
+        let (values, arguments) = rows.named("lanes", &["tenant", "owner"], tx);
+        let walk = walk(stage, "lanes.tenant", "lanes.owner", &share.to_string(), tx.skip_locked());
+        let due = tx.for_each("(SELECT * FROM lanes WHERE tenant IS NOT NULL) AS lanes", "files", &walk);
+        let due = tx.rows(format!("WITH {values} {due}"), arguments).await?;
+        self.claim(tx, stage, due).await
+    }
+
+    /// Claims files that the transaction holds.
+    async fn claim(&self, tx: &mut Tx, stage: Stage, due: Vec<(Uuid,)>) -> Result<Vec<File>, Error> {
+        let moves = due.into_iter().map(|(file,)| Move {
+            file,
+            from: Status::Queued,
+            transition: Transition::Claim(stage),
+            change: Change::Claim { token: self.token, worker: self.worker },
+            worker: Some(self.worker_name.clone()),
+            data: None,
+        });
+        let moved = moves::apply(tx, moves.collect(), self.now).await?;
+        Ok(moved.into_iter().flatten().filter_map(|moved| moved.file).collect())
     }
 
     /// How many seconds a file has waited that is taken for the first time since it was confirmed or a person retried it.
@@ -245,16 +243,6 @@ impl ClaimDue {
             && self.limits.first_stage.is_none_or(|first| file.next_stage == first);
         let since = file.confirmed_at.max(file.retried_at).filter(|_| is_first)?;
         Some((self.now - since).to_std().unwrap_or_default().as_secs_f64())
-    }
-
-    fn event(&self, file: &File) -> Event {
-        Event {
-            from: Some(Status::Queued),
-            to: Some(Transition::Claim(file.next_stage).to()),
-            stage: Some(file.next_stage),
-            worker: Some(self.worker_name.clone()),
-            ..file.event(self.now)
-        }
     }
 }
 
@@ -277,24 +265,10 @@ fn in_turn(files: Vec<File>, shares: &[(Lane, usize)]) -> Vec<File> {
 }
 
 /// A user's files, by priority and then the longest due first.
-fn walk(stage: Stage, tenant: &str, user: &str, most: &str, postgres: bool) -> String {
-    let skip_locked = if postgres { "FOR UPDATE SKIP LOCKED" } else { "" };
+fn walk(stage: Stage, tenant: &str, user: &str, most: &str, skip_locked: &str) -> String {
     format!(
         "SELECT id FROM files
          WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant} AND user_id = {user}
          ORDER BY priority, run_after LIMIT {most} {skip_locked}"
-    )
-}
-
-/// `due` is MATERIALIZED: PostgreSQL would otherwise be free to walk again and update more than it was asked for.
-fn update(stage: Stage, now: &str, token: &str, worker: &str, from: &str) -> String {
-    format!(
-        "UPDATE files SET
-             status = '{}', is_due = FALSE, due_at = run_after, run_after = NULL, claim = {token}, claimed_by = {worker},
-             claimed_at = {now}, attempt = attempt + 1, updated_at = {now}
-         {from}
-         WHERE id IN (SELECT id FROM due)
-         RETURNING *",
-        stage.running()
     )
 }

@@ -1,6 +1,5 @@
 //! Files that failed for good, and what a person needs to judge them: one by one, newest first, or by their causes.
 
-mod fingerprint;
 mod groups;
 mod list;
 
@@ -10,7 +9,6 @@ use std::str::FromStr;
 use chrono::DateTime;
 use uuid::Uuid;
 
-pub use fingerprint::{fingerprint, is_fingerprint};
 pub use groups::{Group, groups};
 pub use list::{DeadLetter, list};
 

@@ -62,7 +62,7 @@ impl Rounds {
                 starts.push(args![*stage, after, *most, part]);
             }
         }
-        let (values, arguments) = starts.into_values(tx.is_postgres());
+        let (values, arguments) = starts.into_values(tx);
         let next = |stage: &str, after: &str| {
             format!(
                 "(SELECT tenant_id FROM files
@@ -126,7 +126,7 @@ impl Rounds {
         let (first, then) = (next("column1", "column2"), next("walk.tenant", "walk.user_id"));
         let mut found: Vec<(String, String, i64, i64, i64)> = Vec::new();
         for portion in starts.portions() {
-            let (values, arguments) = portion.into_values(tx.is_postgres());
+            let (values, arguments) = portion.into_values(tx);
             let sql = format!(
                 "WITH RECURSIVE walk (tenant, user_id, steps, turn, part) AS (
                      SELECT column1, {first}, column3, column4, column5 FROM ({values}) AS starts

@@ -121,13 +121,13 @@ pub struct Buckets {
 
 impl Buckets {
     pub async fn hold(&mut self, tx: &mut Tx, names: Vec<String>) -> Result<(), Error> {
-        let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+        let lock = tx.for_update();
         for portion in names.chunks(Rows::MOST) {
             let mut rows = Rows::default();
             for name in portion {
                 rows.push(args![name]);
             }
-            let (values, arguments) = rows.into_values(tx.is_postgres());
+            let (values, arguments) = rows.into_values(tx);
             let found: Vec<(String, Time, Option<Time>)> = tx
                 .rows(
                     // In one order, so that two processes never wait for one another.

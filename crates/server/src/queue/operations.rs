@@ -275,11 +275,6 @@ impl Operations {
             tracing::error!(operationId = %operation, %error, "a dead letter could not be retried");
             taken = take(Extent::PassOver).await;
         }
-        if let Ok(Step::Moved { revived, .. }) = &taken
-            && *revived > 0
-        {
-            self.wake.send(Signal::Work);
-        }
         taken
     }
 }

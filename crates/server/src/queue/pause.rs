@@ -3,6 +3,7 @@
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
+use landfall_store::wake::Signal;
 use landfall_store::{Tx, Write, args};
 
 /// From now on nothing is claimed at the stage. What is being worked on comes to its end.
@@ -21,8 +22,10 @@ impl Write for Pause {
              ON CONFLICT (stage) DO NOTHING",
             args![self.stage, self.now, &self.by],
         )
-        .await
-        .map(drop)
+        .await?;
+        // Every worker learns of it when it polls.
+        tx.signal(Signal::Work);
+        Ok(())
     }
 }
 
@@ -34,6 +37,8 @@ impl Write for Resume {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute("DELETE FROM paused_stages WHERE stage = $1", args![self.stage]).await.map(drop)
+        tx.execute("DELETE FROM paused_stages WHERE stage = $1", args![self.stage]).await?;
+        tx.signal(Signal::Work);
+        Ok(())
     }
 }

@@ -12,10 +12,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::release::Release;
 use super::worker::{InHand, Inner};
-use landfall_core::clock::{Time, to_delta};
+use landfall_core::clock::to_delta;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::args;
 
 /// How often to look for files that are held and not in hand, and how long each must have been held: a claim is in the
 /// database a moment before it is in hand.
@@ -67,32 +68,16 @@ async fn let_go_of_what_nobody_has(inner: &Inner) -> Result<(), Error> {
     let held: Vec<InHand> = inner.db.read().await?.rows(sql, args![worker, before]).await?;
     for (file, claim) in held {
         let in_hand = inner.in_hand().contains_key(&(file, claim));
-        if !in_hand && inner.db.write(LetGo { worker, file, claim, before }).await? {
-            tracing::error!(fileId = %file, "a file was held here that nobody had in hand; it will be recovered");
+        let release = Release {
+            worker,
+            worker_name: inner.liveness.name().to_owned(),
+            claim,
+            file: Some(file),
+            now: inner.clock.now(),
+        };
+        if !in_hand && inner.db.write(release).await? > 0 {
+            tracing::error!(fileId = %file, "released a file that this process held without working on it");
         }
     }
     Ok(())
-}
-
-/// Answers whether the file was still held by that claim.
-struct LetGo {
-    worker: Uuid,
-    file: Uuid,
-    claim: Uuid,
-    before: Time,
-}
-
-impl Write for LetGo {
-    type Output = bool;
-
-    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        let changed = tx
-            .execute(
-                "UPDATE files SET claimed_by = $5
-                 WHERE id = $1 AND claim = $2 AND claimed_by = $3 AND claimed_at <= $4",
-                args![self.file, self.claim, self.worker, self.before, Uuid::nil()],
-            )
-            .await?;
-        Ok(changed == 1)
-    }
 }

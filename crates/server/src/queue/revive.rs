@@ -1,15 +1,12 @@
 //! A person wants a file tried again that failed or was called off.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::blobs::Blobs;
 use crate::content::artifacts;
-use crate::records::batch::Tally;
-use crate::records::events::{self, Event};
 use crate::records::file::File;
+use crate::records::moves::{self, Change, Move};
 use crate::telemetry::traces;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -17,7 +14,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::{Db, Rows, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// Queues a file again at the stage where it ended, or at an earlier one, with all its attempts before it.
 #[derive(Debug, Clone)]
@@ -121,47 +118,19 @@ pub async fn revive_all(
     files: &[(Stage, File)],
     by: &RetriedBy<'_>,
 ) -> Result<Vec<File>, Error> {
-    let to = Transition::Revive.to();
-    let mut rows = Rows::default();
-    let mut from: BTreeMap<Uuid, Status> = BTreeMap::new();
-    for (stage, file) in files {
-        rows.push(args![file.id, file.status, *stage, to, by.now, by.user, by.operation, by.trace]);
-        from.insert(file.id, file.status);
-    }
-    let mut revived: Vec<File> = Vec::with_capacity(files.len());
-    for portion in rows.portions() {
-        let (values, arguments) = portion.into_values(tx.is_postgres());
-        let sql = format!(
-            "UPDATE files SET
-                 status = v.column4, next_stage = v.column3, run_after = v.column5, is_due = TRUE, updated_at = v.column5,
-                 attempt = 0, lost_workers = 0, retry_count = 0, failed_at = NULL,
-                 error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
-                 error_fingerprint = NULL,
-                 retried_at = v.column5, retried_by = v.column6, retried_in = v.column7,
-                 trace_first = CASE WHEN v.column8 IS NULL THEN trace_first ELSE COALESCE(trace_first, trace_parent) END,
-                 trace_parent = COALESCE(v.column8, trace_parent)
-             FROM ({values}) AS v
-             WHERE files.id = v.column1 AND files.status = v.column2
-             RETURNING *"
-        );
-        revived.extend(tx.rows::<File>(sql, arguments).await?);
-    }
-    if revived.len() != files.len() {
-        return Err(Error::Internal("a file left its state while it was held".to_owned()));
-    }
-    let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
-    let mut events = Vec::with_capacity(revived.len());
-    for file in &revived {
-        let from = from.get(&file.id).copied();
-        if let (Some(batch), Some(from)) = (file.batch_id, from) {
-            *tallies.entry(batch).or_default() += Tally::of(from, to);
-        }
-        events.push(Event { from, to: Some(to), ..file.event(by.now) });
-    }
-    // In the order of their ids, so that two processes never wait for one another.
-    for (batch, tally) in tallies {
-        tally.apply(tx, batch, by.now).await?;
-    }
-    events::record(tx, events).await?;
-    Ok(revived)
+    let moves = files.iter().map(|(stage, file)| Move {
+        file: file.id,
+        from: file.status,
+        transition: Transition::Revive,
+        change: Change::Revive {
+            stage: *stage,
+            by: by.user.to_owned(),
+            operation: by.operation,
+            trace: by.trace.map(str::to_owned),
+        },
+        worker: None,
+        data: None,
+    });
+    let revived = moves::apply(tx, moves.collect(), by.now).await?;
+    Ok(revived.into_iter().flatten().filter_map(|moved| moved.file).collect())
 }

@@ -4,27 +4,23 @@
 //! batches' counts, the hourly counters, the history. A claim that is not the file's any more changes nothing.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::breaker::{self, BreakerConfig, Circuit, State};
-use super::dead_letter::fingerprint;
 use crate::content::artifacts;
 use crate::content::index;
-use crate::records::batch::Tally;
-use crate::records::events::{self, Event, FILE_STATUS_CHANGED};
-use crate::records::file::File;
-use crate::records::hourly::Counters;
-use crate::records::notifications;
+use crate::records::file::Owner;
+use crate::records::moves::{self, Change, Ending, Move};
 use crate::stages::Output;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::service::{Report, Service};
 use landfall_store::Error;
-use landfall_store::{Durability, Rows, Tx, Write, args};
+use landfall_store::{Durability, Tx, Write};
 
 /// How an attempt at a stage ended.
 #[derive(Debug, Clone)]
@@ -38,28 +34,6 @@ pub struct Settlement {
     pub verdict: Verdict,
     /// What the attempt met at the services that it needed.
     pub reports: Vec<(Service, Report)>,
-}
-
-/// Whose a file is, as its claim found it.
-#[derive(Debug)]
-pub struct Owner {
-    pub tenant: String,
-    pub user: String,
-    pub batch: Option<Uuid>,
-    pub confirmed_at: Option<Time>,
-    pub last_failed_at: Option<Time>,
-}
-
-impl Owner {
-    pub fn of(file: &File) -> Arc<Self> {
-        Arc::new(Self {
-            tenant: file.tenant_id.clone(),
-            user: file.user_id.clone(),
-            batch: file.batch_id,
-            confirmed_at: file.confirmed_at,
-            last_failed_at: file.error_at,
-        })
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -177,153 +151,48 @@ impl Write for SettleGroup {
                 None => Cow::Borrowed(settlement),
             })
             .collect();
-        let moved = self.move_all(tx, &settlements).await?;
-        let mut events = Vec::with_capacity(moved.len());
-        let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
-        let mut counters = Counters::default();
-        let mut failed = Vec::new();
-        for settlement in &settlements {
-            if !moved.contains(&(settlement.file, settlement.claim)) {
-                continue;
+        let moves = settlements.iter().map(|settlement| self.as_move(settlement)).collect();
+        let moved = moves::apply(tx, moves, self.now).await?;
+        for (settlement, moved) in settlements.iter().zip(&moved) {
+            if let (Some(_), Verdict::Advance { output, .. }) = (moved, &settlement.verdict) {
+                keep(tx, settlement.file, &settlement.owner.user, output, self.now).await?;
             }
-            let owner = &settlement.owner;
-            let (from, to) = (settlement.stage.running(), settlement.transition().to());
-            if let Verdict::Advance { output, .. } = &settlement.verdict {
-                keep(tx, settlement.file, &owner.user, output, self.now).await?;
-            }
-            events.push(self.event(settlement));
-            if to == Status::Failed {
-                failed.push(settlement.file);
-            }
-            if let Some(batch) = owner.batch {
-                *tallies.entry(batch).or_default() += Tally::of(from, to);
-            }
-            counters.count(&owner.user, to, settlement.failure(), owner.confirmed_at, self.now);
         }
-        events::record(tx, events).await?;
-        notifications::tell_of_failures(tx, &failed, self.now).await?;
-        // In the order of their ids, so that two processes never wait for one another.
-        for (batch, tally) in tallies {
-            tally.apply(tx, batch, self.now).await?;
-        }
-        counters.write(tx, self.now).await?;
-        let endings = settlements.iter().map(|settlement| {
-            let is_moved = moved.contains(&(settlement.file, settlement.claim));
-            is_moved.then(|| settlement.transition().to())
-        });
-        Ok(endings.collect())
+        Ok(moved.into_iter().map(|moved| moved.map(|moved| moved.status)).collect())
     }
 }
 
 impl SettleGroup {
-    /// Answers which files were moved, each with the claim that moved it.
-    ///
-    /// A statement answers files and not claims, so no file is in one twice: the late ending of somebody who had a file
-    /// before may be in the same group as that of its holder, and only one of them moves it.
-    async fn move_all(
-        &self,
-        tx: &mut Tx,
-        settlements: &[Cow<'_, Settlement>],
-    ) -> Result<HashSet<(Uuid, Uuid)>, Error> {
-        let mut moved = HashSet::new();
-        let mut left: Vec<&Settlement> = settlements.iter().map(Cow::as_ref).collect();
-        while !left.is_empty() {
-            let mut files = HashSet::new();
-            let (now, later): (Vec<_>, Vec<_>) = left.into_iter().partition(|one| files.insert(one.file));
-            let ids: HashSet<Uuid> = self.move_rows(tx, &now).await?.into_iter().map(|(id,)| id).collect();
-            moved.extend(now.iter().filter(|one| ids.contains(&one.file)).map(|one| (one.file, one.claim)));
-            left = later;
-        }
-        Ok(moved)
-    }
-
-    async fn move_rows(&self, tx: &mut Tx, settlements: &[&Settlement]) -> Result<Vec<(Uuid,)>, Error> {
-        let mut rows = Rows::default();
-        for settlement in settlements {
-            let to = settlement.transition().to();
-            let failure = settlement.failure();
-            let run_after = match &settlement.verdict {
-                Verdict::RetryAt { at, .. } => Some(*at),
-                _ => (to == Status::Queued).then_some(self.now),
-            };
-            let chunks = match &settlement.verdict {
-                Verdict::Advance { output, .. } => output.chunk_count(),
-                _ => None,
-            };
-            let advanced = matches!(settlement.verdict, Verdict::Advance { .. });
-            rows.push(args![
-                settlement.file,
-                settlement.claim,
-                settlement.stage.running(),
-                to,
-                settlement.next_stage(),
-                i64::from(to.is_running()),
-                run_after,
-                settlement.attempts_after(),
-                i64::from(advanced),
-                failure.map(|failure| failure.code),
-                failure.map(|failure| failure.message.clone()),
-                chunks,
-                // The same for all; a statement's arguments are all in its rows.
-                self.now,
-                failure
-                    .filter(|_| to == Status::Failed)
-                    .map(|failure| fingerprint(settlement.stage, failure)),
-            ]);
-        }
-        let (values, arguments) = rows.into_values(tx.is_postgres());
-        let sql = format!(
-            "UPDATE files SET
-                 status = v.column4,
-                 next_stage = v.column5,
-                 claim = CASE WHEN v.column6 = 1 THEN claim END,
-                 claimed_by = CASE WHEN v.column6 = 1 THEN claimed_by END,
-                 claimed_at = CASE WHEN v.column6 = 1 THEN v.column13 END,
-                 run_after = v.column7,
-                 is_due = (v.column4 = 'queued' AND v.column7 <= v.column13),
-                 attempt = v.column8,
-                 -- A stage that was finished proves that the file does not kill its workers.
-                 lost_workers = CASE WHEN v.column9 = 1 THEN 0 ELSE lost_workers END,
-                 -- Progress clears the last error; being given back does not.
-                 error_code = CASE WHEN v.column9 = 1 THEN NULL ELSE COALESCE(v.column10, error_code) END,
-                 error_message = CASE WHEN v.column9 = 1 THEN NULL ELSE COALESCE(v.column11, error_message) END,
-                 error_stage = CASE WHEN v.column9 = 1 THEN NULL WHEN v.column10 IS NULL THEN error_stage
-                               ELSE v.column5 END,
-                 error_at = CASE WHEN v.column9 = 1 THEN NULL WHEN v.column10 IS NULL THEN error_at
-                            ELSE v.column13 END,
-                 error_fingerprint = v.column14,
-                 chunk_count = COALESCE(v.column12, chunk_count),
-                 ready_at = CASE WHEN v.column4 = 'ready' THEN v.column13 ELSE ready_at END,
-                 failed_at = CASE WHEN v.column4 = 'failed' THEN v.column13 ELSE failed_at END,
-                 updated_at = v.column13
-             FROM ({values}) AS v
-             -- The fence.
-             WHERE files.id = v.column1 AND files.claim = v.column2 AND files.status = v.column3
-             RETURNING id"
-        );
-        tx.rows(sql, arguments).await
-    }
-
-    fn event(&self, settlement: &Settlement) -> Event {
-        let chunks = match &settlement.verdict {
+    fn as_move(&self, settlement: &Settlement) -> Move {
+        let transition = settlement.transition();
+        let run_after = match &settlement.verdict {
+            Verdict::RetryAt { at, .. } => Some(*at),
+            _ => (transition.to() == Status::Queued).then_some(self.now),
+        };
+        let chunk_count = match &settlement.verdict {
             Verdict::Advance { output, .. } => output.chunk_count(),
             _ => None,
         };
-        Event {
-            at: self.now,
-            kind: FILE_STATUS_CHANGED,
-            tenant: settlement.owner.tenant.clone(),
-            user: settlement.owner.user.clone(),
-            file: Some(settlement.file),
-            batch: settlement.owner.batch,
-            from: Some(settlement.stage.running()),
-            to: Some(settlement.transition().to()),
-            stage: Some(settlement.stage),
-            next_stage: Some(settlement.next_stage()),
-            attempt: Some(settlement.attempt),
-            worker: Some(self.worker_name.clone()),
+        let ending = Ending {
+            claim: settlement.claim,
+            owner: settlement.owner.clone(),
+            next_stage: settlement.next_stage(),
+            attempt: settlement.attempt,
+            attempts_after: settlement.attempts_after(),
+            run_after,
+            advanced: matches!(settlement.verdict, Verdict::Advance { .. }),
+            chunk_count,
             failure: settlement.failure().cloned(),
-            data: chunks.map(|count| serde_json::json!({ "chunkCount": count })),
+            lost_workers: 0,
+            recoveries: 0,
+        };
+        Move {
+            file: settlement.file,
+            from: settlement.stage.running(),
+            transition,
+            change: Change::End(ending),
+            worker: Some(self.worker_name.clone()),
+            data: chunk_count.map(|count| serde_json::json!({ "chunkCount": count })),
         }
     }
 }

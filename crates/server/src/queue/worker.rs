@@ -16,7 +16,7 @@ use super::claim::{ClaimDue, Claims, Want};
 use super::config::QueueConfig;
 use super::fairness::Rounds;
 use super::reconcile;
-use super::release::GiveBack;
+use super::release::Release;
 use super::room::{Place, Room};
 use super::settler::Settler;
 use crate::process::liveness::{Identity, Liveness};
@@ -258,7 +258,7 @@ impl Inner {
     /// claiming more.
     pub(super) async fn give_back_for_sure(&self, identity: &Identity, claim: Uuid, file: Option<Uuid>) {
         loop {
-            let give_back = GiveBack {
+            let give_back = Release {
                 worker: identity.id,
                 worker_name: self.liveness.name().to_owned(),
                 claim,
@@ -269,7 +269,7 @@ impl Inner {
                 Ok(0) => return,
                 Ok(files) => {
                     tracing::info!(files, "gave back what was claimed without our knowing");
-                    return self.wake.send(Signal::Work);
+                    return;
                 }
                 Err(error) => tracing::warn!(%error, "could not give back what may be claimed"),
             }

@@ -229,7 +229,7 @@ impl Tally {
 /// Whoever moves a file holds its batch from then to the commit. So what is counted once the batch is held is what its
 /// counts should say.
 pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
-    let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+    let lock = tx.for_update();
     let held = format!("SELECT {COLUMNS} FROM batches WHERE id = $1 {lock}");
     let Some(before) = tx.row::<Batch>(held, args![id]).await? else { return Ok(false) };
     let counted: Vec<(String, i64)> = tx

@@ -12,7 +12,7 @@ use super::effects;
 use landfall_core::failure::Failure;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
-use landfall_store::{Db, Rows, Tx, Write, args};
+use landfall_store::{Rows, Tx, args};
 
 pub const FILE_STATUS_CHANGED: &str = "file:status-changed";
 pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
@@ -132,28 +132,6 @@ pub async fn note_removal(tx: &mut Tx, gone: &[(i64,)]) -> Result<(), Error> {
     )
     .await
     .map(drop)
-}
-
-/// Leaves a gap in the events' ids. A power cut can take the last events of the steps that were not synced; without a
-/// gap others would get their ids, and a client that saw the lost ones would miss these.
-pub async fn leave_a_gap(db: &Db) -> Result<(), Error> {
-    if db.is_postgres() {
-        // It syncs every step.
-        return Ok(());
-    }
-    db.write(Gap).await
-}
-
-struct Gap;
-
-impl Write for Gap {
-    type Output = ();
-
-    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'", args![])
-            .await
-            .map(drop)
-    }
 }
 
 /// One step in the history of a file, as clients see it.

@@ -1,17 +1,19 @@
-//! A file: its row, and the one way in which a single row changes state.
+//! A file: its row. [`super::moves`] changes its state.
 
+use std::sync::Arc;
+
+use serde_json::json;
 use uuid::Uuid;
 
-use super::batch::Tally;
 use super::events::{self, Event};
 use crate::telemetry::traces::TracedFile;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
-use landfall_core::failure::{Code, Failure};
-use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
-use landfall_store::{Arg, Tx, args};
+use landfall_store::{Tx, args};
 
 /// The row, which is the whole truth about a file.
 #[derive(Debug, Clone, sqlx::FromRow)]
@@ -74,12 +76,19 @@ impl File {
 
     /// A file held against other writers until the transaction ends. (SQLite has one writer as it is.)
     pub async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Self>, Error> {
-        let sql = if tx.is_postgres() {
-            "SELECT * FROM files WHERE id = $1 FOR UPDATE"
-        } else {
-            "SELECT * FROM files WHERE id = $1"
-        };
+        let sql = format!("SELECT * FROM files WHERE id = $1 {}", tx.for_update());
         tx.row(sql, args![id]).await
+    }
+
+    /// The files of a batch that are in one of these states, held against other writers until the transaction ends.
+    pub async fn lock_in_batch(tx: &mut Tx, batch: Uuid, states: &[Status]) -> Result<Vec<Self>, Error> {
+        let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
+        let sql = format!(
+            "SELECT * FROM files WHERE batch_id = $1 AND status IN ({}) ORDER BY id {}",
+            states.join(", "),
+            tx.for_update()
+        );
+        tx.rows(sql, args![batch]).await
     }
 
     fn visible(found: Option<Self>, caller: &Caller) -> Result<Self, Error> {
@@ -88,53 +97,16 @@ impl File {
             .ok_or_else(|| Refusal::no_such_file().into())
     }
 
-    /// Moves one file, which the transaction holds, with all that belongs to it: the row, the batch's counts, the
-    /// history. `set` is what else changes in the row; its arguments are numbered from `$5`.
-    ///
-    /// The error is a refusal that names both states, for a move that its state does not allow.
-    pub async fn shift(&mut self, tx: &mut Tx, change: Shift<'_>) -> Result<(), Error> {
-        self.shift_because(tx, change, None).await
-    }
-
-    /// The same for a move that nobody asked for: its history says why.
-    pub async fn shift_because(
-        &mut self,
-        tx: &mut Tx,
-        change: Shift<'_>,
-        reason: Option<&str>,
-    ) -> Result<(), Error> {
-        let from = self.status;
-        let to = from.apply(change.transition).map_err(Refusal::from)?;
-        let separator = if change.set.is_empty() { "" } else { ", " };
-        let mut arguments = args![self.id, from, to, change.now];
-        arguments.extend(change.args);
-        let moved = tx
-            .row::<Self>(
-                format!(
-                    "UPDATE files SET status = $3, updated_at = $4{separator}{} WHERE id = $1 AND status = $2 RETURNING *",
-                    change.set
-                ),
-                arguments,
-            )
-            .await?
-            .ok_or_else(|| Error::Internal(format!("file {} left {from} while it was held", self.id)))?;
-        if let Some(batch) = moved.batch_id {
-            Tally::of(from, to).apply(tx, batch, change.now).await?;
-        }
-        events::record(
-            tx,
-            vec![Event {
-                from: Some(from),
-                to: Some(to),
-                stage: from.stage().or(to.stage()),
-                failure: change.failure,
-                data: reason.map(|reason| serde_json::json!({ "reason": reason })),
-                ..moved.event(change.now)
-            }],
-        )
-        .await?;
-        *self = moved;
-        Ok(())
+    /// What does not change while a worker holds it.
+    pub fn owner(&self) -> Arc<Owner> {
+        Arc::new(Owner {
+            tenant: self.tenant_id.clone(),
+            user: self.user_id.clone(),
+            batch: self.batch_id,
+            file_name: self.file_name.clone(),
+            confirmed_at: self.confirmed_at,
+            last_failed_at: self.error_at,
+        })
     }
 
     /// An event about this file. The caller fills in what happened to it.
@@ -157,6 +129,17 @@ impl File {
         }
     }
 
+    /// An event that says that the work on it stopped without an ending, for the so-many-th time.
+    pub fn stalled(&self, count: i64, worker: Option<&str>, at: Time) -> Event {
+        Event {
+            kind: events::FILE_PROCESSING_STALLED,
+            stage: Some(self.next_stage),
+            worker: worker.map(str::to_owned),
+            data: Some(json!({ "fileId": self.id, "stage": self.next_stage, "retryCount": count })),
+            ..self.event(at)
+        }
+    }
+
     /// What a trace needs to know of it.
     pub fn traced(&self) -> TracedFile<'_> {
         TracedFile {
@@ -176,12 +159,14 @@ impl File {
     }
 }
 
-/// What moves, and what changes with it.
-pub struct Shift<'a> {
-    pub transition: Transition,
-    pub now: Time,
-    pub set: &'a str,
-    pub args: Vec<Arg>,
-    /// Why, where the history should say so.
-    pub failure: Option<Failure>,
+/// Whose a file is, and what else does not change while a worker holds it.
+#[derive(Debug, Default)]
+pub struct Owner {
+    pub tenant: String,
+    pub user: String,
+    pub batch: Option<Uuid>,
+    pub file_name: String,
+    pub confirmed_at: Option<Time>,
+    /// As its claim found it.
+    pub last_failed_at: Option<Time>,
 }

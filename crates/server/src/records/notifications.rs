@@ -4,14 +4,18 @@
 //! A notification is written in the transaction of what it tells of. So nobody is told of what did not happen, and
 //! nothing happens that its owner was not told of.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::events::{self, Event, NOTIFICATION_CREATED};
-use super::file::File;
+use super::file::{File, Owner};
 use landfall_core::clock::{Time, new_id_at};
+use landfall_core::failure::Failure;
+use landfall_core::lifecycle::Stage;
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
 use landfall_store::{Arg, Rows, Tx, Write, args};
@@ -124,34 +128,26 @@ impl Write for MarkPortionRead {
     }
 }
 
-/// Tells the owners of these files that they failed. Their rows say so already.
-pub async fn tell_of_failures(tx: &mut Tx, files: &[Uuid], now: Time) -> Result<(), Error> {
-    let mut notices = Vec::with_capacity(files.len());
-    for portion in files.chunks(Rows::MOST) {
-        let mut ids = Rows::default();
-        for id in portion {
-            ids.push(args![*id]);
+/// A file that failed in this transaction.
+pub struct FailedFile {
+    pub id: Uuid,
+    pub owner: Arc<Owner>,
+    pub failure: Failure,
+    pub stage: Stage,
+}
+
+/// Notifies the owners of files that they failed.
+pub async fn tell_of_failures(tx: &mut Tx, files: Vec<FailedFile>, now: Time) -> Result<(), Error> {
+    let notices = files.into_iter().map(|FailedFile { id, owner, failure, stage }| {
+        let reason = failure.message;
+        Notice {
+            kind: FILE_FAILURE,
+            message: format!("{} failed: {reason}", owner.file_name),
+            data: json!({ "code": failure.code.name(), "reason": reason, "stage": stage, "failedAt": now }),
+            subject: Subject::File { id, owner },
         }
-        let (values, arguments) = ids.into_values(tx.is_postgres());
-        let sql = format!(
-            "SELECT * FROM files WHERE failed_at IS NOT NULL AND id IN (SELECT * FROM ({values}) AS v)"
-        );
-        for file in tx.rows::<File>(sql, arguments).await? {
-            let reason = file.error_message.clone().unwrap_or_default();
-            notices.push(Notice {
-                kind: FILE_FAILURE,
-                message: format!("{} failed: {reason}", file.file_name),
-                data: json!({
-                    "code": file.error_code,
-                    "reason": reason,
-                    "stage": file.error_stage,
-                    "failedAt": file.failed_at,
-                }),
-                subject: Subject::File(file),
-            });
-        }
-    }
-    write(tx, notices, now).await
+    });
+    write(tx, notices.collect(), now).await
 }
 
 /// Tells the owners of these files when they are going to be deleted.
@@ -164,7 +160,7 @@ pub async fn warn_of_deletion(tx: &mut Tx, files: Vec<(File, Time)>, now: Time) 
             at.date_naive()
         ),
         data: json!({ "deletionDate": at, "failedAt": file.failed_at }),
-        subject: Subject::File(file),
+        subject: Subject::File { id: file.id, owner: file.owner() },
     });
     write(tx, notices.collect(), now).await
 }
@@ -205,28 +201,28 @@ struct Notice {
 
 /// What it is about.
 enum Subject {
-    File(File),
+    File { id: Uuid, owner: Arc<Owner> },
     Webhook(WebhookOwner),
 }
 
 impl Subject {
     fn tenant(&self) -> &String {
         match self {
-            Self::File(file) => &file.tenant_id,
+            Self::File { owner, .. } => &owner.tenant,
             Self::Webhook(webhook) => &webhook.tenant,
         }
     }
 
     fn user(&self) -> &String {
         match self {
-            Self::File(file) => &file.user_id,
+            Self::File { owner, .. } => &owner.user,
             Self::Webhook(webhook) => &webhook.user,
         }
     }
 
-    fn file(&self) -> Option<&File> {
+    fn file(&self) -> Option<(Uuid, &Owner)> {
         match self {
-            Self::File(file) => Some(file),
+            Self::File { id, owner } => Some((*id, owner)),
             Self::Webhook(_) => None,
         }
     }
@@ -237,7 +233,7 @@ async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error
     let mut created = Vec::with_capacity(notices.len());
     for notice in notices {
         let (id, subject) = (new_id_at(now), &notice.subject);
-        let (file, name) = subject.file().map(|file| (file.id, file.file_name.clone())).unzip();
+        let (file, name) = subject.file().map(|(id, owner)| (id, owner.file_name.clone())).unzip();
         let mut data = json!({ "notificationId": id, "type": notice.kind, "message": notice.message });
         if let Some(name) = &name {
             data["fileId"] = json!(file);
@@ -247,7 +243,7 @@ async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error
             tenant: subject.tenant().clone(),
             user: subject.user().clone(),
             file,
-            batch: subject.file().and_then(|file| file.batch_id),
+            batch: subject.file().and_then(|(_, owner)| owner.batch),
             ..Event::of_system(NOTIFICATION_CREATED, now, data)
         });
         rows.push(vec![

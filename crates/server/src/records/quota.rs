@@ -1,6 +1,8 @@
 //! What a tenant may store. Bytes are reserved when a file is registered, used once it is confirmed, and given back
 //! when it is deleted, each in the transaction of that change.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::file::File;
@@ -122,26 +124,34 @@ pub async fn settle(tx: &mut Tx, file: &File) -> Result<(), Error> {
     .await
 }
 
-/// The file is gone: what it had reserved or used is free again.
-pub async fn refund(tx: &mut Tx, file: &File) -> Result<(), Error> {
-    let set = if file.confirmed_at.is_some() {
-        "used_bytes = used_bytes - $2, used_files = used_files - 1"
-    } else {
-        "reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - 1"
-    };
-    adjust(tx, file, set).await
-}
-
-/// The same for files that were never confirmed, by the sum of what was reserved for them.
-pub async fn refund_reserved(tx: &mut Tx, tenant: &str, bytes: i64, files: i64) -> Result<(), Error> {
-    let changed = tx
-        .execute(
-            "UPDATE tenants SET reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - $3
-             WHERE id = $1",
-            args![tenant, bytes, files],
-        )
-        .await?;
-    if changed == 1 { Ok(()) } else { Err(Error::Internal(format!("tenant {tenant} has no account"))) }
+/// The files are gone: what they had reserved or used is free again.
+pub async fn refund(tx: &mut Tx, files: &[File]) -> Result<(), Error> {
+    // A user may have registered them for several tenants. In the order of their names, so that two never wait for one another.
+    let mut refunds: BTreeMap<&str, [i64; 4]> = BTreeMap::new();
+    for file in files {
+        let [reserved_bytes, reserved_files, used_bytes, used_files] =
+            refunds.entry(&file.tenant_id).or_default();
+        let (bytes, count) = match file.confirmed_at {
+            Some(_) => (used_bytes, used_files),
+            None => (reserved_bytes, reserved_files),
+        };
+        *bytes += file.size_bytes;
+        *count += 1;
+    }
+    for (tenant, [reserved_bytes, reserved_files, used_bytes, used_files]) in refunds {
+        let changed = tx
+            .execute(
+                "UPDATE tenants SET reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - $3,
+                     used_bytes = used_bytes - $4, used_files = used_files - $5
+                 WHERE id = $1",
+                args![tenant, reserved_bytes, reserved_files, used_bytes, used_files],
+            )
+            .await?;
+        if changed != 1 {
+            return Err(Error::Internal(format!("tenant {tenant} has no account")));
+        }
+    }
+    Ok(())
 }
 
 async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
@@ -162,9 +172,8 @@ async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
 pub async fn add_up(tx: &mut Tx, tenant: &str) -> Result<bool, Error> {
     let opened =
         tx.execute("INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING", args![tenant]).await?;
-    if tx.is_postgres() {
-        tx.row::<(String,)>("SELECT id FROM tenants WHERE id = $1 FOR UPDATE", args![tenant]).await?;
-    }
+    let held = format!("SELECT id FROM tenants WHERE id = $1 {}", tx.for_update());
+    tx.row::<(String,)>(held, args![tenant]).await?;
     let sums: Option<(i64, i64, i64, i64)> = tx
         .row(
             "SELECT CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END), 0) AS BIGINT),

@@ -172,7 +172,7 @@ pub async fn recount(tx: &mut Tx, user: &str) -> Result<bool, Error> {
             args![user],
         )
         .await?;
-    let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+    let lock = tx.for_update();
     let kept: Vec<(String,)> = tx
         .rows(
             format!("SELECT tenant_id FROM user_totals WHERE user_id = $1 ORDER BY tenant_id {lock}"),

@@ -5,8 +5,6 @@
 //! back, in the same transaction; all others go on as if nothing had happened. A batch whose files are all here is only
 //! slow, and is left alone however old it is.
 
-use std::collections::BTreeMap;
-
 use chrono::TimeDelta;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,22 +12,18 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{Sweep, SweepReport};
-use crate::intake::delete;
-use crate::records::batch::{Batch, Tally};
-use crate::records::events::{self, Event};
+use crate::intake::delete::{self, Cause};
+use crate::records::batch::Batch;
 use crate::records::file::File;
-use crate::records::quota;
 use landfall_core::clock::Time;
-use landfall_core::lifecycle::{Status, Transition};
+use landfall_core::lifecycle::Status;
 use landfall_store::Error;
-use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write, args};
 
 const PAGE: usize = 200;
 
 pub struct BatchTimeout {
     pub db: Db,
-    pub wake: Wake,
 }
 
 impl Sweep for BatchTimeout {
@@ -63,9 +57,6 @@ impl BatchTimeout {
                     Err(error) => errors.push(format!("batch {batch}: {error}")),
                 }
             }
-        }
-        if deleted > 0 {
-            self.wake.send(Signal::BlobToRemove);
         }
         let average = age.num_milliseconds() / i64::max(expired, 1);
         let metrics = [
@@ -111,57 +102,28 @@ impl Write for ExpireBatch {
                 "UPDATE batches SET status = 'expired', updated_at = $2
                  WHERE id = $1 AND status = 'active' AND expires_at <= $2
                    AND (registered_files < file_count OR $3 > 0) RETURNING id",
-                args![self.batch, self.now, deleted.len()],
+                args![self.batch, self.now, deleted],
             )
             .await?;
         if expired.is_some() {
-            deleted.extend(self.delete_files(tx).await?);
+            deleted += self.delete_files(tx).await?;
         }
-        self.settle(tx, &deleted).await?;
         if expired.is_none() {
             return Ok(None);
         }
         let batch = Batch::find(tx, self.batch).await?;
         batch.record_expiry(tx, self.now).await?;
-        Ok(Some(i64::try_from(deleted.len()).unwrap_or(i64::MAX)))
+        Ok(Some(i64::try_from(deleted).unwrap_or(i64::MAX)))
     }
 }
 
 impl ExpireBatch {
-    async fn delete_files(&self, tx: &mut Tx) -> Result<Vec<File>, Error> {
-        tx.rows(
-            "UPDATE files SET status = $3, updated_at = $4, deleted_at = $4, upload_until = NULL
-             WHERE batch_id = $1 AND status = $2 RETURNING *",
-            args![self.batch, Status::Registered, Transition::Delete.to(), self.now],
-        )
-        .await
-    }
-
-    /// Writes what belongs to the deletions: the history, the batch's count, the quota.
-    async fn settle(&self, tx: &mut Tx, deleted: &[File]) -> Result<(), Error> {
-        let mut tally = Tally::default();
-        let mut refunds: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-        let mut events = Vec::with_capacity(deleted.len());
-        for file in deleted {
-            tally += Tally::of(Status::Registered, file.status);
-            let (bytes, files) = refunds.entry(&file.tenant_id).or_default();
-            *bytes += file.size_bytes;
-            *files += 1;
-            events.push(Event {
-                from: Some(Status::Registered),
-                to: Some(file.status),
-                data: Some(json!({ "reason": "Its bytes had not arrived when its batch expired" })),
-                ..file.event(self.now)
-            });
-        }
-        events::record(tx, events).await?;
-        for file in deleted {
-            delete::record_cleaning(tx, file, "batch_expired", self.now).await?;
-        }
-        tally.apply(tx, self.batch, self.now).await?;
-        for (tenant, (bytes, files)) in refunds {
-            quota::refund_reserved(tx, tenant, bytes, files).await?;
-        }
-        Ok(())
+    async fn delete_files(&self, tx: &mut Tx) -> Result<usize, Error> {
+        let never_arrived = File::lock_in_batch(tx, self.batch, &[Status::Registered]).await?;
+        let cause = Cause {
+            name: Some("batch_expired"),
+            reason: Some("Its bytes had not arrived when its batch expired"),
+        };
+        Ok(delete::bury(tx, never_arrived, Some(cause), self.now).await?.len())
     }
 }

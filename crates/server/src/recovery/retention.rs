@@ -232,7 +232,7 @@ impl Write for RemoveTombstones {
             for (id,) in portion {
                 ids.push(args![*id]);
             }
-            let (values, arguments) = ids.into_values(tx.is_postgres());
+            let (values, arguments) = ids.into_values(tx);
             let sql =
                 format!("DELETE FROM events WHERE file_id IN (SELECT * FROM ({values}) AS v) RETURNING id");
             let events: Vec<(i64,)> = tx.rows(sql, arguments).await?;

@@ -32,25 +32,22 @@ use detection::{Detection, Reason, Stuck};
 
 use super::upload_expiry::{Fate, UploadExpiry};
 use super::{Sweep, SweepReport};
-use crate::queue::dead_letter::fingerprint;
 use crate::queue::waiting::Obstacles;
-use crate::records::events::{self, Event, FILE_PROCESSING_STALLED};
-use crate::records::file::{File, Shift};
-use crate::records::hourly::Counters;
-use crate::records::notifications;
+use crate::records::events;
+use crate::records::file::File;
+use crate::records::moves::{self, Change, Ending};
 use crate::records::totals::Distribution;
 use crate::telemetry::metrics;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
-use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_core::lifecycle::{Stage, Transition};
 use landfall_store::Error;
-use landfall_store::wake::{Signal, Wake};
+use landfall_store::wake::Signal;
 use landfall_store::{Db, Tx, Write, args};
 
 /// The sweep.
 pub struct StuckFiles {
     pub db: Db,
-    pub wake: Wake,
     pub detection: Detection,
     pub expiry: UploadExpiry,
 }
@@ -96,9 +93,6 @@ impl StuckFiles {
         }
         let count = |number: i64| u64::try_from(number).unwrap_or_default();
         metrics::stuck_files_recovered(count(tally.requeued), count(tally.failed));
-        if tally.requeued > 0 {
-            self.wake.send(Signal::Work);
-        }
         let without_workers = without_workers(&mut self.db.snapshot().await?, None, now).await?;
         for (stage, files) in &without_workers {
             tracing::warn!(stage, files, "files wait, and no process is running that does this stage");
@@ -108,7 +102,7 @@ impl StuckFiles {
 
     async fn recover(&self, stuck: &Stuck, now: Time) -> Result<Outcome, Error> {
         let file = &stuck.file;
-        let change = match stuck.reason {
+        let remedy = match stuck.reason {
             Reason::Unconfirmed => {
                 return Ok(match self.expiry.expire(file, true, now).await? {
                     Fate::Adopted => Outcome::Requeued,
@@ -117,11 +111,11 @@ impl StuckFiles {
                     Fate::Spared => Outcome::Spared,
                 });
             }
-            Reason::NotDue => Change::MakeDue,
-            Reason::ClaimBroken if self.detection.may_be_recovered(file) => Change::Requeue,
-            Reason::ClaimBroken => Change::Fail,
+            Reason::NotDue => Remedy::MakeDue,
+            Reason::ClaimBroken if self.detection.may_be_recovered(file) => Remedy::Requeue,
+            Reason::ClaimBroken => Remedy::Fail,
         };
-        let outcome = self.db.write(Recover { seen: file.clone(), change, now }).await?;
+        let outcome = self.db.write(Recover { seen: file.clone(), remedy, now }).await?;
         tracing::info!(fileId = %file.id, ?outcome, "dealt with a stuck file");
         Ok(outcome)
     }
@@ -180,7 +174,7 @@ pub async fn without_workers(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum Remedy {
     Requeue,
     Fail,
     MakeDue,
@@ -189,7 +183,7 @@ enum Change {
 /// Changes a file that is still as it was seen.
 struct Recover {
     seen: File,
-    change: Change,
+    remedy: Remedy,
     now: Time,
 }
 
@@ -205,12 +199,12 @@ impl Write for Recover {
         if !unchanged {
             return Ok(Outcome::Spared);
         }
-        match self.change {
-            Change::Requeue => {
+        match self.remedy {
+            Remedy::Requeue => {
                 requeue(tx, &mut file, "The process that worked on it is gone", self.now).await?;
             }
-            Change::MakeDue => make_due(tx, &file, 0, self.now).await?,
-            Change::Fail => {
+            Remedy::MakeDue => make_due(tx, &file, 0, self.now).await?,
+            Remedy::Fail => {
                 self.fail(tx, &mut file).await?;
                 return Ok(Outcome::Failed);
             }
@@ -227,43 +221,24 @@ impl Recover {
             file.retry_count
         );
         let failure = Failure::new(Code::StuckExhausted, message);
-        let confirmed_at = file.confirmed_at;
-        let change = Shift {
-            transition: Transition::DeadLetter(stage),
-            now: self.now,
-            set: "failed_at = $4, claim = NULL, claimed_by = NULL, claimed_at = NULL, error_code = $5,
-                  error_message = $6, error_stage = $7, error_at = $4, error_fingerprint = $8",
-            args: args![failure.code, &failure.message, stage, fingerprint(stage, &failure)],
-            failure: Some(failure.clone()),
-        };
-        file.shift(tx, change).await?;
-        notifications::tell_of_failures(tx, &[file.id], self.now).await?;
-        let mut counters = Counters::default();
-        counters.count(&file.user_id, Status::Failed, Some(&failure), confirmed_at, self.now);
-        counters.write(tx, self.now).await
+        let ending = Ending::dead_letter(file, failure).ok_or_else(|| not_claimed(file))?;
+        moves::apply_to(tx, file, Transition::DeadLetter(stage), Change::End(ending), None, self.now).await
     }
+}
+
+fn not_claimed(file: &File) -> Error {
+    Error::Internal(format!("file {} is {} and has no claim", file.id, file.status))
 }
 
 /// Takes a file out of the hands of whoever holds it, and gives it back to the queue at its stage. The attempt does not
 /// count, but the recovery does.
 async fn requeue(tx: &mut Tx, file: &mut File, why: &str, now: Time) -> Result<(), Error> {
-    let stage = file.next_stage;
-    let failure = Failure::new(Code::WorkerLost, why);
-    let change = Shift {
-        transition: Transition::Requeue(stage),
-        now,
-        set: "run_after = $4, is_due = TRUE, claim = NULL, claimed_by = NULL, claimed_at = NULL,
-              attempt = CASE WHEN attempt > 0 THEN attempt - 1 ELSE 0 END, retry_count = retry_count + 1,
-              error_code = $5, error_message = $6, error_stage = $7, error_at = $4",
-        args: args![failure.code, &failure.message, stage],
-        failure: Some(failure),
-    };
-    file.shift(tx, change).await?;
-    let data = json!({ "fileId": file.id, "stage": stage, "retryCount": file.retry_count });
-    let stalled =
-        Event { kind: FILE_PROCESSING_STALLED, stage: Some(stage), data: Some(data), ..file.event(now) };
+    let release = Ending::release(file, now).ok_or_else(|| not_claimed(file))?;
+    let failure = Some(Failure::new(Code::WorkerLost, why));
+    let change = Change::End(Ending { failure, recoveries: 1, ..release });
+    moves::apply_to(tx, file, Transition::Requeue(file.next_stage), change, None, now).await?;
     // The history ends with where the file is, so this may follow it.
-    events::record(tx, vec![stalled]).await
+    events::record(tx, vec![file.stalled(file.retry_count, None, now)]).await
 }
 
 /// Lets a file in the queue have its turn now.
@@ -273,6 +248,7 @@ async fn make_due(tx: &mut Tx, file: &File, retries: i64, now: Time) -> Result<(
          WHERE id = $1 AND status = 'queued'",
         args![file.id, now, retries],
     )
-    .await
-    .map(drop)
+    .await?;
+    tx.signal(Signal::Work);
+    Ok(())
 }

@@ -16,14 +16,14 @@ use uuid::Uuid;
 use super::SweepReport;
 use super::config::Unconfirmed;
 use crate::blobs::Blobs;
-use crate::intake::delete;
-use crate::records::file::{File, Shift};
+use crate::intake::delete::{self, Cause};
+use crate::records::file::File;
+use crate::records::moves::{self, Change};
 use crate::records::quota;
 use crate::telemetry::metrics;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
-use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write, args};
 
 /// How often to look where no deadline is nearer.
@@ -37,7 +37,6 @@ pub struct UploadExpiry {
     pub db: Db,
     pub blobs: Blobs,
     pub clock: Clock,
-    pub wake: Wake,
     /// How long after the last sign of life a deadline is.
     pub window: Duration,
     pub unconfirmed: Unconfirmed,
@@ -122,7 +121,6 @@ impl UploadExpiry {
         match &fate {
             Fate::Adopted => {
                 tracing::info!(fileId = %file.id, "adopted an upload that is whole and was never confirmed");
-                self.wake.send(Signal::Work);
             }
             Fate::Deleted(blob) => {
                 metrics::abandoned_upload_deleted();
@@ -195,33 +193,17 @@ impl Write for Expire {
             self.adopt(tx, &mut file).await?;
             return Ok(Fate::Adopted);
         }
-        // There is nothing of it but the row: no text, no chunks, nothing in the index.
-        let change = Shift {
-            transition: Transition::Delete,
-            now: self.now,
-            set: "deleted_at = $4, upload_until = NULL",
-            args: args![],
-            failure: None,
-        };
-        file.shift_because(tx, change, Some("It was not confirmed in time")).await?;
-        quota::refund(tx, &file).await?;
-        delete::record_cleaning(tx, &file, "orphaned", self.now).await?;
-        Ok(Fate::Deleted(file.blob_key))
+        let cause = Cause { name: Some("orphaned"), reason: Some("It was not confirmed in time") };
+        let tombstones = delete::bury(tx, vec![file], Some(cause), self.now).await?;
+        Ok(Fate::Deleted(tombstones.into_iter().next().and_then(|tombstone| tombstone.blob_key)))
     }
 }
 
 impl Expire {
     async fn adopt(&self, tx: &mut Tx, file: &mut File) -> Result<(), Error> {
-        let change = Shift {
-            transition: Transition::Confirm,
-            now: self.now,
-            set: "run_after = $4, is_due = TRUE, confirmed_at = $4, upload_until = NULL,
-                  retry_count = retry_count + $5",
-            args: args![i64::from(self.is_recovery)],
-            failure: None,
-        };
+        let change = Change::Confirm { trace: None, recoveries: i64::from(self.is_recovery) };
         let reason = "It was not confirmed in time, but its bytes are whole: adopted";
-        file.shift_because(tx, change, Some(reason)).await?;
+        moves::apply_to(tx, file, Transition::Confirm, change, Some(reason), self.now).await?;
         quota::settle(tx, file).await
     }
 }

@@ -151,7 +151,7 @@ impl Write for Collect {
             for webhook in portion {
                 rows.push(args![*webhook, self.from, self.to]);
             }
-            let (values, arguments) = rows.into_values(tx.is_postgres());
+            let (values, arguments) = rows.into_values(tx);
             let sql = format!(
                 "UPDATE webhooks SET cursor_id = v.column3 FROM ({values}) AS v
                  WHERE webhooks.id = v.column1 AND webhooks.cursor_id = v.column2 AND webhooks.enabled

@@ -11,6 +11,7 @@ use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
+use landfall_store::wake::Signal;
 use landfall_store::{Arg, Rows, Tx, Write, args};
 
 /// Deliveries that somebody wants sent by hand may wait beside those that are there anyway.
@@ -107,6 +108,9 @@ pub async fn write<'a>(
         ]);
     }
     let into = "webhook_deliveries (id, webhook_id, message_id, event_id, event_type, body, status, next_at, created_at)";
+    if !rows.is_empty() {
+        tx.signal(Signal::Delivery);
+    }
     tx.insert(into, rows, "").await
 }
 
@@ -166,6 +170,7 @@ impl Write for Redeliver {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
         let old = DeliveryView::find(tx, webhook.id, self.delivery).await?;
         make_way(tx, &webhook).await?;
+        tx.signal(Signal::Delivery);
         let waiting = tx
             .execute(
                 "UPDATE webhook_deliveries SET next_at = $2 WHERE id = $1 AND status = 'pending'",

@@ -83,8 +83,7 @@ impl Webhooks {
             // What happens from here on is a reason to look again.
             events.mark_unchanged();
             match collect(db, clock).await {
-                Ok(0) => {}
-                Ok(_) => wake.send(Signal::Delivery),
+                Ok(_) => {}
                 Err(error) => tracing::warn!(%error, "could not make deliveries of the events"),
             }
             Clock::System.sleep(BETWEEN_LOOKS).await;

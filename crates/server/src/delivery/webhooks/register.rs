@@ -15,6 +15,7 @@ use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
+use landfall_store::wake::Signal;
 use landfall_store::{Tx, Write, args};
 
 /// How long the secret before goes on signing beside a new one.
@@ -128,11 +129,8 @@ impl Write for Register {
     type Output = Registered;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Registered, Error> {
-        if tx.is_postgres() {
-            // Of two at once the second must see the first, or both would be the last that there is room for.
-            let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
-            tx.execute(lock, args![format!("webhooks of {}", self.caller.user)]).await?;
-        }
+        // Of two at once the second must see the first, or both would be the last that there is room for.
+        tx.enter_section(&format!("webhooks of {}", self.caller.user)).await?;
         let there =
             tx.number("SELECT COUNT(*) FROM webhooks WHERE user_id = $1", args![&self.caller.user]).await?;
         if there >= self.most {
@@ -247,6 +245,7 @@ impl Write for Change {
             // They were another endpoint's.
             forget_failures(tx, webhook.id).await?;
         }
+        tx.signal(Signal::Delivery);
         Webhook::find_for(tx, &self.caller, webhook.id).await
     }
 }

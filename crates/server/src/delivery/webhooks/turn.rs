@@ -32,7 +32,7 @@ impl Write for Take {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        let lock = if tx.is_postgres() { "FOR UPDATE SKIP LOCKED" } else { "" };
+        let lock = tx.skip_locked();
         let sql = format!("SELECT held_by, enabled FROM webhooks WHERE id = $1 {lock}");
         let Some((held_by, true)) = tx.row::<(Option<Uuid>, bool)>(sql, args![self.webhook]).await? else {
             return Ok(false);

@@ -54,11 +54,7 @@ impl Write for Advance {
     type Output = Step;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Step, Error> {
-        let lock = match (tx.is_postgres(), self.patient) {
-            (false, _) => "",
-            (true, true) => "FOR UPDATE",
-            (true, false) => "FOR UPDATE SKIP LOCKED",
-        };
+        let lock = if self.patient { tx.for_update() } else { tx.skip_locked() };
         let held: Option<Operation> =
             tx.row(format!("SELECT * FROM operations WHERE id = $1 {lock}"), args![self.operation]).await?;
         match held {
@@ -193,7 +189,7 @@ async fn next_page(tx: &mut Tx, operation: &Operation, most: usize) -> Result<Ve
     let cursor = operation.cursor();
     arguments.extend([Arg::from(cursor.failed_at), Arg::from(cursor.id)]);
     let (at, id) = (arguments.len() - 1, arguments.len());
-    let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+    let lock = tx.for_update();
     tx.rows(
         format!(
             "SELECT * FROM files WHERE {condition} AND (failed_at, id) < (${at}, ${id})

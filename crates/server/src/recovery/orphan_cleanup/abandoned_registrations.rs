@@ -8,7 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Errors, OrphanCleanup};
-use crate::intake::delete;
+use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
 use crate::telemetry::metrics::abandoned_upload_deleted;
 use landfall_core::clock::{Time, to_delta};
@@ -83,9 +83,8 @@ impl Write for GiveUp {
                 && file.created_at <= self.registered_before
                 && file.upload_until.is_some_and(|until| until <= self.now)
         };
-        let Some(mut file) = File::lock(tx, self.file).await?.filter(abandoned) else { return Ok(None) };
-        delete::bury(tx, &mut file, self.now).await?;
-        delete::record_cleaning(tx, &file, "abandoned", self.now).await?;
-        Ok(Some(file))
+        let Some(file) = File::lock(tx, self.file).await?.filter(abandoned) else { return Ok(None) };
+        let cause = Cause { name: Some("abandoned"), reason: None };
+        Ok(delete::bury(tx, vec![file], Some(cause), self.now).await?.pop())
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Errors, OrphanCleanup};
-use crate::intake::delete;
+use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
 use crate::records::notifications;
 use landfall_core::clock::{Time, to_delta};
@@ -113,7 +113,7 @@ impl Write for Warn {
                    AND (deletion_warned_at IS NULL OR deletion_warned_at < failed_at)";
         // Another process may be at the same page: what it leaves is ours. One that somebody holds for another reason is
         // waited for, or nobody would be warned of it today.
-        let lock = if tx.is_postgres() { "FOR UPDATE" } else { "" };
+        let lock = tx.for_update();
         let sql = format!(
             "WITH page AS MATERIALIZED
                  (SELECT id FROM files WHERE {due} ORDER BY failed_at, id LIMIT $2 {lock})
@@ -143,7 +143,7 @@ impl Write for LetGo {
     type Output = Option<File>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Option<File>, Error> {
-        let Some(mut file) = File::lock(tx, self.file).await? else { return Ok(None) };
+        let Some(file) = File::lock(tx, self.file).await? else { return Ok(None) };
         let is_due = tx
             .number(
                 "SELECT COUNT(*) FROM files WHERE id = $1 AND failed_at <= $2
@@ -154,8 +154,7 @@ impl Write for LetGo {
         if is_due == 0 {
             return Ok(None);
         }
-        delete::bury(tx, &mut file, self.now).await?;
-        delete::record_cleaning(tx, &file, "failed-file-retention", self.now).await?;
-        Ok(Some(file))
+        let cause = Cause { name: Some("failed-file-retention"), reason: None };
+        Ok(delete::bury(tx, vec![file], Some(cause), self.now).await?.pop())
     }
 }

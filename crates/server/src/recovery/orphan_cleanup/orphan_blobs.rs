@@ -206,7 +206,7 @@ async fn owners(db: &Db, page: &[Listed]) -> Result<Vec<Owner>, Error> {
         ids.push(args![file]);
     }
     let mut tx = db.read().await?;
-    let (values, arguments) = ids.into_values(tx.is_postgres());
+    let (values, arguments) = ids.into_values(&tx);
     let sql = format!("SELECT id, blob_key, user_id FROM files WHERE id IN (SELECT * FROM ({values}) AS v)");
     tx.rows(sql, arguments).await
 }

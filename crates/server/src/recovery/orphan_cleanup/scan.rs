@@ -81,9 +81,7 @@ impl Write for StoreScan {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         // Two looks that end together: the later one waits here for the earlier, and replaces it.
-        if tx.is_postgres() {
-            tx.script("SELECT pg_advisory_xact_lock(hashtext('landfall orphan scan'))").await?;
-        }
+        tx.enter_section("orphan scan").await?;
         tx.execute("DELETE FROM orphan_scans", args![]).await?;
         let mut rows = Rows::default();
         for (user, found) in &self.found {

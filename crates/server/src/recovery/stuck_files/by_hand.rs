@@ -13,7 +13,6 @@ use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::wake::Signal;
 use landfall_store::{Tx, Write, args};
 
 /// A person wants a file that does not move tried again at once, whether or not it counts as stuck. Whoever holds it finds
@@ -114,9 +113,6 @@ impl StuckFiles {
                     }
                 }
             }
-        }
-        if answer.retried_count > 0 {
-            self.wake.send(Signal::Work);
         }
         answer.success = answer.errors.is_empty();
         Ok(answer)

@@ -1,0 +1,453 @@
+//! The one function that moves files: [`apply`].
+//!
+//! A move is a [`Transition`] of one file with what changes in its row. `Status::apply` decides whether the move exists.
+//! Everything that belongs to it is written in the same transaction: the row, behind its fence; the counts of its batch;
+//! its history; the hourly counters; the notification of its owner; and, through the hooks of the transaction, the owner's
+//! totals, the metrics of this process and the signals to whatever waits for it.
+//!
+//! Moves of one kind share a statement, so a thousand of them cost a few.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use landfall_core::clock::Time;
+use landfall_core::failure::{Code, Failure};
+use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_core::refusal::Refusal;
+use landfall_store::wake::Signal;
+use landfall_store::{Arg, Error, Rows, Tx, args};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::batch::Tally;
+use super::events::{self, Event, FILE_STATUS_CHANGED};
+use super::file::{File, Owner};
+use super::fingerprint::fingerprint;
+use super::hourly::Counters;
+use super::notifications::{self, FailedFile};
+
+/// A move of one file.
+#[derive(Debug, Clone)]
+pub struct Move {
+    pub file: Uuid,
+    pub from: Status,
+    pub transition: Transition,
+    pub change: Change,
+    /// The worker that does it, for the history.
+    pub worker: Option<String>,
+    /// What else the history says.
+    pub data: Option<Value>,
+}
+
+/// What changes in the row beside its state.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// The whole upload is in the storage.
+    Upload {
+        blob: String,
+        md5: String,
+        until: Time,
+    },
+    /// The file takes its place in the queue. `recoveries` is added to the number of times that it was recovered.
+    Confirm {
+        trace: Option<String>,
+        recoveries: i64,
+    },
+    /// A worker takes the file.
+    Claim {
+        token: Uuid,
+        worker: Uuid,
+    },
+    /// The holder's attempt is over.
+    End(Ending),
+    /// The file begins again at a stage, with all its attempts before it.
+    Revive {
+        stage: Stage,
+        by: String,
+        operation: Option<Uuid>,
+        trace: Option<String>,
+    },
+    Cancel {
+        failure: Failure,
+    },
+    Delete,
+}
+
+/// How an attempt ended, for a file that is claimed. The fence is its claim: if the file has another one by now, nothing
+/// changes.
+#[derive(Debug, Clone)]
+pub struct Ending {
+    pub claim: Uuid,
+    pub owner: Arc<Owner>,
+    /// The stage that the file is at afterwards.
+    pub next_stage: Stage,
+    /// The attempt that ended, and how many count afterwards.
+    pub attempt: i64,
+    pub attempts_after: i64,
+    /// When the file may be claimed again, where it goes back to the queue.
+    pub run_after: Option<Time>,
+    /// The stage is done. That clears the last error and every suspicion.
+    pub advanced: bool,
+    pub chunk_count: Option<i64>,
+    pub failure: Option<Failure>,
+    /// What is added to the numbers of lost workers and of recoveries.
+    pub lost_workers: i64,
+    pub recoveries: i64,
+}
+
+impl Ending {
+    /// A claimed file goes back to the queue at its stage, and its attempt does not count.
+    pub fn release(file: &File, now: Time) -> Option<Self> {
+        Some(Self {
+            claim: file.claim?,
+            owner: file.owner(),
+            next_stage: file.next_stage,
+            attempt: file.attempt,
+            attempts_after: (file.attempt - 1).max(0),
+            run_after: Some(now),
+            advanced: false,
+            chunk_count: None,
+            failure: None,
+            lost_workers: 0,
+            recoveries: 0,
+        })
+    }
+
+    /// A claimed file fails.
+    pub fn dead_letter(file: &File, failure: Failure) -> Option<Self> {
+        Some(Self {
+            claim: file.claim?,
+            owner: file.owner(),
+            next_stage: file.next_stage,
+            attempt: file.attempt,
+            attempts_after: file.attempt,
+            run_after: None,
+            advanced: false,
+            chunk_count: None,
+            failure: Some(failure),
+            lost_workers: 0,
+            recoveries: 0,
+        })
+    }
+}
+
+/// A file that was moved.
+#[derive(Debug)]
+pub struct Moved {
+    pub status: Status,
+    /// The row as it is now. An ending does not read it back.
+    pub file: Option<File>,
+}
+
+/// Moves files. Returns, in the order of `moves`, where each file is now; `None` where the fence refused an ending.
+///
+/// The error is a refusal that names both states, for a move that the state does not allow. A move without a fence expects
+/// that the transaction holds its row.
+pub async fn apply(tx: &mut Tx, moves: Vec<Move>, now: Time) -> Result<Vec<Option<Moved>>, Error> {
+    let mut outcomes: Vec<Option<Moved>> = Vec::with_capacity(moves.len());
+    let mut records = Vec::with_capacity(moves.len());
+    let mut by_kind: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
+    for (place, one) in moves.iter().enumerate() {
+        one.from.apply(one.transition).map_err(Refusal::from)?;
+        by_kind.entry(one.change.kind()).or_default().push(place);
+        outcomes.push(None);
+    }
+    for (kind, mut left) in by_kind {
+        // A statement names each file once. The late ending of an earlier holder may be in the same group as that of the
+        // holder, and only one of them moves the file.
+        while !left.is_empty() {
+            let mut files = HashSet::new();
+            let (these, later): (Vec<usize>, Vec<usize>) =
+                left.into_iter().partition(|place| files.insert(moves[*place].file));
+            for places in these.chunks(Rows::MOST) {
+                let group: Vec<&Move> = places.iter().map(|place| &moves[*place]).collect();
+                let mut updated = update(tx, kind, &group, now).await?;
+                for (place, one) in places.iter().zip(group) {
+                    let Some(file) = updated.remove(&one.file) else {
+                        if kind == Kind::End {
+                            continue;
+                        }
+                        let message = format!("file {} left {} while it was held", one.file, one.from);
+                        return Err(Error::Internal(message));
+                    };
+                    records.push(Record::of(one, file.as_ref(), now));
+                    outcomes[*place] = Some(Moved { status: one.transition.to(), file });
+                }
+            }
+            left = later;
+        }
+    }
+    record(tx, records, now).await?;
+    Ok(outcomes)
+}
+
+/// Moves one file that the transaction holds, and brings the caller's copy of its row up to date.
+pub async fn apply_to(
+    tx: &mut Tx,
+    file: &mut File,
+    transition: Transition,
+    change: Change,
+    reason: Option<&str>,
+    now: Time,
+) -> Result<(), Error> {
+    let data = reason.map(|reason| json!({ "reason": reason }));
+    let one = Move { file: file.id, from: file.status, transition, change, worker: None, data };
+    let held = || Error::Internal(format!("file {} left {} while it was held", file.id, file.status));
+    let moved = apply(tx, vec![one], now).await?.pop().flatten().ok_or_else(held)?;
+    *file = match moved.file {
+        Some(moved) => moved,
+        None => File::find(tx, file.id).await?.ok_or_else(Refusal::no_such_file)?,
+    };
+    Ok(())
+}
+
+/// What kind of change it is: those of one kind share a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Upload,
+    Confirm,
+    Claim,
+    End,
+    Revive,
+    Cancel,
+    Delete,
+}
+
+/// The columns that every move has, before those of its kind.
+const COMMON: [&str; 4] = ["id", "from_status", "to_status", "now"];
+
+impl Kind {
+    /// The values that a move of this kind brings, and what is set from them.
+    const fn statement(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Self::Upload => {
+                (&["blob", "md5", "until"], "blob_key = v.blob, md5 = v.md5, upload_until = v.until")
+            }
+            Self::Confirm => (
+                &["trace", "recoveries"],
+                "run_after = v.now, is_due = TRUE, confirmed_at = v.now, upload_until = NULL,
+                 trace_parent = COALESCE(v.trace, trace_parent), retry_count = retry_count + v.recoveries",
+            ),
+            Self::Claim => (
+                &["token", "worker"],
+                "is_due = FALSE, due_at = run_after, run_after = NULL, claim = v.token, claimed_by = v.worker,
+                 claimed_at = v.now, attempt = attempt + 1",
+            ),
+            Self::End => (
+                &[
+                    "fence",
+                    "stage",
+                    "is_carried",
+                    "at",
+                    "attempts",
+                    "advanced",
+                    "code",
+                    "message",
+                    "chunks",
+                    "fingerprint",
+                    "deaths",
+                    "recoveries",
+                ],
+                "next_stage = v.stage,
+                 claim = CASE WHEN v.is_carried = 1 THEN claim END,
+                 claimed_by = CASE WHEN v.is_carried = 1 THEN claimed_by END,
+                 claimed_at = CASE WHEN v.is_carried = 1 THEN v.now END,
+                 run_after = v.at,
+                 is_due = (v.to_status = 'queued' AND v.at <= v.now),
+                 attempt = v.attempts,
+                 -- A stage that was finished proves that the file does not kill its workers.
+                 lost_workers = CASE WHEN v.advanced = 1 THEN 0 ELSE lost_workers + v.deaths END,
+                 retry_count = retry_count + v.recoveries,
+                 -- Progress clears the last error; a release does not.
+                 error_code = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.code, error_code) END,
+                 error_message = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.message, error_message) END,
+                 error_stage = CASE WHEN v.advanced = 1 THEN NULL WHEN v.code IS NULL THEN error_stage ELSE v.stage END,
+                 error_at = CASE WHEN v.advanced = 1 THEN NULL WHEN v.code IS NULL THEN error_at ELSE v.now END,
+                 error_fingerprint = v.fingerprint,
+                 chunk_count = COALESCE(v.chunks, chunk_count),
+                 ready_at = CASE WHEN v.to_status = 'ready' THEN v.now ELSE ready_at END,
+                 failed_at = CASE WHEN v.to_status = 'failed' THEN v.now ELSE failed_at END",
+            ),
+            Self::Revive => (
+                &["stage", "retrier", "operation", "trace"],
+                "next_stage = v.stage, run_after = v.now, is_due = TRUE, attempt = 0, lost_workers = 0, retry_count = 0,
+                 failed_at = NULL, error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
+                 error_fingerprint = NULL, retried_at = v.now, retried_by = v.retrier, retried_in = v.operation,
+                 trace_first = CASE WHEN v.trace IS NULL THEN trace_first ELSE COALESCE(trace_first, trace_parent) END,
+                 trace_parent = COALESCE(v.trace, trace_parent)",
+            ),
+            Self::Cancel => (
+                &["code", "message"],
+                "claim = NULL, claimed_by = NULL, claimed_at = NULL, run_after = NULL, is_due = FALSE,
+                 error_code = v.code, error_message = v.message, error_stage = next_stage, error_at = v.now",
+            ),
+            Self::Delete => (&[], "deleted_at = v.now, upload_until = NULL, failed_at = NULL"),
+        }
+    }
+}
+
+impl Change {
+    const fn kind(&self) -> Kind {
+        match self {
+            Self::Upload { .. } => Kind::Upload,
+            Self::Confirm { .. } => Kind::Confirm,
+            Self::Claim { .. } => Kind::Claim,
+            Self::End(_) => Kind::End,
+            Self::Revive { .. } => Kind::Revive,
+            Self::Cancel { .. } => Kind::Cancel,
+            Self::Delete => Kind::Delete,
+        }
+    }
+
+    /// The values of its kind's columns.
+    fn values(&self, to: Status) -> Vec<Arg> {
+        match self {
+            Self::Upload { blob, md5, until } => args![blob, md5, *until],
+            Self::Confirm { trace, recoveries } => args![trace.clone(), *recoveries],
+            Self::Claim { token, worker } => args![*token, *worker],
+            Self::End(ending) => {
+                let failure = ending.failure.as_ref();
+                args![
+                    ending.claim,
+                    ending.next_stage,
+                    i64::from(to.is_running()),
+                    ending.run_after,
+                    ending.attempts_after,
+                    i64::from(ending.advanced),
+                    failure.map(|failure| failure.code),
+                    failure.map(|failure| failure.message.clone()),
+                    ending.chunk_count,
+                    failure
+                        .filter(|_| to == Status::Failed)
+                        .map(|failure| fingerprint(ending.next_stage, failure)),
+                    ending.lost_workers,
+                    ending.recoveries,
+                ]
+            }
+            Self::Revive { stage, by, operation, trace } => args![*stage, by, *operation, trace.clone()],
+            Self::Cancel { failure } => args![failure.code, &failure.message],
+            Self::Delete => args![],
+        }
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::End(ending) => ending.failure.as_ref(),
+            Self::Cancel { failure } => Some(failure),
+            _ => None,
+        }
+    }
+}
+
+/// Changes the rows. Returns those that changed, by their ids; of an ending the id only.
+async fn update(
+    tx: &mut Tx,
+    kind: Kind,
+    group: &[&Move],
+    now: Time,
+) -> Result<HashMap<Uuid, Option<File>>, Error> {
+    let (columns, set) = kind.statement();
+    let mut rows = Rows::default();
+    for one in group {
+        let to = one.transition.to();
+        let mut row = args![one.file, one.from, to, now];
+        row.extend(one.change.values(to));
+        rows.push(row);
+    }
+    let columns: Vec<&str> = COMMON.iter().chain(columns).copied().collect();
+    let (values, arguments) = rows.named("v", &columns, tx);
+    let fence = if kind == Kind::End { "AND files.claim = v.fence" } else { "" };
+    let returned = if kind == Kind::End { "files.id" } else { "files.*" };
+    let sql = format!(
+        "WITH {values}
+         UPDATE files SET status = v.to_status, updated_at = v.now{}{set} FROM v
+         WHERE files.id = v.id AND files.status = v.from_status {fence} RETURNING {returned}",
+        if set.is_empty() { "" } else { ", " }
+    );
+    Ok(if kind == Kind::End {
+        let ids: Vec<(Uuid,)> = tx.rows(sql, arguments).await?;
+        ids.into_iter().map(|(id,)| (id, None)).collect()
+    } else {
+        let files: Vec<File> = tx.rows(sql, arguments).await?;
+        files.into_iter().map(|file| (file.id, Some(file))).collect()
+    })
+}
+
+/// What is recorded of a move, whatever kind it was.
+struct Record {
+    owner: Arc<Owner>,
+    event: Event,
+    /// Whether a worker may take the file now.
+    is_due: bool,
+    /// Whether it leaves a blob that no file needs.
+    leaves_blob: bool,
+}
+
+impl Record {
+    fn of(one: &Move, row: Option<&File>, now: Time) -> Self {
+        let to = one.transition.to();
+        let failure = one.change.failure().cloned();
+        let (owner, next_stage, attempt, run_after, has_blob) = match (&one.change, row) {
+            (Change::End(ending), _) => {
+                let infected = failure.as_ref().is_some_and(|failure| failure.code == Code::Infected);
+                let owner = ending.owner.clone();
+                (owner, Some(ending.next_stage), Some(ending.attempt), ending.run_after, infected)
+            }
+            (_, Some(file)) => {
+                let deleted_with_blob = to == Status::Deleted && file.blob_key.is_some();
+                (file.owner(), Some(file.next_stage), Some(file.attempt), file.run_after, deleted_with_blob)
+            }
+            (_, None) => (Arc::default(), None, None, None, false),
+        };
+        let event = Event {
+            at: now,
+            kind: FILE_STATUS_CHANGED,
+            tenant: owner.tenant.clone(),
+            user: owner.user.clone(),
+            file: Some(one.file),
+            batch: owner.batch,
+            from: Some(one.from),
+            to: Some(to),
+            stage: one.from.stage().or(to.stage()),
+            next_stage,
+            attempt,
+            worker: one.worker.clone(),
+            failure,
+            data: one.data.clone(),
+        };
+        let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
+        Self { owner, event, is_due, leaves_blob: has_blob }
+    }
+}
+
+/// Writes what belongs to moves beside the rows.
+async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Error> {
+    let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
+    let mut counters = Counters::default();
+    let mut failed = Vec::new();
+    let mut events = Vec::with_capacity(records.len());
+    for Record { owner, event, is_due, leaves_blob } in records {
+        let (Some(from), Some(to), Some(file)) = (event.from, event.to, event.file) else { continue };
+        if let Some(batch) = owner.batch {
+            *tallies.entry(batch).or_default() += Tally::of(from, to);
+        }
+        counters.count(&owner.user, to, event.failure.as_ref(), owner.confirmed_at, now);
+        if is_due {
+            tx.signal(Signal::Work);
+        }
+        if leaves_blob {
+            tx.signal(Signal::BlobToRemove);
+        }
+        if let (Status::Failed, Some(failure), Some(stage)) = (to, &event.failure, event.stage) {
+            failed.push(FailedFile { id: file, owner, failure: failure.clone(), stage });
+        }
+        events.push(event);
+    }
+    events::record(tx, events).await?;
+    notifications::tell_of_failures(tx, failed, now).await?;
+    // In the order of their ids, so that two processes never wait for one another.
+    for (batch, tally) in tallies {
+        tally.apply(tx, batch, now).await?;
+    }
+    counters.write(tx, now).await
+}
