@@ -23,6 +23,12 @@ impl Tx {
         if self.is_postgres() { "FOR KEY SHARE" } else { "" }
     }
 
+    /// What follows `RETURNING` in an `UPDATE … FROM`, for all columns of the table that is updated. SQLite knows no
+    /// `table.*` there, and PostgreSQL's `*` takes in the columns of the other side.
+    pub fn all_of(&self, table: &str) -> String {
+        if self.is_postgres() { format!("{table}.*") } else { "*".to_owned() }
+    }
+
     /// The rows of `lanes` joined with the rows that a subquery finds for each of them. `subquery` selects ids of `table` and
     /// may refer to the columns of `lanes`.
     pub fn for_each(&self, lanes: &str, table: &str, subquery: &str) -> String {

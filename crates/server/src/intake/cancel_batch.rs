@@ -15,6 +15,17 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
+/// The states of files that are not at rest.
+const OPEN: &[Status] = &[
+    Status::Registered,
+    Status::Uploaded,
+    Status::Queued,
+    Status::Scanning,
+    Status::Extracting,
+    Status::Chunking,
+    Status::Embedding,
+];
+
 /// Everything in one transaction, a statement for each state and not for each file. Repeating it is safe.
 pub struct CancelBatch {
     pub caller: Caller,
@@ -39,9 +50,10 @@ impl Write for CancelBatch {
                 .details(serde_json::json!({ "status": batch.status }))
                 .into());
         }
-        // Files before their batch, as every step of theirs takes them. From when the batch is held no file can be
-        // added to it; those that were added until then are found by the second look.
-        let mut stopped = self.end_files(tx).await?;
+        // Files before their batch, as every move of theirs takes them. Once the batch is held no file can be added to it;
+        // files that were added until then are found by the second read. The batch is cancelled before its files end, or
+        // the last of them would complete it.
+        File::lock_in_batch(tx, self.batch, OPEN).await?;
         let newly = tx
             .execute(
                 "UPDATE batches SET status = 'cancelled', updated_at = $2
@@ -49,7 +61,8 @@ impl Write for CancelBatch {
                 args![self.batch, self.now],
             )
             .await?;
-        stopped.extend(self.end_files(tx).await?);
+        let open = File::lock_in_batch(tx, self.batch, OPEN).await?;
+        let stopped = self.end_files(tx, open).await?;
         let batch = Batch::find_for(tx, &self.caller, self.batch).await?;
         if newly > 0 {
             batch.record_cancellation(tx, self.now).await?;
@@ -60,11 +73,12 @@ impl Write for CancelBatch {
 
 impl CancelBatch {
     /// Cancels what waits or runs, and deletes what never arrived. Returns the files that a worker had.
-    async fn end_files(&self, tx: &mut Tx) -> Result<Vec<Uuid>, Error> {
-        let waiting = File::lock_in_batch(tx, self.batch, Transition::Cancel.from()).await?;
-        let running = waiting.iter().filter(|file| file.status.is_running()).map(|file| file.id).collect();
+    async fn end_files(&self, tx: &mut Tx, open: Vec<File>) -> Result<Vec<Uuid>, Error> {
+        let arrived = |file: &File| Transition::Cancel.from().contains(&file.status);
+        let (arrived, never_arrived): (Vec<File>, Vec<File>) = open.into_iter().partition(arrived);
+        let running = arrived.iter().filter(|file| file.status.is_running()).map(|file| file.id).collect();
         let failure = cancellation(&self.caller);
-        let moves = waiting.iter().map(|file| Move {
+        let moves = arrived.iter().map(|file| Move {
             file: file.id,
             from: file.status,
             transition: Transition::Cancel,
@@ -73,8 +87,6 @@ impl CancelBatch {
             data: None,
         });
         moves::apply(tx, moves.collect(), self.now).await?;
-        let never_arrived = [Status::Registered, Status::Uploaded];
-        let never_arrived = File::lock_in_batch(tx, self.batch, &never_arrived).await?;
         let cause = Cause { name: None, reason: Some("Its batch was cancelled") };
         delete::bury(tx, never_arrived, Some(cause), self.now).await?;
         Ok(running)

@@ -357,7 +357,7 @@ async fn update(
     let columns: Vec<&str> = COMMON.iter().chain(columns).copied().collect();
     let (values, arguments) = rows.named("v", &columns, tx);
     let fence = if kind == Kind::End { "AND files.claim = v.fence" } else { "" };
-    let returned = if kind == Kind::End { "files.id" } else { "files.*" };
+    let returned = if kind == Kind::End { "files.id".to_owned() } else { tx.all_of("files") };
     let sql = format!(
         "WITH {values}
          UPDATE files SET status = v.to_status, updated_at = v.now{}{set} FROM v

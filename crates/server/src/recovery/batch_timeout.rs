@@ -94,36 +94,28 @@ impl Write for ExpireBatch {
     type Output = Option<i64>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        // Files before their batch, as every step of theirs takes them. From when the batch is held no file can be
-        // added to it; those that were added until then are found by the second look.
-        let mut deleted = self.delete_files(tx).await?;
-        let expired: Option<(Uuid,)> = tx
-            .row(
+        // Files before their batch, as every move of theirs takes them. Once the batch is held no file can be added to it;
+        // files that were added until then are found by the second read.
+        let missing = File::lock_in_batch(tx, self.batch, &[Status::Registered]).await?;
+        let expired = tx
+            .execute(
                 "UPDATE batches SET status = 'expired', updated_at = $2
                  WHERE id = $1 AND status = 'active' AND expires_at <= $2
-                   AND (registered_files < file_count OR $3 > 0) RETURNING id",
-                args![self.batch, self.now, deleted],
+                   AND (registered_files < file_count OR $3 > 0)",
+                args![self.batch, self.now, missing.len()],
             )
             .await?;
-        if expired.is_some() {
-            deleted += self.delete_files(tx).await?;
-        }
-        if expired.is_none() {
+        if expired == 0 {
             return Ok(None);
         }
-        let batch = Batch::find(tx, self.batch).await?;
-        batch.record_expiry(tx, self.now).await?;
-        Ok(Some(i64::try_from(deleted).unwrap_or(i64::MAX)))
-    }
-}
-
-impl ExpireBatch {
-    async fn delete_files(&self, tx: &mut Tx) -> Result<usize, Error> {
-        let never_arrived = File::lock_in_batch(tx, self.batch, &[Status::Registered]).await?;
+        let missing = File::lock_in_batch(tx, self.batch, &[Status::Registered]).await?;
         let cause = Cause {
             name: Some("batch_expired"),
             reason: Some("Its bytes had not arrived when its batch expired"),
         };
-        Ok(delete::bury(tx, never_arrived, Some(cause), self.now).await?.len())
+        let deleted = delete::bury(tx, missing, Some(cause), self.now).await?.len();
+        let batch = Batch::find(tx, self.batch).await?;
+        batch.record_expiry(tx, self.now).await?;
+        Ok(Some(i64::try_from(deleted).unwrap_or(i64::MAX)))
     }
 }
