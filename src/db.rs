@@ -25,6 +25,7 @@ use tokio::sync::watch;
 
 pub use args::{Arg, Rows, args};
 pub use interference::{Interference, Step};
+pub use migrate::SchemaError;
 use tx::Held;
 pub use tx::{FromRows, Tx};
 

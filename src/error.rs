@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::db::SchemaError;
 use crate::lifecycle::{InvalidTransition, Status};
 
 #[derive(Debug, thiserror::Error)]
@@ -17,8 +18,8 @@ pub enum Error {
     Database(#[from] sqlx::Error),
     #[error("database: {0}")]
     GroupNotCommitted(Arc<str>),
-    #[error("database schema: {0}")]
-    Migration(sqlx::migrate::MigrateError),
+    #[error(transparent)]
+    Migration(#[from] SchemaError),
     #[error("the database is closed")]
     Closed,
     #[error("storage: cannot {what}: {source}")]
