@@ -128,6 +128,7 @@ fn identity(db: &Db) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
     use sqlx_postgres::PgConnection;
 
     use super::*;
@@ -188,10 +189,10 @@ mod tests {
 
     async fn sqlite(folder: &tempfile::TempDir) -> SqlitePool {
         let file = folder.path().join("ports.db");
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file).create_if_missing(true);
-        sqlx::sqlite::SqlitePoolOptions::new()
+        let options = SqliteConnectOptions::new().filename(file).create_if_missing(true).foreign_keys(true);
+        SqlitePoolOptions::new()
             .max_connections(1)
-            .connect_with(options.foreign_keys(true))
+            .connect_with(options.journal_mode(SqliteJournalMode::Wal))
             .await
             .expect("a database")
     }
@@ -231,6 +232,23 @@ mod tests {
         assert_eq!(count.expect("a number"), 1);
         run_on_postgres(&pool, &first).await.expect("it is known");
         run_on_postgres(&pool, &good).await.expect("it is upgraded");
+    }
+
+    #[tokio::test]
+    async fn of_two_processes_that_start_at_once_one_migrates() {
+        let migrations = made_of(&[(1, PORTS), (2, "CREATE TABLE crews (id BIGINT)")]);
+        // Several times: without the lock it would still go well now and then.
+        for _ in 0..20 {
+            let folder = tempfile::tempdir().expect("a folder");
+            let (one, other) = (sqlite(&folder).await, sqlite(&folder).await);
+            run_on_sqlite(&one, &migrations[..1]).await.expect("it is made");
+            let both = tokio::join!(run_on_sqlite(&one, &migrations), run_on_sqlite(&other, &migrations));
+            assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
+        }
+
+        let Some(pool) = postgres().await else { return };
+        let both = tokio::join!(run_on_postgres(&pool, &migrations), run_on_postgres(&pool, &migrations));
+        assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
     }
 
     #[tokio::test]
