@@ -62,6 +62,7 @@ mod sweep_races;
 mod terminal;
 mod traces;
 mod traps;
+mod upgrades;
 mod waiting;
 mod webhook_registration;
 mod webhook_verification;

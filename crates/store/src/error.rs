@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use landfall_core::refusal::Refusal;
 
+use crate::migrate::SchemaError;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -15,8 +17,8 @@ pub enum Error {
     Database(#[from] sqlx::Error),
     #[error("database: {0}")]
     GroupNotCommitted(Arc<str>),
-    #[error("database schema: {0}")]
-    Migration(sqlx::migrate::MigrateError),
+    #[error(transparent)]
+    Migration(#[from] SchemaError),
     #[error("the database is closed")]
     Closed,
     #[error("storage: cannot {what}: {source}")]

@@ -37,6 +37,7 @@ pub use arguments::{Arg, Rows};
 pub use error::Error;
 pub use faults::{FaultInjector, Step};
 pub use hooks::CommitHook;
+pub use migrate::SchemaError;
 use tx::Held;
 pub use tx::{FromRows, Tx};
 

@@ -9,6 +9,7 @@ pub mod collector;
 pub mod contract;
 pub mod database;
 pub mod embedding_server;
+pub mod fixture;
 pub mod gateway_server;
 pub mod hands;
 pub mod hooks;
