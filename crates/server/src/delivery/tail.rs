@@ -6,8 +6,8 @@
 //!
 //! 1. Read the id that was taken last.
 //! 2. List the transactions that write events. An `INSERT` locks the table (not against other `INSERT`s) before it
-//! takes an id, and holds the lock to the end of its transaction; so a transaction that took an id up to that one,
-//! and is not listed, has ended.
+//!    takes an id, and holds the lock to the end of its transaction; so a transaction that took an id up to that one,
+//!    and is not listed, has ended.
 //! 3. Wait until the listed ones have ended as well. They become visible before they release their locks.
 //!
 //! The sequence must not hand out ids in advance (`CACHE 1`, which an identity column has), or a transaction could

@@ -7,14 +7,14 @@
 //! Guarantees, whatever crashes:
 //!
 //! - Every event that a webhook wanted when it happened is sent **at least once**, or is in the log as `exhausted`.
-//! An attempt is recorded after it was made, so if the process dies in between, it is made again; receivers
-//! recognize it by its `webhook-id`.
+//!   An attempt is recorded after it was made, so if the process dies in between, it is made again; receivers
+//!   recognize it by its `webhook-id`.
 //! - **First attempts** at one webhook are made in the order of the events, one at a time. A delivery that fails is
-//! retried later (`schedule.rs`), and the next ones do not wait for it.
+//!   retried later (`schedule.rs`), and the next ones do not wait for it.
 //! - Without a crash no attempt is made twice: one process holds a webhook at a time, and the hold ends with the
-//! process.
+//!   process.
 //! - A webhook does not delay another: each is sent one request at a time, and failing ones have only half of the
-//! slots.
+//!   slots.
 //! - While a webhook is disabled no deliveries are made for it. Those that were waiting keep waiting.
 
 pub mod collect;

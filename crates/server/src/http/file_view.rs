@@ -137,12 +137,11 @@ impl Surroundings {
         })
     }
 
-    /// A file that made no progress for a while, although it is neither finished nor waiting for its owner. If it
-    /// waits, the sentence says for what.
+    /// Whether a queued or running file made no progress for a while. If it waits, the sentence says for what.
     fn staleness(&self, file: &File, waiting: Option<&Waiting>) -> Staleness {
-        let on_its_way = file.status == Status::Queued || file.status.is_running();
-        let still = if on_its_way { self.now - file.updated_at } else { TimeDelta::zero() };
-        let stale = on_its_way && still >= to_delta(self.staleness);
+        let in_progress = file.status == Status::Queued || file.status.is_running();
+        let still = if in_progress { self.now - file.updated_at } else { TimeDelta::zero() };
+        let stale = in_progress && still >= to_delta(self.staleness);
         let message = stale.then(|| {
             let minutes = still.num_minutes();
             match (waiting, file.status.stage()) {

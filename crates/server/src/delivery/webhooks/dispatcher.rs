@@ -213,7 +213,7 @@ impl Turn {
             }
             // The next poll retries it; a signal here would retry in a busy loop.
             Some(Err(error)) => {
-                tracing::warn!(webhook = %self.webhook, %error, "could not send due deliveries")
+                tracing::warn!(webhook = %self.webhook, %error, "could not send due deliveries");
             }
             None => tracing::warn!(webhook = %self.webhook, "this process was declared dead while sending"),
         }
