@@ -25,6 +25,12 @@ impl BuiltIn {
     }
 }
 
+impl Default for BuiltIn {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl LocalModel for BuiltIn {
     fn vector(&self, text: &str) -> Result<Vec<f32>, Failure> {
         let encoder = pocket_encoder::Encoder::new().map_err(embed_error)?;

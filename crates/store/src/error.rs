@@ -96,6 +96,7 @@ impl Error {
     }
 
     /// The same error for another caller that waited for the same commit.
+    #[must_use]
     pub fn again(&self) -> Self {
         Self::GroupNotCommitted(self.to_string().into())
     }
