@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use landfall_core::clock::Clock;
 use landfall_server::app::{App, Replacements};
-use landfall_server::auth::Claims;
+use landfall_server::auth::TokenClaims;
 use landfall_server::config::{Config, Variables};
 use landfall_server::http;
 use landfall_server::records::totals;
@@ -111,7 +111,7 @@ async fn settle_down(db: &Db) -> anyhow::Result<()> {
 async fn requests(place: &Place, files: i64, figures: &mut Figures) -> anyhow::Result<()> {
     let app = place.app.clone();
     let exp = (app.clock.now() + chrono::TimeDelta::days(1)).timestamp();
-    let claims = |role: Option<&str>| Claims {
+    let claims = |role: Option<&str>| TokenClaims {
         sub: USER.to_owned(),
         tenant: Some(TENANT.to_owned()),
         role: role.map(str::to_owned),

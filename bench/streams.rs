@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use landfall_core::clock::Clock;
 use landfall_server::app::{App, Replacements};
-use landfall_server::auth::{Claims, sign};
+use landfall_server::auth::{TokenClaims, sign};
 use landfall_server::config::{Config, Variables};
 use landfall_server::http;
 use landfall_store::Error;
@@ -179,7 +179,7 @@ pub async fn clients(address: &str) -> anyhow::Result<()> {
 
 fn token(user: &str, role: Option<&str>) -> anyhow::Result<String> {
     let exp = (Clock::System.now() + chrono::TimeDelta::days(1)).timestamp();
-    let claims = Claims { sub: user.to_owned(), tenant: None, role: role.map(str::to_owned), exp };
+    let claims = TokenClaims { sub: user.to_owned(), tenant: None, role: role.map(str::to_owned), exp };
     Ok(sign(SECRET.as_bytes(), &claims)?)
 }
 

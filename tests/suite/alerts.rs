@@ -63,7 +63,7 @@ async fn open(db: &TestDb, webhook: &str) -> AtRest {
 }
 
 async fn look(rest: &AtRest) -> Vec<String> {
-    let raised = rest.app.alerts().look_once(rest.now()).await.expect("it looks");
+    let raised = rest.app.alerts().check_once(rest.now()).await.expect("it looks");
     raised.into_iter().map(|alert| alert.name).collect()
 }
 

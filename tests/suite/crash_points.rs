@@ -181,7 +181,7 @@ impl Case {
             ForgetDeleted => app.retention.sweep_once(now).await.map(drop),
             FinishDeletion => unfinished_deletions::sweep_once(&app.db, &app.blobs).await.map(drop),
             CleanUpAfterUpload => abandoned_uploads::sweep_once(&app.db, &app.blobs).await.map(drop),
-            RescueWorker => app.liveness.rescue_the_dead().await.map(drop),
+            RescueWorker => app.liveness.rescue_dead_workers().await.map(drop),
         }
     }
 

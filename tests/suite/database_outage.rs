@@ -213,7 +213,7 @@ async fn work_in_hand_outlives_a_restart_of_postgres_and_is_not_done_twice() {
     cluster.start_again().await;
     until("it is back", async || client.get("/readyz").await.status == 200).await;
     // The other one has had a look, and many a chance to take it for dead.
-    until("the other one looks", async || other.app.liveness.rescue_the_dead().await.is_ok()).await;
+    until("the other one looks", async || other.app.liveness.rescue_dead_workers().await.is_ok()).await;
     gate.open();
     until("it is ready", async || {
         let answer = client.get(&format!("/api/v2/uploads/files/{file}")).await;

@@ -86,15 +86,15 @@ async fn an_answer_that_cannot_be_right_is_not_stored(db: TestDb) {
             Reply::Changed(|answer| answer["data"][0]["embedding"] = json!([])),
             "0 dimensions",
         ),
-        ("too large", Reply::Changed(|answer| answer["data"][0]["embedding"][0] = json!(1e300)), "none"),
-        ("null", Reply::Changed(|answer| answer["data"][0]["embedding"][0] = Value::Null), "not what"),
+        ("too large", Reply::Changed(|answer| answer["data"][0]["embedding"][0] = json!(1e300)), "invalid"),
+        ("null", Reply::Changed(|answer| answer["data"][0]["embedding"][0] = Value::Null), "not that of"),
         (
             "zero",
             Reply::Changed(|answer| answer["data"][0]["embedding"] = json!([0, 0, 0, 0, 0, 0, 0, 0])),
             "zero",
         ),
-        ("NaN", Reply::Body(r#"{"data": [{"index": 0, "embedding": [NaN, 1]}]}"#.to_owned()), "not what"),
-        ("a page", Reply::Body("<html>Welcome to the proxy</html>".to_owned()), "not what"),
+        ("NaN", Reply::Body(r#"{"data": [{"index": 0, "embedding": [NaN, 1]}]}"#.to_owned()), "not that of"),
+        ("a page", Reply::Body("<html>Welcome to the proxy</html>".to_owned()), "not that of"),
         ("without end", Reply::Endless, "far longer"),
     ];
     for (name, reply, said) in cases {

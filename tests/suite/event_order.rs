@@ -59,7 +59,7 @@ async fn dawdle(app: &App) {
 #[on_each_database]
 async fn events_are_read_in_their_order_in_pages_of_any_size(db: TestDb) {
     let rest = AtRest::open(&db, &manual_clock(), &[]).await;
-    let everybody = Audience::Everybody;
+    let everybody = Audience::All;
     assert!(read(&rest.app.db, &everybody, 10).await.is_empty());
     for (kind, user) in
         [("one", "alice"), ("two", "bob"), ("three", "alice"), ("four", ""), ("five", "alice")]
@@ -106,9 +106,9 @@ async fn an_event_with_a_lower_id_that_is_committed_later_is_not_passed_by() {
     let slow = half_done(&db.url, "one").await;
     tell(&rest.app.db, "two", "alice").await;
     // That is the trap: the second is there, the first is not.
-    let visible = tail::page(&mut rest.app.db.read().await.unwrap(), 0, 100, &Audience::Everybody, 10).await;
+    let visible = tail::page(&mut rest.app.db.read().await.unwrap(), 0, 100, &Audience::All, 10).await;
     assert_eq!(kinds(&visible.unwrap().events), ["two"]);
-    let (events, ()) = tokio::join!(read(&rest.app.db, &Audience::Everybody, 10), async {
+    let (events, ()) = tokio::join!(read(&rest.app.db, &Audience::All, 10), async {
         dawdle(&rest.app).await;
         end(slow, "COMMIT").await;
     });
@@ -145,7 +145,7 @@ async fn an_event_that_never_comes_to_be_holds_nobody_up() {
     let rest = AtRest::open(&db, &manual_clock(), &[]).await;
     let slow = half_done(&db.url, "one").await;
     tell(&rest.app.db, "two", "alice").await;
-    let (events, ()) = tokio::join!(read(&rest.app.db, &Audience::Everybody, 10), async {
+    let (events, ()) = tokio::join!(read(&rest.app.db, &Audience::All, 10), async {
         dawdle(&rest.app).await;
         end(slow, "ROLLBACK").await;
     });
@@ -168,7 +168,7 @@ async fn who_begins_to_write_later_is_not_waited_for() {
     end(first, "COMMIT").await;
     let horizon = horizon.await.unwrap();
     let mut tx = rest.app.db.read().await.unwrap();
-    let page = tail::page(&mut tx, 0, horizon, &Audience::Everybody, 10).await.unwrap();
+    let page = tail::page(&mut tx, 0, horizon, &Audience::All, 10).await.unwrap();
     assert_eq!(kinds(&page.events), ["one", "two"]);
     end(second, "COMMIT").await;
 }

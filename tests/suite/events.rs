@@ -461,7 +461,10 @@ async fn progress_is_told_once_a_second_and_the_last_counts_with_the_end(db: Tes
     assert_eq!(last["data"], expected);
     server.stop().await;
     let rest = AtRest::open(&db, &clock, &[]).await;
-    assert_eq!(progress::pay(&rest.app.db, rest.now() + chrono::TimeDelta::hours(1)).await.unwrap(), None);
+    assert_eq!(
+        progress::flush_due(&rest.app.db, rest.now() + chrono::TimeDelta::hours(1)).await.unwrap(),
+        None
+    );
     assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await, 2);
     rest.assert_books_balance().await;
 }
@@ -480,11 +483,11 @@ async fn progress_that_is_owed_is_told_by_whoever_lives(db: TestDb) {
     let rest = AtRest::open(&db, &clock, &[]).await;
     let told = async || rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await;
     let now = rest.now();
-    let due = progress::pay(&rest.app.db, now).await.unwrap();
+    let due = progress::flush_due(&rest.app.db, now).await.unwrap();
     assert_eq!((due, told().await), (Some(now + chrono::TimeDelta::seconds(1)), 1));
     clock.advance(Duration::from_secs(5));
-    let pay = async || progress::pay(&rest.app.db, rest.now()).await.unwrap();
-    let (one, other) = tokio::join!(pay(), pay());
+    let flush_due = async || progress::flush_due(&rest.app.db, rest.now()).await.unwrap();
+    let (one, other) = tokio::join!(flush_due(), flush_due());
     assert_eq!((one, other, told().await), (None, None, 2));
 }
 

@@ -348,7 +348,7 @@ impl History {
         self.rest.looking_on.close().await;
         self.rest = at_rest(&self.db, &self.clock, &self.meddler, &[]).await;
         until("the dead are found", async || {
-            self.rest.app.liveness.rescue_the_dead().await.expect("it looks");
+            self.rest.app.liveness.rescue_dead_workers().await.expect("it looks");
             let sql = "SELECT COUNT(*) FROM workers WHERE id = $1";
             let mut tx = self.rest.looking_on.read().await.expect("a connection");
             tx.number(sql, args![dead.id]).await.expect("an answer") == 0

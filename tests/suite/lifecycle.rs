@@ -92,7 +92,7 @@ fn the_document_lists_exactly_the_failures_that_there_are() {
         .iter()
         .map(|code| {
             let circuit = code.service().map_or(String::new(), |service| format!("{} ", service.name()));
-            let (retried, class) = (code.retry().words(), code.class().name());
+            let (retried, class) = (code.retry().label(), code.class().name());
             format!("| `{code}` | {retried} | `{class}` | {circuit}| {} |", code.meaning())
         })
         .collect();

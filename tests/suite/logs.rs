@@ -185,7 +185,7 @@ async fn every_line_has_the_ids_of_what_it_is_about(db: TestDb) {
     let batch = client.open_batch(1).await;
     let file = client.upload_in(&batch, "a.txt", b"bytes").await;
     until("it is ready", async || client.status(&file).await == "ready").await;
-    let line = logged.line("the extraction service failed");
+    let line = logged.line("because of the extraction service");
     let said = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
     assert_eq!(
         (said("fileId"), said("batchId"), said("stage"), said("level")),

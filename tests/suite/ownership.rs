@@ -35,7 +35,7 @@ async fn refusal(db: &TestDb, url: &str) -> String {
     let config = config(db, &[("DATABASE_URL", url.to_owned())]);
     let replacements = Replacements { work: Some(Script::new()), ..Replacements::default() };
     match App::start(config, replacements).await {
-        Err(Error::StorageNotOurs(why)) => why,
+        Err(Error::StorageMismatch(why)) => why,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it started"),
     }
@@ -217,7 +217,7 @@ async fn more_orphans_than_happen_by_themselves_are_left_until_a_person_says_so(
     let run = "/api/v2/admin/jobs/orphan-cleanup/run";
     let ran = admin.post(run, json!({})).await.ok();
     assert_eq!(ran["run"]["errors"].as_array().map(Vec::len), Some(1), "{ran}");
-    let raised = server.app.alerts().look_once(server.app.clock.now()).await.unwrap();
+    let raised = server.app.alerts().check_once(server.app.clock.now()).await.unwrap();
     assert!(raised.iter().any(|alert| alert.name == "recovery-errors:orphan-cleanup"), "{raised:?}");
     assert_eq!(admin.get("/api/v2/uploads/orphans").await.ok()["orphanBlobs"]["count"], 101);
     server.client("alice").post(&format!("{run}?force=true"), json!({})).await.refused(403, "FORBIDDEN");

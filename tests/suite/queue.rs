@@ -343,7 +343,7 @@ async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) 
         gate.reached().await;
         let worker = server.app.liveness.identity();
         server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
-        server.app.liveness.begin_anew(&worker).await.unwrap();
+        server.app.liveness.rejoin(&worker).await.unwrap();
         server.app.wake.send(Signal::Work);
         if death < 3 {
             assert_ne!(alice.status(&file).await, "failed");

@@ -189,7 +189,7 @@ impl Work for Shrinking {
         };
         let done = match job.stage {
             Chunk => Ok(Output::Chunked((round..4).map(chunk).collect())),
-            Embed if round < 3 => Err(Failure::new(Code::EmbedError, "not yet").for_good()),
+            Embed if round < 3 => Err(Failure::new(Code::EmbedError, "not yet").permanent()),
             Embed => Ok(Output::Embedded(Embedded { model: "test".to_owned(), vectors: vec![vec![1.0]] })),
             Scan | Extract => Ok(Output::Nothing),
         };

@@ -509,7 +509,8 @@ async fn of_two_that_sweep_the_same_things_each_thing_is_done_by_one(db: TestDb)
                VALUES ($1, 'dead', '', '', 7, $2, $2)";
     server.sql(sql, args![dead, Clock::System.now()]).await;
     let [one, other] =
-        both(&two, Held::BeforeBegin, async |rest| rest.app.liveness.rescue_the_dead().await.unwrap()).await;
+        both(&two, Held::BeforeBegin, async |rest| rest.app.liveness.rescue_dead_workers().await.unwrap())
+            .await;
     assert_eq!((one + other, told("file:processing-stalled").await), (1, 2 * FILES));
     assert_eq!(server.number("SELECT MAX(lost_workers) FROM files").await, 1);
     server.work("alice", &CancellationToken::new()).await;

@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 use crate::words::printable;
 use landfall_core::clock::{Clock, to_delta};
-use landfall_server::auth::{self, Claims};
+use landfall_server::auth::{self, TokenClaims};
 use landfall_server::config::{Config, Variables};
 use landfall_server::intake::register::UploadTicket;
 
@@ -233,7 +233,7 @@ impl Client {
         let token = match &self.credentials {
             Credentials::Token(token) => token.clone(),
             Credentials::Secret(secret) => {
-                let claims = Claims {
+                let claims = TokenClaims {
                     sub: "admin".to_owned(),
                     tenant: None,
                     role: Some("admin".to_owned()),

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Outcome, logs};
 use landfall_server::app::{App, Replacements};
-use landfall_server::auth::Claims;
+use landfall_server::auth::TokenClaims;
 use landfall_server::config::{Config, Role};
 use landfall_server::http;
 
@@ -32,7 +32,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         None => None,
     };
     let app = Box::pin(App::start(config, Replacements::default())).await?;
-    landfall_server::outbound::warn_of_missing_trust();
+    landfall_server::outbound::warn_about_missing_certificates();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         role = ?app.config.role,
@@ -79,7 +79,7 @@ fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
     let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
     if app.auth.has_own_secret() {
         let exp = (app.clock.now() + TimeDelta::days(1)).timestamp();
-        let token = app.auth.issue(&Claims {
+        let token = app.auth.issue(&TokenClaims {
             sub: "admin".to_owned(),
             tenant: None,
             role: Some("admin".to_owned()),

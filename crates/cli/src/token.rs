@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{Outcome, settings};
 use landfall_core::clock::{Clock, to_delta};
-use landfall_server::auth::{self, Claims};
+use landfall_server::auth::{self, TokenClaims};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -27,7 +27,7 @@ pub struct Args {
 
 pub fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let expires = Clock::System.now() + to_delta(args.ttl);
-    let token = issue(&Claims {
+    let token = issue(&TokenClaims {
         sub: args.user.clone(),
         tenant: args.tenant.clone(),
         role: args.role.clone(),
@@ -42,7 +42,7 @@ pub fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
 }
 
 /// Signs with `JWT_SECRET`, or with the secret that a server on this machine made for itself.
-pub fn issue(claims: &Claims) -> anyhow::Result<String> {
+pub fn issue(claims: &TokenClaims) -> anyhow::Result<String> {
     let config = settings()?;
     if config.auth.jwks_url.is_some() {
         bail!("tokens come from whoever JWT_JWKS_URL belongs to");

@@ -1,6 +1,6 @@
 //! The caller of the API, as its token names it.
 
-/// Who asks: the owner of files, the tenant that pays for them.
+/// The caller: the owner of files, and the tenant whose quota they count against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub user: String,

@@ -1,4 +1,4 @@
-//! The one place that reads the time. Everything else is handed a [`Clock`], so that a test can hold it still.
+//! The only module that reads the time. Other code receives a [`Clock`], so that a test can stop the time.
 
 use std::sync::Mutex;
 use std::sync::{Arc, LazyLock};
@@ -25,7 +25,7 @@ impl Clock {
         }
     }
 
-    /// Resolves when `duration` has passed, counted from this call and not from when somebody begins to wait.
+    /// Resolves when `duration` has passed, counted from this call and not from the first poll of the future.
     pub fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + use<> {
         let clock = self.clone();
         let deadline = self.now() + to_delta(duration);
@@ -54,7 +54,7 @@ impl Clock {
     }
 }
 
-/// A new id of that time, for what is handed the time and no clock.
+/// A new id for that time, for code that receives the time and not the clock.
 pub fn new_id_at(now: Time) -> Uuid {
     static CONTEXT: LazyLock<Mutex<uuid::ContextV7>> = LazyLock::new(|| Mutex::new(uuid::ContextV7::new()));
     let context = CONTEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -65,7 +65,7 @@ pub fn new_id_at(now: Time) -> Uuid {
     ))
 }
 
-/// Measures how long something takes, whatever the clock says.
+/// Measures how long something takes in real time, also under a manual clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(std::time::Instant);
 
@@ -86,7 +86,7 @@ fn system_now() -> Time {
     now.duration_trunc(TimeDelta::microseconds(1)).unwrap_or(now)
 }
 
-/// A clock that stands still until it is told to go on. Whoever sleeps by it wakes when its time is reached.
+/// A clock that only moves when a test advances it. A sleep ends when the clock has reached its deadline.
 #[derive(Debug, Clone)]
 pub struct ManualClock {
     now: Arc<watch::Sender<Time>>,
@@ -110,7 +110,7 @@ impl ManualClock {
     }
 }
 
-/// A duration that the calendar can hold, cut to microseconds; one beyond it is as good as for ever.
+/// A duration that the calendar can hold, cut to microseconds. A longer one is capped at a thousand years.
 pub fn to_delta(duration: Duration) -> TimeDelta {
     let microseconds = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     TimeDelta::microseconds(microseconds).min(TimeDelta::days(365_000))

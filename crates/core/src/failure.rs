@@ -1,7 +1,7 @@
-//! Why a stage did not finish: the codes, what each means for a retry, and the words a person reads.
+//! Why a stage did not finish: the codes, what each means for a retry, and the message for people.
 //!
-//! A [`Failure`] is made where the cause is known and travels typed from there to the wire. Nothing looks at the text
-//! of a message to find out what happened.
+//! A [`Failure`] is made where the cause is known and stays typed until it is serialized. No code reads the text of
+//! a message to find out what happened.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use serde::Serialize;
 
 use crate::service::{Report, Service};
 
-/// Whether trying again can help.
+/// Whether a retry can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     Never,
     Once,
     Always,
-    /// It is not the file's fault and costs it no attempt: it waits for as long as it takes.
+    /// The file did not cause it. The retry costs no attempt, and the file waits as long as it takes.
     Wait,
 }
 
-/// What kind of cause it was, for the metrics.
+/// The class of the cause, for the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[schema(as = FailureClass)]
@@ -49,7 +49,7 @@ impl Class {
 
 macro_rules! codes {
     ($($variant:ident $name:literal $retry:ident $class:ident $meaning:literal;)*) => {
-        /// The code of a failure, as it stands in the database and on the wire.
+        /// The code of a failure, as the database and the API have it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant),* }
 
@@ -68,7 +68,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => Class::$class),* }
             }
 
-            /// What it means, for a person. A failure's own message says more.
+            /// What the code means, for people. The message of a failure says more.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning),* }
             }
@@ -105,7 +105,7 @@ codes! {
 }
 
 impl Code {
-    /// The service that is down when this is retried.
+    /// The service that is down when a stage fails with this code and is retried.
     pub const fn service(self) -> Option<Service> {
         match self {
             Self::Gateway5xx | Self::GatewayTimeout | Self::GatewayUnavailable => Some(Service::Gateway),
@@ -122,8 +122,8 @@ impl Code {
 }
 
 impl Retry {
-    /// In words, as `docs/errors.md` has it.
-    pub const fn words(self) -> &'static str {
+    /// The text in `docs/errors.md`.
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Never => "no",
             Self::Once => "once",
@@ -133,7 +133,7 @@ impl Retry {
     }
 }
 
-/// As the API's description has it.
+/// The schema in the description of the API.
 impl utoipa::PartialSchema for Code {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
         let names = Self::ALL.iter().map(|code| code.name());
@@ -162,48 +162,48 @@ impl std::fmt::Display for Code {
 pub struct Failure {
     pub code: Code,
     pub message: String,
-    /// Whether trying again can help: what the code says, unless whoever saw the cause knows better.
+    /// Whether a retry can help: what the code says, unless the code that saw the cause knows more.
     pub retry: Retry,
-    /// What the service that refused us asked for.
+    /// The delay that the service asked for.
     pub retry_after: Option<Duration>,
 }
 
 impl Failure {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        // A message is shown in lists and stored with every attempt: a parser that quotes a megabyte is cut short.
-        const LONGEST: usize = 1_000;
+        // A message is shown in lists and stored with every attempt, so a very long one is cut.
+        const MAX_LENGTH: usize = 1_000;
         let mut message = message.into();
-        if message.len() > LONGEST {
-            let end = message.floor_char_boundary(LONGEST);
+        if message.len() > MAX_LENGTH {
+            let end = message.floor_char_boundary(MAX_LENGTH);
             message.truncate(end);
             message.push('…');
         }
         Self { code, message, retry: code.retry(), retry_after: None }
     }
 
-    /// What it says about one of the services that its stage needs.
+    /// What the failure says about one of the services that its stage needs.
     pub fn report(&self, service: Service) -> Option<Report> {
         match (self.code.service(), self.retry) {
             (Some(failed), Retry::Once | Retry::Always | Retry::Wait) => {
                 (failed == service).then_some(Report::Down)
             }
-            // It answered, and it was the document that it did not like.
-            (Some(answered), Retry::Never) => (answered == service).then_some(Report::Up),
+            // The service replied: the problem is the document.
+            (Some(replied), Retry::Never) => (replied == service).then_some(Report::Up),
             (None, _) => (self.code.class() == Class::DocumentError || self.code == Code::Gateway4xx)
                 .then_some(Report::Up),
         }
     }
 
-    /// One that the file has nothing to do with and that passes: it waits, and its attempt does not count.
+    /// A passing failure that the file did not cause: the file waits, and the attempt does not count.
     #[must_use]
     pub fn at_no_cost(mut self) -> Self {
         self.retry = Retry::Wait;
         self
     }
 
-    /// One that the same attempt would meet again, whatever its code says of others.
+    /// A failure that another attempt would meet again, even if its code is usually retried.
     #[must_use]
-    pub fn for_good(mut self) -> Self {
+    pub fn permanent(mut self) -> Self {
         self.retry = Retry::Never;
         self
     }

@@ -1,12 +1,12 @@
-//! The rules of Landfall, without any I/O: what the states of a file are and every way from one to another, why a file
-//! may fail and when it is tried again, who is asking, what time it is, and the text that the stages hand on.
+//! The rules of Landfall, without any I/O: the states of a file and the transitions between them, why a file may
+//! fail and when it is retried, the caller, the clock, and the text that the stages pass on.
 //!
 //! Every other crate may use this one. It uses none of them.
 
 // The states of a file, its stages, and every transition.
 pub mod lifecycle;
 pub mod priority;
-// Why a stage did not finish, what that says about a service, and when it is tried again.
+// Why a stage did not finish, what that says about a service, and when it is retried.
 pub mod failure;
 pub mod service;
 pub mod retry;

@@ -1,15 +1,15 @@
-//! The life of a file: its states, its stages, and every way from one state to another.
+//! The lifecycle of a file: its states, its stages, and every transition between two states.
 //!
-//! A [`Transition`] is the only thing that can move a file, and each of its variants knows where it starts and where
-//! it ends. A move that is not listed here cannot be written down. `docs/lifecycle.md` draws the same table, and a
-//! test compares the two.
+//! A [`Transition`] is the only thing that can move a file, and each variant defines where it starts and where it
+//! ends. A move that is not listed here cannot be expressed. `docs/lifecycle.md` has the same table, and a test
+//! compares the two.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is done to a file, in this order.
+/// The stages, in their order.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
 )]
@@ -33,7 +33,7 @@ impl Stage {
         }
     }
 
-    /// The state of a file while a worker is at this stage.
+    /// The state of a file while a worker runs this stage.
     pub const fn running(self) -> Status {
         match self {
             Self::Scan => Status::Scanning,
@@ -103,7 +103,7 @@ impl Status {
         }
     }
 
-    /// The stage that a worker is at, for the states in which one holds the file.
+    /// The stage that a worker runs, for the states in which a worker holds the file.
     pub const fn stage(self) -> Option<Stage> {
         match self {
             Self::Scanning => Some(Stage::Scan),
@@ -114,7 +114,7 @@ impl Status {
         }
     }
 
-    /// Whether the file has made landfall: nothing more happens to it unless a person asks.
+    /// Whether the file is finished: its state does not change again unless a person asks for it.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Ready | Self::Failed | Self::Cancelled | Self::Deleted)
     }
@@ -123,7 +123,7 @@ impl Status {
         self.stage().is_some()
     }
 
-    /// The state after `transition`, or why there is none.
+    /// The state after `transition`, or an error if it does not start here.
     pub fn apply(self, transition: Transition) -> Result<Self, InvalidTransition> {
         if transition.from().contains(&self) {
             Ok(transition.to())
@@ -140,28 +140,28 @@ pub struct InvalidTransition {
     pub transition: Transition,
 }
 
-/// Every move that there is.
+/// Every transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transition {
-    /// The server itself saw the whole upload.
+    /// The server received the whole upload.
     Upload,
-    /// The owner says that the bytes are there; the file takes its place in the queue.
+    /// The owner confirmed the upload; the file enters the queue.
     Confirm,
     /// A worker takes the file.
     Claim(Stage),
-    /// A worker finished a stage and carries the file into the next, or to `ready` after the last.
+    /// A worker finished a stage and takes the file into the next, or to `ready` after the last.
     Advance(Stage),
-    /// A worker finished a stage and has no room in the next: the file queues for it.
+    /// A worker finished a stage and has no free slot for the next: the file queues for it.
     HandOver(Stage),
-    /// A worker gives the file back: to try later, because it shuts down, or because it died.
+    /// The file goes back to the queue: for a retry, or because its worker shuts down or died.
     Requeue(Stage),
-    /// There is no hope in trying again.
+    /// The stage failed and will not be retried.
     DeadLetter(Stage),
-    /// A person called it off.
+    /// A person cancelled the file.
     Cancel,
-    /// A person wants it tried again.
+    /// A person asked for a retry.
     Revive,
-    /// The tombstone. What waits or runs is cancelled first.
+    /// The file becomes a tombstone. A waiting or running file is cancelled first.
     Delete,
 }
 
@@ -238,7 +238,7 @@ impl fmt::Display for Transition {
     }
 }
 
-/// Text that names no state or stage.
+/// Text that is not the name of a state or stage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not one of {allowed}")]
 pub struct UnknownName {

@@ -1,6 +1,6 @@
 //! Every way in which a request is refused: the status, the code, and what it means.
 //!
-//! This is the one list of them. The description of the API says for each route which of them it has, and
+//! This is the only list of them. The description of the API lists for each route which of them it can return, and
 //! `docs/errors.md` prints them all.
 
 use serde_json::{Value, json};
@@ -21,12 +21,12 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $status),* }
             }
 
-            /// The code on the wire.
+            /// The code in the response.
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$variant => $code),* }
             }
 
-            /// What it means, for a person. A refusal's own message says more.
+            /// What the code means, for people. The message of a refusal says more.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning),* }
             }
@@ -49,7 +49,7 @@ reasons! {
     InvalidMd5 400 "INVALID_MD5" "The MD5 is not valid";
     InvalidQuery 400 "INVALID_QUERY" "The search query is empty or too long";
     InvalidRequest 400 "INVALID_REQUEST" "The body, the query or the path is not valid for this route";
-    NotOnItsWay 400 "INVALID_STATE" "The file is not in progress, so it cannot be stuck";
+    NotInProgress 400 "INVALID_STATE" "The file is not in progress, so it cannot be stuck";
     InvalidUpgrade 400 "INVALID_UPGRADE" "The WebSocket handshake is not valid";
     InvalidWebhookUrl 400 "INVALID_WEBHOOK_URL" "Events cannot be sent to this address";
     NothingToForce 400 "NOTHING_TO_FORCE" "The job has no safety limit; run it without force";
@@ -106,7 +106,7 @@ reasons! {
 }
 
 impl RefusalCode {
-    /// Finds a reason by its code. Where two have the same code, the status comes first: `400/INVALID_STATE`.
+    /// Finds a refusal by its code. Where two have the same code, prefix the status: `400/INVALID_STATE`.
     pub fn find(name: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         match name.split_once('/') {
@@ -124,7 +124,7 @@ impl std::fmt::Display for RefusalCode {
     }
 }
 
-/// An answer that says no, and why.
+/// A request that is refused, and why.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct Refusal {
@@ -152,7 +152,7 @@ impl Refusal {
         self
     }
 
-    /// Also the answer for what exists but is somebody else's.
+    /// Also for a file that belongs to another user.
     pub fn no_such_file() -> Self {
         Self::new(RefusalCode::FileNotFound, "There is no such file")
     }
@@ -181,7 +181,7 @@ impl Refusal {
         Self::new(RefusalCode::NotFound, "There is nothing at this address")
     }
 
-    /// The answer for a file that is no dead letter.
+    /// For a file that is not a dead letter.
     pub fn not_failed(status: Status) -> Self {
         Self::new(RefusalCode::InvalidState, format!("This file is {status}: it did not fail"))
             .details(json!({ "status": status }))

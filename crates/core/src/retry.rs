@@ -1,15 +1,15 @@
-//! What becomes of a file whose stage failed: tried again later, or a dead letter.
+//! What happens to a file whose stage failed: a retry later, or a dead letter.
 
 use std::time::Duration;
 
 use crate::failure::{Failure, Retry};
 use crate::lifecycle::Stage;
 
-/// How long to wait before the next attempt, and how many there are.
+/// The delay before the next attempt, and the number of attempts.
 ///
-/// With the defaults a failed extraction runs again after 5 s, then after 10 s, then not again; chunking and embedding
-/// after 3 s and 6 s. Each wait varies by a fifth either way, so that files that failed together do not come back
-/// together.
+/// With the defaults a failed extraction runs again after 5 s, then after 10 s, then not again; chunking and
+/// embedding after 3 s and 6 s. Each delay varies by up to 20 % in both directions, so that files that failed
+/// together are not retried together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
     pub max_attempts: u32,
@@ -21,8 +21,8 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The wait before the attempt after `attempt`, or `None` when there is none. `chance`, from 0 to 1, picks the
-    /// jitter.
+    /// The delay before the attempt after `attempt`, or `None` if there is no further attempt. `chance`, from 0 to
+    /// 1, picks the jitter.
     pub fn delay(&self, stage: Stage, attempt: u32, failure: &Failure, chance: f64) -> Option<Duration> {
         let allowed = match failure.retry {
             Retry::Never => 1,
@@ -37,10 +37,10 @@ impl RetryPolicy {
             Stage::Scan | Stage::Extract => self.base_delay,
             Stage::Chunk | Stage::Embed => self.late_base_delay,
         };
-        // Who waits does not know for how long already, so the wait is always the first.
+        // `Retry::Wait` never raises `attempt`, so its delay does not grow.
         let doublings = attempt.saturating_sub(1).min(20);
         let delay = (base * 2_u32.pow(doublings)).min(self.max_delay).mul_f64(0.8 + 0.4 * chance);
-        // A service that says when it wants to hear from us again knows better.
+        // A service that asks for a longer delay gets it.
         Some(failure.retry_after.map_or(delay, |asked| asked.max(delay)))
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_doubles_and_the_third_attempt_is_the_last() {
+    fn the_delay_doubles_and_the_third_attempt_is_the_last() {
         let waits =
             |stage| [1, 2, 3].map(|attempt| delay(stage, attempt, Code::DbError, 0.5).map(|d| d.as_secs()));
         assert_eq!(waits(Stage::Extract), [Some(5), Some(10), None]);
@@ -70,27 +70,27 @@ mod tests {
     }
 
     #[test]
-    fn jitter_moves_the_wait_by_a_fifth_either_way() {
+    fn jitter_changes_the_delay_by_up_to_a_fifth() {
         assert_eq!(delay(Stage::Extract, 1, Code::DbError, 0.0), Some(Duration::from_secs(4)));
         assert_eq!(delay(Stage::Extract, 1, Code::DbError, 1.0), Some(Duration::from_secs(6)));
     }
 
     #[test]
-    fn the_wait_is_capped_before_the_jitter() {
+    fn the_delay_is_capped_before_the_jitter() {
         let patient = RetryPolicy { max_attempts: 50, ..POLICY };
         let failure = Failure::new(Code::DbError, "x");
         assert_eq!(patient.delay(Stage::Extract, 40, &failure, 0.5), Some(Duration::from_mins(1)));
     }
 
     #[test]
-    fn a_code_that_is_retried_once_has_two_attempts_and_a_hopeless_one_has_one() {
+    fn a_code_that_is_retried_once_has_two_attempts_and_a_permanent_one_has_one() {
         assert!(delay(Stage::Extract, 1, Code::IoError, 0.5).is_some());
         assert!(delay(Stage::Extract, 2, Code::IoError, 0.5).is_none());
         assert!(delay(Stage::Extract, 1, Code::ParseError, 0.5).is_none());
     }
 
     #[test]
-    fn a_service_that_names_a_time_is_not_asked_before_it() {
+    fn a_delay_that_the_service_asks_for_is_respected() {
         let failure =
             Failure { retry_after: Some(Duration::from_secs(30)), ..Failure::new(Code::EmbedError, "x") };
         assert_eq!(POLICY.delay(Stage::Embed, 1, &failure, 0.5), Some(Duration::from_secs(30)));

@@ -1,8 +1,8 @@
-//! The services that a stage may need and that may be down, and what a call to one says about it.
+//! The services that a stage may need and that may be down, and what a call says about one.
 
 use serde::Serialize;
 
-/// What Landfall needs and cannot mend.
+/// An external service that Landfall depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
@@ -24,7 +24,7 @@ impl Service {
         }
     }
 
-    /// What people call it.
+    /// The name in messages for people.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Gateway => "the extraction service",
@@ -35,7 +35,7 @@ impl Service {
     }
 }
 
-/// What a call says about the service that it went to.
+/// What a call says about the service that it called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Report {
     Up,

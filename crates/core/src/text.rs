@@ -11,7 +11,7 @@ pub struct Extracted {
     pub places: Vec<Place>,
 }
 
-/// How the structure of a text can be seen.
+/// How the structure of a text is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Markup {
@@ -28,7 +28,7 @@ impl Markup {
     }
 }
 
-/// From this byte of the text on, this is where we are in the document.
+/// The page and heading of the text from this byte on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     pub start: usize,
@@ -38,7 +38,7 @@ pub struct Place {
     pub heading: Option<String>,
 }
 
-/// A piece of a document that is found as one.
+/// A part of a document that a search returns as one result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     pub text: String,

@@ -1,12 +1,12 @@
-//! The model that comes with the program: MiniLM-L3, 384 dimensions, 128 tokens at a time.
+//! The model that is part of the program: MiniLM-L3, 384 dimensions, 128 tokens at a time.
 
 use crate::LocalModel;
 use landfall_core::failure::{Code, Failure};
 
-/// The most tokens of a text that it reads, without the two that frame it.
+/// The maximum number of tokens that it reads, without the two special tokens around a text.
 pub const WINDOW: usize = 126;
 
-/// It is unpacked when it is first asked, and then kept: many a process never asks.
+/// The model is unpacked on first use and then kept: many processes never use it.
 pub struct BuiltIn {
     info: pocket_encoder::ModelInfo,
 }
@@ -22,6 +22,12 @@ impl BuiltIn {
 
     pub fn dimensions(&self) -> usize {
         self.info.dimensions
+    }
+}
+
+impl Default for BuiltIn {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -42,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_is_what_the_model_reads_without_its_frame() {
+    fn the_window_is_the_models_limit_without_special_tokens() {
         assert_eq!(pocket_encoder::model_info().max_tokens, WINDOW + 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Cuts a text into chunks along its structure: headings and paragraphs first, then sentences, then words.
+//! Splits a text into chunks along its structure: headings and paragraphs first, then sentences, then words.
 
 use std::ops::ControlFlow;
 
@@ -8,13 +8,13 @@ use crate::tokens::Tokens;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::text::{Chunk, Extracted, Markup};
 
-/// More characters than this to a token are no language that the model knows.
-const CHARACTERS_OF_A_TOKEN: usize = 6;
-/// The most that is split at once, unless chunks are very long: a splitter looks again and again at what it has been
-/// given.
+/// A token of a language that the model knows has at most about this many characters.
+const MAX_CHARACTERS_PER_TOKEN: usize = 6;
+/// The maximum length of a text that is split at once, unless chunks are very long: the splitter reads its input
+/// many times.
 const WINDOW: usize = 8 * 1024;
-/// Fewer chunks than these in what is split at once would often be cut where nothing ends.
-const CHUNKS_OF_A_WINDOW: usize = 4;
+/// With fewer chunks than this in one window, too many cuts would fall inside a sentence.
+const CHUNKS_PER_WINDOW: usize = 4;
 
 /// How long chunks are, in tokens of the model.
 #[derive(Debug, Clone, Copy)]
@@ -23,15 +23,15 @@ pub struct ChunkConfig {
     pub overlap_tokens: usize,
 }
 
-/// Measures as the model does.
+/// Counts tokens as the model does.
 #[derive(Clone)]
 struct Sizer(Tokens);
 
 impl ChunkSizer for Sizer {
     fn size(&self, chunk: &str) -> usize {
-        // A word without end is one unknown token to the model, and so is a sentence in a script that it does not
-        // know. Such a chunk would be as long as it likes.
-        self.0.count(chunk).max(chunk.chars().count().div_ceil(CHARACTERS_OF_A_TOKEN))
+        // To the model a very long word is one unknown token, and so is a sentence in a script that it does not
+        // know. Without this limit such a chunk could have any length.
+        self.0.count(chunk).max(chunk.chars().count().div_ceil(MAX_CHARACTERS_PER_TOKEN))
     }
 }
 
@@ -43,7 +43,7 @@ pub fn chunk(
     progress: impl Fn() -> ControlFlow<()>,
 ) -> Result<Vec<Chunk>, Failure> {
     let splitter = Splitter::new(extracted.markup, config, tokens)?;
-    let window = WINDOW.max(CHUNKS_OF_A_WINDOW * config.size_tokens * CHARACTERS_OF_A_TOKEN);
+    let window = WINDOW.max(CHUNKS_PER_WINDOW * config.size_tokens * MAX_CHARACTERS_PER_TOKEN);
     let mut chunks = Vec::new();
     let mut characters = CharacterCount::new(&extracted.text);
     for section in sections(extracted).iter().flat_map(|section| windows(section, window)) {
@@ -68,7 +68,7 @@ pub fn chunk(
     Ok(chunks)
 }
 
-/// The text under one heading, on one page. No chunk goes across: what it says belongs to one place.
+/// The text under one heading, on one page. No chunk crosses its bounds, so each has one page and one heading.
 #[derive(Clone, Copy)]
 struct Section<'a> {
     start: usize,
@@ -83,12 +83,12 @@ fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
     let (mut start, mut page, mut heading) = (0, None, None);
     for place in &extracted.places {
         let so_far = &text[start..place.start];
-        // A heading with nothing under it but another heading goes with that one.
+        // A heading with no text before the next heading is kept with that one.
         if !so_far.trim().is_empty() && !heading.is_some_and(|heading| is_only(so_far, heading)) {
             sections.push(Section { start, text: &text[start..place.start], page, heading });
             start = place.start;
         }
-        // A new page goes on under the last heading, a new heading on the same page.
+        // A new page keeps the last heading, and a new heading keeps the page.
         page = place.page.or(page);
         heading = place.heading.as_deref().or(heading);
     }
@@ -96,13 +96,17 @@ fn sections(extracted: &Extracted) -> Vec<Section<'_>> {
     sections
 }
 
-/// A long section in parts, cut where a paragraph, a line, a sentence or at least a word ends.
-fn windows<'a>(section: &Section<'a>, most: usize) -> Vec<Section<'a>> {
-    let mut windows = Vec::with_capacity(section.text.len() / most + 1);
+/// A long section in parts, cut after a paragraph, a line, a sentence or at least a word.
+fn windows<'a>(section: &Section<'a>, max_length: usize) -> Vec<Section<'a>> {
+    let mut windows = Vec::with_capacity(section.text.len() / max_length + 1);
     let mut rest = section.text;
     let mut start = section.start;
     while !rest.is_empty() {
-        let end = if rest.len() <= most { rest.len() } else { cut(&rest[..rest.floor_char_boundary(most)]) };
+        let end = if rest.len() <= max_length {
+            rest.len()
+        } else {
+            cut(&rest[..rest.floor_char_boundary(max_length)])
+        };
         windows.push(Section { start, text: &rest[..end], ..*section });
         rest = &rest[end..];
         start += end;
@@ -110,7 +114,7 @@ fn windows<'a>(section: &Section<'a>, most: usize) -> Vec<Section<'a>> {
     windows
 }
 
-/// Where to cut: behind the last end of something in the second half, or at the very end.
+/// Where to cut: after the last boundary in the second half, or at the end.
 fn cut(window: &str) -> usize {
     let half = window.ceil_char_boundary(window.len() / 2);
     ["\n\n", "\n", ". ", " "]
@@ -142,7 +146,7 @@ impl Splitter {
         })
     }
 
-    /// The pieces, each with where it begins.
+    /// The pieces, each with the offset where it begins.
     fn split<'a>(&'a self, text: &'a str) -> Box<dyn Iterator<Item = (usize, &'a str)> + 'a> {
         match self {
             Self::Markdown(splitter) => Box::new(splitter.chunk_indices(text)),
@@ -151,8 +155,8 @@ impl Splitter {
     }
 }
 
-/// Turns byte offsets, which ascend but for overlaps, into character offsets without counting from the start each
-/// time.
+/// Converts byte offsets, which ascend except for overlaps, into character offsets without counting from the start
+/// each time.
 struct CharacterCount<'a> {
     text: &'a str,
     byte: usize,
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn no_chunk_goes_across_a_heading_or_a_page() {
+    fn no_chunk_crosses_a_heading_or_a_page() {
         let text = "Before.\n\nTides\n\nLow water.\n\nOn the next page.";
         let place = |at: &str, page, heading: Option<&str>| Place {
             start: text.find(at).expect("it is there"),
@@ -199,9 +203,9 @@ mod tests {
         };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
         let chunks = in_chunks(&extracted, config).expect("chunks");
-        let seen: Vec<_> = chunks.iter().map(|c| (c.text.as_str(), c.page, c.heading.as_deref())).collect();
+        let found: Vec<_> = chunks.iter().map(|c| (c.text.as_str(), c.page, c.heading.as_deref())).collect();
         assert_eq!(
-            seen,
+            found,
             [
                 ("Before.", None, None),
                 ("Tides\n\nLow water.", Some(1), Some("Tides")),
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_made_to_hurt_the_splitter_is_cut_into_small_pieces_all_the_same() {
+    fn a_text_that_is_hard_to_split_still_gives_small_chunks() {
         let image = format!("Before. ![](data:image/png;base64,{}) After.", "iVBORw0KGgo".repeat(10_000));
         for (text, markup) in [
             ("a.".repeat(50_000), Markup::Plain),
@@ -252,7 +256,7 @@ mod tests {
             let extracted = Extracted { text, markup, places: Vec::new() };
             let config = ChunkConfig { size_tokens: 120, overlap_tokens: 20 };
             let chunks = in_chunks(&extracted, config).expect("chunks");
-            assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= 120 * CHARACTERS_OF_A_TOKEN));
+            assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= 120 * MAX_CHARACTERS_PER_TOKEN));
         }
     }
 }

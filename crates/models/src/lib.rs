@@ -1,6 +1,6 @@
-//! What makes chunks and vectors of a text, in this process: the tokenizer, the chunker, and the models.
+//! Makes chunks and vectors of a text, in this process: the tokenizer, the chunker, and the local models.
 //!
-//! This crate may use `landfall-core` and no other crate of ours. Models behind a service are the server's.
+//! This crate may use `landfall-core` and no other crate of ours. Models behind a service belong to the server.
 
 pub mod built_in;
 pub mod chunk;
@@ -11,22 +11,22 @@ use landfall_core::failure::{Code, Failure};
 
 /// A model that runs in this process.
 pub trait LocalModel: Send + Sync {
-    /// The vector of a text, of length one. Computes on the calling thread.
+    /// The vector of a text, normalized to length one. Computes on the calling thread.
     fn vector(&self, text: &str) -> Result<Vec<f32>, Failure>;
 }
 
 pub fn no_vectors() -> Failure {
-    Failure::new(Code::EmbedError, "The embedding model answered no vectors")
+    Failure::new(Code::EmbedError, "The embedding model returned no vectors")
 }
 
-/// The same direction at length one, which is how vectors are compared. `None` for one that has no direction.
-pub fn of_length_one(mut vector: Vec<f32>) -> Option<Vec<f32>> {
+/// The same direction with length one, which is how vectors are compared. `None` for a vector without a direction.
+pub fn normalized(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     let length = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
     if !length.is_finite() || length <= 0.0 {
         return None;
     }
     for value in &mut vector {
-        #[expect(clippy::cast_possible_truncation, reason = "at length one it fits")]
+        #[expect(clippy::cast_possible_truncation, reason = "a value of a normalized vector fits")]
         let shortened = (f64::from(*value) / length) as f32;
         *value = shortened;
     }
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn a_vector_without_a_direction_is_none() {
-        assert_eq!(of_length_one(vec![3.0, 4.0]), Some(vec![0.6, 0.8]));
-        for hopeless in [vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], Vec::new()] {
-            assert_eq!(of_length_one(hopeless), None);
+        assert_eq!(normalized(vec![3.0, 4.0]), Some(vec![0.6, 0.8]));
+        for degenerate in [vec![0.0, 0.0], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], Vec::new()] {
+            assert_eq!(normalized(degenerate), None);
         }
     }
 }

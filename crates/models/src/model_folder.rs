@@ -1,4 +1,5 @@
-//! A model in a folder, as sentence-transformers writes it: a BERT encoder whose token vectors are pooled into one.
+//! A model in a folder, in the layout of sentence-transformers: a BERT encoder whose token vectors are pooled into
+//! one.
 
 use std::path::{Path, PathBuf};
 
@@ -11,21 +12,21 @@ use sha2::{Digest, Sha256};
 use tokenizers::{Tokenizer, TruncationParams};
 
 use crate::tokens::Tokens;
-use crate::{LocalModel, of_length_one};
+use crate::{LocalModel, normalized};
 use landfall_core::failure::{Code, Failure};
 
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const WEIGHTS: &str = "model.safetensors";
-/// The tokens that frame a text: `[CLS]` and `[SEP]`.
-const FRAME: usize = 2;
+/// The special tokens around a text: `[CLS]` and `[SEP]`.
+const SPECIAL_TOKENS: usize = 2;
 
-/// What the folder's small files say, before anything large is loaded.
+/// What the folder's small files contain, before anything large is loaded.
 #[derive(Debug, Clone)]
 pub struct ModelFolder {
     path: PathBuf,
     pooling: Pooling,
-    /// The most tokens of a text that the model reads, without those that frame it.
+    /// The maximum number of tokens that the model reads, without the special tokens.
     pub window: usize,
 }
 
@@ -33,7 +34,7 @@ pub struct ModelFolder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pooling {
     Mean,
-    /// The vector of the first token, which stands for the whole.
+    /// The vector of the first token, which represents the whole text.
     First,
 }
 
@@ -49,7 +50,7 @@ struct Module {
 }
 
 impl ModelFolder {
-    /// Looks whether the folder has a model that can be used. The error says what it must be instead.
+    /// Checks whether the folder has a usable model. The error says what is required.
     pub fn inspect(path: &Path) -> Result<Self, String> {
         for file in [CONFIG, TOKENIZER, WEIGHTS] {
             if !path.join(file).is_file() {
@@ -60,15 +61,17 @@ impl ModelFolder {
         }
         let config = read_config(path)?;
         let stated: Option<SentenceConfig> = optional(path, "sentence_bert_config.json")?;
-        let most = config.max_position_embeddings;
-        let most = stated.and_then(|stated| stated.max_seq_length).map_or(most, |stated| stated.min(most));
-        if most <= FRAME {
-            return Err(format!("a folder with a model that reads more than {most} tokens"));
+        let max_tokens = config.max_position_embeddings;
+        let max_tokens = stated
+            .and_then(|stated| stated.max_seq_length)
+            .map_or(max_tokens, |stated| stated.min(max_tokens));
+        if max_tokens <= SPECIAL_TOKENS {
+            return Err(format!("a folder with a model that reads more than {max_tokens} tokens"));
         }
-        Ok(Self { path: path.to_owned(), pooling: read_pooling(path)?, window: most - FRAME })
+        Ok(Self { path: path.to_owned(), pooling: read_pooling(path)?, window: max_tokens - SPECIAL_TOKENS })
     }
 
-    /// Loads the model. The error is a sentence.
+    /// Loads the model. The error is a message for people.
     pub fn load(&self) -> Result<Bert, String> {
         let about = |error: &dyn std::fmt::Display| {
             format!("the model in EMBED_MODEL_DIR ({}) cannot be used: {error}", self.path.display())
@@ -98,7 +101,10 @@ impl ModelFolder {
         let tokens = Tokens::new(tokenizer.clone());
         tokenizer.with_padding(None);
         tokenizer
-            .with_truncation(Some(TruncationParams { max_length: self.window + FRAME, ..Default::default() }))
+            .with_truncation(Some(TruncationParams {
+                max_length: self.window + SPECIAL_TOKENS,
+                ..Default::default()
+            }))
             .map_err(|error| about(&format!("{TOKENIZER}: {error}")))?;
         let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)
             .and_then(|weights| BertModel::load(weights, &config))
@@ -111,16 +117,15 @@ impl ModelFolder {
             revision,
             dimensions: config.hidden_size,
         };
-        // A model that cannot embed one word should stop the start, not the first file.
+        // If the model cannot embed one word, the start should fail, not the first file.
         model.vector("landfall").map_err(|failure| about(&failure.message))?;
         Ok(model)
     }
 }
 
-/// The whole text of one of the small files, as JSON.
+/// One of the small files, parsed as JSON.
 fn required<T: for<'de> Deserialize<'de>>(path: &Path, file: &str) -> Result<T, String> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| format!("a folder with a good {file}; this one is not: {error}");
+    let unreadable = |error: &dyn std::fmt::Display| format!("a folder with a valid {file}: {error}");
     let bytes = std::fs::read(path.join(file)).map_err(|error| unreadable(&error))?;
     serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))
 }
@@ -138,12 +143,14 @@ fn read_config(path: &Path) -> Result<Config, String> {
     let config: Config = required(path, CONFIG)?;
     let (size, heads) = (config.hidden_size, config.num_attention_heads);
     if size == 0 || heads == 0 || !size.is_multiple_of(heads) {
-        return Err(format!("a folder with a good {CONFIG}; {size} dimensions cannot have {heads} heads"));
+        return Err(format!(
+            "a folder with a valid {CONFIG}; {size} dimensions cannot be divided among {heads} heads"
+        ));
     }
     Ok(config)
 }
 
-/// Without a word about it, the mean: that is what sentence-transformers takes too.
+/// The default is the mean, as in sentence-transformers.
 fn read_pooling(path: &Path) -> Result<Pooling, String> {
     let modules: Vec<Module> = optional(path, "modules.json")?.unwrap_or_default();
     let mut folder = "1_Pooling".to_owned();
@@ -181,7 +188,7 @@ pub struct Bert {
 }
 
 impl Bert {
-    /// By what is in the files and not by where they are: a folder may move.
+    /// The name depends on the content of the files and not on their path: a folder may move.
     pub fn name(&self) -> String {
         format!("bert@sha256:{}", self.revision)
     }
@@ -196,7 +203,7 @@ impl Bert {
 
     fn pooled(&self, ids: &[u32], types: &[u32]) -> candle_core::Result<Vec<f32>> {
         let row = |numbers: &[u32]| Tensor::new(numbers, &Device::Cpu)?.unsqueeze(0);
-        // One text at a time: nothing is padded, so nothing needs to be masked.
+        // One text at a time: without padding there is nothing to mask.
         let hidden = self.model.forward(&row(ids)?, &row(types)?, None)?.squeeze(0)?;
         match self.pooling {
             Pooling::Mean => hidden.mean(0)?.to_vec1(),
@@ -212,10 +219,10 @@ impl LocalModel for Bert {
         };
         let encoded = self.tokenizer.encode(text, true).map_err(|error| failed(&error))?;
         if encoded.is_empty() {
-            return Err(failed(&"its tokenizer makes nothing of this text"));
+            return Err(failed(&"its tokenizer returns no tokens for this text"));
         }
         let pooled =
             self.pooled(encoded.get_ids(), encoded.get_type_ids()).map_err(|error| failed(&error))?;
-        of_length_one(pooled).ok_or_else(|| failed(&"it made no number of this text"))
+        normalized(pooled).ok_or_else(|| failed(&"it returned no valid vector for this text"))
     }
 }

@@ -1,4 +1,4 @@
-//! Counts tokens as a model does, so that a chunk is as long as the model can read.
+//! Counts tokens as a model does, so that a chunk is no longer than the model can read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,18 +6,18 @@ use tokenizers::Tokenizer;
 
 #[derive(Clone)]
 pub enum Tokens {
-    /// Those of the built-in model.
+    /// The tokenizer of the built-in model.
     BuiltIn,
     Of(Arc<Tokenizer>),
 }
 
-/// Unpacked when it is first needed: many a process never cuts a text.
+/// Unpacked on first use: many processes never split a text.
 static BUILT_IN: LazyLock<Tokenizer> = LazyLock::new(|| {
     let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/tokenizer.json"));
     unbounded(Tokenizer::from_bytes(bytes).expect("the tokenizer is part of the program"))
 });
 
-/// Whatever is asked about is counted to its end, and nothing else.
+/// Counts the whole text, without truncation or padding.
 fn unbounded(mut tokenizer: Tokenizer) -> Tokenizer {
     tokenizer.with_padding(None);
     tokenizer.with_truncation(None).expect("no truncation is always possible");
@@ -29,7 +29,7 @@ impl Tokens {
         Self::Of(Arc::new(unbounded(tokenizer)))
     }
 
-    /// How many tokens the model makes of a text, without those that frame it.
+    /// How many tokens the text has for the model, without the special tokens.
     pub fn count(&self, text: &str) -> usize {
         let tokenizer = match self {
             Self::BuiltIn => &*BUILT_IN,

@@ -1,4 +1,4 @@
-//! The parts of a running process, put together.
+//! Assembles the parts of a running process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::content::index;
 use crate::delivery::fan_out::FanOut;
 use crate::delivery::progress;
 use crate::delivery::webhooks::dispatcher::Webhooks;
-use crate::delivery::webhooks::target::{self, Checked, Names};
+use crate::delivery::webhooks::target::{self, Names, TargetCheck};
 use crate::process::liveness::Liveness;
 use crate::queue;
 use crate::queue::config::StageConfig;
@@ -46,8 +46,8 @@ use landfall_store::Error;
 use landfall_store::wake::Wake;
 use landfall_store::{Db, FaultInjector, Tx, Write, args};
 
-/// How long uploads under way may go on after the process was told to stop.
-const LAST_UPLOADS: Duration = Duration::from_secs(10);
+/// How long uploads in progress may continue after the process was told to stop.
+const UPLOAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 pub struct App {
@@ -58,37 +58,37 @@ pub struct App {
     pub ownership: Ownership,
     pub auth: Arc<Auth>,
     pub signer: UrlSigner,
-    /// Signs what a browser opens an event stream with.
+    /// Signs the tickets with which a browser opens an event stream.
     pub tickets: Tickets,
-    /// Brings events to whoever listens.
+    /// Sends events to open streams.
     pub fan_out: FanOut,
     pub embedder: Embedder,
     pub wake: Wake,
     pub liveness: Arc<Liveness>,
-    /// What works on files here, unless this process only serves.
+    /// Processes files, unless this process only serves requests.
     pub worker: Option<Worker>,
-    /// What runs by the calendar, or when an administrator wants it.
+    /// Jobs that run on a schedule, or when an administrator starts them.
     pub jobs: Jobs,
     pub stuck_files: Arc<StuckFiles>,
     pub orphan_cleanup: Arc<OrphanCleanup>,
     pub retention: Arc<Retention>,
-    /// Knows what is left over in the storage.
+    /// Finds what is left over in the storage.
     pub orphans: Scanner,
-    /// Uploads that are under way. They come to their own end, also when nobody waits for it any more.
+    /// Uploads in progress. They run to their end, even if the client disconnects.
     pub uploads: TaskTracker,
     pub webhooks: Webhooks,
 }
 
-/// What a test may put in place of the real thing.
+/// What a test may replace.
 #[derive(Default)]
 pub struct Replacements {
     pub clock: Option<Clock>,
     pub work: Option<Arc<dyn Work>>,
-    /// The program that reads documents. A test's own program cannot.
+    /// The program that reads documents. The program of a test cannot do that.
     pub extractor: Option<Program>,
-    /// What names of hosts mean to webhooks.
+    /// Resolves host names for webhooks.
     pub names: Option<Names>,
-    /// Who gets between this process and its database.
+    /// Delays or breaks the database steps of this process.
     pub faults: Option<Arc<dyn FaultInjector>>,
 }
 
@@ -103,7 +103,7 @@ impl App {
         match ownership.keep().await? {
             Standing::Ours => {}
             standing if standing.may_be_used() => tracing::warn!("{standing}"),
-            standing => return Err(Error::StorageNotOurs(standing.to_string())),
+            standing => return Err(Error::StorageMismatch(standing.to_string())),
         }
         index::install(&db).await?;
         db.leave_gap("events").await?;
@@ -152,7 +152,7 @@ impl App {
             clock.clone(),
             liveness.clone(),
             wake.clone(),
-            Checked {
+            TargetCheck {
                 names: replacements.names.unwrap_or_else(target::system_names),
                 allow_private: config.webhooks.allow_private,
             },
@@ -183,7 +183,7 @@ impl App {
         })
     }
 
-    /// What goes on with the operations on many files.
+    /// Advances the operations on many files.
     pub fn operations(&self) -> Operations {
         Operations { db: self.db.clone(), clock: self.clock.clone(), wake: self.wake.clone() }
     }
@@ -192,10 +192,10 @@ impl App {
         Alerts::new(self.db.clone(), self.clock.clone(), self.config.alerts.clone())
     }
 
-    /// Does all that this process does by itself, until `stop`; then brings it to an end in good order.
+    /// Runs all background work of this process until `stop`; then shuts it down in order.
     pub async fn run(&self, stop: CancellationToken) {
         let tasks = TaskTracker::new();
-        // The others must see this process alive until its last file is settled.
+        // The other processes must see this one alive until its last file is settled.
         let settled = CancellationToken::new();
         let sending = TaskTracker::new();
         tasks.spawn(self.liveness.clone().run(settled.clone()));
@@ -236,24 +236,24 @@ impl App {
             None => stop.cancelled().await,
         }
         self.jobs.stop().await;
-        // What was sent must be noted while the hold on its webhook still counts.
+        // The outcome of a sent request must be recorded while this process still holds the webhook.
         sending.close();
         sending.wait().await;
         self.uploads.close();
         tokio::select! {
             () = self.uploads.wait() => {}
-            () = Clock::System.sleep(LAST_UPLOADS) => tracing::warn!("some uploads were cut off"),
+            () = Clock::System.sleep(UPLOAD_SHUTDOWN_TIMEOUT) => tracing::warn!("some uploads were interrupted"),
         }
         settled.cancel();
         tasks.close();
         tasks.wait().await;
         if let Err(error) = self.liveness.leave().await {
-            tracing::warn!(%error, "could not say goodbye; the other processes will notice");
+            tracing::warn!(%error, "could not unregister this process; the other processes will detect its end");
         }
     }
 }
 
-/// What heals by the calendar.
+/// The recovery jobs that run on a schedule.
 struct Sweeps {
     stuck_files: Arc<StuckFiles>,
     orphan_cleanup: Arc<OrphanCleanup>,
@@ -299,7 +299,7 @@ impl Sweeps {
     }
 }
 
-/// Host and process, as it stands in the history of every file.
+/// Host and process id, as in the history of every file.
 fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
@@ -308,7 +308,7 @@ fn process_name() -> String {
     format!("{host}:{}", std::process::id())
 }
 
-/// A secret that all processes share through the database; made by whoever needs it first.
+/// A secret that all processes share through the database; the first process that needs it creates it.
 struct SharedSecret {
     name: &'static str,
 }
@@ -325,6 +325,7 @@ impl Write for SharedSecret {
         .await?;
         let kept: Option<(Vec<u8>,)> =
             tx.row("SELECT value FROM secrets WHERE name = $1", args![self.name]).await?;
-        kept.map(|(value,)| value).ok_or_else(|| Error::Internal(format!("the secret {} is gone", self.name)))
+        kept.map(|(value,)| value)
+            .ok_or_else(|| Error::Internal(format!("the secret {} is missing", self.name)))
     }
 }

@@ -1,7 +1,7 @@
-//! Checks over the live database and storage what must always be true, and says what is not.
+//! Checks the invariants of the live database and storage, and reports every violation.
 //!
-//! Each invariant is a query for its violations; all queries see the same moment. Blobs are listed before the rows
-//! are asked about them, so that one that arrives in between is not taken for a stray.
+//! Each invariant is a query for its violations; all queries see the same snapshot. Blobs are listed before the
+//! rows are read, so that a blob that arrives in between does not count as an orphan.
 
 mod blobs;
 mod invariants;
@@ -17,15 +17,15 @@ use landfall_core::clock::Time;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, args};
 
-/// Findings of one kind that are named one by one; the rest is counted.
-const NAMED: usize = 20;
+/// Violations of one invariant that are reported one by one; the rest is counted.
+const MAX_LISTED: usize = 20;
 
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     pub files: i64,
     pub blobs: usize,
     pub findings: Vec<Finding>,
-    /// What was wrong before, and was put right.
+    /// What was wrong and has been fixed.
     pub fixed: Vec<Finding>,
     /// Why orphans were left that could have been removed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ impl Report {
     }
 }
 
-/// What violates one invariant. The first are kept, so that no number of them fills the memory.
+/// The violations of one invariant. Only the first are kept, so that their number does not fill the memory.
 #[derive(Default)]
 struct Violations {
     named: Vec<String>,
@@ -54,7 +54,7 @@ struct Violations {
 impl Violations {
     fn push(&mut self, what: String) {
         self.count += 1;
-        if self.named.len() < NAMED {
+        if self.named.len() < MAX_LISTED {
             self.named.push(what);
         }
     }
@@ -66,7 +66,7 @@ impl Violations {
     }
 }
 
-/// `oldest_heartbeat`: a worker that gave no sign since then is not alive.
+/// `oldest_heartbeat`: a worker whose last heartbeat is older is dead.
 pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<Report, Error> {
     let mut report = Report::default();
     blobs::belong(db, storage, &mut report).await?;

@@ -1,4 +1,4 @@
-//! Who is asking: a signed token says so.
+//! Authentication: a signed token names the caller.
 
 mod jwks;
 pub mod ticket;
@@ -15,13 +15,13 @@ use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 
-/// The longest name of a user or tenant.
-const LONGEST_NAME: usize = 255;
-/// The secret that a server without one makes for itself, in its data folder.
+/// The maximum length of the name of a user or tenant.
+const MAX_NAME_LENGTH: usize = 255;
+/// The secret that a server generates in its data folder if none is configured.
 const SECRET_FILE: &str = "jwt-secret";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Claims {
+pub struct TokenClaims {
     pub sub: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
@@ -37,7 +37,7 @@ pub struct AuthConfig {
 }
 
 impl std::fmt::Debug for AuthConfig {
-    /// Without the secret, whatever prints it.
+    /// Debug output must not contain the secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthConfig").field("has_secret", &self.jwt_secret.is_some()).finish_non_exhaustive()
     }
@@ -52,7 +52,7 @@ pub struct Identity {
 
 pub struct Auth {
     keys: Keys,
-    /// Whether the secret is one that the server made for itself.
+    /// Whether the server generated the secret itself.
     own_secret: bool,
 }
 
@@ -82,13 +82,13 @@ impl Auth {
         self.own_secret
     }
 
-    /// Makes a token, where this server could also have signed it.
-    pub fn issue(&self, claims: &Claims) -> Result<String, Error> {
+    /// Issues a token, if this server has the secret to sign it.
+    pub fn issue(&self, claims: &TokenClaims) -> Result<String, Error> {
         match &self.keys {
             Keys::Secret(secret) => sign(secret, claims),
-            Keys::Jwks(_) => {
-                Err(Error::Internal("tokens come from whoever JWT_JWKS_URL belongs to".to_owned()))
-            }
+            Keys::Jwks(_) => Err(Error::Internal(
+                "this server cannot issue tokens: it only has the public keys of JWT_JWKS_URL".to_owned(),
+            )),
         }
     }
 
@@ -96,7 +96,7 @@ impl Auth {
         self.identify(token, now).await.map(|identity| identity.caller)
     }
 
-    /// Who it is, and for how long.
+    /// The caller, and until when the token is valid.
     pub async fn identify(&self, token: &str, now: Time) -> Result<Identity, Refusal> {
         let invalid =
             |why: &str| Refusal::new(RefusalCode::InvalidToken, format!("The token is not valid: {why}"));
@@ -108,14 +108,14 @@ impl Auth {
             }
         };
         if !algorithms.contains(&header.alg) {
-            return Err(invalid("its algorithm is not accepted here"));
+            return Err(invalid("its algorithm is not accepted"));
         }
         let mut validation = Validation::new(header.alg);
-        // The time comes from our clock, below.
+        // The expiry is checked below, with our own clock.
         validation.validate_exp = false;
         validation.validate_aud = false;
         validation.required_spec_claims.clear();
-        let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation)
+        let claims = jsonwebtoken::decode::<TokenClaims>(token, &key, &validation)
             .map_err(|error| match error.kind() {
                 jsonwebtoken::errors::ErrorKind::Json(_) => invalid("it needs the claims sub and exp"),
                 _ => invalid("its signature is wrong"),
@@ -125,12 +125,12 @@ impl Auth {
             return Err(Refusal::new(RefusalCode::TokenExpired, "The token has expired"));
         }
         for name in [Some(&claims.sub), claims.tenant.as_ref()].into_iter().flatten() {
-            if name.is_empty() || name.len() > LONGEST_NAME || name.contains('\0') {
+            if name.is_empty() || name.len() > MAX_NAME_LENGTH || name.contains('\0') {
                 return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
             }
         }
         Ok(Identity {
-            // One that is beyond all calendars never comes.
+            // A date that the calendar cannot hold counts as never.
             until: Time::from_timestamp(claims.exp, 0).unwrap_or(Time::MAX_UTC),
             caller: Caller {
                 tenant: claims.tenant.unwrap_or_else(|| claims.sub.clone()),
@@ -141,12 +141,12 @@ impl Auth {
     }
 }
 
-pub fn sign(secret: &[u8], claims: &Claims) -> Result<String, Error> {
+pub fn sign(secret: &[u8], claims: &TokenClaims) -> Result<String, Error> {
     jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &EncodingKey::from_secret(secret))
         .map_err(|error| Error::Internal(format!("a token could not be signed: {error}")))
 }
 
-/// Reads the server's own secret; makes it first, if `create`.
+/// Reads the server's own secret. With `create` it is generated if it is missing.
 pub fn own_secret(data_dir: &Path, create: bool) -> Result<String, Error> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
@@ -158,7 +158,8 @@ pub fn own_secret(data_dir: &Path, create: bool) -> Result<String, Error> {
     };
     if create {
         std::fs::create_dir_all(data_dir).map_err(cannot("create"))?;
-        // Written beside and linked into place: another process sees the whole secret or none, and never replaces one.
+        // Written to a draft and linked into place: another process sees the whole secret or none, and never
+        // replaces one.
         let fresh: [u8; 32] = rand::random();
         let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
         let written = std::fs::OpenOptions::new()
@@ -175,7 +176,7 @@ pub fn own_secret(data_dir: &Path, create: bool) -> Result<String, Error> {
                 Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
                 _ => Ok(()),
             });
-        // The draft has done its work, or never came to be.
+        // The draft is linked by now, or was never created.
         drop(std::fs::remove_file(&draft));
         written.map_err(cannot("create"))?;
     }

@@ -1,4 +1,4 @@
-//! What the stages made of a file: its text and chunks, and the index in which they are found.
+//! What the stages made of a file: its text and chunks, and the index that searches use.
 
 pub mod artifacts;
 pub mod index;

@@ -1,4 +1,4 @@
-//! What happened is delivered: to open event streams, and to webhooks.
+//! Delivers events: to open event streams, and to webhooks.
 
 pub mod fan_out;
 pub mod progress;
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct EventsConfig {
-    /// Open streams of this process.
+    /// The maximum number of open streams of this process.
     pub streams: usize,
     pub streams_per_user: usize,
-    /// Events that wait for one client before it is cut off.
+    /// How many events may wait for one client before it is disconnected.
     pub buffer: usize,
     pub heartbeat: Duration,
-    /// How long a client may take nothing of what is written to it.
+    /// How long a client may accept nothing of what is written to it.
     pub stall: Duration,
 }

@@ -1,4 +1,4 @@
-//! The API: who may ask what, and how it is answered.
+//! The API: its routes, authorization, and responses.
 
 mod batches;
 mod connections;
@@ -52,7 +52,7 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Every route is made of a handler that describes it.
+/// Every route is made from a handler that describes it.
 fn limited_routes() -> OpenApiRouter<App> {
     let uploads = OpenApiRouter::new()
         .routes(routes!(batches::open, batches::list))
@@ -122,7 +122,7 @@ fn health_and_metrics() -> OpenApiRouter<App> {
         .routes(routes!(metrics::show))
 }
 
-/// Bytes take as long as they take; only a standstill ends them. Events never end.
+/// An upload may take any time; only a stall ends it. Event streams have no end.
 fn streaming_routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(events::stream))
@@ -131,21 +131,21 @@ fn streaming_routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::download))
 }
 
-/// The description of all routes, as OpenAPI has it.
+/// The OpenAPI description of all routes.
 pub fn document() -> &'static Value {
     static DOCUMENT: LazyLock<Value> =
         LazyLock::new(|| document::complete(limited_routes().merge(streaming_routes()).into_openapi()));
     &DOCUMENT
 }
 
-/// All that is answered to those who reach the server where it serves clients.
+/// All routes for clients.
 pub fn router(app: App) -> Router {
     let (limit, address) = (app.config.http.request_timeout, app.config.http.bind_address);
     let limited = limited(limited_routes(), limit, address);
     framed(Router::from(streaming_routes()).merge(limited)).with_state(app)
 }
 
-/// What any process answers for itself, whatever its role, on the address that there is for that.
+/// The routes that every process serves about itself, whatever its role, on the address for monitoring.
 pub fn monitoring_router(app: App, address: IpAddr) -> Router {
     framed(limited(health_and_metrics(), app.config.http.request_timeout, address)).with_state(app)
 }
@@ -160,14 +160,14 @@ fn framed(routes: Router<App>) -> Router<App> {
     routes
         .fallback(async || ApiError(Refusal::nothing_here()).into_response())
         .method_not_allowed_fallback(async || {
-            ApiError(Refusal::new(RefusalCode::MethodNotAllowed, "This address does not take that method"))
+            ApiError(Refusal::new(RefusalCode::MethodNotAllowed, "This address does not support the method"))
                 .into_response()
         })
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
         .layer(middleware::from_fn(frame))
 }
 
-/// Names each request, logs how it went, and says what no answer should be taken for.
+/// Gives each request an id, logs its outcome, and adds the headers that all responses have.
 async fn frame(mut request: Request, next: Next) -> Response {
     let id = request
         .headers()
@@ -187,9 +187,9 @@ async fn frame(mut request: Request, next: Next) -> Response {
         let mut response = next.run(request).await;
         let path = matched.as_ref().map(MatchedPath::as_str);
         let status = response.status().as_u16();
-        counted::answered(method.as_str(), path, status, stopwatch.elapsed());
-        spans::answered(&this, status);
-        tracing::debug!("answered");
+        counted::request_served(method.as_str(), path, status, stopwatch.elapsed());
+        spans::responded(&this, status);
+        tracing::debug!("request finished");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -1,4 +1,4 @@
-//! The HTTP clients of the program, and the cryptography behind its `https`.
+//! The HTTP clients of the program, and the cryptography for `https`.
 
 pub(crate) mod response;
 
@@ -9,14 +9,15 @@ pub fn client() -> reqwest::Client {
     builder().build().expect("a client without special settings can always be built")
 }
 
-/// One that goes nowhere but where it is sent: for what carries a key or a person's text.
+/// A client that follows no redirects: for requests that carry a key or a person's text.
 pub fn client_without_redirects() -> reqwest::Client {
     let builder = builder().redirect(reqwest::redirect::Policy::none());
     builder.build().expect("a client without special settings can always be built")
 }
 
-/// One for addresses that strangers name: it connects only to what `names` answers, by no proxy, and goes nowhere else.
-pub fn client_for_strangers(names: impl reqwest::dns::Resolve + 'static) -> reqwest::Client {
+/// A client for addresses that users enter: it connects only to the addresses that `names` resolves, through no
+/// proxy, and follows no redirects.
+pub fn client_for_user_urls(names: impl reqwest::dns::Resolve + 'static) -> reqwest::Client {
     let builder = builder().redirect(reqwest::redirect::Policy::none()).no_proxy().dns_resolver(names);
     builder.build().expect("a client without special settings can always be built")
 }
@@ -28,30 +29,30 @@ fn builder() -> reqwest::ClientBuilder {
         .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Says in the log what keeps `https` from being trusted. A machine that trusts nobody can still speak to its neighbours by
+/// Warns in the log if `https` will not work. A machine without trusted certificates can still call services by
 /// `http`.
-pub fn warn_of_missing_trust() {
+pub fn warn_about_missing_certificates() {
     for what in &TRUST.complaints {
-        tracing::warn!(error = what, "some of the certificates that this machine trusts could not be read");
+        tracing::warn!(error = what, "some of the machine's trusted certificates could not be read");
     }
     if TRUST.is_empty {
-        tracing::warn!("this machine has no certificates that it trusts: every call by https will fail");
+        tracing::warn!("this machine has no trusted certificates: every https request will fail");
     }
 }
 
-/// Whom all clients believe: those whom the machine believes.
+/// The certificates that all clients trust: those of the machine.
 struct Trust {
     config: rustls::ClientConfig,
     is_empty: bool,
     complaints: Vec<String>,
 }
 
-/// Reading them takes longer than anything else at the start, so it is done once for all clients.
+/// Reading them is the slowest part of the start, so it is done once for all clients.
 static TRUST: LazyLock<Trust> = LazyLock::new(|| {
     let mut roots = rustls::RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);
-    // Already there if another part of the program was first.
+    // An error means that another part of the program installed it first.
     drop(rustls::crypto::ring::default_provider().install_default());
     let is_empty = roots.is_empty();
     let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();

@@ -1,3 +1,4 @@
-//! This process among those that share the database: it proves that it lives, and notices when another does not.
+//! This process among those that share the database: it proves that it is alive, and detects when another one is
+//! not.
 
 pub mod liveness;

@@ -1,4 +1,4 @@
-//! How the whole of it is doing, for people and for Prometheus, from what the files' own transactions wrote.
+//! Reports on the whole system, for people and for Prometheus, from what the files' own transactions wrote.
 
 pub mod alerts;
 pub mod dashboard;

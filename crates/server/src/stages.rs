@@ -1,4 +1,5 @@
-//! What is done to a file: the interface between the queue, which decides when, and the stages, which know how.
+//! The stages of a file: the interface between the queue, which decides when a stage runs, and the code that runs
+//! it.
 
 pub mod cores;
 pub mod embed;
@@ -19,9 +20,9 @@ use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
 use landfall_core::text::{Chunk, Embedded, Extracted};
 
-/// Does the work of the stages. The real one is [`pipeline::Pipeline`]; tests script their own.
+/// Runs the stages. The real implementation is [`pipeline::Pipeline`]; tests script their own.
 pub trait Work: Send + Sync + 'static {
-    /// Runs one stage. Dropping the answer's future stops the work.
+    /// Runs one stage. Dropping the returned future stops the work.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>>;
 }
 
@@ -29,9 +30,9 @@ pub trait Work: Send + Sync + 'static {
 pub struct Job {
     pub file: File,
     pub stage: Stage,
-    /// What the stage before produced, when the same worker carries the file on.
+    /// The output of the stage before, if the same worker continues with the file.
     pub carried: Option<Arc<Output>>,
-    /// Set when nobody waits for the work any more.
+    /// Cancelled when the result is not needed any more.
     pub cancelled: CancellationToken,
     progress: watch::Sender<()>,
 }
@@ -41,12 +42,12 @@ impl Job {
         Self { file, stage, carried, cancelled: CancellationToken::new(), progress: watch::Sender::new(()) }
     }
 
-    /// Says that a part of the work is done; the stage's time begins anew.
+    /// Reports that a part of the work is done; the timeout of the stage starts again.
     pub fn made_progress(&self) {
         self.progress.send_replace(());
     }
 
-    /// Says the same from another thread.
+    /// The same from another thread.
     pub fn progress_reporter(&self) -> Progress {
         Progress(self.progress.clone())
     }
@@ -69,7 +70,7 @@ impl Progress {
 pub enum Output {
     Nothing,
     Extracted(Extracted),
-    /// What the operator's own service made of the document, and the text in that.
+    /// The response of the operator's extraction service, and the text in it.
     Converted(Converted, Extracted),
     Chunked(Vec<Chunk>),
     Embedded(Embedded),
@@ -85,8 +86,8 @@ impl Output {
     }
 }
 
-/// The storage would not give a stage the bytes that it needs. Said in one way, whoever asked for them.
+/// The storage did not return the bytes that a stage needs. The message is the same for all stages.
 fn storage_failed(error: &dyn std::fmt::Display) -> Failure {
-    tracing::warn!(%error, "the storage failed a stage");
+    tracing::warn!(%error, "a stage failed because of the storage");
     Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
 }

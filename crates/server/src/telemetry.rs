@@ -1,4 +1,5 @@
-//! How a process reports on itself: log, metrics, traces. The names that all three use stand in one place each.
+//! How a process reports on itself: log, metrics, traces. The names that all three use are defined in one place
+//! each.
 
 pub mod logs;
 pub mod metrics;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::{Error, Tx};
 use landfall_core::clock::Time;
 
-/// One argument. A missing value keeps its type, because PostgreSQL wants to know the type of a NULL.
+/// One argument. A missing value keeps its type, because PostgreSQL needs the type of a NULL.
 #[derive(Debug, Clone)]
 pub enum Arg {
     Int(Option<i64>),
@@ -85,7 +85,7 @@ macro_rules! args {
 pub(crate) fn for_sqlite(args: Vec<Arg>) -> Result<SqliteArguments, Error> {
     let mut bound = SqliteArguments::default();
     bound.reserve(args.len(), 0);
-    // SQLite keeps instants as text. Most of a bulk statement's are one and the same, and are written out once.
+    // SQLite stores timestamps as text. In a bulk statement most of them are equal, and the text is made once.
     let mut last: Option<(Time, String)> = None;
     for arg in args {
         let arg = match arg {
@@ -112,7 +112,7 @@ pub(crate) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, Error> {
     Ok(bound)
 }
 
-/// A macro would do as well; the bounds say what both databases must be able to take.
+/// A function and not a macro: the bounds list the types that both databases must support.
 fn add<'q, A: Arguments>(bound: &mut A, arg: Arg) -> Result<(), Error>
 where
     Option<i64>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
@@ -138,8 +138,8 @@ where
 /// Rows of arguments for one bulk statement. Both databases call the columns of a `VALUES` list `column1`,
 /// `column2` and so on, which is how a statement refers to them.
 ///
-/// A list is filled up with rows of NULLs to a power of two, so that there are few statements to prepare. The first
-/// column of a real row is never NULL, and a statement must leave out the rows where it is.
+/// A list is padded with rows of NULLs to a power of two, so that there are few distinct statements to prepare. The
+/// first column of a real row is never NULL, and a statement must skip the rows where it is.
 #[derive(Debug, Default)]
 pub struct Rows {
     args: Vec<Arg>,
@@ -147,7 +147,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The most rows that one statement may take: both databases bound the number of arguments.
+    /// The maximum number of rows in one statement: both databases limit the number of arguments.
     pub const MOST: usize = 256;
 
     pub fn push(&mut self, row: Vec<Arg>) {
@@ -160,9 +160,9 @@ impl Rows {
         self.count == 0
     }
 
-    /// `VALUES ($1, $2), ($3, $4)` for PostgreSQL, with its arguments. For SQLite `VALUES (?, ?), (?, ?)`: to it `$1`
-    /// is a name, and it looks names up one after the other, which for a thousand of them takes longer than all the
-    /// rest.
+    /// `VALUES ($1, $2), ($3, $4)` for PostgreSQL, with its arguments. For SQLite `VALUES (?, ?), (?, ?)`: SQLite
+    /// treats `$1` as a name and searches the names one by one, which for a thousand arguments takes longer than
+    /// the rest of the statement.
     pub fn into_values(mut self, tx: &Tx) -> (String, Vec<Arg>) {
         let postgres = tx.is_postgres();
         let width = self.args.len() / self.count.max(1);
@@ -195,13 +195,13 @@ impl Rows {
         (format!("{name}({}) AS ({values})", columns.join(", ")), args)
     }
 
-    /// The same rows in portions that one statement can take.
+    /// The same rows in parts, each small enough for one statement.
     pub fn portions(self) -> impl Iterator<Item = Self> {
         let width = self.args.len() / self.count.max(1);
         let mut args = self.args.into_iter();
         std::iter::from_fn(move || {
-            let portion: Vec<Arg> = args.by_ref().take(width * Self::MOST).collect();
-            (!portion.is_empty()).then(|| Self { count: portion.len() / width, args: portion })
+            let part: Vec<Arg> = args.by_ref().take(width * Self::MOST).collect();
+            (!part.is_empty()).then(|| Self { count: part.len() / width, args: part })
         })
     }
 }

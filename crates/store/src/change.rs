@@ -1,6 +1,6 @@
-//! A [`Write`] on its way to the database, with its type erased.
+//! A [`Write`] that waits for its transaction, with its type erased.
 //!
-//! Everything around a change is the same for all of them, so it is compiled once instead of once for each type.
+//! The code around a change is the same for all of them, so it is compiled once and not for each type.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,11 +14,11 @@ pub trait Change: Send {
 
     fn apply<'t>(&'t mut self, tx: &'t mut Tx) -> BoxFuture<'t, Result<(), Error>>;
 
-    /// Sends the outcome to the caller. A caller that stopped waiting changes nothing: the change stands.
+    /// Sends the outcome to the caller. The change also stands if the caller stopped waiting.
     fn acknowledge(self: Box<Self>, outcome: Result<(), Error>);
 }
 
-/// Receives the output. It is closed if the change is dropped on its way.
+/// Receives the output. It is closed if the change is dropped before it is applied.
 pub type Outcome<O> = oneshot::Receiver<Result<O, Error>>;
 
 pub fn of<W: Write>(write: W) -> (Box<dyn Change>, Outcome<W::Output>) {
@@ -28,7 +28,7 @@ pub fn of<W: Write>(write: W) -> (Box<dyn Change>, Outcome<W::Output>) {
 
 struct Pending<W: Write> {
     write: W,
-    /// Of the last time that it was applied.
+    /// Of the last attempt.
     output: Option<W::Output>,
     reply: oneshot::Sender<Result<W::Output, Error>>,
 }
@@ -48,15 +48,15 @@ impl<W: Write> Change for Pending<W> {
 
     fn acknowledge(self: Box<Self>, outcome: Result<(), Error>) {
         let Self { output, reply, .. } = *self;
-        let never_applied = || Error::Internal("a change stands that was never applied".to_owned());
+        let never_applied = || Error::Internal("a change was committed that was never applied".to_owned());
         drop(reply.send(outcome.and_then(|()| output.ok_or_else(never_applied))));
     }
 }
 
-/// Applies a change and runs its hooks up to the commit. Returns what is left to run after it.
+/// Applies a change and runs its hooks up to the commit. Returns the hooks for after the commit.
 pub async fn carry_out(change: &mut dyn Change, tx: &mut Tx) -> Result<Hooks, Error> {
     let applied = change.apply(tx).await;
-    // The hooks of a change that failed must not stay for the next one on this connection.
+    // The hooks of a failed change must not run with the next one on this connection.
     let mut hooks = std::mem::take(&mut tx.hooks);
     applied?;
     hooks.before_commit(tx).await?;

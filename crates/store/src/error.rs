@@ -1,7 +1,7 @@
-//! What goes wrong while serving a request or driving the queue.
+//! Errors of a request or of the queue.
 //!
-//! A [`Refusal`] is for the caller: it has a code, a sentence, and an HTTP status. Everything else is for the log; the
-//! caller learns only that it was not their fault.
+//! A [`Refusal`] is for the caller: it has a code, a message, and an HTTP status. All other errors are for the log;
+//! the caller learns only that the server failed.
 
 use std::sync::Arc;
 
@@ -23,16 +23,17 @@ pub enum Error {
     Closed,
     #[error("storage: cannot {what}: {source}")]
     Storage { what: String, source: std::io::Error },
-    /// The storage and the database have nothing to do with one another.
+    /// The storage does not belong to the database.
     #[error("{0}")]
-    StorageNotOurs(String),
+    StorageMismatch(String),
     #[error("{0}")]
     Internal(String),
 }
 
 impl Error {
-    /// Whether the database undid the transaction only because it met another one, and it should be tried again.
-    pub fn asks_for_repetition(&self) -> bool {
+    /// Whether the database rolled the transaction back because of a conflict with another one, so that a retry
+    /// helps.
+    pub fn is_transaction_conflict(&self) -> bool {
         // https://www.postgresql.org/docs/current/errcodes-appendix.html
         const SERIALIZATION_FAILURE: &str = "40001";
         const DEADLOCK_DETECTED: &str = "40P01";
@@ -42,7 +43,7 @@ impl Error {
         matches!(error.code().as_deref(), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
     }
 
-    /// Whether the database refused what it was given, so that giving it again is no use.
+    /// Whether the database rejected the data, so that the same write would fail again.
     pub fn is_about_the_data(&self) -> bool {
         match self {
             Self::Database(sqlx::Error::Database(error)) => match error.code().as_deref() {
@@ -59,8 +60,8 @@ impl Error {
         }
     }
 
-    /// Whether the database could not be asked, or could not write for want of room or a lock: nothing is known to be
-    /// wrong with what it was given, and the same may go well when it is back.
+    /// Whether the database could not be reached, or could not write for lack of space or because of a lock. The
+    /// write itself may be valid, and may succeed later.
     pub fn database_is_away(&self) -> bool {
         match self {
             Self::GroupNotCommitted(_) | Self::Closed => true,
@@ -89,14 +90,15 @@ impl Error {
         }
     }
 
-    /// Whether another program has the database to itself.
-    pub fn is_a_lock(&self) -> bool {
+    /// Whether another program locks the database.
+    pub fn is_locked(&self) -> bool {
         const SQLITE_BUSY: u32 = 5;
         let Self::Database(sqlx::Error::Database(error)) = self else { return false };
         error.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xFF == SQLITE_BUSY)
     }
 
-    /// The same error for another one who waited for the same commit.
+    /// The same error for another caller that waited for the same commit.
+    #[must_use]
     pub fn again(&self) -> Self {
         Self::GroupNotCommitted(self.to_string().into())
     }

@@ -1,6 +1,6 @@
-//! Where a test steps in between this process and its database: it can hold a step up, or break the connection at it.
+//! Lets a test delay a database step of this process, or break the connection at it.
 //!
-//! In production there is no injector, and each step costs a look at an `Option`.
+//! In production there is no injector, and each step only checks an `Option`.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use futures_util::future::BoxFuture;
 
 use crate::Error;
 
-/// What this process is about to do with its database, or has just done.
+/// A database step that this process is about to do, or has just done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
     Begin,
     Statement(&'a str),
     Commit,
-    /// The commit has happened. An error here is a reply that is lost on its way.
+    /// The commit is done. An error here simulates a reply that is lost.
     Committed,
 }
 
 pub trait FaultInjector: Send + Sync {
-    /// Called before each step. The step happens if this returns `Ok`; an error takes its place.
+    /// Called before each step. The step happens if this returns `Ok`; otherwise the error replaces it.
     fn inject<'a>(&'a self, step: Step<'a>) -> BoxFuture<'a, Result<(), Error>>;
 }
 

@@ -1,8 +1,8 @@
-//! What happens at the end of a transaction: statements that belong right before its commit, and what follows once the
-//! commit stands.
+//! What happens at the end of a transaction: the statements that belong right before its commit, and what follows
+//! the commit.
 //!
-//! A change registers a hook on its [`Tx`] while it is applied. A transaction that is undone or repeated runs none of the
-//! hooks of the attempt that failed.
+//! A change registers a hook on its [`Tx`] while it is applied. If an attempt is rolled back or repeated, the hooks
+//! of the failed attempt do not run.
 
 use std::any::Any;
 
@@ -12,15 +12,15 @@ use futures_util::future::BoxFuture;
 use crate::wake::{Signal, Wake};
 use crate::{Error, Tx};
 
-/// Work for the end of a transaction. There is one of each type in a transaction; see [`Tx::hook`].
+/// Work for the end of a transaction. A transaction has at most one hook of each type; see [`Tx::hook`].
 pub trait CommitHook: Any + Send {
-    /// The last statements of the change. The rows that they take are held for the shortest time.
+    /// The last statements of the change. Rows that they lock are held for the shortest time.
     fn before_commit<'t>(&'t mut self, tx: &'t mut Tx) -> BoxFuture<'t, Result<(), Error>> {
         let _ = tx;
         async { Ok(()) }.boxed()
     }
 
-    /// Runs once the commit stands. It cannot fail.
+    /// Runs after the commit. It cannot fail.
     fn after_commit(self: Box<Self>) {}
 }
 
@@ -39,7 +39,7 @@ impl Hooks {
             self.hooks.len() - 1
         });
         let hook: &mut dyn Any = &mut *self.hooks[place];
-        hook.downcast_mut().expect("the hook at this place has this type")
+        hook.downcast_mut().expect("the hook at this index has this type")
     }
 
     pub fn signal(&mut self, signal: Signal) {

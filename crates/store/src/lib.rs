@@ -1,9 +1,10 @@
-//! Two databases, one SQL.
+//! One SQL for two databases.
 //!
-//! A [`Tx`] speaks to SQLite or to PostgreSQL; the text of a statement is the same for both, with `$1` for its
-//! arguments. Reads take a connection with [`Db::read`]. Writes are values: something that implements [`Write`] is
-//! handed to [`Db::write`], which runs it in a transaction and answers after the commit. On SQLite one writer runs
-//! all that wait in a single transaction, so that they share one sync of the disk; PostgreSQL does the same by itself.
+//! A [`Tx`] is a connection to SQLite or PostgreSQL; the text of a statement is the same for both, with `$1` for
+//! its arguments. Reads take a connection with [`Db::read`]. Writes are values: a type that implements [`Write`] is
+//! passed to [`Db::write`], which runs it in a transaction and returns after the commit. On SQLite one writer runs
+//! all waiting changes in a single transaction, so that they share one sync of the disk; PostgreSQL does the same
+//! by itself.
 
 //!
 //! This crate may use `landfall-core` and no other crate of ours.
@@ -12,7 +13,7 @@
 mod arguments;
 mod dialect;
 mod tx;
-// A change on its way to the commit, and what follows it.
+// A change until its commit, and what follows the commit.
 mod change;
 mod hooks;
 mod writer;
@@ -48,18 +49,18 @@ use tracing::Instrument;
 use wake::Wake;
 use writer::Writer;
 
-/// Statements kept prepared on each connection. Bulk statements exist once for every number of rows they can have.
+/// Statements kept prepared on each connection. A bulk statement exists once for each padded number of rows.
 const PREPARED_STATEMENTS: usize = 1_024;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A change to the database: everything in it happens, or nothing.
+/// A change to the database: all of it is committed, or nothing.
 ///
-/// It may be applied more than once (PostgreSQL asks for a repetition after a deadlock), each time on a clean slate.
+/// It may be applied more than once (PostgreSQL asks for a retry after a deadlock), each time from the start.
 pub trait Write: Send + Sync + 'static {
     type Output: Send + 'static;
 
-    /// What a power cut may take away again.
+    /// Whether a power cut may undo the change.
     fn durability(&self) -> Durability {
         Durability::Synced
     }
@@ -67,11 +68,12 @@ pub trait Write: Send + Sync + 'static {
     fn apply(&self, tx: &mut Tx) -> impl Future<Output = Result<Self::Output, Error>> + Send;
 }
 
-/// What it takes until a change is acknowledged.
+/// What must happen before a change is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// It is there for all to see and outlives this process, but perhaps not a power cut. Nobody was told of it, and
-    /// without it the work is done again. It never outlives a change before it. (PostgreSQL syncs these as well.)
+    /// Committed and visible, and it survives a crash of this process, but perhaps not a power cut. For changes
+    /// that no client was told about and whose loss only means that work is repeated. It never survives without the
+    /// changes before it. (PostgreSQL syncs these as well.)
     Unsynced,
     /// It is on disk.
     Synced,
@@ -91,12 +93,12 @@ enum Backend {
 }
 
 impl Db {
-    /// Opens the database that `url` names, creates or migrates its schema.
+    /// Opens the database at `url`, and creates or migrates its schema.
     pub async fn open(url: &str, connections: u32) -> Result<Self, Error> {
         Self::open_with(url, connections, None).await
     }
 
-    /// The same with an injector of faults, for tests.
+    /// The same with a fault injector, for tests.
     pub async fn open_with(
         url: &str,
         connections: u32,
@@ -127,15 +129,15 @@ impl Db {
         let options = SqliteConnectOptions::from_str(url)?
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // What was acknowledged survives a power cut.
+            // An acknowledged change survives a power cut.
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(BUSY_TIMEOUT)
             .statement_cache_capacity(PREPARED_STATEMENTS)
-            // As many rows as a bulk statement has: it then runs to its end without waiting for whoever reads them.
+            // As many rows as a bulk statement has: it runs to its end without waiting for the reader of the rows.
             .row_buffer_size(Rows::MOST)
             .pragma("cache_size", "-16000")
-            // In pages. The same few change again and again, and are copied to their place once for all of it.
+            // In pages. The same few pages change again and again; a late checkpoint copies each of them once.
             .pragma("wal_autocheckpoint", "4000")
             .pragma("temp_store", "memory");
         let file = options.get_filename().to_owned();
@@ -149,7 +151,7 @@ impl Db {
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)
-            // One that fails is replaced; to ask it each time costs a trip to its thread.
+            // A connection that fails is replaced; a test before each use would cost a round trip to its thread.
             .test_before_acquire(false);
         let writing = writing.connect_with(options.clone()).await?;
         let writer = Writer::start(writing, faults.clone(), wake.clone());
@@ -172,48 +174,50 @@ impl Db {
         Ok(Backend::Postgres { pool, outage: Outage::none() })
     }
 
-    /// A connection to read with. Each statement sees what was committed before it.
+    /// A connection to read with. Each statement sees all commits before it.
     pub async fn read(&self) -> Result<Tx, Error> {
         let held = match &self.backend {
             Backend::Sqlite { readers, .. } => Held::Sqlite(readers.acquire().await?),
             Backend::Postgres { pool, outage } => {
-                Held::Postgres(Box::pin(outage.outwait(pool, pool.acquire())).await?)
+                Held::Postgres(Box::pin(outage.acquire(pool, pool.acquire())).await?)
             }
         };
         Ok(Tx::new(held, &self.faults))
     }
 
-    /// A connection whose statements all see the same moment.
+    /// A connection whose statements all see the same state of the database.
     pub async fn snapshot(&self) -> Result<Tx, Error> {
         self.faults.inject(Step::Begin).await?;
         let held = match &self.backend {
             Backend::Sqlite { readers, .. } => {
                 let mut tx = readers.begin().await?;
-                // SQLite picks its moment with the first read.
+                // SQLite takes its snapshot at the first read.
                 sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
                 Held::SqliteTransaction(tx)
             }
             Backend::Postgres { pool, outage } => {
                 let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-                Held::PostgresTransaction(Box::pin(outage.outwait(pool, begin)).await?)
+                Held::PostgresTransaction(Box::pin(outage.acquire(pool, begin)).await?)
             }
         };
         Ok(Tx::new(held, &self.faults))
     }
 
-    /// Applies a change; when this answers `Ok`, it is on disk, unless its durability asks for less.
+    /// Applies a change. When this returns `Ok`, the change is on disk, unless its durability asks for less.
     ///
-    /// The change goes on when the caller stops waiting: half a transaction is never left on a connection.
+    /// The change continues when the caller stops waiting: a connection never keeps half a transaction.
     pub async fn write<W: Write>(&self, write: W) -> Result<W::Output, Error> {
-        let (change, answered) = change::of(write);
+        let (change, outcome) = change::of(write);
         match &self.backend {
             Backend::Sqlite { writer, .. } => {
                 writer.submit(change).await?;
-                answered.await.map_err(|_| Error::GroupNotCommitted("it could not be begun".into()))?
+                outcome
+                    .await
+                    .map_err(|_| Error::GroupNotCommitted("the transaction could not begin".into()))?
             }
             Backend::Postgres { pool, outage } => {
                 self.spawn_on_postgres(pool.clone(), outage.clone(), change);
-                answered.await.map_err(|_| Error::Internal("a write panicked".to_owned()))?
+                outcome.await.map_err(|_| Error::Internal("a write panicked".to_owned()))?
             }
         }
     }
@@ -278,16 +282,16 @@ async fn write_postgres(
     loop {
         tries += 1;
         faults.inject(Step::Begin).await?;
-        let begun = Box::pin(outage.outwait(pool, pool.begin())).await?;
+        let begun = Box::pin(outage.acquire(pool, pool.begin())).await?;
         let mut tx = Tx::new(Held::PostgresTransaction(begun), faults);
         let result = match carry_out(change, &mut tx).await {
             Ok(hooks) => tx.commit().await.map(|()| hooks.after_commit(wake)),
             Err(error) => Err(error),
         };
         match result {
-            Err(error) if error.asks_for_repetition() && tries < TRIES => {
-                tracing::debug!(%error, tries, "transaction repeated");
-                // Not all at the same moment again.
+            Err(error) if error.is_transaction_conflict() && tries < TRIES => {
+                tracing::debug!(%error, tries, "transaction retried");
+                // A random delay, so that the transactions do not collide again.
                 let wait = rand::random_range(0..=20 * u64::from(tries));
                 landfall_core::clock::Clock::System.sleep(Duration::from_millis(wait)).await;
             }
@@ -296,7 +300,7 @@ async fn write_postgres(
     }
 }
 
-/// Makes sqlite-vec's functions part of every SQLite connection that is opened from now on.
+/// Makes the functions of sqlite-vec available in every SQLite connection that is opened from now on.
 fn load_vector_functions() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     type EntryPoint = unsafe extern "C" fn(
@@ -305,9 +309,9 @@ fn load_vector_functions() {
         *const libsqlite3_sys::sqlite3_api_routines,
     ) -> std::ffi::c_int;
     ONCE.call_once(|| {
-        // SAFETY: `sqlite3_vec_init` is an SQLite extension's entry point, whose C signature is `EntryPoint`; the
-        // crate that binds it declares it without arguments, and a function pointer has one size whatever it takes.
-        // The library is linked statically, so the pointer stays good; SQLite guards its list with a mutex.
+        // SAFETY: `sqlite3_vec_init` is the entry point of an SQLite extension, whose C signature is `EntryPoint`;
+        // the crate that binds it declares it without arguments, and all function pointers have one size. The
+        // library is linked statically, so the pointer stays valid; SQLite guards its list with a mutex.
         unsafe {
             let entry =
                 std::mem::transmute::<unsafe extern "C" fn(), EntryPoint>(sqlite_vec::sqlite3_vec_init);

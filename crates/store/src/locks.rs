@@ -1,5 +1,5 @@
-//! A lock that dies with its process. The operating system (or PostgreSQL, for the end of a connection) knows of a
-//! death before any heartbeat can be missed.
+//! A lock that ends with its process. The operating system (or PostgreSQL, when a connection ends) detects a dead
+//! process before its heartbeat is late.
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::{Db, Tx, args};
 use landfall_core::clock::Time;
 
-/// The lock that says "this process lives", held until it is dropped or the process ends.
+/// The lock that shows that a process is alive. It is held until it is dropped or the process ends.
 pub enum ProcessLock {
     /// On a file beside the SQLite database.
     File { path: PathBuf, _file: File },
@@ -46,8 +46,8 @@ impl ProcessLock {
         }
     }
 
-    /// Takes the lock of a worker again whose connection was lost. `None` where something still holds it: perhaps the
-    /// lost connection, which the server believes in; perhaps not.
+    /// Takes the lock of a worker again after its connection was lost. `None` if the lock is still held, perhaps by
+    /// the lost connection, which the server may consider open.
     pub async fn take_again(db: &Db, worker: Uuid) -> Result<Option<Self>, Error> {
         let Some(pool) = db.postgres() else { return Self::take(db, worker).await.map(Some) };
         let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
@@ -66,15 +66,15 @@ impl ProcessLock {
         }
     }
 
-    /// Gives the lock up in good order.
+    /// Releases the lock on shutdown.
     pub async fn release(self) {
         match self {
             Self::File { path, _file } => {
                 if let Err(error) = std::fs::remove_file(&path) {
-                    tracing::warn!(path = %path.display(), %error, "a lock file stays behind");
+                    tracing::warn!(path = %path.display(), %error, "a lock file could not be removed");
                 }
             }
-            // The server drops the lock with the connection, whether or not the goodbye arrives.
+            // The server drops the lock with the connection, even if the close message does not arrive.
             Self::Session(connection) => {
                 drop(tokio::time::timeout(std::time::Duration::from_secs(5), connection.close()).await);
             }
@@ -82,20 +82,21 @@ impl ProcessLock {
     }
 }
 
-/// The number that stands for a worker in its lock.
+/// The key of a worker's advisory lock.
 pub fn lock_key(worker: Uuid) -> i64 {
     // The last 64 bits of a v7 id are random.
     i64::from_be_bytes(worker.as_bytes()[8..].try_into().expect("eight bytes"))
 }
 
-/// What tells one start of the database server from another, in SQL. SQLite's locks are the operating system's.
+/// SQL for a value that changes with each start of the database server. On SQLite the locks belong to the operating
+/// system.
 pub fn epoch(tx: &Tx) -> &'static str {
     if tx.is_postgres() { "CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT)" } else { "''" }
 }
 
-/// Workers that are dead: nobody holds their lock, or their heartbeat is older than `oldest`.
+/// Workers that are dead: their lock is not held, or their heartbeat is older than `oldest`.
 ///
-/// A lock that was taken before the server was last started is nobody's, whoever lives: then the heartbeat decides.
+/// A PostgreSQL restart drops all advisory locks; then the heartbeat decides.
 pub async fn dead_workers(db: &Db, oldest: Time) -> Result<Vec<Uuid>, Error> {
     if db.is_postgres() {
         let mut tx = db.read().await?;
@@ -121,10 +122,10 @@ pub async fn dead_workers(db: &Db, oldest: Time) -> Result<Vec<Uuid>, Error> {
         .collect())
 }
 
-/// Removes what a dead worker leaves of its lock.
+/// Removes the lock file of a dead worker.
 pub fn forget(db: &Db, worker: Uuid) {
     if db.sqlite_file().is_some() {
-        // Gone already: another process was faster.
+        // An error means that another process has removed it already.
         drop(std::fs::remove_file(lock_file(db, worker)));
     }
 }
@@ -137,10 +138,10 @@ fn lock_file(db: &Db, worker: Uuid) -> PathBuf {
 
 fn file_is_locked(path: &PathBuf) -> bool {
     match File::open(path) {
-        // Taken for a moment and dropped again, if it can be taken.
+        // Locked for a moment and released, if it is free.
         Ok(file) => matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-        // Not readable is not dead: the heartbeat decides.
+        // An unreadable file does not mean that the worker is dead: the heartbeat decides.
         Err(_) => true,
     }
 }

@@ -1,8 +1,8 @@
-//! Whether PostgreSQL is there.
+//! Detects whether PostgreSQL can be reached.
 //!
-//! The pool tries for seconds to connect to a server that is away, and everybody who comes by would wait that long. So
-//! the first who waits for longer than a busy server takes looks whether there is a server at all; once it is known that
-//! there is none, all are told so at once, until a connection is made again.
+//! The pool tries for seconds to connect to a server that is down, and every caller would wait that long. So a
+//! caller that waits for longer than usual checks whether the server accepts connections. Once it is known to be
+//! down, callers fail quickly until a connection succeeds again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,39 +14,39 @@ use tokio::sync::{Mutex, watch};
 use crate::Error;
 use landfall_core::clock::Clock;
 
-/// After so long without a connection somebody looks whether the server is there.
-const SUSPICIOUS: Duration = Duration::from_secs(1);
-/// How long a server that is there takes to let one in.
-const LOOK: Duration = Duration::from_secs(2);
-/// How long one waits for a server that is known to be away: so long it may take to notice that it is back.
-const WHILE_AWAY: Duration = Duration::from_millis(500);
+/// After this time without a connection a caller checks whether the server is up.
+const CHECK_AFTER: Duration = Duration::from_secs(1);
+/// How long a server that is up may take to accept a connection.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a caller waits while the server is known to be down. It is also how quickly its return is noticed.
+const TIMEOUT_WHILE_DOWN: Duration = Duration::from_millis(500);
 
 #[derive(Clone)]
 pub struct Outage {
-    away: Arc<watch::Sender<bool>>,
-    looking: Arc<Mutex<()>>,
+    down: Arc<watch::Sender<bool>>,
+    checking: Arc<Mutex<()>>,
 }
 
 impl Outage {
     pub fn none() -> Self {
-        Self { away: Arc::new(watch::Sender::new(false)), looking: Arc::default() }
+        Self { down: Arc::new(watch::Sender::new(false)), checking: Arc::default() }
     }
 
-    /// Waits for a connection that is asked of the pool, for as long as there is somebody to connect to.
-    pub async fn outwait<T>(
+    /// Waits for a connection from the pool, and gives up early while the server is down.
+    pub async fn acquire<T>(
         &self,
         pool: &PgPool,
         connection: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, Error> {
-        let answer = if *self.away.borrow() {
-            let answer = tokio::time::timeout(WHILE_AWAY, connection).await;
-            answer.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+        let result = if *self.down.borrow() {
+            let result = tokio::time::timeout(TIMEOUT_WHILE_DOWN, connection).await;
+            result.unwrap_or(Err(sqlx::Error::PoolTimedOut))
         } else {
-            self.suspiciously(pool, connection).await
+            self.acquire_or_check(pool, connection).await
         };
-        match answer {
+        match result {
             Ok(connection) => {
-                if self.away.send_if_modified(|away| std::mem::replace(away, false)) {
+                if self.down.send_if_modified(|down| std::mem::replace(down, false)) {
                     tracing::info!("the database is back");
                 }
                 Ok(connection)
@@ -55,42 +55,42 @@ impl Outage {
         }
     }
 
-    async fn suspiciously<T>(
+    async fn acquire_or_check<T>(
         &self,
         pool: &PgPool,
         connection: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
         tokio::pin!(connection);
         tokio::select! {
-            answer = &mut connection => return answer,
-            () = Clock::System.sleep(SUSPICIOUS) => {}
+            result = &mut connection => return result,
+            () = Clock::System.sleep(CHECK_AFTER) => {}
         }
-        // One looks for all.
-        if let Ok(_looking) = self.looking.try_lock() {
-            let looked = tokio::select! {
-                answer = &mut connection => return answer,
-                looked = look(pool) => looked,
+        // One caller checks for all.
+        if let Ok(_checking) = self.checking.try_lock() {
+            let checked = tokio::select! {
+                result = &mut connection => return result,
+                checked = check(pool) => checked,
             };
-            if let Err(error) = looked {
-                if !self.away.send_replace(true) {
-                    tracing::error!(%error, "the database is away");
+            if let Err(error) = checked {
+                if !self.down.send_replace(true) {
+                    tracing::error!(%error, "the database cannot be reached");
                 }
                 return Err(sqlx::Error::PoolTimedOut);
             }
         }
-        let mut away = self.away.subscribe();
+        let mut down = self.down.subscribe();
         tokio::select! {
-            answer = connection => answer,
-            Ok(_) = away.wait_for(|away| *away) => Err(sqlx::Error::PoolTimedOut),
+            result = connection => result,
+            Ok(_) = down.wait_for(|down| *down) => Err(sqlx::Error::PoolTimedOut),
         }
     }
 }
 
-async fn look(pool: &PgPool) -> Result<(), sqlx::Error> {
+async fn check(pool: &PgPool) -> Result<(), sqlx::Error> {
     let options = pool.connect_options();
-    let connected = tokio::time::timeout(LOOK, PgConnection::connect_with(&options));
+    let connected = tokio::time::timeout(CHECK_TIMEOUT, PgConnection::connect_with(&options));
     let connection = connected.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
-    // Whether or not the goodbye arrives.
-    drop(tokio::time::timeout(LOOK, connection.close()).await);
+    // Whether or not the close message arrives.
+    drop(tokio::time::timeout(CHECK_TIMEOUT, connection.close()).await);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A connection to either database, inside a transaction when it came from [`super::Db::write`].
+//! A connection to either database, in a transaction if [`super::Db::write`] opened it.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -16,7 +16,7 @@ use crate::wake::Signal;
 pub struct Tx {
     held: Held,
     faults: Faults,
-    /// What a change leaves to the end of its transaction, and to after its commit.
+    /// What a change leaves for the end of its transaction and for after the commit.
     pub(crate) hooks: Hooks,
 }
 
@@ -32,26 +32,26 @@ enum Connection<'c> {
     Postgres(&'c mut PgConnection),
 }
 
-/// A type that rows of both databases turn into.
+/// A type that rows of both databases convert to.
 pub trait FromRows: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 impl<T> FromRows for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
-/// How many rows a query is asked for.
+/// How many rows a query returns.
 #[derive(Clone, Copy)]
 enum HowMany {
     All,
     One,
 }
 
-/// Rows as the database gave them. They are fetched by code that does not know what they will be, and so is compiled once
-/// and not for each type.
-enum Found {
+/// Rows as the database returned them. They are fetched by code that does not know their final type, so it is
+/// compiled once and not for each type.
+enum FetchedRows {
     Sqlite(Vec<SqliteRow>),
     Postgres(Vec<PgRow>),
 }
 
-impl Found {
+impl FetchedRows {
     fn read<T: FromRows>(&self) -> Result<Vec<T>, Error> {
         let read: Result<_, sqlx::Error> = match self {
             Self::Sqlite(rows) => rows.iter().map(T::from_row).collect(),
@@ -77,12 +77,12 @@ impl Tx {
         })
     }
 
-    /// The hook of this type for the end of the transaction. It is made when it is first asked for.
+    /// The hook of this type for the end of the transaction. It is created on first use.
     pub fn hook<H: CommitHook + Default>(&mut self) -> &mut H {
         self.hooks.get()
     }
 
-    /// Announces something to do. The signal is sent once the commit stands, and never if it does not.
+    /// Announces work. The signal is sent after the commit, and never if the transaction is rolled back.
     pub fn signal(&mut self, signal: Signal) {
         self.hooks.signal(signal);
     }
@@ -91,7 +91,7 @@ impl Tx {
         matches!(self.held, Held::Postgres(_) | Held::PostgresTransaction(_))
     }
 
-    /// Runs a statement and answers how many rows it changed.
+    /// Runs a statement and returns how many rows it changed.
     pub async fn execute(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<u64, Error> {
         self.change(sql.into(), args).await
     }
@@ -130,21 +130,26 @@ impl Tx {
         .boxed()
     }
 
-    fn fetch(&mut self, sql: String, args: Vec<Arg>, many: HowMany) -> BoxFuture<'_, Result<Found, Error>> {
+    fn fetch(
+        &mut self,
+        sql: String,
+        args: Vec<Arg>,
+        many: HowMany,
+    ) -> BoxFuture<'_, Result<FetchedRows, Error>> {
         async move {
             let connection = self.connection(&sql).await?;
             let sql = AssertSqlSafe(sql);
             Ok(match connection {
                 Connection::Sqlite(connection) => {
                     let query = sqlx::query_with(sql, for_sqlite(args)?);
-                    Found::Sqlite(match many {
+                    FetchedRows::Sqlite(match many {
                         HowMany::All => query.fetch_all(connection).await?,
                         HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
                     })
                 }
                 Connection::Postgres(connection) => {
                     let query = sqlx::query_with(sql, for_postgres(args)?);
-                    Found::Postgres(match many {
+                    FetchedRows::Postgres(match many {
                         HowMany::All => query.fetch_all(connection).await?,
                         HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
                     })
@@ -154,17 +159,17 @@ impl Tx {
         .boxed()
     }
 
-    /// The single number that a query answers.
+    /// The single number that a query returns.
     pub async fn number(&mut self, sql: impl Into<String>, args: Vec<Arg>) -> Result<i64, Error> {
         let row: Option<(i64,)> = self.row(sql, args).await?;
         row.map(|(number,)| number).ok_or(Error::Database(sqlx::Error::RowNotFound))
     }
 
-    /// Inserts rows in as few statements as their number allows. `into` is the table with its columns, `tail` what
-    /// follows the values (`ON CONFLICT …`). The first column is never NULL.
+    /// Inserts rows in as few statements as their number allows. `into` is the table with its columns, `tail` is
+    /// what follows the values (`ON CONFLICT …`). The first column is never NULL.
     pub async fn insert(&mut self, into: &str, rows: Rows, tail: &str) -> Result<(), Error> {
-        for portion in rows.portions() {
-            let (values, args) = portion.into_values(self);
+        for part in rows.portions() {
+            let (values, args) = part.into_values(self);
             let sql =
                 format!("INSERT INTO {into} SELECT * FROM ({values}) AS v WHERE column1 IS NOT NULL {tail}");
             self.execute(sql, args).await?;

@@ -1,8 +1,8 @@
 //! Wakes tasks that wait for something to be committed: at once in this process, by `NOTIFY` in the others that share a
 //! PostgreSQL database.
 //!
-//! A transaction announces a [`Signal`] with [`Tx::signal`](crate::Tx::signal), and it is sent once the commit stands. A signal that gets
-//! lost costs a second at most, because every task also polls.
+//! A transaction announces a [`Signal`] with [`Tx::signal`](crate::Tx::signal), and it is sent after the commit. A
+//! lost signal costs at most a second, because every task also polls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use tokio::sync::{Notify, watch};
 const WORK: &str = "landfall_wake";
 const EVENTS: &str = "landfall_events";
 const RECONNECT: Duration = Duration::from_secs(1);
-/// The shortest time between two notifications to other processes that there may be events. More would only keep them busy.
+/// The minimum time between two notifications of new events to other processes. More would only keep them busy.
 const EVENTS_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a commit may leave to do.
+/// Work that a commit may create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// A file is due for a worker.
     Work,
-    /// A blob has lost its file.
+    /// A blob that no file uses any more can be removed.
     BlobToRemove,
     /// An operation on many files has a next step.
     Operation,
-    /// Something is due for a webhook.
+    /// A webhook delivery is due.
     Delivery,
 }
 
@@ -49,7 +49,7 @@ impl Wake {
         tokio::spawn(listen(pool.clone(), self.clone()));
     }
 
-    /// Changes whenever there may be new events: after each commit here, and soon after one elsewhere.
+    /// Changes when there may be new events: after each commit of this process, and soon after one of another.
     pub fn events(&self) -> watch::Receiver<()> {
         self.events.subscribe()
     }
@@ -72,7 +72,7 @@ impl Wake {
         }
     }
 
-    /// Wakes the worker of this process alone: a slot is free, a clock moved.
+    /// Wakes only the worker of this process: a slot is free, or a clock moved.
     pub fn poll_work(&self) {
         self.work.notify_one();
     }
@@ -90,8 +90,8 @@ impl Wake {
     }
 }
 
-/// One `NOTIFY` for all signals since the last. Inside the transactions that queue files it would make them commit one
-/// after the other.
+/// One `NOTIFY` for all signals since the last. A `NOTIFY` inside the transactions that queue files would serialize
+/// their commits.
 async fn notify_work(pool: PgPool, signals: Arc<Notify>) {
     loop {
         signals.notified().await;

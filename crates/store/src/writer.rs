@@ -1,5 +1,5 @@
-//! SQLite's one writer: all changes that wait are applied in one transaction, each undone alone if it fails, and
-//! acknowledged after the commit. A sync of the disk then serves many changes instead of one.
+//! The single writer of SQLite: all waiting changes are applied in one transaction, each is rolled back alone if it
+//! fails, and they are acknowledged after the commit. One sync of the disk then serves many changes.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -16,25 +16,25 @@ use crate::hooks::Hooks;
 use crate::wake::Wake;
 use crate::{Durability, Held, Tx};
 
-/// Changes that may wait for the writer before whoever brings another has to wait as well.
-const QUEUE: usize = 1_024;
-/// Changes in one transaction. More would gain nothing and keep the first waiting.
-const GROUP: usize = 256;
+/// The number of changes that may wait for the writer. Further callers wait until there is room.
+const QUEUE_SIZE: usize = 1_024;
+/// The maximum number of changes in one transaction. More would only delay the first.
+const MAX_GROUP: usize = 256;
 
 #[derive(Clone)]
 pub struct Writer {
-    queue: mpsc::Sender<Job>,
+    queue: mpsc::Sender<QueuedChange>,
     pool: SqlitePool,
 }
 
-/// A change, and what it happens in: what is said on the way is said of whoever wanted it.
-struct Job {
+/// A change that waits, with the caller's span, in which it runs.
+struct QueuedChange {
     change: Box<dyn Change>,
     span: tracing::Span,
 }
 
-impl Job {
-    /// Whatever it does, only it fails.
+impl QueuedChange {
+    /// An error or panic affects only this change.
     async fn carry_out(&mut self, tx: &mut Tx) -> Result<Hooks, Error> {
         let applied = AssertUnwindSafe(carry_out(&mut *self.change, tx)).catch_unwind();
         applied.instrument(self.span.clone()).await.unwrap_or_else(|_| {
@@ -61,14 +61,14 @@ impl Applied {
 
 impl Writer {
     pub fn start(pool: SqlitePool, faults: Faults, wake: Wake) -> Self {
-        let (queue, jobs) = mpsc::channel(QUEUE);
+        let (queue, jobs) = mpsc::channel(QUEUE_SIZE);
         tokio::spawn(run(pool.clone(), faults, jobs, wake));
         Self { queue, pool }
     }
 
-    /// Lets a change wait for its turn. It is dropped if that never comes.
+    /// Puts a change into the queue. If the writer stops first, the change is dropped.
     pub async fn submit(&self, change: Box<dyn Change>) -> Result<(), Error> {
-        let job = Job { change, span: tracing::Span::current() };
+        let job = QueuedChange { change, span: tracing::Span::current() };
         self.queue.send(job).await.map_err(|_| Error::Closed)
     }
 
@@ -82,9 +82,9 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, faults: Faults, jobs: mpsc::Receiver<Job>, wake: Wake) {
+async fn run(pool: SqlitePool, faults: Faults, jobs: mpsc::Receiver<QueuedChange>, wake: Wake) {
     let mut queue = Queue { jobs, waiting: VecDeque::new() };
-    // A connection begins with what it was opened with.
+    // A new connection has the durability that it was opened with.
     let mut syncs = Durability::Synced;
     while queue.wait().await {
         let needs = queue.durability();
@@ -98,13 +98,13 @@ async fn run(pool: SqlitePool, faults: Faults, jobs: mpsc::Receiver<Job>, wake: 
                 }
             };
         }
-        if let Err((error, told)) = commit_group(&pool, &faults, &wake, syncs, &mut queue).await {
+        if let Err((error, unacknowledged)) = commit_group(&pool, &faults, &wake, syncs, &mut queue).await {
             tracing::error!(%error, "a group of writes was not committed");
-            for applied in told {
+            for applied in unacknowledged {
                 applied.acknowledge(Err(error.again()), &wake);
             }
-            // Another program's lock says nothing about our connection.
-            if !error.is_a_lock() {
+            // A lock of another program says nothing about our connection.
+            if !error.is_locked() {
                 replace_connection(&pool).await;
                 syncs = Durability::Synced;
             }
@@ -113,39 +113,39 @@ async fn run(pool: SqlitePool, faults: Faults, jobs: mpsc::Receiver<Job>, wake: 
     }
 }
 
-/// The changes that wait, in their order.
+/// The waiting changes, in their order.
 struct Queue {
-    jobs: mpsc::Receiver<Job>,
-    waiting: VecDeque<Job>,
+    jobs: mpsc::Receiver<QueuedChange>,
+    waiting: VecDeque<QueuedChange>,
 }
 
 impl Queue {
-    /// Resolves when there is one, or with `false` when there will be none any more.
+    /// Resolves with `true` when a change waits, or with `false` when the queue is closed.
     async fn wait(&mut self) -> bool {
         if self.waiting.is_empty() {
             let Some(first) = self.jobs.recv().await else { return false };
             self.waiting.push_back(first);
         }
-        self.look();
+        self.receive();
         true
     }
 
-    fn look(&mut self) {
-        while self.waiting.len() < GROUP
+    fn receive(&mut self) {
+        while self.waiting.len() < MAX_GROUP
             && let Ok(job) = self.jobs.try_recv()
         {
             self.waiting.push_back(job);
         }
     }
 
-    /// What all that wait here can rely on.
+    /// The strictest durability among the waiting changes.
     fn durability(&self) -> Durability {
         self.waiting.iter().map(|job| job.change.durability()).max().unwrap_or(Durability::Synced)
     }
 
-    /// The next, if it can rely on a commit that syncs so much.
-    fn next(&mut self, syncs: Durability) -> Option<Job> {
-        self.look();
+    /// The next change, if a commit with this durability is enough for it.
+    fn next(&mut self, syncs: Durability) -> Option<QueuedChange> {
+        self.receive();
         self.waiting.pop_front_if(|job| job.change.durability() <= syncs)
     }
 }
@@ -158,19 +158,19 @@ async fn set_durability(pool: &SqlitePool, durability: Durability) -> Result<(),
     sqlx::query(sql).execute(pool).await.map(drop)
 }
 
-/// Closes the writer's connection, so that the next group begins on a fresh one. After a failed commit (a full disk,
-/// say) nobody can tell what state the old one is in.
+/// Closes the writer's connection, so that the next group starts on a fresh one. After a failed commit (a full
+/// disk, for example) the state of the old connection is unknown.
 async fn replace_connection(pool: &SqlitePool) {
     if let Ok(connection) = pool.acquire().await
         && let Err(error) = connection.close().await
     {
-        tracing::warn!(%error, "the writer's connection did not close well");
+        tracing::warn!(%error, "the writer's connection did not close cleanly");
     }
 }
 
-/// Applies all that wait and can rely on a commit that syncs so much. On an error nothing of the group stands, and
-/// those who were not told are handed back with it. (A job that never ran is dropped, and its caller is told that it was
-/// not begun.)
+/// Applies all waiting changes for which a commit with this durability is enough. On an error the whole group is
+/// rolled back, and the changes that were not acknowledged are returned with it. (A change that never ran is
+/// dropped, and its caller learns that it was not begun.)
 async fn commit_group(
     pool: &SqlitePool,
     faults: &Faults,
@@ -183,13 +183,13 @@ async fn commit_group(
     let mut tx = match begin(pool, faults).await {
         Ok(tx) => tx,
         Err(error) => {
-            // Nor would it go better for those who came in the meantime: each would wait as long again.
-            queue.look();
+            // The changes that arrived in the meantime would fail in the same way, each after as long a wait.
+            queue.receive();
             queue.waiting.clear();
             return Err((error, group));
         }
     };
-    // The first needs no savepoint: if it fails, there is nothing else to keep.
+    // The first needs no savepoint: if it fails, the transaction is empty.
     match first.carry_out(&mut tx).await {
         Ok(hooks) => group.push(Applied { change: first.change, hooks }),
         Err(failure) => {
@@ -199,7 +199,7 @@ async fn commit_group(
         }
     }
     let mut applied = 1;
-    while applied < GROUP
+    while applied < MAX_GROUP
         && let Some(job) = queue.next(syncs)
     {
         applied += 1;
@@ -221,9 +221,9 @@ async fn begin(pool: &SqlitePool, faults: &Faults) -> Result<Tx, Error> {
     Ok(Tx::new(Held::SqliteTransaction(pool.begin_with("BEGIN IMMEDIATE").await?), faults))
 }
 
-/// Runs one job in its savepoint, and adds it to the group. One that fails is undone and told at once: there is nothing to
-/// wait for. On an error the transaction is lost, and with it the job.
-async fn apply_one(tx: &mut Tx, mut job: Job, group: &mut Vec<Applied>) -> Result<(), Error> {
+/// Runs one change in its savepoint, and adds it to the group. A change that fails is rolled back and acknowledged
+/// at once. On an error of the transaction itself the whole group is lost.
+async fn apply_one(tx: &mut Tx, mut job: QueuedChange, group: &mut Vec<Applied>) -> Result<(), Error> {
     if let Err(error) = tx.script("SAVEPOINT change").await {
         job.change.acknowledge(Err(error.again()));
         return Err(error);
@@ -246,10 +246,10 @@ mod tests {
     use crate::Error;
     use crate::{Db, Durability, Tx, Write, args};
 
-    /// Answers how much the commit that it is part of will sync: 1 is NORMAL, 2 is FULL.
-    struct HowMuch(Durability);
+    /// Returns how much its commit will sync: 1 is NORMAL, 2 is FULL.
+    struct ReadSyncLevel(Durability);
 
-    impl Write for HowMuch {
+    impl Write for ReadSyncLevel {
         type Output = i64;
 
         fn durability(&self) -> Durability {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_promised_is_synced_and_only_that() {
+    async fn only_promised_changes_are_synced() {
         let folder = tempfile::tempdir().unwrap();
         let db = Db::open(&format!("sqlite://{}/a.db", folder.path().display()), 4).await.unwrap();
         for (durability, level) in [
@@ -271,11 +271,14 @@ mod tests {
             (Durability::Unsynced, 1),
             (Durability::Synced, 2),
         ] {
-            assert_eq!(db.write(HowMuch(durability)).await.unwrap(), level);
+            assert_eq!(db.write(ReadSyncLevel(durability)).await.unwrap(), level);
         }
-        // Whatever shares its commit with others: nothing that is promised is synced less.
+        // A synced change that shares its commit with unsynced ones is synced.
         let both = (0..50).map(|_| async {
-            tokio::join!(db.write(HowMuch(Durability::Unsynced)), db.write(HowMuch(Durability::Synced)))
+            tokio::join!(
+                db.write(ReadSyncLevel(Durability::Unsynced)),
+                db.write(ReadSyncLevel(Durability::Synced))
+            )
         });
         for (_, promised) in futures_util::future::join_all(both).await {
             assert_eq!(promised.unwrap(), 2);

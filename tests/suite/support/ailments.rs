@@ -52,7 +52,7 @@ impl Ailments {
             ('e', Embed) => (Code::EmbedError, format!("https://model.example/v{number} is closed")),
             _ => return Ok(Output::Nothing),
         };
-        Err(Failure::new(code, message).for_good())
+        Err(Failure::new(code, message).permanent())
     }
 }
 

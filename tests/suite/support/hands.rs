@@ -351,6 +351,6 @@ impl AtRest {
         let dead = self.app.liveness.identity();
         dead.lost.cancel();
         self.app.db.write(RescueWorker { worker: dead.id, now: self.now() }).await.expect("it is rescued");
-        self.app.liveness.begin_anew(&dead).await.expect("it rises");
+        self.app.liveness.rejoin(&dead).await.expect("it rises");
     }
 }

@@ -31,7 +31,7 @@ use landfall_core::clock::{Clock, ManualClock};
 use landfall_documents::sandbox::Program;
 use landfall_server::app::{App, Replacements};
 use landfall_server::audit::{Finding, audit};
-use landfall_server::auth::Claims;
+use landfall_server::auth::TokenClaims;
 use landfall_server::config::{Config, Variables};
 use landfall_server::delivery::webhooks::target::Names;
 use landfall_server::http;
@@ -163,7 +163,7 @@ impl TestServer {
     }
 
     fn client_with(&self, user: &str, tenant: Option<&str>, role: Option<&str>) -> Client {
-        let claims = Claims {
+        let claims = TokenClaims {
             sub: user.to_owned(),
             tenant: tenant.map(str::to_owned),
             role: role.map(str::to_owned),

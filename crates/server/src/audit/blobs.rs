@@ -1,4 +1,4 @@
-//! The storage is the database's own. No blob without its row, no row without its blob.
+//! The storage belongs to the database: no blob without its row, no row without its blob.
 
 use uuid::Uuid;
 
@@ -9,10 +9,10 @@ use landfall_store::Error;
 use landfall_store::{Db, args};
 
 /// Rows that are compared with the storage at a time.
-const PAGE: i64 = 500;
-const PAGE_OF_BLOBS: usize = 500;
+const PAGE_SIZE: i64 = 500;
+const BLOB_PAGE_SIZE: usize = 500;
 
-/// Whether the two have to do with one another at all, and are of the same time.
+/// Whether the database and the storage belong together, and are from the same time.
 pub async fn belong(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
     let standing = Ownership { db: db.clone(), blobs: storage.clone() }.look().await?;
     let mut violations = Violations::default();
@@ -23,13 +23,13 @@ pub async fn belong(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// Blobs that no row knows. An upload that is just arriving has its blob a moment before its row says so; it is asked
-/// about once more before it counts.
+/// Blobs without a row. During an upload the blob exists a moment before its row does, so each is checked once more
+/// before it counts.
 pub async fn without_rows(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
     let mut violations = Violations::default();
     let mut listing = storage.list();
     loop {
-        let page = listing.next_page(PAGE_OF_BLOBS).await?;
+        let page = listing.next_page(BLOB_PAGE_SIZE).await?;
         if page.is_empty() {
             break;
         }
@@ -51,7 +51,7 @@ pub async fn without_rows(db: &Db, storage: &Blobs, report: &mut Report) -> Resu
 }
 
 async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
-    // A key names its file: the row is found by its id, not by searching for the key.
+    // A key contains the id of its file, so the row is found without a search for the key.
     let Some(file) = Blobs::file_of(key) else {
         return Ok(false);
     };
@@ -60,7 +60,7 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     Ok(row.is_some_and(|(known,)| known.as_deref() == Some(key)))
 }
 
-/// Rows whose blob is not there, or not as long as they say.
+/// Rows whose blob is missing or has another size.
 pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
     let mut violations = Violations::default();
     let mut last = Uuid::nil();
@@ -72,7 +72,7 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
                 "SELECT id, blob_key, size_bytes FROM files
                  WHERE id > $1 AND blob_key IS NOT NULL AND status <> 'deleted'
                    AND COALESCE(error_code, '') <> 'INFECTED' ORDER BY id LIMIT $2",
-                args![last, PAGE],
+                args![last, PAGE_SIZE],
             )
             .await?;
         let Some((id, ..)) = page.last() else { break };
@@ -89,7 +89,7 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// Whether the file was not deleted or uploaded anew while we looked.
+/// Whether the file was neither deleted nor uploaded again during the check.
 async fn still_has(db: &Db, file: Uuid, key: &str) -> Result<bool, Error> {
     let sql = "SELECT id FROM files WHERE id = $1 AND blob_key = $2 AND status <> 'deleted'";
     Ok(db.read().await?.row::<(Uuid,)>(sql, args![file, key]).await?.is_some())

@@ -1,8 +1,9 @@
-//! Puts right what can be put right without guessing: what is counted is counted anew, what nobody holds goes back to the
-//! queue, what belongs to nobody goes. A file that has lost its bytes, or a ready one its index, is left for a person.
+//! Fixes what can be fixed without guessing: counts are recomputed, files without a living worker go back to the
+//! queue, and orphans are removed. A file that has lost its bytes, or a ready file without its index, is left for a
+//! person.
 //!
-//! Each fix is a transaction that looks again before it changes anything, so it may run beside servers at work, twice,
-//! and be stopped at any time.
+//! Each fix is a transaction that checks again before it changes anything, so it may run beside active servers, run
+//! twice, and be stopped at any time.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -30,12 +31,13 @@ use landfall_store::{Db, Tx, Write, args};
 #[derive(Debug, Default)]
 pub struct Fixed {
     pub findings: Vec<Finding>,
-    /// Why blobs were left that no row knows.
+    /// Why blobs without a row were left.
     pub held_back: Option<String>,
 }
 
-/// `oldest_heartbeat`: a worker that gave no sign since then is not alive. `written_before`: a blob without a row is left
-/// alone unless it is older than that. `force`: also if those are so many that it looks like a mistake.
+/// `oldest_heartbeat`: a worker whose last heartbeat is older is dead. `written_before`: a blob without a row is
+/// left alone unless it is older than that. `force`: also removes them if there are so many that it looks like a
+/// mistake.
 pub async fn fix(
     storage: &Ownership,
     oldest_heartbeat: Time,
@@ -45,11 +47,11 @@ pub async fn fix(
 ) -> Result<Fixed, Error> {
     let standing = storage.look().await?;
     if !standing.may_be_used() {
-        return Err(Error::StorageNotOurs(standing.to_string()));
+        return Err(Error::StorageMismatch(standing.to_string()));
     }
     let db = &storage.db;
     let (mut fixed, held_back) = fix_blobs(storage, written_before, force).await?;
-    // What dead workers held, before what nobody knows who held.
+    // First what registered dead workers held, then what unknown workers held.
     for worker in locks::dead_workers(db, oldest_heartbeat).await? {
         let Some(rescued) = db.write(RescueWorker { worker, now }).await? else { continue };
         locks::forget(db, worker);
@@ -72,7 +74,7 @@ async fn fix_blobs(
     force: bool,
 ) -> Result<(Vec<Finding>, Option<String>), Error> {
     let Ownership { db, blobs } = storage;
-    // Deletions and uploads that were cut short have a note of what is to do.
+    // Interrupted deletions and uploads left a record of what remains to do.
     unfinished_deletions::sweep_once(db, blobs).await?;
     abandoned_uploads::sweep_once(db, blobs).await?;
     let most = match orphan_blobs::permit(storage, written_before, force).await? {
@@ -83,7 +85,7 @@ async fn fix_blobs(
     let mut orphans = Orphans::look(db, blobs, written_before);
     while let Some(page) = orphans.next_page().await? {
         for orphan in page {
-            // What is beyond what was counted stays a finding.
+            // What was found beyond the permitted number stays a finding.
             if removed.count < most {
                 blobs.remove(&orphan.blob.key).await?;
                 removed.push(format!("blob {} belonged to no file", orphan.blob.key));
@@ -105,19 +107,19 @@ async fn fix_rows(
     for violation in found {
         let what = violation.what(invariant);
         let Violation { id, name, .. } = violation;
-        let put_right = PutRight { fix, id, name, oldest_heartbeat, now };
-        match db.write(put_right).await {
+        let fix_violation = FixViolation { fix, id, name, oldest_heartbeat, now };
+        match db.write(fix_violation).await {
             Ok(true) => fixed.push(what),
             Ok(false) => {}
-            // It stays a finding; the others are fixed all the same.
+            // It stays a finding; the other fixes continue.
             Err(error) => tracing::warn!(%error, what, "could not be fixed"),
         }
     }
     Ok(fixed.into_findings(invariant.name).collect())
 }
 
-/// Puts one violation right, if it still is one. Answers whether it did.
-struct PutRight {
+/// Fixes one violation, if it still exists. Returns whether it did.
+struct FixViolation {
     fix: Fix,
     id: Option<Uuid>,
     name: Option<String>,
@@ -125,14 +127,14 @@ struct PutRight {
     now: Time,
 }
 
-impl Write for PutRight {
+impl Write for FixViolation {
     type Output = bool;
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
         match (self.fix, self.id, self.name.as_deref()) {
-            (Fix::Claim, Some(file), _) => self.give_back(tx, file).await,
-            (Fix::History, Some(file), _) => self.tell_history(tx, file).await,
-            (Fix::Index, Some(file), _) => take_out_of_index(tx, file).await,
+            (Fix::Claim, Some(file), _) => self.release(tx, file).await,
+            (Fix::History, Some(file), _) => self.append_history(tx, file).await,
+            (Fix::Index, Some(file), _) => remove_from_index(tx, file).await,
             (Fix::Batch, Some(batch), _) => batch::recount(tx, batch, self.now).await,
             (Fix::Account, _, Some(tenant)) => quota::add_up(tx, tenant).await,
             (Fix::Totals, _, Some(user)) => totals::recount(tx, user).await,
@@ -142,23 +144,23 @@ impl Write for PutRight {
     }
 }
 
-impl PutRight {
-    /// A file that a process holds which nobody knows any more. Its attempt does not count.
-    async fn give_back(&self, tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
+impl FixViolation {
+    /// Releases a file whose worker is not registered any more. The attempt does not count.
+    async fn release(&self, tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
         let Some(mut file) = File::lock(tx, id).await? else { return Ok(false) };
         let (Some(holder), Some(stage)) = (file.claimed_by, file.status.stage()) else { return Ok(false) };
         let living = "SELECT COUNT(*) FROM workers WHERE id = $1 AND heartbeat_at >= $2";
         if tx.number(living, args![holder, self.oldest_heartbeat]).await? > 0 {
             return Ok(false);
         }
-        let failure = Failure::new(Code::WorkerLost, "The worker that held this file is not known any more");
+        let failure = Failure::new(Code::WorkerLost, "The worker that held this file is not registered any more");
         let Some(release) = Ending::release(&file, self.now) else { return Ok(false) };
         let change = Change::End(Ending { failure: Some(failure), ..release });
         moves::apply_to(tx, &mut file, Transition::Requeue(stage), change, None, self.now).await?;
         Ok(true)
     }
 
-    async fn tell_history(&self, tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
+    async fn append_history(&self, tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
         let Some(file) = File::lock(tx, id).await? else { return Ok(false) };
         let last: Option<(Option<String>,)> = tx
             .row(
@@ -176,14 +178,14 @@ impl PutRight {
             data: Some(json!({ "reason": "audit" })),
             ..file.event(self.now)
         };
-        // Where the file is, its owner's totals knew already, or are counted anew.
+        // The owner's totals have the file's state already, or are recounted.
         events::write_down(tx, vec![event]).await?;
         Ok(true)
     }
 }
 
-/// A ready file that is not rightly in the index would not be found at all without what is there.
-async fn take_out_of_index(tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
+/// A ready file stays, even if its index entries are wrong: without them it would not be found at all.
+async fn remove_from_index(tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
     let file = File::lock(tx, id).await?;
     if file.is_some_and(|file| file.status == Status::Ready) {
         return Ok(false);
@@ -192,7 +194,7 @@ async fn take_out_of_index(tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Only SQLite keeps words beside vectors.
+/// Only SQLite keeps words in a separate table.
 async fn remove_words(tx: &mut Tx, chunk: &str) -> Result<bool, Error> {
     let Ok(chunk) = chunk.parse::<i64>() else { return Ok(false) };
     if tx.number("SELECT COUNT(*) FROM chunk_index WHERE chunk_id = $1", args![chunk]).await? > 0 {

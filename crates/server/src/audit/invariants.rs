@@ -1,5 +1,5 @@
-//! What must be true of the rows. Every query answers the violations: whose they are (`id` or `name`), what was
-//! `found`, and what was `expected`.
+//! The invariants of the rows. Every query returns its violations: the subject (`id` or `name`), the value that was
+//! `found`, and the value that was `expected`.
 
 use crate::content;
 use crate::records::totals;
@@ -8,31 +8,31 @@ use landfall_store::{Arg, Tx, args};
 
 pub struct Invariant {
     pub name: &'static str,
-    /// What kind of thing it is about, and which quantity of it.
+    /// The kind of subject and the quantity that is checked.
     pub of: &'static str,
     pub quantity: &'static str,
     pub sql: String,
     pub args: Vec<Arg>,
-    /// What puts it right, where that can be done without guessing.
+    /// The fix, if there is one without guessing.
     pub fix: Option<Fix>,
 }
 
-/// How a violation is put right.
+/// How a violation is fixed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fix {
-    /// The file goes back to the queue.
+    /// The file is released to the queue.
     Claim,
-    /// Its history is told where it is.
+    /// The current state is appended to the history.
     History,
-    /// What is in the index of a file that is not ready goes.
+    /// The index entries of a file that is not ready are removed.
     Index,
-    /// Words without a vector go.
+    /// Words without a vector are removed.
     Words,
-    /// The batch is counted anew.
+    /// The batch is recounted.
     Batch,
-    /// The tenant's account is added up anew.
+    /// The tenant's account is recomputed.
     Account,
-    /// The user's files are counted anew.
+    /// The user's files are recounted.
     Totals,
 }
 
@@ -143,7 +143,7 @@ fn batches() -> Vec<Invariant> {
             OR (status = 'completed' AND ready_files + failed_files + cancelled_files + deleted_files < file_count)",
     )];
     all.extend(["ready", "failed", "cancelled"].map(batch_count));
-    // Deleted files are forgotten after a while; their batch remembers how many they were.
+    // Deleted files are removed after a while; their batch keeps their number.
     all.push(of_file(
         "batch counts equal the rows",
         "count of files that were registered and not deleted",
@@ -208,7 +208,7 @@ fn quota(column: &'static str, sum: &str) -> Invariant {
     of_file("quota equals the rows", column, &sql)
 }
 
-/// What is kept and what is counted, side by side.
+/// The stored totals and the counted ones, side by side.
 fn totals() -> Invariant {
     let kept = totals::COLUMNS.map(|column| {
         format!("SELECT user_id, tenant_id, '{column}' AS counted_in, {column} AS found, CAST(0 AS BIGINT) AS expected FROM user_totals")

@@ -1,5 +1,4 @@
-//! The public keys of whoever issues the tokens, fetched when an unknown one is named, and not more often than that
-//! is sensible.
+//! The public keys of the token issuer. They are fetched when a token names an unknown key, at a limited rate.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -12,10 +11,10 @@ use tokio::sync::Mutex;
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// A token with a made-up key id must not make us ask again and again.
-const ASK_AGAIN_AFTER: TimeDelta = TimeDelta::seconds(30);
-/// A key that was withdrawn is believed for no longer than this.
-const BELIEVE_FOR: TimeDelta = TimeDelta::hours(1);
+/// A token with an invented key id must not cause a request each time.
+const MIN_FETCH_INTERVAL: TimeDelta = TimeDelta::seconds(30);
+/// A revoked key is trusted for no longer than this.
+const MAX_AGE: TimeDelta = TimeDelta::hours(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Jwks {
@@ -37,11 +36,11 @@ impl Jwks {
 
     pub async fn key(&self, id: Option<&str>, now: Time) -> Result<DecodingKey, Refusal> {
         let mut known = self.known.lock().await;
-        let fresh = known.fetched_at.is_some_and(|at| now - at < BELIEVE_FOR);
+        let fresh = known.fetched_at.is_some_and(|at| now - at < MAX_AGE);
         if let Some(key) = find(&known, id).filter(|_| fresh) {
             return Ok(key);
         }
-        if known.asked_at.is_none_or(|at| now - at > ASK_AGAIN_AFTER) {
+        if known.asked_at.is_none_or(|at| now - at > MIN_FETCH_INTERVAL) {
             known.asked_at = Some(now);
             match fetch(&self.url).await {
                 Ok(keys) => {
@@ -49,13 +48,13 @@ impl Jwks {
                     known.fetched_at = Some(now);
                 }
                 Err(error) => {
-                    // Without the address, which may hold a key.
+                    // Without the address, which may contain a key.
                     let error = error.without_url();
                     tracing::warn!(%error, "the keys for tokens could not be fetched");
                 }
             }
         }
-        let fresh = known.fetched_at.is_some_and(|at| now - at < BELIEVE_FOR);
+        let fresh = known.fetched_at.is_some_and(|at| now - at < MAX_AGE);
         find(&known, id).filter(|_| fresh).ok_or_else(|| match &known.keys {
             Some(_) if fresh => {
                 Refusal::new(RefusalCode::InvalidToken, "The token is signed with a key that is not known")
@@ -66,7 +65,7 @@ impl Jwks {
     }
 }
 
-/// The key of that name; without a name, the only one there is.
+/// The key with this id; without an id, the only key there is.
 fn find(known: &Known, id: Option<&str>) -> Option<DecodingKey> {
     let keys = known.keys.as_ref()?;
     let key = match id {

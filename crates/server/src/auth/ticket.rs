@@ -1,6 +1,6 @@
-//! Tickets: a browser can send no header with a WebSocket or an `EventSource`, and a token in an address would end up in
-//! logs and histories, good for as long as it is. A ticket is good for the next half minute and for opening a stream,
-//! which then lasts as long as the token that the ticket was got with.
+//! Tickets for event streams. A browser cannot send a header with a WebSocket or an `EventSource`, and a token in
+//! an address would stay in logs and histories for as long as it is valid. A ticket is valid for half a minute and
+//! only opens a stream, which then ends with the token that the ticket was issued for.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +14,7 @@ use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-const LIFE: TimeDelta = TimeDelta::seconds(30);
+const LIFETIME: TimeDelta = TimeDelta::seconds(30);
 
 #[derive(Clone)]
 pub struct Tickets {
@@ -28,13 +28,13 @@ pub struct Ticket {
     pub expires_at: DateTime<Utc>,
 }
 
-/// What is signed.
+/// The signed content.
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct TicketClaims {
     user: String,
     tenant: String,
     admin: bool,
-    /// The end of the stream, and of the ticket itself.
+    /// When the stream ends, and the ticket with it.
     until: Time,
     expires: Time,
 }
@@ -45,26 +45,25 @@ impl Tickets {
     }
 
     pub fn issue(&self, identity: Identity, now: Time) -> Ticket {
-        let expires_at = identity.until.min(now + LIFE);
+        let expires_at = identity.until.min(now + LIFETIME);
         let Identity { caller: Caller { user, tenant, admin }, until } = identity;
-        let claims = Claims { user, tenant, admin, until, expires: expires_at };
+        let claims = TicketClaims { user, tenant, admin, until, expires: expires_at };
         let text = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&claims).expect("claims are plain JSON"));
         let signature = hex::encode(self.mac(&text).finalize().into_bytes());
         Ticket { ticket: format!("{text}.{signature}"), expires_at }
     }
 
     pub fn verify(&self, ticket: &str, now: Time) -> Result<Identity, Refusal> {
-        let wrong =
-            || Refusal::new(RefusalCode::InvalidTicket, "This ticket is not one that this server issued");
+        let wrong = || Refusal::new(RefusalCode::InvalidTicket, "This ticket was not issued by this server");
         let (text, signature) = ticket.split_once('.').ok_or_else(wrong)?;
         let signature = hex::decode(signature).map_err(|_| wrong())?;
         self.mac(text).verify_slice(&signature).map_err(|_| wrong())?;
         let claims = URL_SAFE_NO_PAD.decode(text).map_err(|_| wrong())?;
-        let claims: Claims = serde_json::from_slice(&claims).map_err(|_| wrong())?;
+        let claims: TicketClaims = serde_json::from_slice(&claims).map_err(|_| wrong())?;
         if now >= claims.expires {
             return Err(Refusal::new(RefusalCode::TicketExpired, "This ticket has expired; get a fresh one"));
         }
-        let Claims { user, tenant, admin, until, .. } = claims;
+        let TicketClaims { user, tenant, admin, until, .. } = claims;
         Ok(Identity { caller: Caller { user, tenant, admin }, until })
     }
 

@@ -11,10 +11,10 @@ use landfall_store::{Rows, Tx, args};
 const TEXT: &str = "text";
 const RESULT: &str = "result";
 
-/// A document in the form that the operator's own service put it in.
+/// A document as the operator's extraction service returned it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
-    /// A name that tells what the body is.
+    /// A file name whose extension matches the body.
     pub name: &'static str,
     pub content_type: String,
     pub body: bytes::Bytes,
@@ -37,12 +37,12 @@ pub async fn keep_result(tx: &mut Tx, file: Uuid, converted: &Converted, now: Ti
     keep(tx, file, RESULT, &converted.content_type, converted.body.to_vec(), None, now).await
 }
 
-/// Forgets what the operator's own service made of a document.
+/// Removes the result of the operator's extraction service.
 pub async fn forget_result(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
     tx.execute("DELETE FROM artifacts WHERE file_id = $1 AND name = $2", args![file, RESULT]).await.map(drop)
 }
 
-/// Keeps an artifact in place of the last one of its name.
+/// Stores an artifact. It replaces the last one of its name.
 async fn keep(
     tx: &mut Tx,
     file: Uuid,
@@ -62,7 +62,7 @@ async fn keep(
     .map(drop)
 }
 
-/// What the extraction made of a document, with its content type: what the operator's service answered, or else the
+/// The result of the extraction, with its content type: the response of the operator's service, or otherwise the
 /// text.
 pub async fn load_result(tx: &mut Tx, file: Uuid) -> Result<Option<(String, Vec<u8>)>, Error> {
     for name in [RESULT, TEXT] {
@@ -85,9 +85,9 @@ pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Err
     Ok(Some(Extracted { text, markup: meta.markup, places: meta.places }))
 }
 
-/// Puts these chunks in the place of the file's earlier ones.
+/// Replaces the chunks of the file.
 pub async fn keep_chunks(tx: &mut Tx, file: Uuid, chunks: &[Chunk]) -> Result<(), Error> {
-    // The index refers to chunks; without them it has nothing to say.
+    // The index refers to chunks, so its entries go first.
     super::index::remove(tx, file).await?;
     tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file]).await?;
     let mut rows = Rows::default();

@@ -1,8 +1,8 @@
-//! What can be found: the words and the vector of every chunk of every file that is ready.
+//! The search index: the words and the vector of every chunk of every ready file.
 //!
-//! This is where the two databases differ, so their statements stand side by side here. SQLite has FTS5 for the words
-//! and sqlite-vec's functions for the vectors; PostgreSQL has tsvector and pgvector, and plain arrays where its server
-//! does not come with pgvector.
+//! The two databases differ here, so their statements are side by side. SQLite has FTS5 for the words and the
+//! functions of sqlite-vec for the vectors; PostgreSQL has tsvector and pgvector, or plain arrays if the server
+//! does not have pgvector.
 
 use super::terms;
 use sha2::{Digest, Sha256};
@@ -40,8 +40,8 @@ const POSTGRES: &str = "
     CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
     CREATE INDEX IF NOT EXISTS chunk_index_by_word ON chunk_index USING GIN (words);";
 
-/// Which model each file in the index was embedded with: whose vectors are of another one than today's is found here
-/// without a walk through all the vectors.
+/// The model with which each file in the index was embedded. It finds the files of another model without a scan of
+/// all vectors.
 const MODELS: &str = "
     CREATE TABLE indexed_files (
         file_id UUID PRIMARY KEY,
@@ -50,14 +50,14 @@ const MODELS: &str = "
     CREATE INDEX indexed_files_by_model ON indexed_files (model, file_id);
     INSERT INTO indexed_files (file_id, model) SELECT file_id, MIN(model) FROM chunk_index GROUP BY file_id;";
 
-/// What a vector is, and how far apart two are, where the server has pgvector.
+/// The type of a vector and the distance of two, if the server has pgvector.
 const WITH_PGVECTOR: &str = "
     CREATE DOMAIN landfall_embedding AS vector;
     CREATE FUNCTION landfall_embedding(text) RETURNS vector LANGUAGE sql IMMUTABLE AS 'SELECT $1::vector';
     CREATE FUNCTION landfall_distance(vector, vector) RETURNS double precision LANGUAGE sql IMMUTABLE
         AS 'SELECT $1 <=> $2';";
 
-/// The same without it: slower, and as exact. The vectors have length one, so their product is the cosine.
+/// The same without pgvector: slower, and as exact. The vectors have length one, so their product is the cosine.
 pub const WITHOUT_PGVECTOR: &str = "
     CREATE DOMAIN landfall_embedding AS real[];
     CREATE FUNCTION landfall_embedding(text) RETURNS real[] LANGUAGE sql IMMUTABLE
@@ -70,7 +70,7 @@ pub fn keeps_words_apart(tx: &Tx) -> bool {
     !tx.is_postgres()
 }
 
-/// Creates the index's tables where they are not there yet.
+/// Creates the tables of the index if they are missing.
 pub async fn install(db: &Db) -> Result<(), Error> {
     db.write(Install).await
 }
@@ -87,7 +87,7 @@ impl Write for Install {
                 tx.number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'indexed_files'", args![]).await?;
             return if tables == 0 { tx.script(MODELS).await } else { Ok(()) };
         }
-        // One process at a time: `IF NOT EXISTS` alone does not stand two that start together.
+        // One process at a time: `IF NOT EXISTS` alone fails when two processes start together.
         tx.script("SELECT pg_advisory_xact_lock(hashtext('landfall index'))").await?;
         let installed =
             tx.number("SELECT COUNT(*) FROM pg_type WHERE typname = 'landfall_embedding'", args![]).await?;
@@ -100,7 +100,7 @@ impl Write for Install {
                 tx.script(WITH_PGVECTOR).await?;
             } else {
                 tracing::warn!(
-                    "this PostgreSQL server has no pgvector: vectors are compared one by one, slowly"
+                    "this PostgreSQL server has no pgvector: vectors are compared without it, which is slower"
                 );
                 tx.script(WITHOUT_PGVECTOR).await?;
             }
@@ -116,7 +116,7 @@ impl Write for Install {
     }
 }
 
-/// Puts the chunks of a file into the index, in place of whatever was there of it.
+/// Puts the chunks of a file into the index, in place of its earlier entries.
 pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -> Result<(), Error> {
     remove(tx, file).await?;
     let chunks: Vec<(i64, String)> =
@@ -133,7 +133,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
     let (mut entries, mut texts) = (Rows::default(), Rows::default());
     let owner = owner_word(user);
     for ((id, text), vector) in chunks.into_iter().zip(&embedded.vectors) {
-        let text = terms::spelled_out(&text);
+        let text = terms::index_text(&text);
         if tx.is_postgres() {
             entries.push(args![id, file, user, &embedded.model, text, vector_text(vector)]);
         } else {
@@ -142,8 +142,8 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
         }
     }
     if tx.is_postgres() {
-        for portion in entries.portions() {
-            let (values, args) = portion.into_values(tx);
+        for part in entries.portions() {
+            let (values, args) = part.into_values(tx);
             let sql = format!(
                 "INSERT INTO chunk_index (chunk_id, file_id, user_id, model, words, embedding)
                  SELECT column1, column2, column3, column4, to_tsvector('english', column5),
@@ -158,7 +158,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
     }
 }
 
-/// Puts new vectors in the place of those that these chunks of a file have. Their words stay as they are.
+/// Replaces the vectors of these chunks of a file. Their words do not change.
 pub async fn replace_vectors(
     tx: &mut Tx,
     file: Uuid,
@@ -173,8 +173,8 @@ pub async fn replace_vectors(
     }
     let vector = if tx.is_postgres() { "landfall_embedding(v.column3)" } else { "v.column3" };
     let mut replaced = 0;
-    for portion in rows.portions() {
-        let (values, args) = portion.into_values(tx);
+    for part in rows.portions() {
+        let (values, args) = part.into_values(tx);
         let sql = format!(
             "UPDATE chunk_index SET model = v.column2, embedding = {vector} FROM ({values}) AS v
              WHERE chunk_index.chunk_id = v.column1"
@@ -189,7 +189,7 @@ pub async fn replace_vectors(
         .map(drop)
 }
 
-/// Takes a file out of the index. Its chunks must still be there.
+/// Removes a file from the index. Its chunks must still exist.
 pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
     if !tx.is_postgres() {
         tx.execute(
@@ -202,7 +202,7 @@ pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
     tx.execute("DELETE FROM chunk_index WHERE file_id = $1", args![file]).await.map(drop)
 }
 
-/// The word that stands for a user in the index. A hash, because a user's name may be several words.
+/// The word that represents a user in the index. A hash, because a user's name may be several words.
 pub(super) fn owner_word(user: &str) -> String {
     format!("u{}", hex::encode(&Sha256::digest(user.as_bytes())[..16]))
 }
@@ -211,7 +211,7 @@ pub(super) fn vector_bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// `[0.1,0.2]`, as pgvector reads it.
+/// `[0.1,0.2]`, the text format of pgvector.
 pub(super) fn vector_text(vector: &[f32]) -> String {
     let mut text = String::with_capacity(vector.len() * 12);
     text.push('[');

@@ -1,4 +1,4 @@
-//! Finds the chunks that answer a question: those that share its words and those that mean the same, fused by rank.
+//! Finds the chunks for a question: by their words and by their meaning. The two rankings are fused.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,25 @@ use super::terms::{Term, terms};
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
-/// How many chunks each of the two ways may bring forward.
+/// How many candidates each of the two searches may return.
 const CANDIDATES: i64 = 60;
-/// The constant of reciprocal rank fusion: how little the first places differ from one another. With the usual 60, a
-/// chunk that both ways put last would come before one that is the very first of one way; `bench/documents` measures it.
+/// The constant of reciprocal rank fusion: the larger it is, the less the first ranks differ. With the usual 60, a
+/// chunk that both searches rank last would come before the first result of one search; `bench/documents` measures
+/// it.
 const FUSION: f64 = 10.0;
 
 #[derive(Debug, Clone)]
 pub struct Question {
     pub user: String,
     pub text: String,
-    /// Without it, only the words are looked for.
+    /// Without it, only the words are searched.
     pub meaning: Option<Meaning>,
     pub limit: usize,
     pub batch: Option<Uuid>,
     pub file: Option<Uuid>,
 }
 
-/// The vector of a question, and the model that made it: only its own vectors can be compared with it.
+/// The vector of a question, and the model that made it: it can only be compared with vectors of that model.
 #[derive(Debug, Clone)]
 pub struct Meaning {
     pub model: String,
@@ -48,12 +49,12 @@ pub struct Hit {
     pub char_end: i64,
     pub snippet: String,
     pub score: f64,
-    /// Which of the two ways found it.
+    /// Which of the two searches found it.
     pub matched: Vec<&'static str>,
 }
 
 #[derive(sqlx::FromRow)]
-struct Found {
+struct ChunkRow {
     id: i64,
     file_id: Uuid,
     file_name: String,
@@ -97,7 +98,7 @@ pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error>
         .collect())
 }
 
-/// CROSS JOIN is SQLite's word for "in this order". It would else begin with the user's chunks, and look for the words
+/// In SQLite, CROSS JOIN fixes the join order. Otherwise it would start with the user's chunks and search the words
 /// once for each of them.
 const WORDS_ON_SQLITE: &str = "SELECT i.chunk_id FROM chunk_words
     CROSS JOIN chunk_index i ON i.chunk_id = chunk_words.rowid CROSS JOIN files f ON f.id = i.file_id
@@ -124,7 +125,7 @@ async fn by_words(tx: &mut Tx, question: &Question, terms: &[Term]) -> Result<Ve
     Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
 }
 
-/// Chunks whose vectors are nearest.
+/// The chunks with the nearest vectors.
 async fn by_meaning(tx: &mut Tx, question: &Question, meaning: &Meaning) -> Result<Vec<i64>, Error> {
     let (distance, vector) = if tx.is_postgres() {
         ("landfall_distance(i.embedding, landfall_embedding($1))", Arg::from(vector_text(&meaning.vector)))
@@ -142,7 +143,7 @@ async fn by_meaning(tx: &mut Tx, question: &Question, meaning: &Meaning) -> Resu
     Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
 }
 
-/// Fills in the conditions on the batch and the file.
+/// Adds the conditions on the batch and the file.
 fn narrow(sql: &str, question: &Question, mut arguments: Vec<Arg>) -> (String, Vec<Arg>) {
     let mut narrowed = String::new();
     for (column, id) in [("f.batch_id", question.batch), ("f.id", question.file)] {
@@ -160,10 +161,10 @@ struct Ranked {
     matched: Vec<&'static str>,
 }
 
-/// Reciprocal rank fusion: a chunk that both ways put near the top comes before one that only one way does.
+/// Reciprocal rank fusion: a chunk that both searches rank high comes before one that only one search does.
 fn fuse(by_words: &[i64], by_meaning: &[i64], limit: usize) -> Vec<Ranked> {
     let mut scores: HashMap<i64, Ranked> = HashMap::new();
-    for (way, chunks) in [("words", by_words), ("meaning", by_meaning)] {
+    for (search, chunks) in [("words", by_words), ("meaning", by_meaning)] {
         for (rank, chunk) in chunks.iter().enumerate() {
             #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
             let score = 1.0 / (FUSION + rank as f64 + 1.0);
@@ -173,7 +174,7 @@ fn fuse(by_words: &[i64], by_meaning: &[i64], limit: usize) -> Vec<Ranked> {
                 matched: Vec::new(),
             });
             entry.score += score;
-            entry.matched.push(way);
+            entry.matched.push(search);
         }
     }
     let mut ranked: Vec<Ranked> = scores.into_values().collect();
@@ -182,7 +183,7 @@ fn fuse(by_words: &[i64], by_meaning: &[i64], limit: usize) -> Vec<Ranked> {
     ranked
 }
 
-async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<HashMap<i64, Found>, Error> {
+async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<HashMap<i64, ChunkRow>, Error> {
     if ranked.is_empty() {
         return Ok(HashMap::new());
     }
@@ -192,14 +193,14 @@ async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<Ha
         arguments.push(ranked.chunk.into());
         places.push(format!("${}", arguments.len()));
     }
-    // Asked again whose they are and whether they are ready: the candidates may be a moment old.
+    // Checks the owner and the state again: the candidates may be a moment old.
     let sql = format!(
         "SELECT c.id, c.file_id, f.file_name, f.batch_id, c.ordinal, c.page, c.heading, c.char_start, c.char_end, c.text
          FROM chunks c JOIN files f ON f.id = c.file_id
          WHERE f.user_id = $1 AND f.status = 'ready' AND c.id IN ({})",
         places.join(", ")
     );
-    let found: Vec<Found> = tx.rows(sql, arguments).await?;
+    let found: Vec<ChunkRow> = tx.rows(sql, arguments).await?;
     Ok(found.into_iter().map(|chunk| (chunk.id, chunk)).collect())
 }
 
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_both_ways_find_comes_first() {
+    fn what_both_searches_find_comes_first() {
         let ranked = fuse(&[1, 2, 3], &[4, 3, 5], 10);
         let order: Vec<i64> = ranked.iter().map(|one| one.chunk).collect();
         assert_eq!(order, [3, 1, 4, 2, 5]);
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_one_way_comes_before_the_last_of_both() {
+    fn the_first_of_one_search_comes_before_the_last_of_both() {
         let (words, meaning): (Vec<i64>, Vec<i64>) =
             ((1..CANDIDATES).collect(), (101..100 + CANDIDATES).collect());
         let last_of_both = 1_000;
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_words_are_looked_for_once_and_not_for_every_chunk() {
+    async fn the_words_are_searched_once_and_not_for_every_chunk() {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}/landfall.db", folder.path().display());
         let db = landfall_store::Db::open(&url, 4).await.unwrap();

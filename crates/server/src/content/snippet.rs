@@ -3,7 +3,7 @@
 /// About two lines.
 const LENGTH: usize = 240;
 
-/// The stretch of `text` with the most of the question's words in it, cut at word boundaries.
+/// The part of `text` with the most words of the question, cut at word boundaries.
 pub fn snippet(text: &str, terms: &[String]) -> String {
     let words: Vec<(usize, usize)> = word_bounds(text);
     let flat = |from: usize, to: usize| text[from..to].split_whitespace().collect::<Vec<_>>().join(" ");
@@ -31,7 +31,7 @@ pub fn snippet(text: &str, terms: &[String]) -> String {
     format!("{before}{}{after}", flat(from, to))
 }
 
-/// Whether a word begins like one of the question's: close enough to stemming for what is only shown.
+/// Whether a word begins like one of the question's: close enough to stemming for display.
 fn is_match(word: &str, terms: &[String]) -> bool {
     let word: String = word.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     !word.is_empty()
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stretch_with_the_words_of_the_question_is_shown() {
+    fn the_part_with_the_words_of_the_question_is_shown() {
         let text = format!("{} the harbour closes at low tide {}", "before ".repeat(60), "after ".repeat(60));
         let shown = snippet(&text, &["tide".to_owned(), "harbour".to_owned()]);
         assert!(shown.contains("harbour closes at low tide"), "{shown}");

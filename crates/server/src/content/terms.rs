@@ -1,12 +1,12 @@
-//! The words that a text is found by, and those that a question asks for.
+//! The words under which a text is indexed, and the words of a question.
 //!
-//! Both databases take what stands between two spaces for a word. Chinese, Japanese and Korean do not write those: there
-//! every character is a word of its own, and a question asks for two of them side by side.
+//! Both databases split words at spaces. Chinese, Japanese and Korean are written without them: there every
+//! character is indexed as a word, and a question searches for pairs of adjacent characters.
 
-/// The words of a question that are looked for; more say nothing more.
-const MOST_TERMS: usize = 32;
+/// The maximum number of words of a question that are searched; more do not improve the result.
+const MAX_TERMS: usize = 32;
 
-/// Words that are in every English text and tell none from another. PostgreSQL leaves them out by itself.
+/// Words that are in every English text and do not distinguish texts. PostgreSQL leaves them out by itself.
 const COMMON: &[&str] = &[
     "a", "about", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
     "do", "does", "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its",
@@ -15,11 +15,11 @@ const COMMON: &[&str] = &[
     "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would", "you", "your",
 ];
 
-/// A text as it is put into the index.
-pub fn spelled_out(text: &str) -> String {
+/// A text in the form in which it is indexed.
+pub fn index_text(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     for c in plain(text) {
-        if is_a_word_alone(c) {
+        if is_word_by_itself(c) {
             spelled.extend([' ', c, ' ']);
         } else {
             spelled.push(c);
@@ -28,28 +28,28 @@ pub fn spelled_out(text: &str) -> String {
     spelled
 }
 
-/// What a question asks for: words that stand side by side, most often one.
+/// A search term: one word, or several adjacent ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term(Vec<String>);
 
 impl Term {
-    /// As FTS5 reads it.
+    /// In the syntax of FTS5.
     pub fn for_sqlite(&self) -> String {
         format!("\"{}\"", self.0.join(" "))
     }
 
-    /// As `to_tsquery` reads it.
+    /// In the syntax of `to_tsquery`.
     pub fn for_postgres(&self) -> String {
         format!("({})", self.0.join(" <-> "))
     }
 
-    /// As it stands in a text.
+    /// As it is written in a text.
     pub fn as_written(&self) -> String {
         self.0.concat()
     }
 }
 
-/// The words of a question, in lower case, each once; the common ones only where there are no others.
+/// The words of a question, in lower case, each once. Common words are used only if there are no others.
 pub fn terms(question: &str) -> Vec<Term> {
     let question: String = plain(question).collect::<String>().to_lowercase();
     let words = || question.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -57,7 +57,7 @@ pub fn terms(question: &str) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
     for word in words().filter(|word| only_common || !COMMON.contains(word)) {
         for term in terms_of(word) {
-            if terms.len() < MOST_TERMS && !terms.contains(&term) {
+            if terms.len() < MAX_TERMS && !terms.contains(&term) {
                 terms.push(term);
             }
         }
@@ -67,14 +67,14 @@ pub fn terms(question: &str) -> Vec<Term> {
 
 fn terms_of(word: &str) -> Vec<Term> {
     let characters: Vec<char> = word.chars().collect();
-    let alike = characters.chunk_by(|one, next| is_a_word_alone(*one) == is_a_word_alone(*next));
+    let alike = characters.chunk_by(|one, next| is_word_by_itself(*one) == is_word_by_itself(*next));
     let mut terms = Vec::new();
     for run in alike {
         let text = |part: &[char]| part.iter().collect::<String>();
-        if !is_a_word_alone(run[0]) || run.len() == 1 {
+        if !is_word_by_itself(run[0]) || run.len() == 1 {
             terms.push(Term(vec![text(run)]));
         } else {
-            // By twos, because nobody can tell without a dictionary where one word ends and the next begins.
+            // By pairs, because word boundaries cannot be found without a dictionary.
             terms.extend(run.windows(2).map(|two| Term(two.iter().map(|c| text(&[*c])).collect())));
         }
     }
@@ -82,15 +82,15 @@ fn terms_of(word: &str) -> Vec<Term> {
 }
 
 /// Han, Hiragana, Katakana and Hangul.
-const fn is_a_word_alone(c: char) -> bool {
+const fn is_word_by_itself(c: char) -> bool {
     matches!(c,
         '\u{1100}'..='\u{11FF}' | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}'
         | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}'
         | '\u{FF66}'..='\u{FF9F}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// The letters that a reader sees: without hints for where a word may be broken, full-width ones in their usual form,
-/// ligatures taken apart.
+/// The letters that a reader sees: without soft hyphens, full-width letters in their usual form, ligatures as
+/// single letters.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(|c| {
         let several = match c {
@@ -115,33 +115,33 @@ fn plain(text: &str) -> impl Iterator<Item = char> {
 mod tests {
     use super::*;
 
-    fn asked(question: &str) -> Vec<String> {
+    fn searched(question: &str) -> Vec<String> {
         terms(question).iter().map(Term::for_sqlite).collect()
     }
 
     #[test]
-    fn a_question_is_its_words_once_each_and_nothing_of_its_punctuation() {
-        let asked = asked("Tide, tide; \"TIDE\" NEAR low-water*?");
+    fn a_question_has_each_word_once_and_no_punctuation() {
+        let asked = searched("Tide, tide; \"TIDE\" NEAR low-water*?");
         assert_eq!(asked, ["\"tide\"", "\"near\"", "\"low\"", "\"water\""]);
     }
 
     #[test]
-    fn words_that_every_text_has_are_asked_for_only_where_there_are_no_others() {
-        assert_eq!(asked("When can boats enter the port?"), ["\"boats\"", "\"enter\"", "\"port\""]);
-        assert_eq!(asked("To be or not to be"), ["\"to\"", "\"be\"", "\"or\"", "\"not\""]);
+    fn common_words_are_searched_only_if_there_are_no_others() {
+        assert_eq!(searched("When can boats enter the port?"), ["\"boats\"", "\"enter\"", "\"port\""]);
+        assert_eq!(searched("To be or not to be"), ["\"to\"", "\"be\"", "\"or\"", "\"not\""]);
     }
 
     #[test]
-    fn what_is_written_without_spaces_is_asked_for_by_twos() {
-        assert_eq!(asked("灯台守"), ["\"灯 台\"", "\"台 守\""]);
-        assert_eq!(asked("猫"), ["\"猫\""]);
-        assert_eq!(asked("Tokyo駅"), ["\"tokyo\"", "\"駅\""]);
+    fn text_without_spaces_is_searched_by_pairs() {
+        assert_eq!(searched("灯台守"), ["\"灯 台\"", "\"台 守\""]);
+        assert_eq!(searched("猫"), ["\"猫\""]);
+        assert_eq!(searched("Tokyo駅"), ["\"tokyo\"", "\"駅\""]);
         assert_eq!(terms("커피")[0].for_postgres(), "(커 <-> 피)");
     }
 
     #[test]
-    fn a_text_is_put_into_the_index_as_it_is_asked_for() {
-        let words = |text| spelled_out(text).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    fn a_text_is_indexed_as_it_is_searched() {
+        let words = |text| index_text(text).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words("雪国とは novel"), ["雪", "国", "と", "は", "novel"]);
         assert_eq!(
             words("of\u{AD}fice \u{FB01}le ＡＢＣ zero\u{200B}width"),

@@ -1,11 +1,11 @@
-//! Events on their way to whoever listens.
+//! Sends events to the open streams of this process.
 //!
-//! A process reads new events once, however many listen to it, and puts each into the buffers of those whom it concerns.
-//! A buffer has a bound: whoever does not empty theirs in time is cut off, keeps nobody waiting, and comes back with the
-//! last id that they saw. While nobody listens, nothing is read.
+//! A process reads new events once for all its listeners, and puts each into the buffers of the listeners that it
+//! concerns. A buffer is bounded: a client that does not read in time is disconnected, delays no other client, and
+//! resumes with the last id that it saw. Without listeners, nothing is read.
 //!
-//! A new listener reads the past from the database, page by page, up to where this process is, and joins there. Both
-//! happen under one lock with the handing out of a page, so there is no gap and no event twice.
+//! A new listener reads the past from the database, page by page, up to the position of this process, and joins
+//! there. The distribution of a page takes the same lock, so there is no gap and no event is sent twice.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -28,18 +28,18 @@ use landfall_store::Error;
 use landfall_store::wake::Wake;
 use landfall_store::{Db, args};
 
-/// Events that are read in one go.
-const PAGE: i64 = 256;
-/// Events that a listener is given in one go.
-const AT_ONCE: usize = 64;
-/// How often to look without a signal, while somebody listens: for those that got lost, and for other processes on the
+/// Events that are read at once.
+const PAGE_SIZE: i64 = 256;
+/// Events that a listener receives at once.
+const BATCH_SIZE: usize = 64;
+/// How often to poll without a signal while there are listeners: for lost signals, and for other processes on the
 /// same SQLite file, which cannot signal.
-const POLL: Duration = Duration::from_millis(250);
-/// Under load, time for events to gather, so that many are read with one look.
-const GATHER: Duration = Duration::from_millis(5);
-const AFTER_AN_ERROR: Duration = Duration::from_secs(1);
-/// How long streams may take to say goodbye when the process is told to stop.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Under load, a delay in which events gather, so that one query reads many.
+const GATHER_DELAY: Duration = Duration::from_millis(5);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How long streams may take to end when the process is told to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Clone)]
 pub struct FanOut {
@@ -52,9 +52,9 @@ struct Inner {
     clock: Clock,
     config: EventsConfig,
     listeners: Mutex<Listeners>,
-    /// How many there are, for the one who reads for them.
+    /// How many there are, for the task that reads for them.
     count: watch::Sender<usize>,
-    /// How far this process has read, while anybody listens.
+    /// How far this process has read; `None` without listeners.
     horizon: watch::Sender<Option<i64>>,
     closing: CancellationToken,
     /// The tasks that write to clients.
@@ -63,23 +63,23 @@ struct Inner {
 
 #[derive(Default)]
 struct Listeners {
-    /// Open streams of each user, and of all. Those that still read the past are among them.
+    /// Open streams of each user, and of all. Streams that still read the past are included.
     of_user: HashMap<String, usize>,
-    in_all: usize,
-    /// Those that get events as they come.
+    total: usize,
+    /// The listeners that receive events as they happen.
     live: HashMap<Audience, Vec<Live>>,
     next: u64,
 }
 
 struct Live {
     number: u64,
-    /// What it has already.
+    /// The last event that it has.
     after: i64,
     filter: Filter,
     buffer: mpsc::Sender<Arc<Delivery>>,
 }
 
-/// What of a listener's events they want. Empty: everything.
+/// Which of its events a listener wants. Empty: all of them.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub types: Vec<String>,
@@ -93,35 +93,35 @@ impl Filter {
     }
 }
 
-/// What a look for new events came to.
-enum Found {
+/// The result of a poll for new events.
+enum Polled {
     Events,
     Nothing,
 }
 
-/// An event as it is sent, written out once for all who get it.
+/// An event as it is sent, serialized once for all its listeners.
 #[derive(Debug)]
 pub struct Delivery {
     pub id: i64,
-    /// As server-sent event: `id`, `event` and `data`.
+    /// As a server-sent event: `id`, `event` and `data`.
     frame: Bytes,
-    /// Where in it the JSON is.
+    /// The position of the JSON in it.
     json: std::ops::Range<usize>,
 }
 
 impl Delivery {
     pub fn of(event: &StoredEvent) -> Self {
         let json = serde_json::to_string(event).expect("an event is plain JSON");
-        Self::written(event.id, &event.kind, &json)
+        Self::serialized(event.id, &event.kind, &json)
     }
 
-    /// A message about the stream itself. Its id is where the stream goes on.
+    /// A message about the stream itself. Its id is the position from which the stream continues.
     pub fn about_stream(id: i64, kind: &str, at: Time, data: &serde_json::Value) -> Self {
         let json = json!({ "id": id, "type": kind, "at": at, "data": data }).to_string();
-        Self::written(id, kind, &json)
+        Self::serialized(id, kind, &json)
     }
 
-    fn written(id: i64, kind: &str, json: &str) -> Self {
+    fn serialized(id: i64, kind: &str, json: &str) -> Self {
         let head = format!("id: {id}\nevent: {kind}\ndata: ");
         let range = head.len()..head.len() + json.len();
         Self { id, frame: Bytes::from(format!("{head}{json}\n\n")), json: range }
@@ -153,7 +153,7 @@ impl FanOut {
         }
     }
 
-    /// A stream for `user`, unless there are too many. It begins after the event `after`, or now.
+    /// Opens a stream for `user`, unless there are too many. It starts after the event `after`, or now.
     pub fn listen(
         &self,
         user: &str,
@@ -161,7 +161,7 @@ impl FanOut {
         filter: Filter,
         after: Option<i64>,
     ) -> Result<Subscription, Refusal> {
-        let seat = self.take_seat(user)?;
+        let slot = self.take_slot(user)?;
         Ok(Subscription {
             fan_out: self.clone(),
             audience,
@@ -169,22 +169,22 @@ impl FanOut {
             after,
             position: None,
             live: None,
-            _seat: seat,
+            _slot: slot,
         })
     }
 
-    /// Resolves when all streams are to end.
+    /// Cancelled when all streams must end.
     pub fn closing(&self) -> CancellationToken {
         self.inner.closing.clone()
     }
 
-    /// To be held by what writes to a client: the process waits a moment for it at its end.
+    /// Held by the tasks that write to clients: on shutdown the process waits a moment for them.
     pub fn underway(&self) -> TaskTrackerToken {
         self.inner.streams.token()
     }
 
-    /// Up to which event all has been handed out; nobody knows while nobody listens.
-    pub fn told_up_to(&self) -> Option<i64> {
+    /// Up to which event all events have been sent to the listeners; unknown without listeners.
+    pub fn delivered_up_to(&self) -> Option<i64> {
         *self.inner.horizon.borrow()
     }
 
@@ -192,42 +192,41 @@ impl FanOut {
         *self.inner.count.borrow()
     }
 
-    fn take_seat(&self, user: &str) -> Result<Seat, Refusal> {
+    fn take_slot(&self, user: &str) -> Result<StreamSlot, Refusal> {
         let config = &self.inner.config;
         let mut listeners = self.listeners();
-        if listeners.in_all >= config.streams {
-            let message = "This server has as many open event streams as it may have";
+        if listeners.total >= config.streams {
+            let message = "This server has the maximum number of open event streams";
             return Err(Refusal::new(RefusalCode::EventStreamsExhausted, message).retryable());
         }
         let own = listeners.of_user.get(user).copied().unwrap_or(0);
         if own >= config.streams_per_user {
-            let message =
-                format!("You have {own} open event streams already, which is as many as you may have");
+            let message = format!("You have {own} open event streams, which is the maximum");
             return Err(Refusal::new(RefusalCode::TooManyEventStreams, message).retryable());
         }
         listeners.of_user.insert(user.to_owned(), own + 1);
-        listeners.in_all += 1;
-        self.inner.count.send_replace(listeners.in_all);
+        listeners.total += 1;
+        self.inner.count.send_replace(listeners.total);
         drop(listeners);
-        Ok(Seat { fan_out: self.clone(), user: user.to_owned() })
+        Ok(StreamSlot { fan_out: self.clone(), user: user.to_owned() })
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.inner.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands new events out until `stop`, then ends all streams.
+    /// Distributes new events until `stop`, then ends all streams.
     pub async fn run(&self, stop: CancellationToken) {
-        stop.run_until_cancelled(self.hand_out()).await;
+        stop.run_until_cancelled(self.distribute()).await;
         self.inner.closing.cancel();
         self.inner.streams.close();
         tokio::select! {
             () = self.inner.streams.wait() => {}
-            () = Clock::System.sleep(LAST_WORDS) => tracing::warn!("some event streams were cut off"),
+            () = Clock::System.sleep(SHUTDOWN_TIMEOUT) => tracing::warn!("some event streams were interrupted"),
         }
     }
 
-    async fn hand_out(&self) {
+    async fn distribute(&self) {
         let mut listeners = self.inner.count.subscribe();
         loop {
             listeners.wait_for(|count| *count > 0).await.expect("the sender is ours");
@@ -235,67 +234,67 @@ impl FanOut {
                 never = self.follow() => match never {},
                 _ = listeners.wait_for(|count| *count == 0) => {}
             }
-            // Whoever comes next begins at what is then the present; unless they have come in between.
+            // The next listener starts at the current end of the events, unless one has joined in the meantime.
             let listeners = self.listeners();
-            if listeners.in_all == 0 {
+            if listeners.total == 0 {
                 self.inner.horizon.send_replace(None);
             }
         }
     }
 
-    /// Reads on, for as long as it is not dropped.
+    /// Reads new events until it is dropped.
     async fn follow(&self) -> Infallible {
         let mut signal = self.inner.wake.events();
         loop {
-            // Before the look, so that no signal is lost.
+            // Before the poll, so that no signal is lost.
             signal.mark_unchanged();
-            match self.look().await {
-                Ok(Found::Events) => Clock::System.sleep(GATHER).await,
-                Ok(Found::Nothing) => {
+            match self.poll().await {
+                Ok(Polled::Events) => Clock::System.sleep(GATHER_DELAY).await,
+                Ok(Polled::Nothing) => {
                     tokio::select! {
                         _ = signal.changed() => {}
-                        () = Clock::System.sleep(POLL) => {}
+                        () = Clock::System.sleep(POLL_INTERVAL) => {}
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "events could not be read; trying again");
-                    Clock::System.sleep(AFTER_AN_ERROR).await;
+                    tracing::warn!(%error, "events could not be read; retrying");
+                    Clock::System.sleep(RETRY_DELAY).await;
                 }
             }
         }
     }
 
-    /// Hands out all that is new. The first look finds where that begins.
-    async fn look(&self) -> Result<Found, Error> {
+    /// Distributes all new events. The first poll finds where they begin.
+    async fn poll(&self) -> Result<Polled, Error> {
         let db = &self.inner.db;
         let known = *self.inner.horizon.borrow();
         let Some(mut position) = known else {
             let present = tail::settled_up_to(db).await?;
-            self.hand_out_page(&tail::Page { events: Vec::new(), up_to: present });
-            return Ok(Found::Nothing);
+            self.distribute_page(&tail::Page { events: Vec::new(), up_to: present });
+            return Ok(Polled::Nothing);
         };
         if db.read().await?.last_id("events").await? <= position {
-            return Ok(Found::Nothing);
+            return Ok(Polled::Nothing);
         }
         let horizon = tail::settled_up_to(db).await?;
         while position < horizon {
             let page =
-                tail::page(&mut db.read().await?, position, horizon, &Audience::Everybody, PAGE).await?;
+                tail::page(&mut db.read().await?, position, horizon, &Audience::All, PAGE_SIZE).await?;
             position = page.up_to;
-            self.hand_out_page(&page);
+            self.distribute_page(&page);
         }
-        Ok(Found::Events)
+        Ok(Polled::Events)
     }
 
-    fn hand_out_page(&self, page: &tail::Page) {
+    fn distribute_page(&self, page: &tail::Page) {
         let mut listeners = self.listeners();
         for event in &page.events {
-            listeners.hand_out(event);
+            listeners.distribute(event);
         }
         self.inner.horizon.send_replace(Some(page.up_to));
     }
 
-    /// Lets a listener that has seen all up to `position` have the rest as it comes; or answers how far to read first.
+    /// Adds a listener that has everything up to `position`; or returns up to where it must read first.
     fn join(&self, subscription: &Subscription, position: i64) -> Result<Joined, Option<i64>> {
         let mut listeners = self.listeners();
         let horizon = *self.inner.horizon.borrow();
@@ -312,17 +311,17 @@ impl FanOut {
 }
 
 impl Listeners {
-    fn hand_out(&mut self, event: &StoredEvent) {
-        // Written out when the first is found who wants it.
-        let mut written = None;
-        for audience in [Audience::User(event.user.clone()), Audience::Everybody] {
+    fn distribute(&mut self, event: &StoredEvent) {
+        // Serialized for the first listener that wants it.
+        let mut serialized = None;
+        for audience in [Audience::User(event.user.clone()), Audience::All] {
             let Some(live) = self.live.get_mut(&audience) else { continue };
             live.retain(|one| {
                 if event.id <= one.after || !one.filter.wants(event) {
                     return true;
                 }
-                let delivery = written.get_or_insert_with(|| Arc::new(Delivery::of(event)));
-                // One whose buffer is full is let go; it learns that when it has emptied it.
+                let delivery = serialized.get_or_insert_with(|| Arc::new(Delivery::of(event)));
+                // A listener whose buffer is full is removed; it learns that when it has emptied the buffer.
                 one.buffer.try_send(delivery.clone()).is_ok()
             });
         }
@@ -339,20 +338,20 @@ impl Listeners {
 }
 
 /// Counts as an open stream until it is dropped.
-struct Seat {
+struct StreamSlot {
     fan_out: FanOut,
     user: String,
 }
 
-impl Drop for Seat {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut listeners = self.fan_out.listeners();
-        listeners.in_all -= 1;
+        listeners.total -= 1;
         match listeners.of_user.get_mut(&self.user) {
             Some(count) if *count > 1 => *count -= 1,
             _ => drop(listeners.of_user.remove(&self.user)),
         }
-        self.fan_out.inner.count.send_replace(listeners.in_all);
+        self.fan_out.inner.count.send_replace(listeners.total);
     }
 }
 
@@ -361,35 +360,35 @@ struct Joined {
     events: mpsc::Receiver<Arc<Delivery>>,
 }
 
-/// One listener's events, in order.
+/// The events of one listener, in order.
 pub struct Subscription {
     fan_out: FanOut,
     audience: Audience,
     filter: Filter,
-    /// What the client says that it saw last.
+    /// The last event that the client says it has.
     after: Option<i64>,
-    /// What it has seen, once that is known to be so.
+    /// The last event that it has, once that is confirmed.
     position: Option<i64>,
     live: Option<Joined>,
-    _seat: Seat,
+    _slot: StreamSlot,
 }
 
-/// What comes next on a stream.
+/// The next item of a stream.
 pub enum Next {
     Messages(Vec<Arc<Delivery>>),
-    /// All that there was has been read; from here on it is news.
+    /// The past has been read completely; from here on events are new.
     CaughtUp,
-    /// It did not keep up and gets no more.
+    /// The client did not keep up and receives no more.
     TooSlow,
 }
 
 impl Subscription {
-    /// What comes next. Nothing is lost when this is dropped before it answers.
+    /// The next item. Nothing is lost if the future is dropped before it resolves.
     pub async fn next(&mut self) -> Result<Next, Error> {
         let Some(position) = self.position else { return self.open().await };
         if let Some(live) = &mut self.live {
             let mut messages = Vec::new();
-            return Ok(match live.events.recv_many(&mut messages, AT_ONCE).await {
+            return Ok(match live.events.recv_many(&mut messages, BATCH_SIZE).await {
                 0 => Next::TooSlow,
                 _ => Next::Messages(messages),
             });
@@ -402,14 +401,14 @@ impl Subscription {
             Err(Some(horizon)) => self.read_on(position, horizon).await,
             Err(None) => {
                 let mut horizon = self.fan_out.inner.horizon.subscribe();
-                // It will be known as soon as the database answers; then there is nothing to tell yet.
+                // It will be known as soon as the database responds; until then there is nothing to send.
                 drop(horizon.wait_for(Option::is_some).await);
                 Ok(Next::Messages(Vec::new()))
             }
         }
     }
 
-    /// Finds where to begin, and says so.
+    /// Finds where to begin, and reports it.
     async fn open(&mut self) -> Result<Next, Error> {
         let inner = &self.fan_out.inner;
         let known = *inner.horizon.borrow();
@@ -420,7 +419,7 @@ impl Subscription {
         if known.is_none_or(|known| after > known) {
             let horizon = tail::settled_up_to(&inner.db).await?;
             if after > horizon {
-                // From another database than this, or from one that lost its last events.
+                // The id is from another database, or this one lost its last events.
                 return Ok(self.gap(after, horizon));
             }
         }
@@ -435,9 +434,9 @@ impl Subscription {
     async fn read_on(&mut self, position: i64, horizon: i64) -> Result<Next, Error> {
         let inner = &self.fan_out.inner;
         let mut tx = inner.db.read().await?;
-        let page = tail::page(&mut tx, position, horizon, &self.audience, PAGE).await?;
+        let page = tail::page(&mut tx, position, horizon, &self.audience, PAGE_SIZE).await?;
         drop(tx);
-        // After the page: what was removed until now may be missing from it.
+        // Read after the page: what was removed until now may be missing from it.
         let removed = removed_up_to(&inner.db).await?;
         if position < removed {
             return Ok(self.gap(position, removed));
@@ -447,7 +446,7 @@ impl Subscription {
         Ok(Next::Messages(wanted.map(|event| Arc::new(Delivery::of(event))).collect()))
     }
 
-    /// Events between these were removed, so the client cannot have seen all.
+    /// Events between these two were removed, so the client has missed some.
     fn gap(&mut self, after: i64, resumes_after: i64) -> Next {
         self.begin(resumes_after, "stream:gap", json!({ "after": after, "resumesAfter": resumes_after }))
     }
@@ -467,7 +466,7 @@ impl Drop for Subscription {
     }
 }
 
-/// The highest id of an event that was removed because its time was over.
+/// The highest id of an event that was removed because it had expired.
 async fn removed_up_to(db: &Db) -> Result<i64, Error> {
     db.read().await?.number("SELECT COALESCE(MAX(up_to), 0) FROM removed_events", args![]).await
 }

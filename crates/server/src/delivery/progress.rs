@@ -1,8 +1,8 @@
-//! `batch:progress`: how far a batch is, at most once a second.
+//! `batch:progress`: the progress of a batch, at most once a second.
 //!
-//! The change that moves a batch's counts writes it, in its own transaction, unless there was one less than a second
-//! before. Then it leaves a note in the batch's row that one is owed, and this module pays, whoever dies in between. What is
-//! owed when the batch completes comes with `batch:completed`, which has the same counts.
+//! The transaction that changes the counts of a batch also writes this event, unless there was one less than a
+//! second before. Then it marks in the batch's row that an event is due, and this module writes it, so a crash in
+//! between loses nothing. If the batch completes first, `batch:completed` has the same counts.
 
 use std::time::Duration;
 
@@ -13,36 +13,36 @@ use landfall_store::wake::Wake;
 use landfall_store::{Db, Tx, Write, args};
 
 /// Batches in one transaction.
-const PORTION: i64 = 100;
-/// Looks for what is owed follow one another no faster, however much is committed.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-/// When to look without any signal: for what other processes left behind.
-const POLL: Duration = Duration::from_secs(30);
+const BATCH_SIZE: i64 = 100;
+/// The minimum time between two polls, however much is committed.
+const MIN_INTERVAL: Duration = Duration::from_millis(200);
+/// How often to poll without a signal: for what other processes left behind.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Tells what is owed, for ever.
+/// Writes the due events, forever.
 pub async fn run(db: Db, clock: Clock, wake: Wake) {
     let mut signal = wake.events();
     loop {
         signal.mark_unchanged();
-        match pay(&db, clock.now()).await {
+        match flush_due(&db, clock.now()).await {
             Ok(None) => {}
-            // Nothing is due before: what comes to be owed now is due later.
+            // Nothing is due earlier: what is marked from now on is due later.
             Ok(Some(next)) => {
                 clock.sleep_until(next).await;
                 continue;
             }
-            Err(error) => tracing::warn!(%error, "the progress of batches could not be told"),
+            Err(error) => tracing::warn!(%error, "the progress of batches could not be written"),
         }
-        Clock::System.sleep(BETWEEN_LOOKS).await;
+        Clock::System.sleep(MIN_INTERVAL).await;
         tokio::select! {
             _ = signal.changed() => {}
-            () = Clock::System.sleep(POLL) => {}
+            () = Clock::System.sleep(POLL_INTERVAL) => {}
         }
     }
 }
 
-/// Tells all that is owed by now; answers when there will be more.
-pub async fn pay(db: &Db, now: Time) -> Result<Option<Time>, Error> {
+/// Writes all events that are due by now. Returns when the next one is due.
+pub async fn flush_due(db: &Db, now: Time) -> Result<Option<Time>, Error> {
     loop {
         let next: Option<(Option<Time>,)> = db
             .read()
@@ -51,8 +51,8 @@ pub async fn pay(db: &Db, now: Time) -> Result<Option<Time>, Error> {
             .await?;
         match next.and_then(|(next,)| next) {
             Some(due) if due <= now => {
-                // Somebody else may be at it; then there is nothing left for us, and nothing to look for again.
-                if db.write(TellOwed { now }).await? == 0 {
+                // Another process may be writing them; then there is nothing left to do here.
+                if db.write(FlushDue { now }).await? == 0 {
                     return Ok(None);
                 }
             }
@@ -61,16 +61,16 @@ pub async fn pay(db: &Db, now: Time) -> Result<Option<Time>, Error> {
     }
 }
 
-struct TellOwed {
+struct FlushDue {
     now: Time,
 }
 
-impl Write for TellOwed {
+impl Write for FlushDue {
     type Output = usize;
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
         let skip = tx.skip_locked();
-        let owed: Vec<Batch> = tx
+        let due: Vec<Batch> = tx
             .rows(
                 format!(
                     "UPDATE batches SET progress_at = $1, progress_due = NULL
@@ -79,12 +79,12 @@ impl Write for TellOwed {
                      RETURNING {}",
                     batch::COLUMNS
                 ),
-                args![self.now, PORTION],
+                args![self.now, BATCH_SIZE],
             )
             .await?;
-        for batch in &owed {
+        for batch in &due {
             batch.record_progress(tx, self.now).await?;
         }
-        Ok(owed.len())
+        Ok(due.len())
     }
 }

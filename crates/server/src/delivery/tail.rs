@@ -1,19 +1,20 @@
-//! Reads the events in the order of their ids, each once, however they came to be written.
+//! Reads the events in the order of their ids, each once, whatever the order of their commits.
 //!
-//! On PostgreSQL an event takes its id before it is committed, so a lower id can appear after a higher one. Whoever read
-//! up to the highest that is visible would pass that one by. So nobody reads beyond the horizon: the highest id of which
-//! it is known that it and all below it are visible or never will be. It is found in this order:
+//! On PostgreSQL an event takes its id before it is committed, so a lower id can appear after a higher one. A
+//! reader that read up to the highest visible id would miss that event. So readers stop at the horizon: the highest
+//! id for which it is known that it and all lower ids are visible or never will be. It is found in this order:
 //!
-//! 1. Which id was taken last?
-//! 2. Who is writing events? An `INSERT` locks the table (not against other `INSERT`s) before it takes an id, and holds
-//!    that to the end of its transaction; so whoever took an id up to that one, and is not seen here, has ended.
-//! 3. Wait until those that were seen have ended as well. They become visible before they let go of their locks.
+//! 1. Read the id that was taken last.
+//! 2. List the transactions that write events. An `INSERT` locks the table (not against other `INSERT`s) before it
+//!    takes an id, and holds the lock to the end of its transaction; so a transaction that took an id up to that one,
+//!    and is not listed, has ended.
+//! 3. Wait until the listed ones have ended as well. They become visible before they release their locks.
 //!
-//! The sequence must not hand out ids in advance (`CACHE 1`, which an identity column has), or a transaction could begin
-//! after the look at the locks with an id from before it. SQLite has one writer, so there an id is visible as soon as
+//! The sequence must not hand out ids in advance (`CACHE 1`, which an identity column has), or a transaction could
+//! begin after step 2 with an id from before step 1. SQLite has one writer, so there an id is visible as soon as
 //! the next is taken.
 //!
-//! # An event on the wire
+//! # An event in JSON
 //!
 //! ```json
 //! { "id": 4711, "type": "file:status-changed", "at": "2026-01-02T03:04:05Z", "tenantId": "acme", "userId": "alice",
@@ -21,8 +22,9 @@
 //!             "chunkCount": 12 } }
 //! ```
 //!
-//! `tenantId` and `userId` are missing from events of the whole system. `data` has `fileId`, `batchId`, `from`, `to`,
-//! `stage`, `attempt` and `error {code, class, message}` where the event has them, and what its type has beside them.
+//! `tenantId` and `userId` are missing from events of the whole system. `data` has `fileId`, `batchId`, `from`,
+//! `to`, `stage`, `attempt` and `error {code, class, message}` if the event has them, and the fields of its own
+//! type.
 
 use std::time::Duration;
 
@@ -36,21 +38,21 @@ use landfall_core::failure::{Class, Code};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, args};
 
-/// Rows that one page looks at to find a user's, at most. Others' events are passed over without an index of their own,
-/// which every event would pay for.
-const LOOKED_AT: i64 = 5_000;
-/// How long to wait for transactions that write events, before saying that one of them hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
-const FIRST_LOOK_AGAIN: Duration = Duration::from_millis(1);
-const LAST_LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// The maximum number of rows that are read to find one page of a user's events. Events of other users are skipped
+/// without an index, which every insert would have to pay for.
+const MAX_ROWS_READ: i64 = 5_000;
+/// How long to wait for transactions that write events before it is an error.
+const WRITER_TIMEOUT: Duration = Duration::from_secs(30);
+const MIN_POLL_DELAY: Duration = Duration::from_millis(1);
+const MAX_POLL_DELAY: Duration = Duration::from_millis(20);
 
-/// An event as it was written down.
+/// A stored event.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct StoredEvent {
     pub id: i64,
     pub at: Time,
     pub kind: String,
-    /// Empty, like the user, where the event belongs to nobody's files.
+    /// Empty, like the user, if the event does not belong to a user's files.
     #[sqlx(rename = "tenant_id")]
     pub tenant: String,
     #[sqlx(rename = "user_id")]
@@ -75,7 +77,7 @@ const COLUMNS: &str =
     error_code, error_message, data";
 
 impl StoredEvent {
-    /// What the event says, without when and whose.
+    /// The content of the event, without its time and owner.
     pub fn content(&self) -> Map<String, Value> {
         let error = self.error_code.as_ref().map(|code| {
             let class = Code::parse(code).map_or(Class::Unknown, Code::class);
@@ -127,33 +129,33 @@ impl Serialize for StoredEvent {
     }
 }
 
-/// Whose events somebody gets.
+/// Whose events a listener receives.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Audience {
     User(String),
-    /// All users' and the system's own: for administrators.
-    Everybody,
+    /// Those of all users and of the system: for administrators.
+    All,
 }
 
 impl Audience {
-    pub fn hears(&self, event: &StoredEvent) -> bool {
+    pub fn includes(&self, event: &StoredEvent) -> bool {
         match self {
             Self::User(user) => *user == event.user,
-            Self::Everybody => true,
+            Self::All => true,
         }
     }
 }
 
-/// A stretch of the events.
+/// A range of the events.
 #[derive(Debug)]
 pub struct Page {
     pub events: Vec<StoredEvent>,
-    /// Where the next page begins. There are none of the audience's between the last of these and that.
+    /// Where the next page begins. The audience has no events between the last of these and that id.
     pub up_to: i64,
 }
 
-/// The audience's events after `after`, at most up to the horizon `up_to`. All of them have been seen when the page is
-/// as far as that; before, a page may be empty.
+/// The audience's events after `after`, at most up to the horizon `up_to`. A page that reaches the horizon is the
+/// last; a page before that may be empty.
 pub async fn page(
     tx: &mut Tx,
     after: i64,
@@ -162,7 +164,7 @@ pub async fn page(
     limit: i64,
 ) -> Result<Page, Error> {
     let (end, events): (i64, Vec<StoredEvent>) = match audience {
-        Audience::Everybody => {
+        Audience::All => {
             let sql = format!("SELECT {COLUMNS} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3");
             (up_to, tx.rows(sql, args![after, up_to, limit]).await?)
         }
@@ -171,12 +173,12 @@ pub async fn page(
                 .row(
                     "SELECT COUNT(*), MAX(id) FROM
                          (SELECT id FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS next",
-                    args![after, up_to, LOOKED_AT],
+                    args![after, up_to, MAX_ROWS_READ],
                 )
                 .await?
                 .unwrap_or_default();
             let end = match looked_at {
-                (LOOKED_AT, Some(last)) => last,
+                (MAX_ROWS_READ, Some(last)) => last,
                 _ => up_to,
             };
             let sql = format!(
@@ -198,23 +200,23 @@ pub async fn first_after(tx: &mut Tx, position: i64) -> Result<Option<Time>, Err
 }
 
 /// The horizon: this id and all below it are visible from now on, or never will be. Waits for transactions that are
-/// just writing events; one that goes on for too long is an error.
+/// writing events; one that takes too long is an error.
 pub async fn settled_up_to(db: &Db) -> Result<i64, Error> {
     let mut tx = db.read().await?;
     let last = tx.last_id("events").await?;
     let mut writing = tx.writers_of("events").await?;
     let waiting = Stopwatch::start();
-    let mut pause = FIRST_LOOK_AGAIN;
+    let mut pause = MIN_POLL_DELAY;
     while !writing.is_empty() {
-        if waiting.elapsed() > PATIENCE {
-            let seconds = PATIENCE.as_secs();
+        if waiting.elapsed() > WRITER_TIMEOUT {
+            let seconds = WRITER_TIMEOUT.as_secs();
             return Err(Error::Internal(format!(
                 "a transaction that writes events has been open for {seconds} seconds; events wait for it"
             )));
         }
         Clock::System.sleep(pause).await;
-        pause = LAST_LOOK_AGAIN.min(pause * 2);
-        // Only those that were there at first: who came later has a later id.
+        pause = MAX_POLL_DELAY.min(pause * 2);
+        // Only those that were there at first: later ones have later ids.
         let still = tx.writers_of("events").await?;
         writing.retain(|one| still.contains(one));
     }

@@ -1,18 +1,21 @@
-//! Sends events to addresses that users name, signed as Standard Webhooks says.
+//! Sends events to addresses that users register, signed according to Standard Webhooks.
 //!
-//! Events become deliveries ([`collect`]), a row for each webhook that wants them, in the order of the events. A process
-//! that finds some due takes the webhook for a turn ([`turn`]) and sends them one after the other ([`dispatcher`], [`send`]).
+//! Events become deliveries ([`collect`]), a row for each webhook that wants them, in the order of the events. A
+//! process that finds a due delivery takes the webhook for a turn ([`turn`]) and sends its deliveries one by one
+//! ([`dispatcher`], [`send`]).
 //!
-//! What holds, whatever crashes:
+//! Guarantees, whatever crashes:
 //!
-//! - Every event that a webhook wanted when it happened is sent **at least once**, or stands in the log as `exhausted`. An
-//!   attempt is noted after it was made, so one whose process died in between is made again; receivers know it by its
-//!   `webhook-id`.
-//! - **First attempts** at one webhook are made in the order of the events, one at a time. A delivery that fails is tried
-//!   again later (`schedule.rs`), and those behind it do not wait for it.
-//! - Without a crash no attempt is made twice: a webhook is in the hands of one process, and the hold dies with that.
-//! - A webhook holds up no other: each is sent one request at a time, and those that fail have only half of the slots.
-//! - While a webhook is disabled no deliveries are made for it. Those that were waiting wait on.
+//! - Every event that a webhook wanted when it happened is sent **at least once**, or is in the log as `exhausted`.
+//!   An attempt is recorded after it was made, so if the process dies in between, it is made again; receivers
+//!   recognize it by its `webhook-id`.
+//! - **First attempts** at one webhook are made in the order of the events, one at a time. A delivery that fails is
+//!   retried later (`schedule.rs`), and the next ones do not wait for it.
+//! - Without a crash no attempt is made twice: one process holds a webhook at a time, and the hold ends with the
+//!   process.
+//! - A webhook does not delay another: each is sent one request at a time, and failing ones have only half of the
+//!   slots.
+//! - While a webhook is disabled no deliveries are made for it. Those that were waiting keep waiting.
 
 pub mod collect;
 pub mod deliveries;
@@ -38,22 +41,23 @@ use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 use signature::Secret;
 
-/// The type of what is sent only to see whether it arrives.
+/// The type of a test delivery, sent only to see whether it arrives.
 pub const WEBHOOK_TEST: &str = "webhook:test";
 
-/// Deliveries that may wait for one webhook. The events behind them stay where they are until there is room.
-pub const MOST_WAITING: i64 = 1_000;
+/// The maximum number of deliveries that wait for one webhook. Later events stay in the event log until there is
+/// room.
+pub const MAX_WAITING: i64 = 1_000;
 
 #[derive(Debug, Clone)]
 pub struct WebhookConfig {
     pub per_user: i64,
-    /// Whether a webhook may be at an address that only this network knows.
+    /// Whether a webhook may have an address in a private network.
     pub allow_private: bool,
-    /// How long an endpoint may take to answer.
+    /// How long an endpoint may take to respond.
     pub timeout: Duration,
-    /// Webhooks that are sent to at once.
+    /// How many webhooks are sent to at once.
     pub concurrency: usize,
-    /// A webhook at which nothing arrived for so long is disabled.
+    /// A webhook that received nothing for this long is disabled.
     pub disable_after: Duration,
 }
 
@@ -84,7 +88,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// A webhook of the caller's own. Those for everybody's events are every administrator's, and nobody else's.
+    /// A webhook of the caller. A webhook for all events belongs to every administrator, and to no other user.
     pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
         tx.row::<Self>("SELECT * FROM webhooks WHERE id = $1", args![id])
             .await?
@@ -92,7 +96,7 @@ impl Webhook {
             .ok_or_else(|| Refusal::no_such_webhook().into())
     }
 
-    /// The same, held until the transaction ends.
+    /// The same, locked until the transaction ends.
     pub async fn lock_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
         let locked = Self::lock(tx, id).await?;
         locked.filter(|webhook| webhook.is_of(caller)).ok_or_else(|| Refusal::no_such_webhook().into())
@@ -125,7 +129,7 @@ impl Webhook {
         self.scope == "all"
     }
 
-    /// What signs now: the secret, and the one before while it still counts.
+    /// The secrets that sign now: the current one, and the previous one while it is valid.
     pub fn secrets(&self, now: Time) -> Vec<Secret> {
         let mut secrets = vec![self.secret.clone()];
         if self.old_secret_until.is_some_and(|until| now < until) {
@@ -150,9 +154,9 @@ pub struct WebhookView {
     pub enabled: bool,
     pub disabled_at: Option<DateTime<Utc>>,
     pub disabled_reason: Option<String>,
-    /// Since when nothing arrived there.
+    /// Since when no delivery has succeeded.
     pub failing_since: Option<DateTime<Utc>>,
-    /// Until when the secret before the last rotation goes on signing.
+    /// Until when the secret before the last rotation also signs.
     pub old_secret_valid_until: Option<DateTime<Utc>>,
     pub created_by: String,
     pub created_at: DateTime<Utc>,

@@ -91,7 +91,7 @@ pub async fn list(
     Ok(Json(BatchList { batches, next_cursor: next }))
 }
 
-/// Says that no more files will come: the batch is complete when those that it has are.
+/// Closes a batch for new files: it is complete when all its files are.
 #[utoipa::path(
     post, path = "/batches/{batchId}/close", operation_id = "closeBatch", tag = "batches",
     responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND"))
@@ -105,7 +105,7 @@ pub async fn close(
     Ok(Json(BatchView::new(app.db.write(change).await?, None)))
 }
 
-/// Calls a batch off: what waits or runs is cancelled, what never arrived is deleted, what is ready stays.
+/// Cancels a batch: waiting and running files are cancelled, missing ones are deleted, ready ones stay.
 #[utoipa::path(
     post, path = "/batches/{batchId}/cancel", operation_id = "cancelBatch", tag = "batches",
     responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND INVALID_STATE"))

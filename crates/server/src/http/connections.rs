@@ -1,4 +1,4 @@
-//! Accepts connections, as many as there is room for, and gives none of them for ever.
+//! Accepts connections up to a limit, each for a limited time.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use tower::ServiceExt;
 use crate::config::HttpConfig;
 use landfall_core::clock::Clock;
 
-const MOST_HEADERS: usize = 64;
-const MOST_HEADER_BYTES: usize = 32 * 1024;
-/// How long requests under way may go on after the server was told to stop.
-const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_secs(10);
+const MAX_HEADERS: usize = 64;
+const MAX_HEADER_BYTES: usize = 32 * 1024;
+/// How long requests in progress may continue after the server was told to stop.
+const SHUTDOWN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Ends the connection that a request came by, whatever is still to be written to it. An answer that comes to its end
-/// waits for its reader; this does not.
+/// Closes the connection of a request, whatever is still to be written to it. A response that only ends waits until
+/// the client has read it; this does not.
 #[derive(Debug, Clone, Default)]
 pub struct CutOff(CancellationToken);
 
@@ -34,17 +34,17 @@ impl CutOff {
     }
 }
 
-/// Serves until `stop`, then lets the requests under way finish.
+/// Serves until `stop`, then lets the requests in progress finish.
 pub async fn serve(listener: TcpListener, router: Router, config: &HttpConfig, stop: CancellationToken) {
     let room = Arc::new(Semaphore::new(config.max_connections));
     let connections = TaskTracker::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout)
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(MOST_HEADER_BYTES);
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEADER_BYTES);
     loop {
-        // Without room the next connection waits in the kernel's queue, not in our memory.
+        // Without a free slot the next connection waits in the kernel's queue, not in our memory.
         let accepted = async {
             let place = room.clone().acquire_owned().await.expect("never closed");
             (listener.accept().await, place)
@@ -56,12 +56,12 @@ pub async fn serve(listener: TcpListener, router: Router, config: &HttpConfig, s
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                // Most likely out of descriptors: give others time to close theirs.
+                // Most likely there are no free descriptors: wait until other connections close.
                 Clock::System.sleep(std::time::Duration::from_millis(50)).await;
                 continue;
             }
         };
-        // Small answers leave at once.
+        // Send small responses at once.
         drop(stream.set_nodelay(true));
         let router = router.clone();
         let cut_off = CutOff::default();
@@ -72,21 +72,21 @@ pub async fn serve(listener: TcpListener, router: Router, config: &HttpConfig, s
             request.extensions_mut().insert(cut_off.clone());
             async move { Ok::<_, Infallible>(router.oneshot(request).await.expect("a router does not fail")) }
         });
-        // One that becomes a WebSocket ends here and gives its place back: those have a limit of their own.
+        // A connection that becomes a WebSocket ends here and frees its slot: WebSockets have their own limit.
         let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
         let stop = stop.clone();
         connections.spawn(async move {
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
-                () = cut.cancelled() => return tracing::debug!("a connection was cut off"),
+                () = cut.cancelled() => return tracing::debug!("a connection was closed early"),
                 () = stop.cancelled() => {
                     connection.as_mut().graceful_shutdown();
                     cut.run_until_cancelled(connection).await.unwrap_or(Ok(()))
                 }
             };
             if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended badly");
+                tracing::debug!(%error, "a connection ended with an error");
             }
             drop(place);
         });
@@ -95,6 +95,6 @@ pub async fn serve(listener: TcpListener, router: Router, config: &HttpConfig, s
     connections.close();
     tokio::select! {
         () = connections.wait() => {}
-        () = Clock::System.sleep(LAST_ANSWERS) => tracing::warn!("some requests were cut off"),
+        () = Clock::System.sleep(SHUTDOWN_TIMEOUT) => tracing::warn!("some requests were interrupted"),
     }
 }

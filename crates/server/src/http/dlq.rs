@@ -1,4 +1,4 @@
-//! Dead letters: looked at one by one and by their causes, retried one by one and together, discarded.
+//! Dead letters: list and group them, retry one or many, discard one.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::files::Retry;
-use super::request::{InPath, Page, Params, Received, batch_id, everybodys, file_id};
+use super::request::{InPath, Page, Params, Received, batch_id, file_id, includes_all_users};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::intake::delete;
@@ -20,10 +20,10 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// Files that are dealt with before a request for many is answered. What is left is done after it.
-const WHILE_THE_CALLER_WAITS: usize = 1_000;
+/// How many files are retried before the response is sent. The others are retried after it.
+const MAX_BEFORE_RESPONSE: usize = 1_000;
 
-/// Which dead letters are meant, as the client says it.
+/// The filter for dead letters, as the client sends it.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Wanted {
@@ -35,7 +35,7 @@ pub struct Wanted {
     batch_id: Option<String>,
     #[schema(pattern = "^[0-9a-f]{16}$")]
     fingerprint: Option<String>,
-    /// `all`: everybody's, for administrators.
+    /// `all`: the dead letters of all users, for administrators.
     #[schema(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
@@ -44,16 +44,16 @@ impl Wanted {
     fn filter(self, caller: &Caller) -> Result<Filter, Refusal> {
         let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidRequest, message));
         if let Some(code) = self.code.as_deref().filter(|code| Code::parse(code).is_none()) {
-            return refuse(format!("code: {code:?} is not a code that a file fails with"));
+            return refuse(format!("code: {code:?} is not the code of a failure"));
         }
         if let Some(Err(error)) = self.stage.as_deref().map(str::parse::<Stage>) {
             return refuse(format!("stage: {error}"));
         }
         if self.fingerprint.as_deref().is_some_and(|text| !is_fingerprint(text)) {
-            return refuse("fingerprint: one is 16 hexadecimal digits in lower case".to_owned());
+            return refuse("fingerprint: must be 16 hexadecimal digits in lower case".to_owned());
         }
         Ok(Filter {
-            of_user: (!everybodys(caller, self.scope.as_deref())?).then(|| caller.user.clone()),
+            of_user: (!includes_all_users(caller, self.scope.as_deref())?).then(|| caller.user.clone()),
             code: self.code,
             stage: self.stage,
             batch_id: self.batch_id.as_deref().map(batch_id).transpose()?,
@@ -68,7 +68,7 @@ impl Wanted {
 pub struct ListParams {
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
     #[param(value_type = Option<Code>)]
     code: Option<String>,
@@ -78,7 +78,7 @@ pub struct ListParams {
     batch_id: Option<String>,
     #[param(pattern = "^[0-9a-f]{16}$")]
     fingerprint: Option<String>,
-    /// `all`: everybody's, for administrators.
+    /// `all`: the dead letters of all users, for administrators.
     #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
@@ -119,7 +119,7 @@ pub struct GroupList {
     groups: Vec<Group>,
 }
 
-/// The causes, the one with most dead letters first. They have no pages, so a cursor is refused.
+/// The causes, the most frequent first. They have no pages, so a cursor is refused.
 #[utoipa::path(
     get, path = "/dlq/groups", operation_id = "groupDeadLetters", tag = "dead letters", params(ListParams),
     responses((status = 200, body = GroupList), (status = "4XX", description = "BATCH_NOT_FOUND"))
@@ -130,7 +130,7 @@ pub async fn groups(
     Params(params): Params<ListParams>,
 ) -> Result<Json<GroupList>, ApiError> {
     if params.cursor.is_some() {
-        let message = "Groups have no pages: those with most dead letters are shown, up to the limit";
+        let message = "Groups have no pages: the largest are shown, up to the limit";
         return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
     }
     let page: Page<Place> = Page::new(params.limit, None)?;
@@ -147,7 +147,7 @@ pub struct Retried {
     status: Status,
 }
 
-/// Retries one from the stage that failed.
+/// Retries a dead letter from the stage that failed.
 #[utoipa::path(
     post, path = "/dlq/{fileId}/retry", operation_id = "retryDeadLetter", tag = "dead letters",
     responses(
@@ -165,7 +165,7 @@ pub async fn retry(
     Ok(Json(Retried { success: true, file_id: file.id, status: file.status }))
 }
 
-/// Retries what matches. Answers how far it came, which for most is to the end.
+/// Retries all that match. Returns the progress so far, which for small numbers is the end.
 #[utoipa::path(
     post, path = "/dlq/retry-all", operation_id = "retryDeadLetters", tag = "dead letters",
     request_body = Option<Wanted>,
@@ -185,12 +185,12 @@ pub async fn retry_all(
     let now = app.clock.now();
     let change = RetryAll { id: app.clock.new_id(), user: caller.user.clone(), filter, now };
     let id = app.db.write(Idempotent { key: received.key(&caller)?, now, change }).await?;
-    app.operations().advance_up_to(id, WHILE_THE_CALLER_WAITS).await?;
+    app.operations().advance_up_to(id, MAX_BEFORE_RESPONSE).await?;
     let operation = Operation::find_for(&mut app.db.read().await?, &caller, id).await?;
     Ok(Json(operation.into()))
 }
 
-/// Discards one: deletes the file.
+/// Discards a dead letter: deletes the file.
 #[utoipa::path(
     delete, path = "/dlq/{fileId}", operation_id = "discardDeadLetter", tag = "dead letters",
     responses((status = 204), (status = "4XX", description = "FILE_NOT_FOUND INVALID_STATE STORAGE_UNAVAILABLE"))

@@ -1,8 +1,8 @@
 //! The description of the API, for programs and for people.
 //!
-//! A route is made of its annotated handler, so there is none without a description. What an annotation need not say
-//! because it follows from the rest is added here: the ids in the path, the refusals that come with a token, a body, a
-//! cursor or a key, and the form that all refusals have.
+//! A route is made from its annotated handler, so every route has a description. What follows from the rest, and so
+//! need not be in an annotation, is added here: the ids in the path, the refusals for a token, a body, a cursor or
+//! a key, and the form of all refusals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use landfall_core::refusal::Refusal;
 use landfall_core::refusal::RefusalCode;
 use landfall_store::Error;
 
-/// It loads nothing from elsewhere and talks to nobody but us. Its styles are written by its own scripts.
+/// The page loads nothing from other servers and connects only to this one. Its scripts write its styles.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
      img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -30,39 +30,39 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 #[openapi(
     info(
         title = "Landfall",
-        description = "Takes files in, turns them into searchable text, and makes sure every one of them arrives: as \
-            `ready`, or as `failed` with a reason and a retry that works.\n\n\
+        description = "Takes file uploads, makes their text searchable, and brings every file to an end: to \
+            `ready`, or to `failed` with a reason and a retry that works.\n\n\
             Every refusal has the same form, with a code that says which it is. A file or batch that is not the \
-            caller's answers as one that does not exist. Lists come in pages: `nextCursor` is the `cursor` of the \
+            caller's is reported as missing. Lists come in pages: `nextCursor` is the `cursor` of the \
             next one, and null on the last."
     ),
     components(schemas(RefusalView)),
     security(("token" = [])),
     tags(
         (name = "batches", description = "Files that are uploaded together"),
-        (name = "uploads", description = "The way in: register, send the bytes, confirm"),
-        (name = "files", description = "What became of them, and what was made of them"),
-        (name = "search", description = "What can be found in them"),
-        (name = "dead letters", description = "What failed for good, and how it is tried again"),
-        (name = "stuck", description = "What stands still"),
-        (name = "notifications", description = "What the caller was told of"),
-        (name = "events", description = "What happens, as it happens"),
+        (name = "uploads", description = "Upload a file: register it, send the bytes, confirm"),
+        (name = "files", description = "Files, their state, and their content"),
+        (name = "search", description = "Search the text of the files"),
+        (name = "dead letters", description = "Files that failed permanently, and their retries"),
+        (name = "stuck", description = "Files that make no progress"),
+        (name = "notifications", description = "Notifications of the caller"),
+        (name = "events", description = "Events, live"),
         (name = "webhooks", description = "Addresses that events are sent to"),
         (name = "jobs", description = "The same files under the names of an older API"),
         (name = "administration", description = "For administrators"),
-        (name = "health", description = "Whether this process lives, and what it is"),
+        (name = "health", description = "Health, version and metrics of this process"),
     )
 )]
 pub struct Base;
 
-/// The whole description, of what the handlers say and what follows from it.
+/// The whole description: that of the handlers, and what follows from it.
 pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
     let mut document = serde_json::to_value(api).expect("a description is JSON");
     document["components"]["securitySchemes"]["token"] = json!({
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "`landfall token --user NAME` makes one. The page at `/` has one in its address.",
+        "description": "`landfall token --user NAME` issues one. The page at `/` has one in its address.",
     });
     let Some(paths) = document["paths"].as_object_mut() else { return document };
     for (path, item) in paths {
@@ -78,7 +78,7 @@ fn complete_operation(path: &str, operation: &mut Value) {
     let mut parameters = ids_in(path);
     parameters.extend(operation["parameters"].as_array().cloned().unwrap_or_default());
     for parameter in &mut parameters {
-        // A parameter is there or not; none of them is null.
+        // A parameter is present or missing; it is never null.
         let schema = &mut parameter["schema"];
         if let Some(kind) = schema["type"].as_array().and_then(|kinds| kinds.first().cloned()) {
             schema["type"] = kind;
@@ -92,7 +92,7 @@ fn complete_operation(path: &str, operation: &mut Value) {
         parameters.push(json!({
             "name": "Idempotency-Key",
             "in": "header",
-            "description": "The same key with the same request is done once and answered alike",
+            "description": "The same key with the same request runs once and gets the same response",
             "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
         }));
     }
@@ -106,18 +106,18 @@ fn complete_operation(path: &str, operation: &mut Value) {
     for (status, known) in by_status {
         operation["responses"][status.to_string()] = refused(&known);
     }
-    for answer in operation["responses"].as_object_mut().into_iter().flat_map(Map::values_mut) {
-        answer["headers"]["X-Request-Id"] = json!({
-            "description": "The name of this request in the log: the one that came with it, or a new one",
+    for response in operation["responses"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        response["headers"]["X-Request-Id"] = json!({
+            "description": "The id of this request in the log: the client's own, or a new one",
             "schema": { "type": "string" },
         });
-        if answer["description"] == "" {
-            answer["description"] = "As asked for".into();
+        if response["description"] == "" {
+            response["description"] = "Success".into();
         }
     }
 }
 
-/// The parameters that a path has in braces.
+/// The parameters in the braces of a path.
 fn ids_in(path: &str) -> Vec<Value> {
     let names = path.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name));
     let described = names.map(|name| {
@@ -125,7 +125,7 @@ fn ids_in(path: &str) -> Vec<Value> {
             "tenantId" => {
                 (json!({ "type": "string", "minLength": 1, "maxLength": 255 }), "The tenant's name")
             }
-            "stage" => (json!({ "type": "string" }), "The name of a stage, alone or as its queue is called"),
+            "stage" => (json!({ "type": "string" }), "The name of a stage, or of its queue"),
             "jobName" => (json!({ "type": "string" }), "The name of a job"),
             "asset" => (json!({ "type": "string" }), "The name of a file of the page"),
             _ => (json!({ "type": "string", "format": "uuid" }), "Its id"),
@@ -135,14 +135,14 @@ fn ids_in(path: &str) -> Vec<Value> {
     described.collect()
 }
 
-/// The codes that the annotation names, which stand in the place of an answer.
+/// The codes in the annotation, which are written in the place of a response.
 fn named_refusals(operation: &mut Value) -> BTreeSet<String> {
     let named = operation["responses"].as_object_mut().and_then(|responses| responses.remove("4XX"));
     let named = named.as_ref().and_then(|named| named["description"].as_str()).unwrap_or_default();
     named.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The codes that come with what the request consists of.
+/// The codes that follow from the parts of the request.
 fn refusals_that_follow(operation: &Value, parameters: &[Value]) -> Vec<String> {
     let mut codes = Vec::new();
     let public = operation["security"].is_array();
@@ -187,8 +187,8 @@ fn refused(known: &[RefusalCode]) -> Value {
     })
 }
 
-/// What we answer has all its fields, with null for what there is not; what is left out at times cannot be null. What
-/// we are asked may leave out what may be null.
+/// A response has all its fields, with null for a missing value; a field that may be left out is never null. A
+/// request may leave out a field that may be null.
 fn require_what_is_always_there(document: &mut Value) {
     let mut asked = BTreeSet::new();
     let paths = document["paths"].as_object().into_iter().flat_map(Map::values);
@@ -229,7 +229,7 @@ fn names_in(value: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// This description, which is no secret.
+/// This description. It needs no token.
 #[utoipa::path(
     get, path = "/api/openapi.json", operation_id = "describeApi", tag = "health", security(()),
     responses((status = 200, body = Object))
@@ -238,16 +238,16 @@ pub async fn document() -> Json<&'static Value> {
     Json(super::document())
 }
 
-/// The page that shows this description and tries it out.
+/// The page that shows this description and can send requests.
 #[utoipa::path(
     get, path = "/api/docs", operation_id = "openDocs", tag = "health", security(()),
-    responses((status = 307, description = "To the page itself"))
+    responses((status = 307, description = "Redirects to the page"))
 )]
 pub async fn docs() -> Redirect {
     Redirect::temporary("/api/docs/index.html")
 }
 
-/// A part of that page.
+/// A file of that page.
 #[utoipa::path(
     get, path = "/api/docs/{asset}", operation_id = "showDocs", tag = "health", security(()),
     responses((status = 200, body = String, content_type = "*/*"), (status = "4XX", description = "NOT_FOUND"))

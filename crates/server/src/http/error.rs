@@ -1,5 +1,4 @@
-//! How everything that goes wrong is answered: one form, a code, a sentence. What is not the caller's business is
-//! logged and not said.
+//! The form of all error responses: a code and a message. Details that are not for the caller are only logged.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -10,7 +9,7 @@ use serde_json::{Map, Value};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 
-/// Why a handler has no answer: what the caller is told.
+/// The refusal that a handler returns.
 #[derive(Debug)]
 pub struct ApiError(pub Refusal);
 
@@ -30,7 +29,7 @@ impl From<Refusal> for ApiError {
     }
 }
 
-/// An error that is not the caller's is logged here, and hidden from the caller.
+/// An error that the caller did not cause is logged here, and hidden from the caller.
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         Self(match error {
@@ -54,7 +53,7 @@ pub struct RefusalView {
 #[derive(Serialize, utoipa::ToSchema)]
 struct RefusalBody {
     code: &'static str,
-    /// For a person.
+    /// For people.
     message: String,
     /// Whether the same request may succeed later.
     retryable: bool,
@@ -62,7 +61,7 @@ struct RefusalBody {
     details: Value,
 }
 
-/// What the caller learns of an error that is not theirs.
+/// What the caller learns about an error that it did not cause.
 fn hidden(error: &Error) -> Refusal {
     match error {
         Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
@@ -71,12 +70,12 @@ fn hidden(error: &Error) -> Refusal {
         Error::Storage { .. } => {
             Refusal::new(RefusalCode::StorageUnavailable, "The storage does not answer").retryable()
         }
-        // Sending the same again would be no use.
+        // The same request would fail again.
         Error::Database(_) if error.is_about_the_data() => internal(),
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => {
             Refusal::new(RefusalCode::DatabaseUnavailable, "The database does not answer").retryable()
         }
-        Error::StorageNotOurs(_) | Error::Internal(_) | Error::Refused(_) => internal(),
+        Error::StorageMismatch(_) | Error::Internal(_) | Error::Refused(_) => internal(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Events as they happen: as a WebSocket, or as server-sent events.
+//! Live events: as a WebSocket, or as server-sent events.
 
 mod delivery;
 mod outlet;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::connections::CutOff;
-use super::request::{Params, batch_id, everybodys, unauthenticated};
+use super::request::{Params, batch_id, includes_all_users, unauthenticated};
 use crate::app::App;
 use crate::auth::Identity;
 use crate::auth::ticket::Ticket;
@@ -29,39 +29,39 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use outlet::Outlet;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Asks proxies not to gather events before they pass them on.
+/// Asks proxies not to buffer events.
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// A client has nothing to say but that it is there.
-const MOST_CLIENT_BYTES: usize = 4 * 1024;
-/// Taken when the stream is opened, and kept for as long as it is.
+/// A client only sends signs of life.
+const MAX_CLIENT_BYTES: usize = 4 * 1024;
+/// Allocated when the stream is opened, and kept until it ends.
 const SOCKET_BUFFER: usize = 1024;
-/// Frames on their way from the one who writes them to the connection.
+/// Frames between the task that writes them and the connection.
 const FRAMES: usize = 16;
-/// How soon a browser is to come back, in milliseconds.
+/// The reconnect delay for browsers, in milliseconds.
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct StreamParams {
-    /// The id of the last event that was seen: the stream goes on after it. `Last-Event-ID` does the same.
+    /// The id of the last event that the client has: the stream continues after it. `Last-Event-ID` does the same.
     #[param(pattern = "^[0-9]{1,18}$")]
     after: Option<String>,
-    /// Only these types, with commas between them.
+    /// Only these types, separated by commas.
     types: Option<String>,
-    /// Only what is about this batch.
+    /// Only events of this batch.
     #[param(value_type = Option<uuid::Uuid>)]
     batch_id: Option<String>,
-    /// `all`: everybody's, for administrators.
+    /// `all`: the events of all users, for administrators.
     #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
-    /// In the place of a token.
+    /// Instead of a token.
     ticket: Option<String>,
-    /// `false`: the stream ends when all that has happened so far has been told.
+    /// `false`: the stream ends when all past events are sent.
     follow: Option<bool>,
 }
 
-/// Something to open a stream with, for who cannot send headers.
+/// A ticket to open a stream, for clients that cannot send headers.
 #[utoipa::path(
     post, path = "/events/ticket", operation_id = "issueTicket", tag = "events",
     responses((status = 200, body = Ticket))
@@ -70,7 +70,7 @@ pub async fn ticket(State(app): State<App>, identity: Identity) -> Json<Ticket> 
     Json(app.tickets.issue(identity, app.clock.now()))
 }
 
-/// What happens, as it happens: as a WebSocket, or as server-sent events.
+/// Events, live: as a WebSocket, or as server-sent events.
 #[utoipa::path(
     get, path = "/api/v2/uploads/events", operation_id = "streamEvents", tag = "events", params(StreamParams),
     responses(
@@ -106,8 +106,8 @@ pub async fn stream(
     let underway = app.fan_out.underway();
     Ok(match kind {
         Kind::WebSocket(upgrade) => upgrade
-            .max_message_size(MOST_CLIENT_BYTES)
-            .max_frame_size(MOST_CLIENT_BYTES)
+            .max_message_size(MAX_CLIENT_BYTES)
+            .max_frame_size(MAX_CLIENT_BYTES)
             .read_buffer_size(SOCKET_BUFFER)
             .write_buffer_size(0)
             .on_upgrade(async move |socket| {
@@ -159,7 +159,7 @@ impl Kind {
             }
             Err(_) if says(header::ACCEPT, "text/event-stream") => Ok(Self::ServerSent),
             Err(_) => {
-                let message = "Open a WebSocket here, or ask with Accept: text/event-stream";
+                let message = "Open a WebSocket, or send Accept: text/event-stream";
                 Err(Refusal::new(RefusalCode::NotAcceptable, message))
             }
         }
@@ -173,8 +173,8 @@ fn subscribe(
     params: &StreamParams,
 ) -> Result<Subscription, Refusal> {
     let caller = &identity.caller;
-    let audience = if everybodys(caller, params.scope.as_deref())? {
-        Audience::Everybody
+    let audience = if includes_all_users(caller, params.scope.as_deref())? {
+        Audience::All
     } else {
         Audience::User(caller.user.clone())
     };
@@ -182,7 +182,7 @@ fn subscribe(
         types: types(params.types.as_deref())?,
         batch: params.batch_id.as_deref().map(batch_id).transpose()?,
     };
-    // A browser that reconnects sends the header, and the address as it was at first: the header is newer.
+    // A browser that reconnects sends the header and the original address: the header is newer.
     let last = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty());
     let after = match last {
         Some(value) => Some(value.to_str().unwrap_or_default()),

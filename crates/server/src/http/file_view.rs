@@ -34,10 +34,10 @@ pub struct FileView {
     pub retry_count: i64,
     pub error: Option<ErrorView>,
     pub chunk_count: Option<i64>,
-    /// Why it is not moving, in one word and in one sentence.
+    /// Why it makes no progress, as a code and as a sentence.
     pub waiting_for: Option<&'static str>,
     pub waiting_message: Option<String>,
-    /// Its place among its owner's files at its stage, as far as that is counted.
+    /// Its position among its owner's files at its stage, as far as that is counted.
     pub queue_position: Option<i64>,
     pub staleness: Staleness,
     pub inflight: Option<InflightView>,
@@ -68,7 +68,7 @@ pub struct InflightView {
     pub worker: Option<String>,
 }
 
-/// Whether a file that should be moving stands still.
+/// Whether a file that should make progress makes none.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Staleness {
@@ -77,7 +77,7 @@ pub struct Staleness {
     pub message: Option<String>,
 }
 
-/// What a view needs to know beside the row.
+/// What a view needs beside the row.
 pub struct Surroundings {
     now: Time,
     max_attempts: u32,
@@ -86,7 +86,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    pub async fn look(tx: &mut Tx, user: &str, config: &QueueConfig, now: Time) -> Result<Self, ApiError> {
+    pub async fn load(tx: &mut Tx, user: &str, config: &QueueConfig, now: Time) -> Result<Self, ApiError> {
         let obstacles = Obstacles::look(tx, user, now).await?;
         Ok(Self { now, max_attempts: config.retry.max_attempts, staleness: config.staleness, obstacles })
     }
@@ -137,17 +137,17 @@ impl Surroundings {
         })
     }
 
-    /// A file that nobody has moved for a while, though it is on its way. One that waits says what for.
+    /// Whether a queued or running file made no progress for a while. If it waits, the sentence says for what.
     fn staleness(&self, file: &File, waiting: Option<&Waiting>) -> Staleness {
-        let on_its_way = file.status == Status::Queued || file.status.is_running();
-        let still = if on_its_way { self.now - file.updated_at } else { TimeDelta::zero() };
-        let stale = on_its_way && still >= to_delta(self.staleness);
+        let in_progress = file.status == Status::Queued || file.status.is_running();
+        let still = if in_progress { self.now - file.updated_at } else { TimeDelta::zero() };
+        let stale = in_progress && still >= to_delta(self.staleness);
         let message = stale.then(|| {
             let minutes = still.num_minutes();
             match (waiting, file.status.stage()) {
                 (Some(waiting), _) => format!("No progress for {minutes} minutes. {}", waiting.sentence),
                 (None, Some(stage)) => {
-                    format!("No progress for {minutes} minutes. A worker has it at the {stage} stage")
+                    format!("No progress for {minutes} minutes. A worker runs its {stage} stage")
                 }
                 (None, None) => format!("No progress for {minutes} minutes"),
             }

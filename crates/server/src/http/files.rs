@@ -1,4 +1,4 @@
-//! Files: what became of them, and what was made of them.
+//! Files: their state and their content.
 
 use axum::Json;
 use axum::body::Body;
@@ -10,7 +10,7 @@ use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
 use super::file_view::{FileView, Surroundings};
-use super::request::{InPath, Page, PageParams, Params, Received, everybodys, file_id};
+use super::request::{InPath, Page, PageParams, Params, Received, file_id, includes_all_users};
 use crate::app::App;
 use crate::content::artifacts::{self, StoredChunk};
 use crate::http::error::ApiError;
@@ -25,7 +25,7 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
-/// One file: where it is, what it waits for, what went wrong.
+/// One file: its state, what it waits for, and its last error.
 #[utoipa::path(
     get, path = "/files/{fileId}", operation_id = "showFile", tag = "files",
     responses((status = 200, body = FileView), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
@@ -41,11 +41,11 @@ pub async fn show(
 }
 
 async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
-    let surroundings = Surroundings::look(tx, &file.user_id, &app.config.queue, app.clock.now()).await?;
+    let surroundings = Surroundings::load(tx, &file.user_id, &app.config.queue, app.clock.now()).await?;
     surroundings.view(tx, file).await
 }
 
-/// The caller's file, as long as it was not deleted.
+/// The caller's file, unless it was deleted.
 async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> {
     let file = File::find_for(tx, caller, file_id(id)?).await?;
     if file.status == Status::Deleted { Err(Refusal::gone().into()) } else { Ok(file) }
@@ -61,12 +61,12 @@ pub struct ListParams {
     batch_id: Option<String>,
     /// Part of the file's name.
     q: Option<String>,
-    /// `all`: everybody's, for administrators.
+    /// `all`: the files of all users, for administrators.
     #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -93,7 +93,7 @@ pub async fn list(
         arguments: args![page.after.unwrap_or(Uuid::max())],
         source: "files",
     };
-    if !everybodys(&caller, params.scope.as_deref())? {
+    if !includes_all_users(&caller, params.scope.as_deref())? {
         wanted.and("user_id = ", &caller.user);
     }
     if let Some(status) = &params.status {
@@ -114,7 +114,7 @@ pub async fn list(
             (files, next)
         }
     };
-    let surroundings = Surroundings::look(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
+    let surroundings = Surroundings::load(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
     let mut views = Vec::with_capacity(files.len());
     for file in files {
         views.push(surroundings.view(&mut tx, file).await?);
@@ -122,9 +122,9 @@ pub async fn list(
     Ok(Json(FileList { files: views, next_cursor: next }))
 }
 
-/// Names that are looked at for one answer. Where there are more, the answer may have few files or none, and a cursor to go
-/// on from.
-const NAMES_A_LOOK: i64 = 5_000;
+/// The maximum number of names that one request compares. If there are more, the response may have few files or
+/// none, and a cursor to continue.
+const MAX_NAMES_COMPARED: i64 = 5_000;
 
 /// Which files are wanted, newest first.
 struct Wanted {
@@ -139,7 +139,7 @@ impl Wanted {
         self.conditions.push_str(&format!(" AND {condition}${}", self.arguments.len()));
     }
 
-    /// In the words of the indices, and in the text of the statement, so that they are used.
+    /// In the exact terms of the partial indexes, as literals, so that the databases use them.
     fn in_state(&mut self, status: Status) {
         let index = match status {
             Status::Registered | Status::Uploaded => "upload_until IS NOT NULL",
@@ -157,7 +157,7 @@ impl Wanted {
     }
 
     fn select(&self, what: &str, limit: i64) -> String {
-        // What is being worked on is little, however much there is of all else.
+        // Few files are held by workers at a time, so they are found first.
         let held = "WITH held AS MATERIALIZED (SELECT * FROM files WHERE claimed_by IS NOT NULL)";
         let with = if self.source == "held" { held } else { "" };
         format!(
@@ -170,7 +170,7 @@ impl Wanted {
         Ok(tx.rows(self.select("*", limit), self.arguments.clone()).await?)
     }
 
-    /// Those with `part` in their names, and where to go on.
+    /// The files with `part` in their names, and the position to continue from.
     async fn named(
         &self,
         tx: &mut Tx,
@@ -183,7 +183,7 @@ impl Wanted {
             "SELECT * FROM files WHERE id IN
                  (SELECT id FROM ({}) AS looked_at WHERE LOWER(file_name) LIKE ${} ESCAPE '!' ORDER BY id DESC LIMIT {})
              ORDER BY id DESC",
-            self.select("id, file_name", NAMES_A_LOOK),
+            self.select("id, file_name", MAX_NAMES_COMPARED),
             arguments.len(),
             page.limit
         );
@@ -191,20 +191,20 @@ impl Wanted {
         if let Some(next) = page.next(&files, |file| file.id.to_string()) {
             return Ok((files, Some(next)));
         }
-        let last = format!("{} OFFSET {}", self.select("id", 1), NAMES_A_LOOK - 1);
+        let last = format!("{} OFFSET {}", self.select("id", 1), MAX_NAMES_COMPARED - 1);
         let last: Option<(Uuid,)> = tx.row(last, self.arguments.clone()).await?;
         Ok((files, last.map(|(id,)| id.to_string())))
     }
 }
 
-/// A pattern for `LIKE` that means exactly these characters.
+/// A pattern for `LIKE` that matches exactly these characters.
 fn contains(part: &str) -> String {
     let literal =
         part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_").replace('\0', "");
     format!("%{literal}%")
 }
 
-/// Deletes a file, whatever state it is in. Doing it twice is doing it once.
+/// Deletes a file in any state. A second deletion changes nothing.
 #[utoipa::path(
     delete, path = "/files/{fileId}", operation_id = "deleteFile", tag = "files",
     responses((status = 204), (status = "4XX", description = "FILE_NOT_FOUND STORAGE_UNAVAILABLE"))
@@ -220,7 +220,7 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Calls a file off that waits or is being worked on.
+/// Cancels a file that waits or is being processed.
 #[utoipa::path(
     post, path = "/files/{fileId}/cancel", operation_id = "cancelFile", tag = "files",
     responses(
@@ -244,13 +244,13 @@ pub fn stop_work(app: &App, file: Uuid) {
     }
 }
 
-/// How a file is to be tried again.
+/// How to retry a file.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Retry {
-    /// The stage to begin at; without it, the one that the file ended at.
+    /// The stage to start at; by default the stage at which the file ended.
     pub from_stage: Option<Stage>,
-    /// Refuse one that was called off.
+    /// Refuse a file that was cancelled.
     #[serde(skip)]
     pub only_failed: bool,
 }
@@ -270,7 +270,7 @@ impl Retry {
     }
 }
 
-/// Tries a file again that failed or was called off.
+/// Retries a file that failed or was cancelled.
 #[utoipa::path(
     post, path = "/files/{fileId}/retry", operation_id = "retryFile", tag = "files",
     request_body = Option<Retry>,
@@ -298,7 +298,7 @@ pub struct History {
     next_cursor: Option<String>,
 }
 
-/// Every step that a file took, oldest first. A deleted file still has its history.
+/// Every step of a file, oldest first. A deleted file still has its history.
 #[utoipa::path(
     get, path = "/files/{fileId}/history", operation_id = "showHistory", tag = "files", params(PageParams),
     responses((status = 200, body = History), (status = "4XX", description = "FILE_NOT_FOUND"))
@@ -337,11 +337,11 @@ pub async fn text(
 }
 
 fn not_extracted(file: &File) -> Refusal {
-    let message = format!("This file is {}: there is no text of it yet", file.status);
+    let message = format!("This file is {}: its text is not extracted yet", file.status);
     Refusal::new(RefusalCode::NotExtracted, message)
 }
 
-/// What the extraction made of the document. As an attachment: it may be a page that somebody else wrote.
+/// The result of the extraction, as an attachment: it may be a page that another person wrote.
 #[utoipa::path(
     get, path = "/files/{fileId}/result", operation_id = "showResult", tag = "files",
     responses(
@@ -369,7 +369,7 @@ pub struct ChunkList {
     next_cursor: Option<String>,
 }
 
-/// The pieces of a file that are found as one, in their order.
+/// The chunks of a file, in their order.
 #[utoipa::path(
     get, path = "/files/{fileId}/chunks", operation_id = "listChunks", tag = "files", params(PageParams),
     responses((status = 200, body = ChunkList), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
@@ -388,7 +388,7 @@ pub async fn chunks(
     Ok(Json(ChunkList { chunks, next_cursor: next }))
 }
 
-/// The bytes as they came. Always as an attachment: what somebody uploaded is not a page of ours.
+/// The bytes of a file as they were uploaded. Always as an attachment: an upload is not a page of this server.
 #[utoipa::path(
     get, path = "/api/v2/uploads/files/{fileId}/download", operation_id = "downloadFile", tag = "files",
     responses(
@@ -418,7 +418,7 @@ pub async fn download(
     Ok((attachment(&file, file.content_type.as_deref()), length, body).into_response())
 }
 
-/// The headers of something that somebody else wrote: to be saved, and never to be run as a page of ours.
+/// The headers for foreign content: to be saved, and never to be run as a page of this server.
 fn attachment(file: &File, content_type: Option<&str>) -> [(HeaderName, HeaderValue); 3] {
     let content_type = content_type.and_then(|kind| HeaderValue::from_str(kind).ok());
     [
@@ -428,7 +428,7 @@ fn attachment(file: &File, content_type: Option<&str>) -> [(HeaderName, HeaderVa
     ]
 }
 
-/// The name twice: plain for old clients, and as it is for all others (RFC 6266).
+/// The name twice: in ASCII for old clients, and in full for all others (RFC 6266).
 fn disposition(name: &str) -> HeaderValue {
     let plain: String = name
         .chars()

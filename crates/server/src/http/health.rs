@@ -1,4 +1,4 @@
-//! Whether this process lives, and whether it can do its work.
+//! Whether this process is alive, and whether it can do its work.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use crate::queue::worker::Ailment;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
-/// Whoever asks has little patience: what does not answer by then does not answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// A probe does not wait long: a check that takes longer has failed.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Alive {
     status: &'static str,
 }
 
-/// Whether this process lives.
+/// Whether this process is alive.
 ///
-/// Depends on nothing: a process that answers lives, and starting it again would mend nothing.
+/// Depends on nothing: a process that responds is alive, and a restart would fix nothing.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "isAlive", tag = "health", security(()),
     responses((status = 200, body = Alive))
@@ -48,14 +48,14 @@ struct Check {
     message: Option<String>,
 }
 
-/// Whether it can do its work.
+/// Whether this process can do its work.
 ///
-/// Names every check, so that whoever finds this red knows where to look.
+/// Names every check, so that an operator knows which one failed.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "isReady", tag = "health", security(()),
     responses(
         (status = 200, body = Readiness),
-        (status = 503, description = "It cannot", content((Readiness = "application/json")))
+        (status = 503, description = "It cannot do its work", content((Readiness = "application/json")))
     )
 )]
 pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
@@ -78,30 +78,30 @@ pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
     (code, Json(Readiness { status, checks }))
 }
 
-/// The sentence is for anybody who asks, so it says nothing of where and how.
+/// The message is public, so it contains no details.
 async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> Result<(), String> {
-    match tokio::time::timeout(PATIENCE, check).await {
+    match tokio::time::timeout(TIMEOUT, check).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => {
             tracing::warn!(check = what, %error, "not ready");
             Err(format!("The {what} is not available"))
         }
         Err(_) => {
-            tracing::warn!(check = what, "not ready: no answer in time");
-            Err(format!("The {what} did not answer within {} s", PATIENCE.as_secs()))
+            tracing::warn!(check = what, "not ready: no response in time");
+            Err(format!("The {what} did not respond within {} s", TIMEOUT.as_secs()))
         }
     }
 }
 
-/// Reads, and goes the way of a change without changing anything.
+/// Reads, and commits a transaction that changes nothing.
 pub async fn database(app: &App) -> Result<(), Error> {
     app.db.read().await?.number("SELECT COUNT(*) FROM workers", args![]).await?;
-    app.db.write(Nothing).await
+    app.db.write(EmptyWrite).await
 }
 
-struct Nothing;
+struct EmptyWrite;
 
-impl Write for Nothing {
+impl Write for EmptyWrite {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
@@ -109,7 +109,7 @@ impl Write for Nothing {
     }
 }
 
-/// A process that the others take for dead gets none of its uploads in and none of its work done.
+/// A process that was declared dead can finish neither its uploads nor its work.
 fn heartbeat(app: &App) -> Result<(), String> {
     match app.liveness.silent_for() {
         None => Ok(()),
@@ -122,7 +122,7 @@ fn worker(app: &App) -> Result<(), String> {
         None => Ok(()),
         Some(Ailment::NotRunning) => Err("The worker is not running".to_owned()),
         Some(Ailment::Hangs(since)) => {
-            Err(format!("The worker last looked at the queue {} s ago", since.num_seconds()))
+            Err(format!("The worker last polled the queue {} s ago", since.num_seconds()))
         }
     }
 }

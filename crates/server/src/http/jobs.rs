@@ -1,5 +1,5 @@
-//! The same files under the names of an older API, whose clients call them jobs. What they see is what `files` answers;
-//! only who may not see a file is told so differently, and a retry is answered in that API's own words.
+//! The same files under the names of an older API, which calls them jobs. The responses are those of `files`; only
+//! the refusal for another user's file and the response to a retry follow the older API.
 
 use axum::Json;
 use axum::extract::State;
@@ -35,10 +35,10 @@ pub async fn list(
     responses((status = 200, body = FileView), (status = "4XX", description = "FORBIDDEN"))
 )]
 pub async fn show(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Json<FileView>, ApiError> {
-    files::show(state, caller, id).await.map_err(in_its_words)
+    files::show(state, caller, id).await.map_err(older_refusal)
 }
 
-/// The bytes of a file as they came.
+/// The bytes of a file as they were uploaded.
 #[utoipa::path(
     get, path = "/api/jobs/{fileId}/download", operation_id = "downloadJob", tag = "jobs",
     responses(
@@ -48,7 +48,7 @@ pub async fn show(state: State<App>, caller: Caller, id: InPath<String>) -> Resu
     )
 )]
 pub async fn download(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Response, ApiError> {
-    files::download(state, caller, id).await.map_err(in_its_words)
+    files::download(state, caller, id).await.map_err(older_refusal)
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -81,12 +81,12 @@ pub async fn retry(
         Ok(id) => retry.carry_out(&app, caller, id).await,
         Err(refusal) => Err(refusal.into()),
     };
-    let file = retried.map_err(in_its_words)?;
+    let file = retried.map_err(older_refusal)?;
     let job = JobState { id: file.id, status: file.status };
     Ok(Json(RetriedJob { message: "Job queued for retry", job }))
 }
 
-fn in_its_words(error: ApiError) -> ApiError {
+fn older_refusal(error: ApiError) -> ApiError {
     match error {
         ApiError(refusal) if refusal == Refusal::no_such_file() || refusal == Refusal::gone() => {
             Refusal::new(RefusalCode::Forbidden, "Not authorized").into()

@@ -1,4 +1,4 @@
-//! The sweeps, for administrators: when each ran and will run, and one run now.
+//! The recovery jobs, for administrators: when each ran and will run, and a way to run one now.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::http::error::ApiError;
 use crate::recovery::runs::{self, JobView, RunView};
 use landfall_core::caller::Caller;
 
-/// How long a run may take before it is answered that it goes on.
-const WHILE_THE_CALLER_WAITS: Duration = Duration::from_secs(10);
+/// How long a request waits for the end of a run. After that the response says that it is still running.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct JobList {
     jobs: Vec<JobView>,
 }
 
-/// The jobs, when each ran and will run.
+/// The jobs, and when each ran and will run.
 #[utoipa::path(
     get, path = "/api/v2/admin/jobs", operation_id = "listMaintenanceJobs", tag = "administration",
     responses((status = 200, body = JobList))
@@ -43,17 +43,17 @@ pub struct JobRun {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RunParams {
-    /// Also if that looks like a mistake.
+    /// Ignore the safety limit.
     force: Option<bool>,
 }
 
-/// Runs one now. Answers what came of it, or that it is under way.
+/// Runs a job now. Returns its result, or that it is still running.
 #[utoipa::path(
     post, path = "/api/v2/admin/jobs/{jobName}/run", operation_id = "runMaintenanceJob", tag = "administration",
     params(RunParams),
     responses(
         (status = 200, body = JobRun, description = "It has ended"),
-        (status = 202, body = JobRun, description = "It is under way"),
+        (status = 202, body = JobRun, description = "It is still running"),
         (status = "4XX", description = "JOB_NOT_FOUND JOB_RUNNING NOTHING_TO_FORCE")
     )
 )]
@@ -68,7 +68,7 @@ pub async fn run(
         Some(true) => app.jobs.run_by_force(&name, &caller.user).await?,
         _ => app.jobs.run_by_hand(&name, &caller.user).await?,
     };
-    let ended = tokio::time::timeout(WHILE_THE_CALLER_WAITS, started.ended).await.is_ok();
+    let ended = tokio::time::timeout(RESPONSE_TIMEOUT, started.ended).await.is_ok();
     let run = RunView::find(&mut app.db.read().await?, started.run).await?;
     let status = if ended { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok((status, Json(JobRun { name, run })).into_response())

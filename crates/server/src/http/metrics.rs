@@ -1,8 +1,8 @@
 //! `/metrics`, for Prometheus.
 //!
-//! It tells of everybody's files, so it is not for everybody: whoever asks sends `METRICS_TOKEN` or an administrator's
-//! token. A server that only its own machine can reach and that has no `METRICS_TOKEN` asks for none, unless the request
-//! came by a proxy, which may have brought it from anywhere.
+//! The metrics cover the files of all users, so a request needs `METRICS_TOKEN` or an administrator's token. A
+//! server that only its own machine can reach and that has no `METRICS_TOKEN` needs none, unless the request came
+//! through a proxy, which may have forwarded it from anywhere.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 
 /// How long the database may take before it counts as down. Prometheus gives up after ten seconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Where the listener is that a request came to.
+/// The address of the listener that received the request.
 #[derive(Debug, Clone, Copy)]
 pub struct ListensOn(pub IpAddr);
 
-/// The metrics of this process and of everybody's files, for Prometheus.
+/// The metrics of this process and of all users' files, for Prometheus.
 ///
-/// With the `METRICS_TOKEN` or an administrator's token. A server that only its own machine can reach asks for none.
+/// Needs `METRICS_TOKEN` or an administrator's token. A server that only its own machine can reach needs none.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "showMetrics", tag = "health", security((), ("token" = [])),
     responses(
@@ -49,7 +49,7 @@ pub async fn show(
     let mut exposition = Exposition::default();
     let (database, storage) = tokio::join!(facts(&app, &mut exposition), app.blobs.check());
     if let Err(error) = &database {
-        tracing::warn!(error, "what the database knows is left out of the metrics");
+        tracing::warn!(error, "the metrics of the database are left out");
     }
     scrape::of_process(app.db.kind(), database.is_ok(), storage.is_ok(), &mut exposition);
     let mut text = exposition.into_text();
@@ -58,19 +58,19 @@ pub async fn show(
 }
 
 async fn facts(app: &App, to: &mut Exposition) -> Result<(), String> {
-    let look = async {
+    let read = async {
         health::database(app).await?;
         let mut tx = app.db.snapshot().await?;
         let mut facts = Exposition::default();
         let now = app.clock.now();
         scrape::facts(&mut tx, &app.stuck_files.detection, now, &mut facts).await?;
-        scrape::event_lag(&mut tx, app.fan_out.told_up_to(), now, &mut facts).await?;
+        scrape::event_lag(&mut tx, app.fan_out.delivered_up_to(), now, &mut facts).await?;
         Ok::<_, Error>(facts)
     };
-    match tokio::time::timeout(PATIENCE, look).await {
+    match tokio::time::timeout(TIMEOUT, read).await {
         Ok(Ok(facts)) => *to = facts,
         Ok(Err(error)) => return Err(error.to_string()),
-        Err(_) => return Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => return Err(format!("no response within {} s", TIMEOUT.as_secs())),
     }
     Ok(())
 }
@@ -88,7 +88,7 @@ async fn admit(app: &App, address: IpAddr, headers: &HeaderMap) -> Result<(), Re
             Err(Refusal::new(RefusalCode::Unauthenticated, message))
         };
     };
-    // Hashes are compared, so that the time it takes says nothing about the token.
+    // Hashes are compared, so that the time of the comparison reveals nothing about the token.
     if wanted.is_some_and(|wanted| Sha256::digest(wanted) == Sha256::digest(token)) {
         return Ok(());
     }

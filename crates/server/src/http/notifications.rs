@@ -1,4 +1,4 @@
-//! What the caller was told of. Only one's own: an administrator's are an administrator's.
+//! The notifications of the caller. Administrators also see only their own.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,9 +18,9 @@ use landfall_core::refusal::Refusal;
 pub struct ListParams {
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
-    /// Only those that were not read yet.
+    /// Only unread ones.
     unread: Option<bool>,
 }
 
@@ -28,7 +28,7 @@ pub struct ListParams {
 #[serde(rename_all = "camelCase")]
 pub struct NotificationList {
     notifications: Vec<Notification>,
-    /// As far as they are counted.
+    /// Counted up to a limit.
     unread_count: i64,
     next_cursor: Option<String>,
 }
@@ -53,7 +53,7 @@ pub async fn list(
     Ok(Json(NotificationList { notifications: found, unread_count, next_cursor: next }))
 }
 
-/// Marks one as read.
+/// Marks a notification as read.
 #[utoipa::path(
     post, path = "/api/v2/notifications/{notificationId}/read", operation_id = "readNotification",
     tag = "notifications",
@@ -75,7 +75,7 @@ pub struct MarkedRead {
     marked_count: u64,
 }
 
-/// Marks all as read that there are now.
+/// Marks all current notifications as read.
 #[utoipa::path(
     post, path = "/api/v2/notifications/read-all", operation_id = "readNotifications", tag = "notifications",
     responses((status = 200, body = MarkedRead))

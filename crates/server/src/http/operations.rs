@@ -1,11 +1,11 @@
-//! Operations on many files: how far they are, and no further.
+//! Operations on many files: their progress, and a way to stop them.
 
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::request::{InPath, Page, Params, everybodys, operation_id};
+use super::request::{InPath, Page, Params, includes_all_users, operation_id};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::queue::operations::{Operation, OperationView, Stop};
@@ -17,9 +17,9 @@ use landfall_core::caller::Caller;
 pub struct ListParams {
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
-    /// `all`: everybody's, for administrators.
+    /// `all`: the operations of all users, for administrators.
     #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
@@ -42,7 +42,7 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<OperationList>, ApiError> {
     let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
-    let user = (!everybodys(&caller, params.scope.as_deref())?).then_some(caller.user.as_str());
+    let user = (!includes_all_users(&caller, params.scope.as_deref())?).then_some(caller.user.as_str());
     let before = page.after.unwrap_or(Uuid::max());
     let operations = Operation::list(&mut app.db.read().await?, user, before, page.limit).await?;
     let next = page.next(&operations, |operation| operation.id.to_string());
@@ -50,7 +50,7 @@ pub async fn list(
     Ok(Json(OperationList { operations, next_cursor: next }))
 }
 
-/// How far one is.
+/// The progress of an operation.
 #[utoipa::path(
     get, path = "/operations/{operationId}", operation_id = "showOperation", tag = "dead letters",
     responses((status = 200, body = OperationView), (status = "4XX", description = "OPERATION_NOT_FOUND"))
@@ -64,7 +64,7 @@ pub async fn show(
     Ok(Json(operation.into()))
 }
 
-/// No further step of it is taken. What was retried stays retried.
+/// Stops an operation. Files that were already retried stay retried.
 #[utoipa::path(
     post, path = "/operations/{operationId}/stop", operation_id = "stopOperation", tag = "dead letters",
     responses((status = 200, body = OperationView), (status = "4XX", description = "OPERATION_NOT_FOUND"))

@@ -1,4 +1,4 @@
-//! What is left over in the storage and in the books: one's own, or for administrators everybody's.
+//! What is left over in the storage and in the database: the caller's, or for administrators that of all users.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,11 +14,11 @@ use landfall_core::caller::Caller;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReportParams {
-    /// Look now, which is for administrators.
+    /// Scan now, which is for administrators.
     refresh: Option<bool>,
 }
 
-/// What is left over in the storage and in the books.
+/// What is left over in the storage and in the database.
 #[utoipa::path(
     get, path = "/orphans", operation_id = "showOrphans", tag = "stuck", params(ReportParams),
     responses((status = 200, body = OrphanReport), (status = "4XX", description = "FORBIDDEN"))
@@ -28,10 +28,10 @@ pub async fn report(
     caller: Caller,
     Params(params): Params<ReportParams>,
 ) -> Result<Json<OrphanReport>, ApiError> {
-    let anew = params.refresh == Some(true);
-    if anew {
+    let refresh = params.refresh == Some(true);
+    if refresh {
         require_admin(&caller)?;
     }
     let user = (!caller.admin).then_some(caller.user.as_str());
-    Ok(Json(app.orphans.report(user, anew).await?))
+    Ok(Json(app.orphans.report(user, refresh).await?))
 }

@@ -1,13 +1,13 @@
-//! The page for people.
+//! The web page.
 
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
 
-/// It loads nothing from elsewhere and talks to nobody but us.
+/// The page loads nothing from other servers and connects only to this one.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The page for people, which shows what all this does.
+/// The web page, which shows all of this.
 #[utoipa::path(
     get, path = "/", operation_id = "openPage", tag = "health", security(()),
     responses((status = 200, body = String, content_type = "text/html"))

@@ -1,4 +1,4 @@
-//! The queue's stages, for administrators: how they stand, held up and let go.
+//! The stages of the queue, for administrators: status, pause and resume.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,14 +13,14 @@ use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Stage;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// The queue as its operator sees it.
+/// The status of the queue.
 #[utoipa::path(
     get, path = "/api/v2/admin/queue-status", operation_id = "showQueueStatus", tag = "administration",
     responses((status = 200, body = QueueStatus))
 )]
 pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<QueueStatus>, ApiError> {
     require_admin(&caller)?;
-    Ok(Json(queue_status::look(&mut app.db.snapshot().await?, app.clock.now()).await?))
+    Ok(Json(queue_status::load(&mut app.db.snapshot().await?, app.clock.now()).await?))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -29,7 +29,7 @@ pub struct Held {
     paused: bool,
 }
 
-/// Holds a stage up: nobody claims a file for it, in any process.
+/// Pauses a stage: no process claims files for it.
 #[utoipa::path(
     post, path = "/api/v2/admin/queues/{stage}/pause", operation_id = "pauseQueue", tag = "administration",
     responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
@@ -45,7 +45,7 @@ pub async fn pause(
     Ok(Json(Held { stage, paused: true }))
 }
 
-/// Lets a stage go on.
+/// Resumes a stage.
 #[utoipa::path(
     post, path = "/api/v2/admin/queues/{stage}/resume", operation_id = "resumeQueue", tag = "administration",
     responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
@@ -61,7 +61,7 @@ pub async fn resume(
     Ok(Json(Held { stage, paused: false }))
 }
 
-/// The name of a stage, alone or as the queues are called.
+/// The name of a stage, or of its queue.
 fn parse(name: &str) -> Result<Stage, Refusal> {
     name.strip_prefix("file-")
         .unwrap_or(name)

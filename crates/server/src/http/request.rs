@@ -1,4 +1,4 @@
-//! Reads requests: the caller, the body, the query, the ids in the path. What cannot be read is refused with a code.
+//! Reads requests: the caller, the body, the query, the ids in the path. An invalid part is refused with a code.
 
 use std::str::FromStr;
 
@@ -77,7 +77,7 @@ pub fn require_admin(caller: &Caller) -> Result<(), Refusal> {
     }
 }
 
-/// A body that was read whole, and what belongs to it for an idempotency key.
+/// A whole body, with the values that an idempotency key depends on.
 pub struct Received {
     pub bytes: Bytes,
     path: String,
@@ -103,10 +103,10 @@ impl Received {
     /// An object.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         if self.is_list() {
-            // Its fields in their order would do as well, which nobody means.
+            // serde would also accept an array of the fields in their order, which no client intends.
             return Err(Refusal::new(
                 RefusalCode::InvalidRequest,
-                "The body cannot be read: it must be an object",
+                "The body is not valid: it must be an object",
             ));
         }
         serde_json::from_slice(&self.bytes).map_err(|error| unreadable(&error))
@@ -124,7 +124,7 @@ impl Received {
         self.bytes.trim_ascii_start().starts_with(b"[")
     }
 
-    /// The same, where an empty body stands for the default.
+    /// The same, but an empty body means the default.
     pub fn json_or_default<T: DeserializeOwned + Default>(&self) -> Result<T, Refusal> {
         if self.bytes.is_empty() { Ok(T::default()) } else { self.json() }
     }
@@ -137,17 +137,17 @@ impl Received {
 
 fn unreadable(error: &serde_json::Error) -> Refusal {
     let code = if error.is_data() { RefusalCode::InvalidRequest } else { RefusalCode::InvalidJson };
-    Refusal::new(code, format!("The body cannot be read: {error}"))
+    Refusal::new(code, format!("The body is not valid: {error}"))
 }
 
 async fn read_body(body: Body, limit: usize) -> Result<Bytes, ApiError> {
     match Limited::new(body, limit).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
-            Err(Refusal::new(RefusalCode::BodyTooLarge, format!("A body has at most {limit} bytes here"))
+            Err(Refusal::new(RefusalCode::BodyTooLarge, format!("The body may have at most {limit} bytes"))
                 .into())
         }
-        Err(_) => Err(Refusal::new(RefusalCode::BodyBroken, "The body broke off").retryable().into()),
+        Err(_) => Err(Refusal::new(RefusalCode::BodyBroken, "The body ended early").retryable().into()),
     }
 }
 
@@ -162,14 +162,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
             Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => Err(Refusal::new(
                 RefusalCode::InvalidRequest,
-                format!("The query cannot be read: {}", rejection.body_text()),
+                format!("The query is not valid: {}", rejection.body_text()),
             )
             .into()),
         }
     }
 }
 
-/// What the path has in the places of its parameters.
+/// The parameters in the path.
 pub struct InPath<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<T> {
@@ -180,14 +180,14 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for InPath<
             Ok(Path(values)) => Ok(Self(values)),
             Err(rejection) => Err(Refusal::new(
                 RefusalCode::InvalidRequest,
-                format!("The path cannot be read: {}", rejection.body_text()),
+                format!("The path is not valid: {}", rejection.body_text()),
             )
             .into()),
         }
     }
 }
 
-/// An id that is not one names nothing.
+/// An invalid id names nothing.
 pub fn file_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_file())
 }
@@ -200,8 +200,8 @@ pub fn operation_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_operation())
 }
 
-/// Whether a list is to have everybody's, which is for administrators, or only the caller's own.
-pub fn everybodys(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal> {
+/// Whether a list includes the items of all users, which is for administrators, or only the caller's own.
+pub fn includes_all_users(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal> {
     match scope {
         None | Some("own") => Ok(false),
         Some("all") => require_admin(caller).map(|()| true),
@@ -209,18 +209,18 @@ pub fn everybodys(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal>
     }
 }
 
-/// Which part of a list is asked for.
+/// Which page of a list is requested.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PageParams {
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<i64>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// A part of a list: how many to answer, and where the last part ended.
+/// A page of a list: how many items to return, and where the last page ended.
 pub struct Page<C> {
     pub limit: i64,
     pub after: Option<C>,
@@ -229,17 +229,17 @@ pub struct Page<C> {
 impl<C: FromStr> Page<C> {
     pub fn new(limit: Option<i64>, cursor: Option<&str>) -> Result<Self, Refusal> {
         const DEFAULT: i64 = 50;
-        const MOST: i64 = 200;
+        const MAX: i64 = 200;
         let limit = limit.unwrap_or(DEFAULT);
-        if !(1..=MOST).contains(&limit) {
-            return Err(Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MOST}")));
+        if !(1..=MAX).contains(&limit) {
+            return Err(Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MAX}")));
         }
-        let unknown = |_| Refusal::new(RefusalCode::InvalidCursor, "This cursor is not one of ours");
+        let unknown = |_| Refusal::new(RefusalCode::InvalidCursor, "This cursor is not valid");
         let after = cursor.map(|text| text.parse().map_err(unknown)).transpose()?;
         Ok(Self { limit, after })
     }
 
-    /// Where this part ended, if there may be more.
+    /// Where this page ended, if there may be more.
     pub fn next<T>(&self, items: &[T], cursor: impl Fn(&T) -> String) -> Option<String> {
         let full = i64::try_from(items.len()) == Ok(self.limit);
         items.last().filter(|_| full).map(cursor)

@@ -12,10 +12,10 @@ use crate::http::error::ApiError;
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-const LONGEST_QUERY: usize = 2_000;
-const MOST_HITS: usize = 50;
+const MAX_QUERY_LENGTH: usize = 2_000;
+const MAX_HITS: usize = 50;
 
-/// What is looked for.
+/// A search.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[schema(as = Question)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -31,13 +31,13 @@ pub struct Asked {
 #[derive(Serialize, utoipa::ToSchema)]
 pub struct Answer {
     hits: Vec<Hit>,
-    /// Why there may be more than was found.
+    /// Why the search may have missed some results.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     warning: Option<&'static str>,
 }
 
-/// The places in the caller's files that answer a question, best first.
+/// The passages in the caller's files that match a question, best first.
 #[utoipa::path(
     post, path = "/api/v2/search", operation_id = "search", tag = "search", request_body = Asked,
     responses((status = 200, body = Answer), (status = "4XX", description = "INVALID_QUERY"))
@@ -48,27 +48,25 @@ pub async fn search(
     request: Request,
 ) -> Result<Json<Answer>, ApiError> {
     let asked: Asked = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
-    if asked.query.trim().is_empty() || asked.query.len() > LONGEST_QUERY {
+    if asked.query.trim().is_empty() || asked.query.len() > MAX_QUERY_LENGTH {
         return Err(Refusal::new(
             RefusalCode::InvalidQuery,
-            format!("A query has 1 to {LONGEST_QUERY} bytes"),
+            format!("A query has 1 to {MAX_QUERY_LENGTH} bytes"),
         )
         .into());
     }
     let limit = asked.limit.unwrap_or(10);
-    if !(1..=MOST_HITS).contains(&limit) {
-        return Err(Refusal::new(
-            RefusalCode::InvalidRequest,
-            format!("limit must be from 1 to {MOST_HITS}"),
-        )
-        .into());
+    if !(1..=MAX_HITS).contains(&limit) {
+        return Err(
+            Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MAX_HITS}")).into()
+        );
     }
     let (meaning, warning) = match app.embedder.embed_question(asked.query.clone()).await {
         Ok((model, vector)) => (Some(Meaning { model, vector }), None),
         Err(failure) => {
-            // Words are found without a model. Half an answer that says so is better than none.
-            tracing::warn!(%failure, "a search went by words alone");
-            (None, Some("The embedding model did not answer: only the words were looked for"))
+            // A search by words needs no model. Partial results with a warning are better than none.
+            tracing::warn!(%failure, "a search used only the words");
+            (None, Some("The embedding model did not respond: only the words were searched"))
         }
     };
     let question = Question {

@@ -1,4 +1,4 @@
-//! Files that are stuck: which, why, and tried again.
+//! Stuck files: list them and the reasons, and retry them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::request::{InPath, Params, everybodys, file_id};
+use super::request::{InPath, Params, file_id, includes_all_users};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::intake::confirm::{self, Belief};
@@ -20,7 +20,7 @@ use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
 const DEFAULT_SHOWN: usize = 50;
-const MOST_SHOWN: usize = 1_000;
+const MAX_SHOWN: usize = 1_000;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +28,7 @@ const MOST_SHOWN: usize = 1_000;
 pub struct ListParams {
     #[param(minimum = 1, maximum = 1000, default = 50)]
     limit: Option<usize>,
-    /// `all`: everybody's, for administrators.
+    /// `all`: the files of all users, for administrators.
     #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
@@ -38,11 +38,11 @@ pub struct ListParams {
 pub struct StuckList {
     files: Vec<StuckView>,
     total: usize,
-    /// How many files wait at each stage that nobody works at.
+    /// How many files wait at each stage that no process runs.
     without_workers: BTreeMap<&'static str, i64>,
 }
 
-/// Those that have stood still for longest first, and how many there are.
+/// The stuck files, those without progress for the longest time first, and their number.
 #[utoipa::path(
     get, path = "/stuck", operation_id = "listStuckFiles", tag = "stuck", params(ListParams),
     responses((status = 200, body = StuckList))
@@ -53,11 +53,11 @@ pub async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<StuckList>, ApiError> {
     let limit = params.limit.unwrap_or(DEFAULT_SHOWN);
-    if !(1..=MOST_SHOWN).contains(&limit) {
-        let message = format!("limit must be from 1 to {MOST_SHOWN}");
+    if !(1..=MAX_SHOWN).contains(&limit) {
+        let message = format!("limit must be from 1 to {MAX_SHOWN}");
         return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
     }
-    let user = (!everybodys(&caller, params.scope.as_deref())?).then_some(caller.user.as_str());
+    let user = (!includes_all_users(&caller, params.scope.as_deref())?).then_some(caller.user.as_str());
     let now = app.clock.now();
     let mut tx = app.db.snapshot().await?;
     let (mut shown, mut total): (Vec<StuckView>, usize) = (Vec::new(), 0);
@@ -67,7 +67,7 @@ pub async fn list(
         after = next;
         total += stuck.len();
         shown.extend(stuck.into_iter().map(|stuck| StuckView::new(stuck, now)));
-        // What cannot be among the first is not kept, however many there are.
+        // Only as many as are shown are kept in memory.
         shown.sort_by_key(|file| file.updated_at);
         shown.truncate(limit);
     }
@@ -75,7 +75,7 @@ pub async fn list(
     Ok(Json(StuckList { files: shown, total, without_workers }))
 }
 
-/// Recovers one file that is stuck.
+/// Recovers one stuck file.
 #[utoipa::path(
     post, path = "/stuck/{fileId}/retry", operation_id = "retryStuckFile", tag = "stuck",
     responses(
@@ -92,7 +92,7 @@ pub async fn retry(
     let (id, now) = (file_id(&id)?, app.clock.now());
     let file = File::find_for(&mut app.db.read().await?, &caller, id).await?;
     let retried = if file.status == Status::Uploaded {
-        // All that it lacks is its owner's word.
+        // The bytes are there; only the owner's confirmation is missing.
         let confirmed =
             confirm::confirm(&app.db, &app.blobs, &caller, id, None, &Belief::default(), now).await?;
         RetriedStuck {
@@ -112,12 +112,12 @@ pub async fn retry(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RetryParams {
-    /// `all`: everybody's, for administrators.
+    /// `all`: the files of all users, for administrators.
     #[param(pattern = "^(own|all)$")]
     scope: Option<String>,
 }
 
-/// Recovers all that are stuck.
+/// Recovers all stuck files.
 #[utoipa::path(
     post, path = "/stuck/retry-all", operation_id = "retryStuckFiles", tag = "stuck", params(RetryParams),
     responses((status = 200, body = RetriedAll))
@@ -127,6 +127,6 @@ pub async fn retry_all(
     caller: Caller,
     Params(params): Params<RetryParams>,
 ) -> Result<Json<RetriedAll>, ApiError> {
-    let user = (!everybodys(&caller, params.scope.as_deref())?).then_some(caller.user.as_str());
+    let user = (!includes_all_users(&caller, params.scope.as_deref())?).then_some(caller.user.as_str());
     Ok(Json(app.stuck_files.retry_all(user, app.clock.now()).await?))
 }

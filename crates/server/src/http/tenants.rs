@@ -1,4 +1,4 @@
-//! What a tenant may store, and has stored.
+//! The quota of a tenant, and its usage.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -11,7 +11,7 @@ use crate::records::quota::{self, QuotaView, SetQuota};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// What the caller's tenant may store, and has stored.
+/// The quota of the caller's tenant, and its usage.
 #[utoipa::path(
     get, path = "/quota", operation_id = "showQuota", tag = "uploads",
     responses((status = 200, body = QuotaView))
@@ -20,7 +20,7 @@ pub async fn quota(State(app): State<App>, caller: Caller) -> Result<Json<QuotaV
     Ok(Json(quota::view(&mut app.db.read().await?, &caller.tenant, &app.config.intake.quota).await?))
 }
 
-/// What is left out goes back to the default.
+/// What is missing is reset to the default.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewQuota {
@@ -30,7 +30,7 @@ pub struct NewQuota {
     files: Option<i64>,
 }
 
-/// Gives a tenant limits of its own.
+/// Sets the limits of a tenant.
 #[utoipa::path(
     put, path = "/api/v2/admin/tenants/{tenantId}/quota", operation_id = "setQuota", tag = "administration",
     request_body = NewQuota, responses((status = 200, body = QuotaView))
@@ -51,7 +51,7 @@ pub async fn set_quota(
         .into());
     }
     if [quota.bytes, quota.files].into_iter().flatten().any(|limit| limit < 0) {
-        return Err(Refusal::new(RefusalCode::InvalidRequest, "A quota is not negative").into());
+        return Err(Refusal::new(RefusalCode::InvalidRequest, "A quota must not be negative").into());
     }
     app.db.write(SetQuota { tenant: tenant.clone(), bytes: quota.bytes, files: quota.files }).await?;
     Ok(Json(quota::view(&mut app.db.read().await?, &tenant, &app.config.intake.quota).await?))

@@ -1,4 +1,4 @@
-//! The way in: register, send the bytes, confirm.
+//! Uploads: register, send the bytes, confirm.
 
 use axum::Json;
 use axum::body::Body;
@@ -22,9 +22,9 @@ use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-const MOST_AT_ONCE: usize = 1_000;
+const MAX_FILES_PER_REQUEST: usize = 1_000;
 
-/// Reserves room for one file and says where its bytes go.
+/// Reserves room for one file and returns the address for its bytes.
 #[utoipa::path(
     post, path = "/files/init", operation_id = "registerFile", tag = "uploads", request_body = Announcement,
     responses(
@@ -61,7 +61,7 @@ pub async fn register_in_batch(
     register_files(&app, caller, Some(batch_id(&id)?), request).await
 }
 
-/// What stands alone or in a list.
+/// One item or a list.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
@@ -80,10 +80,10 @@ async fn register_files(
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let many = batch.is_some() && received.is_list();
     let announced: Vec<Announcement> = if many { received.json_list()? } else { vec![received.json()?] };
-    if announced.is_empty() || announced.len() > MOST_AT_ONCE {
+    if announced.is_empty() || announced.len() > MAX_FILES_PER_REQUEST {
         return Err(Refusal::new(
             RefusalCode::InvalidFileCount,
-            format!("A list has 1 to {MOST_AT_ONCE} files"),
+            format!("A list has 1 to {MAX_FILES_PER_REQUEST} files"),
         )
         .into());
     }
@@ -113,11 +113,11 @@ async fn register_files(
         })
         .await?;
     let mut tickets: Vec<UploadTicket> = tickets.into_iter().map(|ticket| with_base(ticket, &base)).collect();
-    let answer = if many { OneOrMany::Many(tickets) } else { OneOrMany::One(tickets.remove(0)) };
-    Ok((StatusCode::CREATED, Json(answer)).into_response())
+    let response = if many { OneOrMany::Many(tickets) } else { OneOrMany::One(tickets.remove(0)) };
+    Ok((StatusCode::CREATED, Json(response)).into_response())
 }
 
-/// Which file of a list it was.
+/// Adds the position in the list.
 fn at_index(mut refusal: Refusal, index: usize, many: bool) -> Refusal {
     if many {
         refusal.message = format!("File {index}: {}", refusal.message);
@@ -127,7 +127,7 @@ fn at_index(mut refusal: Refusal, index: usize, many: bool) -> Refusal {
     refusal
 }
 
-/// A fresh URL for a file whose bytes have not been confirmed yet. Its deadline moves back.
+/// A fresh URL for a file whose bytes are not confirmed yet. It also extends the deadline.
 #[utoipa::path(
     post, path = "/files/{fileId}/upload-url", operation_id = "freshUploadUrl", tag = "uploads",
     responses(
@@ -154,7 +154,7 @@ pub async fn fresh_url(
     Ok(Json(with_base(ticket, &base_url(&app, &headers))))
 }
 
-/// Where the client reached us is where it will find the upload address too.
+/// The upload address has the host by which the client reached us.
 fn base_url(app: &App, headers: &HeaderMap) -> String {
     let http = &app.config.http;
     http.public_url.clone().unwrap_or_else(|| {
@@ -180,9 +180,9 @@ pub struct Uploaded {
     md5: String,
 }
 
-/// The bytes themselves. The signature in the URL is all the permission it takes.
+/// The bytes of a file. The signature in the URL is the authorization.
 ///
-/// The URL comes with the answer to a registration, and is good for one file, one size and until one moment.
+/// The URL is in the response to a registration, and is valid for one file, one size and a limited time.
 #[utoipa::path(
     put, path = "/api/v2/uploads/blobs/{fileId}", operation_id = "sendBytes", tag = "uploads", security(()),
     params(
@@ -211,8 +211,8 @@ pub async fn receive(
     if let Some(length) = announced
         && length != size
     {
-        // Refused before a byte is taken in.
-        let message = format!("{size} bytes were declared, {length} are being sent");
+        // Refused before any byte is read.
+        let message = format!("{size} bytes were declared, but Content-Length is {length}");
         return Err(Refusal::new(RefusalCode::SizeMismatch, message).retryable().into());
     }
     let md5 = match headers.get("content-md5") {
@@ -233,11 +233,11 @@ pub async fn receive(
     };
     let stored = upload.receive(body.into_data_stream()).await?;
     let etag = [(header::ETAG, format!("\"{}\"", stored.md5))];
-    let answer = Uploaded { file_id: id, status: Status::Uploaded, size: stored.size, md5: stored.md5 };
-    Ok((etag, Json(answer)).into_response())
+    let response = Uploaded { file_id: id, status: Status::Uploaded, size: stored.size, md5: stored.md5 };
+    Ok((etag, Json(response)).into_response())
 }
 
-/// Says that the bytes are there. If they are, the file is in the queue when this is answered. Repeating it is safe.
+/// Confirms an upload. If the bytes are there, the file is in the queue after this. Repeating it is safe.
 #[utoipa::path(
     post, path = "/files/{fileId}/confirm", operation_id = "confirmFile", tag = "uploads",
     request_body = Option<Belief>,

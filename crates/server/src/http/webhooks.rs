@@ -1,4 +1,4 @@
-//! Webhooks: one's own, and for administrators those that get everybody's events.
+//! Webhooks: the caller's own, and for administrators those with the events of all users.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -11,17 +11,17 @@ use crate::app::App;
 use crate::delivery::tail;
 use crate::delivery::webhooks::deliveries::{DeliveryView, Redeliver, SendTest};
 use crate::delivery::webhooks::register::{
-    Change, Changes, NewWebhook, Register, Registered, Remove, RemoveLog, RotateSecret, Rotated, Scope,
+    Change, Changes, NewWebhook, RegisterWebhook, Registered, Remove, RemoveLog, RotateSecret, Rotated, Scope,
 };
 use crate::delivery::webhooks::signature::Secret;
-use crate::delivery::webhooks::target::Checked;
+use crate::delivery::webhooks::target::TargetCheck;
 use crate::delivery::webhooks::{Webhook, WebhookView};
 use crate::http::error::ApiError;
 use crate::intake::idempotency::Idempotent;
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// Names an address that events are sent to. The secret that signs them is answered here, and never again.
+/// Registers an address that events are sent to. Only this response contains the secret that signs them.
 #[utoipa::path(
     post, path = "/api/v2/webhooks", operation_id = "registerWebhook", tag = "webhooks", request_body = NewWebhook,
     responses(
@@ -49,7 +49,7 @@ pub async fn register(
         .write(Idempotent {
             key: received.key(&caller)?,
             now,
-            change: Register {
+            change: RegisterWebhook {
                 caller,
                 id: app.clock.new_id(),
                 webhook,
@@ -102,7 +102,7 @@ pub async fn show(
     Ok(Json(webhook.into()))
 }
 
-/// Changes what is named in the body, and nothing else.
+/// Changes the fields in the body, and nothing else.
 #[utoipa::path(
     patch, path = "/api/v2/webhooks/{webhookId}", operation_id = "changeWebhook", tag = "webhooks",
     request_body = Changes,
@@ -121,10 +121,10 @@ pub async fn change(
     let webhook = webhook_id(&id)?;
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let changes: Changes = received.json()?;
-    // Before anybody is asked where the address leads: whose webhook it is.
+    // The owner is checked before the address is resolved.
     Webhook::find_for(&mut app.db.read().await?, &caller, webhook).await?;
     if let Some(url) = &changes.url {
-        app.webhooks.target().check(&Checked::parse(url)?).await?;
+        app.webhooks.target().check(&TargetCheck::parse(url)?).await?;
     }
     let cursor = tail::settled_up_to(&app.db).await?;
     let changed = app.db.write(Change { caller, webhook, changes, cursor, now: app.clock.now() }).await?;
@@ -143,11 +143,11 @@ pub async fn remove(
 ) -> Result<StatusCode, ApiError> {
     let webhook = webhook_id(&id)?;
     app.db.write(Remove { caller, webhook }).await?;
-    while app.db.write(RemoveLog { webhook }).await? == RemoveLog::MOST {}
+    while app.db.write(RemoveLog { webhook }).await? == RemoveLog::BATCH_SIZE {}
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A new secret. The one before goes on signing beside it for a day.
+/// Rotates the secret. The previous one also signs for a day.
 #[utoipa::path(
     post, path = "/api/v2/webhooks/{webhookId}/rotate-secret", operation_id = "rotateWebhookSecret",
     tag = "webhooks",
@@ -170,7 +170,7 @@ pub async fn rotate_secret(
     Ok(Json(app.db.write(Idempotent { key, now, change }).await?))
 }
 
-/// Sends something only to see whether it arrives.
+/// Sends a test delivery, to see whether it arrives.
 #[utoipa::path(
     post, path = "/api/v2/webhooks/{webhookId}/test", operation_id = "testWebhook", tag = "webhooks",
     responses(
@@ -200,7 +200,7 @@ pub async fn test(
 pub struct DeliveryParams {
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<i64>,
-    /// The `nextCursor` of the page before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
     #[param(pattern = "^(pending|delivered|exhausted)$")]
     status: Option<String>,
@@ -213,7 +213,7 @@ pub struct DeliveryList {
     next_cursor: Option<String>,
 }
 
-/// What was sent, or is to be sent, newest first.
+/// The deliveries of a webhook, newest first.
 #[utoipa::path(
     get, path = "/api/v2/webhooks/{webhookId}/deliveries", operation_id = "listDeliveries", tag = "webhooks",
     params(DeliveryParams),
@@ -246,7 +246,7 @@ pub struct InWebhook {
     delivery_id: String,
 }
 
-/// Sends one again, as a delivery of its own.
+/// Sends a delivery again, as a new delivery.
 #[utoipa::path(
     post, path = "/api/v2/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", operation_id = "redeliver",
     tag = "webhooks",
@@ -272,7 +272,7 @@ pub async fn redeliver(
     Ok((StatusCode::ACCEPTED, Json(delivery)))
 }
 
-/// An id that is not one names nothing.
+/// An invalid id names nothing.
 fn webhook_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_webhook())
 }

@@ -1,5 +1,5 @@
-//! What the answers of other services have in common: they are read no further than they may be long, and they may say
-//! when we are welcome again.
+//! What responses of other services have in common: the size of their body is limited, and they may have a
+//! `Retry-After`.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use reqwest::header::RETRY_AFTER;
 
 use landfall_core::clock::Clock;
 
-/// A service that asks for more is asked again after this all the same.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_hours(1);
+/// A service that asks for a longer delay is called again after this one.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
-/// Up to `most` bytes of a body, and whether that was all of it.
-pub async fn read(mut response: Response, most: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
+/// Up to `max_bytes` bytes of a body, and whether that was all of it.
+pub async fn read(mut response: Response, max_bytes: usize) -> Result<(Vec<u8>, bool), reqwest::Error> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await? {
-        let room = most - bytes.len();
+        let room = max_bytes - bytes.len();
         if chunk.len() > room {
             bytes.extend_from_slice(&chunk[..room]);
             return Ok((bytes, false));
@@ -26,7 +26,7 @@ pub async fn read(mut response: Response, most: usize) -> Result<(Vec<u8>, bool)
     Ok((bytes, true))
 }
 
-/// When the service wants to hear from us again: a number of seconds, or a date.
+/// The delay that the service asks for: a number of seconds, or a date.
 pub fn retry_after(response: &Response) -> Option<Duration> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse() {
@@ -36,5 +36,5 @@ pub fn retry_after(response: &Response) -> Option<Duration> {
             (at - Clock::System.now()).max(TimeDelta::zero()).to_std().ok()?
         }
     };
-    Some(wait.min(LONGEST_RETRY_AFTER))
+    Some(wait.min(MAX_RETRY_AFTER))
 }

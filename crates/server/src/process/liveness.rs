@@ -1,9 +1,9 @@
-//! Proves to the other processes that this one lives, and notices when one of them does not.
+//! Proves to the other processes that this one is alive, and detects when one of them is not.
 //!
-//! A process has a row, a lock that dies with it, and a heartbeat that catches it when it is frozen or cut off. A
-//! process that finds its row gone was taken for dead: whatever it held is in other hands. It drops its work and
-//! begins anew under another name. One whose lock was lost alone, with the connection or the server that knew it, takes
-//! it again under the same name.
+//! A process has a row, a lock that ends with it, and a heartbeat, which catches a process that is frozen or cut
+//! off. A process that finds its row gone was declared dead: other processes hold its work now. It drops its work
+//! and rejoins under a new id. A process that only lost its lock, because the connection or the database server
+//! failed, takes it again under the same id.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,43 +19,45 @@ use landfall_store::Error;
 use landfall_store::locks::{self, ProcessLock};
 use landfall_store::{Db, Tx, Write, args};
 
-/// Who this process is, for as long as the others believe that it lives.
+/// The id of this process, valid until the other processes declare it dead.
 #[derive(Debug, Clone)]
 pub struct Identity {
     pub id: Uuid,
-    /// Cancelled when the others stop believing it.
+    /// Cancelled when they do.
     pub lost: CancellationToken,
 }
 
-/// When a process proves that it lives, and when the others stop believing it.
+/// How often a process proves that it is alive, and when it is declared dead.
 #[derive(Debug, Clone, Copy)]
 pub struct LivenessConfig {
     pub heartbeat_interval: Duration,
     pub heartbeat_expiry: Duration,
-    /// How often the locks of other processes are checked, which is how soon a killed one is noticed.
+    /// How often the locks of other processes are checked, which is how soon a killed process is detected.
     pub lock_check_interval: Duration,
 }
 
-/// What the others read of this process.
+/// What the other processes can read about this one.
 #[derive(Debug, Clone, Default)]
 pub struct Description {
     /// Where it runs, for people.
     pub name: String,
-    /// What it works at, and which services that needs, separated by commas.
+    /// The stages that it runs, and the services that they need, separated by commas.
     pub stages: String,
     pub services: String,
 }
 
-/// Takes care of what a dead process held. Set where the parts are put together: what a process may hold is known only there.
+/// Releases what a dead process held. `App` supplies it, because only there all the parts are known that a process
+/// may hold.
 pub trait OnDeath: Send + Sync {
-    /// Removes the worker's row and releases what it held, in one transaction. Returns whether this call did it, and not
-    /// another process before.
+    /// Removes the worker's row and releases what it held, in one transaction. Returns whether this call did it,
+    /// and not another process before.
     fn rescue(&self, worker: Uuid, now: Time) -> BoxFuture<'_, Result<bool, Error>>;
 }
 
 pub struct Liveness {
     db: Db,
-    /// Not the clock of the files' deadlines: a test may move that one by a year, and no process has died.
+    /// Not the clock of the files' deadlines: a test may advance that one by a year without declaring a process
+    /// dead.
     clock: Clock,
     config: LivenessConfig,
     description: Description,
@@ -98,18 +100,18 @@ impl Liveness {
         self.identity.borrow().clone()
     }
 
-    /// Renews the heartbeat and looks after the others, until `stop`.
+    /// Renews the heartbeat and rescues what dead processes held, until `stop`.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
         let keep_alive = {
             let liveness = self.clone();
             let stop = stop.clone();
             tokio::spawn(async move { stop.run_until_cancelled(liveness.keep_alive()).await })
         };
-        stop.run_until_cancelled(self.look_after_others()).await;
+        stop.run_until_cancelled(self.check_other_processes()).await;
         drop(keep_alive.await);
     }
 
-    /// Says goodbye: nothing is held any more, nothing needs rescue.
+    /// Unregisters this process. It holds nothing, so nothing needs a rescue.
     pub async fn leave(&self) -> Result<(), Error> {
         self.on_death.rescue(self.identity().id, self.clock.now()).await?;
         if let Some(lock) = self.lock.lock().await.take() {
@@ -118,31 +120,31 @@ impl Liveness {
         Ok(())
     }
 
-    /// Drops what this process holds, because others hold it now, and comes back under a new name.
-    pub async fn begin_anew(&self, lost: &Identity) -> Result<(), Error> {
+    /// Drops what this process holds, because other processes hold it now, and registers it under a new id.
+    pub async fn rejoin(&self, lost: &Identity) -> Result<(), Error> {
         lost.lost.cancel();
         let mut lock = self.lock.lock().await;
         if self.identity().id != lost.id {
             return Ok(());
         }
-        tracing::warn!(workerId = %lost.id, "taken for dead by the other processes; beginning anew");
+        tracing::warn!(workerId = %lost.id, "declared dead by the other processes; rejoining under a new id");
         if let Some(lock) = lock.take() {
             lock.release().await;
         }
         let fresh = Identity { id: self.clock.new_id(), lost: CancellationToken::new() };
         *lock = Some(self.register(fresh.id).await?);
         self.renewed_at.send_replace(self.clock.now());
-        // Known to all before it is used.
+        // Registered before it is used.
         self.identity.send_replace(fresh);
         Ok(())
     }
 
-    /// Makes a worker of that name known to the others.
+    /// Registers a worker with this id.
     async fn register(&self, worker: Uuid) -> Result<ProcessLock, Error> {
-        // The lock first: a row without a held lock is a dead worker's.
+        // The lock first: a row without a held lock belongs to a dead worker.
         let lock = ProcessLock::take(&self.db, worker).await?;
         self.db
-            .write(Register { worker, description: self.description.clone(), now: self.clock.now() })
+            .write(RegisterWorker { worker, description: self.description.clone(), now: self.clock.now() })
             .await?;
         Ok(lock)
     }
@@ -153,7 +155,8 @@ impl Liveness {
             self.clock.sleep(self.config.heartbeat_interval).await;
             let identity = self.identity();
             let asked_at = self.clock.now();
-            // When the others may take it for dead, the work stops, whether or not the database has answered by then.
+            // When the others may declare it dead, the work stops, whether or not the database has responded by
+            // then.
             let left = (self.renewed_at() + expiry - asked_at).to_std().unwrap_or_default();
             let alive = match tokio::time::timeout(left, self.renew(&identity, asked_at)).await {
                 Ok(Ok(true)) => {
@@ -172,19 +175,19 @@ impl Liveness {
             };
             if !alive {
                 identity.lost.cancel();
-                // A connection that is cut off without a word answers after minutes.
-                let anew = tokio::time::timeout(self.config.heartbeat_expiry, self.begin_anew(&identity));
-                match anew.await.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut))) {
+                // On a connection that is cut off, the error comes only after minutes.
+                let rejoined = tokio::time::timeout(self.config.heartbeat_expiry, self.rejoin(&identity));
+                match rejoined.await.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut))) {
                     Ok(()) => self.db.wake().poll_work(),
                     Err(error) => {
-                        tracing::warn!(%error, "could not begin anew; trying again with the next heartbeat");
+                        tracing::warn!(%error, "could not rejoin; retrying with the next heartbeat");
                     }
                 }
             }
         }
     }
 
-    /// Says that this process lives. Answers whether the others believe it.
+    /// Renews the heartbeat and the lock. Returns whether this process is still registered.
     async fn renew(&self, identity: &Identity, now: Time) -> Result<bool, Error> {
         if identity.lost.is_cancelled() {
             return Ok(false);
@@ -192,7 +195,7 @@ impl Liveness {
         {
             let mut lock = self.lock.lock().await;
             let held = match lock.as_mut() {
-                // A connection that is cut off without a word answers after minutes.
+                // On a connection that is cut off, the error comes only after minutes.
                 Some(lock) => {
                     let asked = tokio::time::timeout(self.config.heartbeat_interval, lock.still_held());
                     asked.await.unwrap_or(false)
@@ -205,34 +208,34 @@ impl Liveness {
                 let again = again.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut)))?;
                 let Some(again) = again else { return Ok(false) };
                 *lock = Some(again);
-                tracing::info!(workerId = %identity.id, "took the lock again that was lost with its connection");
+                tracing::info!(workerId = %identity.id, "retook the lock that was lost with its connection");
             }
         }
         self.db.write(Heartbeat { worker: identity.id, now }).await
     }
 
-    /// When the others last heard of this process.
+    /// When this process last renewed its heartbeat.
     pub fn renewed_at(&self) -> Time {
         *self.renewed_at.borrow()
     }
 
-    /// For how long the others have not heard of this process, where that is longer than they believe in it.
+    /// For how long this process has not renewed its heartbeat, if that is longer than the expiry.
     pub fn silent_for(&self) -> Option<TimeDelta> {
         let silent = self.clock.now() - self.renewed_at();
         (silent >= to_delta(self.config.heartbeat_expiry)).then_some(silent)
     }
 
-    async fn look_after_others(&self) {
+    async fn check_other_processes(&self) {
         loop {
-            if let Err(error) = self.rescue_the_dead().await {
-                tracing::debug!(%error, "could not look after the other processes");
+            if let Err(error) = self.rescue_dead_workers().await {
+                tracing::debug!(%error, "could not check the other processes");
             }
             self.clock.sleep(self.config.lock_check_interval).await;
         }
     }
 
-    /// Gives back what dead workers held; answers how many there were.
-    pub async fn rescue_the_dead(&self) -> Result<usize, Error> {
+    /// Releases what dead workers held. Returns how many there were.
+    pub async fn rescue_dead_workers(&self) -> Result<usize, Error> {
         let oldest = self.clock.now() - to_delta(self.config.heartbeat_expiry);
         let own = self.identity().id;
         let mut rescued = 0;
@@ -249,23 +252,23 @@ impl Liveness {
     }
 }
 
-/// Whether a worker is known, and if so, that it stays so until the transaction ends.
+/// Whether a worker is registered. Its row stays locked until the transaction ends.
 ///
-/// Whoever rescues what a worker held removes its row first. Holding the row means that the rescue either sees what
-/// this transaction does, or is seen by it.
+/// A rescue removes the worker's row first. With the row locked, either the rescue sees what this transaction does,
+/// or this transaction sees the rescue.
 pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
     let hold = tx.key_share();
     let sql = format!("SELECT lock_key FROM workers WHERE id = $1 {hold}");
     Ok(tx.row::<(i64,)>(sql, args![worker]).await?.is_some())
 }
 
-struct Register {
+struct RegisterWorker {
     worker: Uuid,
     description: Description,
     now: Time,
 }
 
-impl Write for Register {
+impl Write for RegisterWorker {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
@@ -296,11 +299,11 @@ struct Heartbeat {
 }
 
 impl Write for Heartbeat {
-    /// Whether the worker is still known.
+    /// Whether the worker is still registered.
     type Output = bool;
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        // Its lock was taken before this, on the server that answers.
+        // The lock was taken before this, on the same server.
         let sql =
             format!("UPDATE workers SET heartbeat_at = $2, lock_epoch = {} WHERE id = $1", locks::epoch(tx));
         Ok(tx.execute(sql, args![self.worker, self.now]).await? == 1)

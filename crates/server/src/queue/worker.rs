@@ -225,7 +225,7 @@ impl Inner {
                 return Err(error);
             }
             Ok(Claims::WorkerGone) => {
-                self.liveness.begin_anew(&identity).await?;
+                self.liveness.rejoin(&identity).await?;
                 return Ok(Looked::default());
             }
         };

@@ -1,9 +1,9 @@
-//! Tells the operator what needs a person: a recovery job that met errors, a circuit that is open, files that wait with
-//! nobody to work on them, more files failing than usual.
+//! Alerts the operator when a person is needed: a recovery job had errors, a circuit is open, files wait for a
+//! stage that no process runs, or more files fail than usual.
 //!
-//! Every process looks now and then, on its own and in nobody's way. The row of an alert decides which of them raises it,
-//! and that it is raised at most once an hour; the event is written with it. Then it is sent, where there is somewhere to
-//! send it to (`alerts/webhook.rs`).
+//! Every process checks now and then, independently of the others. The row of an alert decides which of them raises
+//! it, and that it is raised at most once an hour; the event is written in the same transaction. Then it is sent,
+//! if a webhook is configured (`alerts/webhook.rs`).
 
 mod conditions;
 mod webhook;
@@ -18,30 +18,30 @@ use landfall_core::clock::{Clock, Time};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
-/// How often a process looks.
+/// How often a process checks.
 const INTERVAL: Duration = Duration::from_secs(15);
 /// How soon the same alert may be raised again.
-const AT_MOST_EVERY: TimeDelta = TimeDelta::hours(1);
+const MIN_INTERVAL: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Clone)]
 pub struct AlertConfig {
     pub webhook: Option<url::Url>,
-    /// Files that fail within an hour before somebody is told.
+    /// How many files must fail within an hour for an alert.
     pub dead_letters: i64,
 }
 
 impl std::fmt::Debug for AlertConfig {
-    /// Without the address: whoever knows it may write to the channel.
+    /// Without the address, which lets anyone write to the channel.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let has_webhook = self.webhook.is_some();
         f.debug_struct("AlertConfig").field("has_webhook", &has_webhook).finish_non_exhaustive()
     }
 }
 
-/// Something that needs a person.
+/// A condition that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alert {
-    /// What it is about: the same name is the same alert.
+    /// The subject: alerts with the same name are the same alert.
     pub name: String,
     pub message: String,
 }
@@ -61,16 +61,16 @@ impl Alerts {
 
     pub async fn run(self) {
         loop {
-            if let Err(error) = self.look_once(self.clock.now()).await {
-                tracing::warn!(%error, "could not look for what needs an alert");
+            if let Err(error) = self.check_once(self.clock.now()).await {
+                tracing::warn!(%error, "could not check the conditions of alerts");
             }
             self.clock.sleep(INTERVAL).await;
         }
     }
 
-    /// Raises what is to be raised, and sends what was not sent yet. Answers what it raised.
-    pub async fn look_once(&self, now: Time) -> Result<Vec<Alert>, Error> {
-        let found = conditions::look(&mut self.db.read().await?, self.config.dead_letters, now).await?;
+    /// Raises new alerts, and sends those that are not sent yet. Returns the raised ones.
+    pub async fn check_once(&self, now: Time) -> Result<Vec<Alert>, Error> {
+        let found = conditions::check(&mut self.db.read().await?, self.config.dead_letters, now).await?;
         let mut raised = Vec::new();
         for alert in found {
             if self.db.write(Raise { alert: alert.clone(), now }).await? {
@@ -85,7 +85,7 @@ impl Alerts {
     }
 }
 
-/// Raises an alert, unless that was done within the hour. Answers whether it did.
+/// Raises an alert, unless that was done within the hour. Returns whether it did.
 struct Raise {
     alert: Alert,
     now: Time,
@@ -102,7 +102,7 @@ impl Write for Raise {
                  ON CONFLICT (name) DO UPDATE SET message = excluded.message, raised_at = excluded.raised_at,
                      attempts = 0, delivered_at = NULL
                  WHERE alerts.raised_at <= $4",
-                args![name, message, self.now, self.now - AT_MOST_EVERY],
+                args![name, message, self.now, self.now - MIN_INTERVAL],
             )
             .await?;
         if raised == 0 {

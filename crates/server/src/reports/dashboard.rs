@@ -1,6 +1,6 @@
-//! How it stands with a user's files, or with everybody's: the truth at the moment of the question. Nothing of it is kept
-//! from one answer to the next; it is cheap because the totals are (`totals.rs`), and all else goes along an index that
-//! files at rest are not in.
+//! The dashboard of a user's files, or of all files, as they are at the moment of the request. Nothing is cached
+//! between requests; it is cheap because the totals are (`totals.rs`), and everything else uses an index without
+//! the finished files.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ use landfall_store::Error;
 use landfall_store::{Tx, args};
 
 const RECENT_ERRORS: i64 = 10;
-/// Users whose oldest file is looked at, where everybody's is asked for.
-const MOST_USERS: usize = 2_000;
+/// For all users together: the maximum number of users whose oldest file is checked.
+const MAX_USERS: usize = 2_000;
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -35,7 +35,7 @@ pub struct Dashboard {
     pub recent_errors: Vec<RecentError>,
     pub metrics: Metrics,
     pub circuits: Vec<CircuitView>,
-    /// How long the file has waited that could be taken for longest; 0 where none waits.
+    /// How long the oldest file that a worker could claim has waited; 0 if none waits.
     pub oldest_waiting_ms: i64,
 }
 
@@ -65,7 +65,7 @@ impl RecentError {
     }
 }
 
-/// Of what came to its end within the last day.
+/// Of the files that finished within the last day.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[schema(as = DashboardMetrics)]
 pub struct Metrics {
@@ -74,13 +74,13 @@ pub struct Metrics {
     pub average_processing_time: i64,
     #[serde(rename = "throughput24h")]
     pub throughput: i64,
-    /// In a hundred.
+    /// In percent.
     #[serde(rename = "failureRate24h")]
     pub failure_rate: f64,
 }
 
-/// To be asked in a snapshot. Without `user`, everybody's.
-pub async fn look(
+/// Must run in a snapshot. Without `user`, for all users.
+pub async fn load(
     tx: &mut Tx,
     user: Option<&str>,
     detection: &Detection,
@@ -102,7 +102,7 @@ pub async fn look(
         stuck_files: detection.count(tx, user, now).await?,
         queue_depths: Stage::ALL
             .into_iter()
-            // There is no such queue where nothing is scanned.
+            // Without a scanner there is no such queue.
             .filter(|stage| *stage >= first_stage || distribution.waiting(*stage) > 0)
             .map(|stage| (format!("file-{stage}"), distribution.waiting(stage)))
             .collect(),
@@ -127,11 +127,11 @@ async fn active_batches(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
     }
 }
 
-/// How many milliseconds the file has waited that could be taken for longest.
+/// How many milliseconds the oldest file that a worker could claim has waited.
 ///
-/// The queue is a line for each user at each stage, by priority and then by time: the head of each line is one step away.
+/// Each user has a queue at each stage, by priority and then by time: one index lookup finds the head of each.
 pub async fn oldest_waiting(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
-    let mut arguments = args![MOST_USERS];
+    let mut arguments = args![MAX_USERS];
     let whose = match user {
         Some(user) => {
             arguments.push(user.into());

@@ -1,4 +1,5 @@
-//! The queue as its operator sees it: who works, what waits, what holds it up, how the last hours went.
+//! The queue as the operator sees it: the workers, what waits, what delays it, and the throughput of the last
+//! hours.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use landfall_core::service::Service;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
-/// Files that wait for their next attempt are counted up to here, so that the answer costs the same whatever waits.
-const MOST_COUNTED: i64 = 100_000;
+/// Files that wait for their next attempt are counted up to this number, so that the cost is bounded.
+const MAX_COUNTED: i64 = 100_000;
 
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -57,7 +58,7 @@ pub struct QueueView {
     pub retrying: i64,
     pub running: i64,
     pub paused: Option<PauseView>,
-    /// When the next file may begin, where a rate limit holds the stage up.
+    /// When the next file may begin, if a rate limit delays the stage.
     pub limited_until: Option<DateTime<Utc>>,
 }
 
@@ -78,7 +79,7 @@ pub struct CircuitView {
     pub changed_at: Option<DateTime<Utc>>,
 }
 
-pub async fn look(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
+pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
     let recent_hours = hourly::recent(tx, now).await?;
     let mut throughput = Throughput::default();
     for hour in &recent_hours {
@@ -117,7 +118,7 @@ async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, E
         .rows(
             "SELECT next_stage, COUNT(*) FROM (SELECT next_stage FROM files WHERE status = 'queued' AND NOT is_due LIMIT $1)
                  AS retrying GROUP BY next_stage",
-            args![MOST_COUNTED],
+            args![MAX_COUNTED],
         )
         .await?;
     let mut queues = BTreeMap::new();

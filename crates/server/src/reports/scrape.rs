@@ -1,4 +1,4 @@
-//! The metrics that are facts: read when they are asked for, each by a look that costs the same whatever is stored.
+//! The metrics that are facts: read on request, each with a query whose cost does not grow with the stored data.
 
 use std::fmt::{Display, Write as _};
 
@@ -15,7 +15,7 @@ use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
-/// Metrics as Prometheus reads them.
+/// Metrics in the format of Prometheus.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
@@ -56,7 +56,7 @@ fn label(name: &'static str, value: impl Into<String>) -> Labels {
     vec![(name, value.into())]
 }
 
-/// What the database says. All of it at one moment.
+/// The facts of the database, all from one snapshot.
 pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Exposition) -> Result<(), Error> {
     let distribution = Distribution::look(tx, None).await?;
     let oldest = dashboard::oldest_waiting(tx, None, now).await?;
@@ -90,14 +90,15 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     Ok(())
 }
 
-/// How far this process is behind in telling of events, which it has done up to `told_up_to`, if anybody listens.
+/// How far this process is behind in sending events, which it has done up to `delivered_up_to`, if it has
+/// listeners.
 pub async fn event_lag(
     tx: &mut Tx,
-    told_up_to: Option<i64>,
+    delivered_up_to: Option<i64>,
     now: Time,
     to: &mut Exposition,
 ) -> Result<(), Error> {
-    let waiting = match told_up_to {
+    let waiting = match delivered_up_to {
         Some(position) => tail::first_after(tx, position).await?,
         None => None,
     };
@@ -145,13 +146,13 @@ fn jobs_to(jobs: Vec<runs::LastEnded>, now: Time, to: &mut Exposition) {
     }
 }
 
-/// Out of milliseconds.
+/// From milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "a millisecond is lost after 285,000 years")]
 fn seconds(milliseconds: i64) -> f64 {
     milliseconds as f64 / 1_000.0
 }
 
-/// What can be said without the database.
+/// What is known without the database.
 pub fn of_process(database: &'static str, database_up: bool, storage_up: bool, to: &mut Exposition) {
     to.gauge(metrics::DATABASE_UP, [(Labels::new(), i64::from(database_up))]);
     to.gauge(metrics::STORAGE_UP, [(Labels::new(), i64::from(storage_up))]);
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_a_label_says_it_stays_one_label() {
+    fn a_label_value_is_escaped() {
         let mut exposition = Exposition::default();
         exposition.gauge("x", [(label("job", "a\"b\\c\nd"), 1)]);
         assert!(exposition.into_text().ends_with("x{job=\"a\\\"b\\\\c\\nd\"} 1\n"));

@@ -1,8 +1,8 @@
-//! The cores of this machine: computing on more threads than there are of them only makes everything else wait.
+//! Limits computation to the cores of this machine: more threads than cores only slow everything else down.
 //!
-//! There is one exception. Who computes nothing yet begins at once, though all cores are busy with somebody else's: a
-//! document may take minutes, and another user's small one must not wait for it. The slots of the stages bound how many
-//! users that can be.
+//! There is one exception. A user who has no turn yet gets one at once, even if all cores are busy with other
+//! users' work: a document may take minutes, and another user's small one must not wait for it. The slots of the
+//! stages limit how many users that can be.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,26 +13,26 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use landfall_core::clock::Clock;
 use landfall_core::failure::{Code, Failure};
 
-/// How often work that waits for a core says so.
-const SIGN_OF_WAITING: Duration = Duration::from_millis(500);
+/// How often work that waits for a core reports that it waits.
+const WAITING_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Clone)]
 pub struct Cores {
     free: Arc<Semaphore>,
     /// How many turns each user has now.
-    had: Arc<Mutex<HashMap<String, usize>>>,
-    /// Somebody has none any more.
+    turns_by_user: Arc<Mutex<HashMap<String, usize>>>,
+    /// Signalled when a user's last turn ends.
     ended: Arc<Notify>,
 }
 
-/// The cores as one user gets at them.
+/// The cores for the work of one user.
 #[derive(Clone)]
 pub struct UserCores {
     cores: Cores,
     user: String,
 }
 
-/// A core is taken until this is dropped.
+/// A core, taken until this is dropped.
 pub struct Turn {
     cores: UserCores,
     _permit: Option<OwnedSemaphorePermit>,
@@ -44,20 +44,20 @@ impl Cores {
     }
 
     fn new(cores: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(cores)), had: Arc::default(), ended: Arc::default() }
+        Self { free: Arc::new(Semaphore::new(cores)), turns_by_user: Arc::default(), ended: Arc::default() }
     }
 
     pub fn of_user(&self, user: &str) -> UserCores {
         UserCores { cores: self.clone(), user: user.to_owned() }
     }
 
-    fn had(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        self.had.lock().expect("nothing panics while it holds this")
+    fn turns_by_user(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+        self.turns_by_user.lock().expect("nothing panics while it holds this")
     }
 }
 
 impl UserCores {
-    /// Waits for a core, and keeps it until the answer is dropped: for work that another process does on it. Calls
+    /// Waits for a core, and keeps it until the returned turn is dropped: for work that another process does. Calls
     /// `waiting` now and then until there is one, and once when there is.
     pub async fn turn(&self, waiting: impl Fn()) -> Turn {
         let turn = self.in_line(&waiting).await;
@@ -65,11 +65,11 @@ impl UserCores {
         turn
     }
 
-    /// A core that is free, or one too many for a user who has none.
+    /// A free core, or an extra turn for a user who has none.
     fn at_once(&self) -> Option<Turn> {
-        let mut had = self.cores.had();
+        let mut turns_by_user = self.cores.turns_by_user();
         let permit = self.cores.free.clone().try_acquire_owned().ok();
-        let turns = had.entry(self.user.clone()).or_default();
+        let turns = turns_by_user.entry(self.user.clone()).or_default();
         (permit.is_some() || *turns == 0).then(|| {
             *turns += 1;
             Turn { cores: self.clone(), _permit: permit }
@@ -87,15 +87,15 @@ impl UserCores {
                 permit = &mut core => break permit.expect("never closed"),
                 // Perhaps it was this user's only turn.
                 () = ended => {}
-                // To wait for one's turn is not to take too long.
-                () = Clock::System.sleep(SIGN_OF_WAITING) => waiting(),
+                // Waiting for a core must not count as a timeout.
+                () = Clock::System.sleep(WAITING_INTERVAL) => waiting(),
             }
         };
-        *self.cores.had().entry(self.user.clone()).or_default() += 1;
+        *self.cores.turns_by_user().entry(self.user.clone()).or_default() += 1;
         Turn { cores: self.clone(), _permit: Some(permit) }
     }
 
-    /// Runs what keeps a core busy on a thread of its own. Calls `waiting` now and then until it begins, and once when it
+    /// Runs computation on a thread of its own. Calls `waiting` now and then until it begins, and once when it
     /// does.
     pub async fn run<T: Send + 'static>(
         &self,
@@ -106,22 +106,22 @@ impl UserCores {
         let span = tracing::Span::current();
         tokio::task::spawn_blocking(move || {
             let _span = span.entered();
-            // Held until the work really ends, also when nobody waits for it any more.
+            // Held until the work really ends, also when the caller stopped waiting.
             let _turn = turn;
             work()
         })
         .await
-        .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The stage met an unexpected error")))
+        .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The stage failed unexpectedly")))
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut had = self.cores.cores.had();
-        if let Some(turns) = had.get_mut(&self.cores.user) {
+        let mut turns_by_user = self.cores.cores.turns_by_user();
+        if let Some(turns) = turns_by_user.get_mut(&self.cores.user) {
             *turns -= 1;
             if *turns == 0 {
-                had.remove(&self.cores.user);
+                turns_by_user.remove(&self.cores.user);
                 self.cores.cores.ended.notify_waiters();
             }
         }
@@ -135,12 +135,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_users_work_does_not_keep_another_from_beginning() {
+    async fn one_users_work_does_not_delay_the_first_turn_of_another() {
         let cores = Cores::new(2);
         let (mallory, alice) = (cores.of_user("mallory"), cores.of_user("alice"));
         let first = mallory.turn(|| ()).await;
         let _second = mallory.turn(|| ()).await;
-        assert!(mallory.turn(|| ()).now_or_never().is_none(), "all cores are hers already");
+        assert!(mallory.turn(|| ()).now_or_never().is_none(), "all cores are already hers");
         let _hers = alice.turn(|| ()).now_or_never().expect("alice has none");
         assert!(alice.turn(|| ()).now_or_never().is_none(), "and one is enough");
         drop(first);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_a_second_turn_begins_when_the_first_is_over() {
+    async fn a_second_turn_begins_when_the_first_is_over() {
         let cores = Cores::new(1);
         let (mallory, alice) = (cores.of_user("mallory"), cores.of_user("alice"));
         let _slow = mallory.turn(|| ()).await;
@@ -160,10 +160,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_remembered_who_has_no_turn() {
+    async fn a_user_without_a_turn_is_not_remembered() {
         let cores = Cores::new(1);
         drop(cores.of_user("alice").turn(|| ()).await);
-        assert!(cores.of_user("bob").turn(|| ()).await.cores.cores.had().len() == 1);
-        assert!(cores.had().is_empty());
+        assert!(cores.of_user("bob").turn(|| ()).await.cores.cores.turns_by_user().len() == 1);
+        assert!(cores.turns_by_user().is_empty());
     }
 }

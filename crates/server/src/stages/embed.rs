@@ -1,8 +1,7 @@
-//! Turns chunks into vectors, with one of three models: the one in the program, one in a folder, or one behind a
-//! service.
+//! Turns chunks into vectors, with one of three models: the built-in one, one in a folder, or one behind a service.
 //!
-//! Vectors can be compared only with vectors of the same model, revision and dimensions. What these are stands in one
-//! text, the model's name in the index, and is kept with every vector.
+//! Vectors can only be compared with vectors of the same model, revision and dimensions. The three together are the
+//! model's name in the index, which is kept with every vector.
 
 mod service;
 
@@ -24,13 +23,13 @@ use landfall_core::text::Embedded;
 use landfall_store::Error;
 use service::Service;
 
-/// The longest chunk for a service, whose models read more than those that run here.
-const LONGEST_CHUNK_OF_A_SERVICE: usize = 2_000;
+/// The maximum length of a chunk for a service, whose models read more than the local ones.
+const MAX_CHUNK_FOR_SERVICE: usize = 2_000;
 
-/// Chunks that a model on this machine embeds between two signs of progress.
+/// Chunks that a local model embeds between two reports of progress.
 const LOCAL_BATCH: usize = 32;
-/// How long a search waits for the vector of its question. After that it goes by the words alone.
-const LONGEST_WAIT_FOR_A_QUESTION: Duration = Duration::from_secs(5);
+/// How long a search waits for the vector of its question. After that it searches by words only.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub struct EmbedConfig {
@@ -39,7 +38,7 @@ pub struct EmbedConfig {
 
 #[derive(Debug, Clone)]
 pub enum Model {
-    /// The one in the program.
+    /// The built-in model.
     BuiltIn,
     Folder(ModelFolder),
     Service(ServiceConfig),
@@ -56,7 +55,7 @@ pub struct ServiceConfig {
 }
 
 impl std::fmt::Debug for ServiceConfig {
-    /// Without the key, whatever prints it.
+    /// Debug output must not contain the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServiceConfig")
             .field("model", &self.model)
@@ -66,12 +65,12 @@ impl std::fmt::Debug for ServiceConfig {
 }
 
 impl EmbedConfig {
-    /// The most tokens of a text that the model reads.
+    /// The maximum number of tokens that the model reads.
     pub fn window(&self) -> usize {
         match &self.model {
             Model::BuiltIn => built_in::WINDOW,
             Model::Folder(folder) => folder.window,
-            Model::Service(_) => LONGEST_CHUNK_OF_A_SERVICE,
+            Model::Service(_) => MAX_CHUNK_FOR_SERVICE,
         }
     }
 }
@@ -85,17 +84,17 @@ enum Provider {
 #[derive(Clone)]
 pub struct Embedder {
     provider: Provider,
-    /// Which model, in which revision.
+    /// The model and its revision.
     name: Arc<str>,
-    /// Known of a model here; of a service's, when it was set or with the first answer.
+    /// Known for a local model; for a service, known if it is configured, or after its first response.
     dimensions: Arc<OnceLock<usize>>,
-    /// The most tokens of a text that the model reads.
+    /// The maximum number of tokens that the model reads.
     window: usize,
     tokens: Tokens,
 }
 
 impl Embedder {
-    /// Loads the model, on a thread that may take its time.
+    /// Loads the model on a thread that may block.
     pub async fn open(config: &EmbedConfig) -> Result<Self, Error> {
         let config = config.clone();
         tokio::task::spawn_blocking(move || Self::load(&config))
@@ -118,7 +117,7 @@ impl Embedder {
             }
             Model::Service(service) => {
                 let (name, dimensions) = (format!("service:{}", service.model), service.dimensions);
-                // What its own tokens are we cannot know; these are the estimate.
+                // The tokens of the service's model are unknown; those of the built-in model are the estimate.
                 (Provider::Service(Arc::new(Service::new(service))), name, dimensions, Tokens::BuiltIn)
             }
         };
@@ -131,7 +130,7 @@ impl Embedder {
         })
     }
 
-    /// What counts the tokens of a text as the model does.
+    /// Counts the tokens of a text as the model does.
     pub fn tokens(&self) -> &Tokens {
         &self.tokens
     }
@@ -140,12 +139,12 @@ impl Embedder {
         self.window
     }
 
-    /// Which model it is, in which revision.
+    /// The model and its revision.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The model as it stands in the index. A service's is not known before its first answer.
+    /// The model's name in the index. For a service it is not known before its first response.
     pub fn model(&self) -> Option<String> {
         self.dimensions.get().map(|dimensions| self.model_with(*dimensions))
     }
@@ -154,7 +153,7 @@ impl Embedder {
         format!("{}/{dimensions}", self.name)
     }
 
-    /// Whether vectors of this model, as it stands in the index, can be compared with ours.
+    /// Whether vectors of this model, as named in the index, can be compared with ours.
     pub fn is_current(&self, model: &str) -> bool {
         match self.model() {
             Some(current) => current == model,
@@ -162,8 +161,8 @@ impl Embedder {
         }
     }
 
-    /// A vector for each text of a document, a batch at a time. Dropping the answer's future drops a request that is
-    /// under way; a computation ends at the next text once `cancelled`.
+    /// A vector for each text of a document, a batch at a time. Dropping the returned future drops a request that
+    /// is in progress; a computation ends at the next text once `cancelled`.
     pub async fn embed(
         &self,
         texts: &[String],
@@ -184,29 +183,27 @@ impl Embedder {
                 }
                 Provider::Service(service) => service.embed(batch).await?,
             });
-            // The limit is for a batch: a long document takes many of them, and is not stuck.
+            // The timeout is for a batch: a long document has many of them, and is not stuck.
             made_progress();
         }
         let model = self.model_of(&vectors)?;
         Ok(Embedded { model, vectors })
     }
 
-    /// The vector of a question, which somebody waits for: it does not queue for a core behind documents.
+    /// The vector of a question. A client waits for it, so it does not queue for a core behind documents.
     pub async fn embed_question(&self, text: String) -> Result<(String, Vec<f32>), Failure> {
         let vectors = match &self.provider {
             Provider::Local(model) => {
                 let model = model.clone();
                 tokio::task::spawn_blocking(move || compute(&*model, &[text], &CancellationToken::new()))
                     .await
-                    .unwrap_or_else(|_| {
-                        Err(Failure::new(Code::Unknown, "The model met an unexpected error"))
-                    })?
+                    .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The model failed unexpectedly")))?
             }
             Provider::Service(service) => {
                 let texts = [text];
                 tokio::select! {
                     vectors = service.embed(&texts) => vectors?,
-                    () = Clock::System.sleep(LONGEST_WAIT_FOR_A_QUESTION) => {
+                    () = Clock::System.sleep(QUESTION_TIMEOUT) => {
                         return Err(Failure::new(Code::EmbedError, "The embedding service is too slow for a search"));
                     }
                 }
@@ -216,18 +213,18 @@ impl Embedder {
         vectors.into_iter().next().map(|vector| (model, vector)).ok_or_else(no_vectors)
     }
 
-    /// The model that these vectors are of. Those of one document, and of one process, all have the same dimensions.
+    /// The model of these vectors. The vectors of one document, and of one process, all have the same dimensions.
     fn model_of(&self, vectors: &[Vec<f32>]) -> Result<String, Failure> {
         let first = vectors.first().ok_or_else(no_vectors)?.len();
         let other = |expected: usize| vectors.iter().map(Vec::len).find(|length| *length != expected);
-        // Learnt only from an answer that agrees with itself.
+        // Learnt only from a consistent response.
         let expected = if other(first).is_none() { *self.dimensions.get_or_init(|| first) } else { first };
         match other(expected) {
             None => Ok(self.model_with(expected)),
             Some(length) => Err(Failure::new(
                 Code::EmbedError,
                 format!(
-                    "The embedding model answered {length} dimensions in place of {expected}; if it was changed on \
+                    "The embedding model returned {length} dimensions in place of {expected}; if it was changed on \
                      purpose, restart Landfall"
                 ),
             )),

@@ -1,6 +1,6 @@
-//! Lets a service of the operator's get the text out of documents, in place of what is built in.
+//! Lets a service of the operator extract the text of documents, instead of the built-in readers.
 //!
-//! It gets the document and answers with a text, a page or a structure, which is kept as the file's result.
+//! It receives the document and responds with a text, a page or a structure, which is kept as the file's result.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::records::file::File;
 use crate::telemetry::{spans, traces};
 use landfall_core::failure::{Code, Failure};
 
-/// The longest part of a refusal that is shown to a person.
-const LONGEST_REASON: usize = 300;
-/// What a gateway may answer with, and the name that makes the built-in readers take it for what it is.
-const ANSWERS: &[(&str, &str)] = &[
+/// The maximum length of the service's error message in ours.
+const MAX_REASON_LENGTH: usize = 300;
+/// The content types that a gateway may respond with, and a file name of that type for the built-in readers.
+const RESPONSE_TYPES: &[(&str, &str)] = &[
     ("text/plain", "result.txt"),
     ("text/markdown", "result.md"),
     ("text/html", "result.html"),
@@ -35,7 +35,7 @@ pub struct GatewayConfig {
 }
 
 impl std::fmt::Debug for GatewayConfig {
-    /// Without the address, which may hold a key.
+    /// Without the address, which may contain a key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("GatewayConfig").field("timeout", &self.timeout).finish_non_exhaustive()
     }
@@ -46,13 +46,13 @@ pub struct Gateway {
     client: reqwest::Client,
     url: String,
     timeout: Duration,
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 impl Gateway {
-    /// `most_bytes` bounds what it may answer.
-    pub fn new(url: String, timeout: Duration, most_bytes: usize) -> Self {
-        Self { client: crate::outbound::client_without_redirects(), url, timeout, most_bytes }
+    /// `max_bytes` limits the size of a response.
+    pub fn new(url: String, timeout: Duration, max_bytes: usize) -> Self {
+        Self { client: crate::outbound::client_without_redirects(), url, timeout, max_bytes }
     }
 
     /// Sends a document. Dropping the future drops the request.
@@ -82,7 +82,7 @@ impl Gateway {
     }
 
     async fn ask(&self, file: &File, form: Form) -> Result<Converted, Failure> {
-        let answer = self
+        let response = self
             .client
             .post(&self.url)
             .headers(traces::headers())
@@ -92,64 +92,64 @@ impl Gateway {
             .send()
             .await
             .map_err(unreachable)?;
-        spans::answered(&Span::current(), answer.status().as_u16());
-        if !answer.status().is_success() {
-            return Err(refused(answer).await);
+        spans::responded(&Span::current(), response.status().as_u16());
+        if !response.status().is_success() {
+            return Err(refused(response).await);
         }
-        self.read(answer).await
+        self.read(response).await
     }
 
-    async fn read(&self, answer: Response) -> Result<Converted, Failure> {
-        let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    async fn read(&self, response: Response) -> Result<Converted, Failure> {
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let Some((_, name)) = ANSWERS.iter().find(|(known, _)| *known == kind) else {
+        let Some((_, name)) = RESPONSE_TYPES.iter().find(|(known, _)| *known == kind) else {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
             return Err(Failure::new(
                 Code::Gateway4xx,
-                format!("The extraction service answered with {kind} instead of text, Markdown, HTML or XML"),
+                format!("The extraction service returned {kind} instead of text, Markdown, HTML or XML"),
             ));
         };
-        let (body, all) = response::read(answer, self.most_bytes).await.map_err(unreachable)?;
+        let (body, all) = response::read(response, self.max_bytes).await.map_err(unreachable)?;
         if !all {
-            let message = "The extraction service answered with far too much text";
+            let message = "The extraction service returned a response above the size limit";
             return Err(Failure::new(Code::ValidationError, message));
         }
         Ok(Converted { name, content_type, body: body.into() })
     }
 }
 
-async fn refused(answer: Response) -> Failure {
-    let status = answer.status();
-    let retry_after = response::retry_after(&answer);
+async fn refused(response: Response) -> Failure {
+    let status = response.status();
+    let retry_after = response::retry_after(&response);
     let (code, what) = match status {
         StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => (Code::GatewayTimeout, "took too long"),
         StatusCode::TOO_MANY_REQUESTS => (Code::GatewayUnavailable, "is busy"),
         StatusCode::SERVICE_UNAVAILABLE => (Code::GatewayUnavailable, "is not available"),
         status if status.is_client_error() => (Code::Gateway4xx, "refused this file"),
-        // A document goes nowhere but where it was sent.
+        // A document is never sent on to another address.
         status if status.is_redirection() => (Code::Gateway4xx, "is not where EXTRACT_GATEWAY_URL says"),
         _ => (Code::Gateway5xx, "failed"),
     };
-    let reason = if code == Code::Gateway4xx { reason(answer).await } else { String::new() };
+    let reason = if code == Code::Gateway4xx { reason(response).await } else { String::new() };
     Failure { retry_after, ..Failure::new(code, format!("The extraction service {what} ({status}){reason}")) }
 }
 
-/// What the gateway says about it, cut short: its owner may know what it means.
-async fn reason(answer: Response) -> String {
-    const MOST: usize = 64 * 1024;
-    // A body that breaks off says nothing; the status says enough.
-    let (body, _) = response::read(answer, MOST).await.unwrap_or_default();
+/// The error message of the gateway, shortened: the operator may know what it means.
+async fn reason(response: Response) -> String {
+    const MAX_BYTES: usize = 64 * 1024;
+    // A body that ends early is ignored; the status is enough.
+    let (body, _) = response::read(response, MAX_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let text: String = words.join(" ").chars().filter(|c| !c.is_control()).take(LONGEST_REASON).collect();
+    let text: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_REASON_LENGTH).collect();
     if text.is_empty() { text } else { format!(": {text}") }
 }
 
 fn unreachable(error: reqwest::Error) -> Failure {
-    // Without the address, which may hold a key.
+    // Without the address, which may contain a key.
     let error = error.without_url();
-    tracing::warn!(%error, "the extraction service failed a stage");
+    tracing::warn!(%error, "a stage failed because of the extraction service");
     if error.is_timeout() {
         Failure::new(Code::GatewayTimeout, "The extraction service took too long; will retry automatically")
     } else {

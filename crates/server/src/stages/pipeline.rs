@@ -1,4 +1,4 @@
-//! The real stages: bytes from the storage, text out of them, chunks out of the text, vectors out of the chunks.
+//! The real stages: bytes from the storage, text from the bytes, chunks from the text, vectors from the chunks.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -30,18 +30,18 @@ use landfall_models::chunk::ChunkConfig;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, args};
 
-/// The most that the operator's own service may answer for one document.
-const MOST_CONVERTED_BYTES: usize = 64 << 20;
+/// The maximum size of a response of the operator's extraction service.
+const MAX_CONVERTED_BYTES: usize = 64 << 20;
 
-/// What the stages need to know.
+/// The configuration of the stages.
 #[derive(Debug, Clone)]
 pub struct PipelineConfig {
     pub chunks: ChunkConfig,
-    /// The languages that OCR looks for, unless it is off.
+    /// The languages for OCR, unless it is off.
     pub ocr_languages: Option<String>,
-    /// How long the pictures of one document may take.
+    /// How long OCR of one document may take.
     pub ocr_timeout: Duration,
-    /// Folders and files that no program but ours may read.
+    /// Folders and files that the programs that read documents must not see.
     pub hidden: Vec<PathBuf>,
     pub clamd: Option<scan::Address>,
     pub gateway: Option<GatewayConfig>,
@@ -50,7 +50,7 @@ pub struct PipelineConfig {
 pub struct Pipeline {
     db: Db,
     blobs: Blobs,
-    /// What reads documents, each in a process that may die of it.
+    /// Reads documents, each in a process of its own, which may crash.
     readers: Pool,
     ocr: Option<Ocr>,
     chunks: ChunkConfig,
@@ -63,7 +63,7 @@ pub struct Pipeline {
 impl Pipeline {
     pub fn new(db: Db, blobs: Blobs, readers: Pool, config: PipelineConfig, embedder: Embedder) -> Self {
         let PipelineConfig { chunks, ocr_languages, ocr_timeout, hidden, clamd, gateway } = config;
-        let gateway = gateway.map(|gateway| Gateway::new(gateway.url, gateway.timeout, MOST_CONVERTED_BYTES));
+        let gateway = gateway.map(|gateway| Gateway::new(gateway.url, gateway.timeout, MAX_CONVERTED_BYTES));
         let ocr =
             ocr_languages.and_then(|languages| Ocr::find(&readers.program().path, &languages)).map(|ocr| {
                 let beside_database = folder_of_database(&db);
@@ -82,7 +82,7 @@ impl Pipeline {
 
     async fn scan(&self, job: &Job) -> Result<Output, Failure> {
         let Some(clamd) = &self.clamd else {
-            // It works at no such stage; and were it to, it would let nothing past.
+            // A process without a scanner does not claim this stage; if it did, it must not let a file pass.
             return Err(Failure::new(Code::ScannerUnavailable, "This process has no virus scanner"));
         };
         let document = self.blobs.open_file(blob_key(job)?).await.map_err(io_error)?;
@@ -101,7 +101,7 @@ impl Pipeline {
         self.read(job, blob, size, name, content_type).await.map(Output::Extracted)
     }
 
-    /// Has the operator's own service get the text out of a document.
+    /// Has the operator's service extract the text of a document.
     async fn convert(&self, gateway: &Gateway, job: &Job, key: &str) -> Result<Output, Failure> {
         let mapping = {
             let mut tx = self.db.read().await.map_err(db_error)?;
@@ -110,13 +110,13 @@ impl Pipeline {
         let document = ReaderStream::new(self.blobs.open_file(key).await.map_err(io_error)?);
         let converted = gateway.convert(&job.file, mapping.as_ref(), document).await?;
         job.made_progress();
-        // What somebody else answers is read with the same care as what somebody uploads.
+        // The response of a service is read with the same care as an upload.
         let (body, kind) = (&converted.body[..], Some(converted.content_type.as_str()));
         let extracted = self.read(job, body, body.len() as u64, converted.name, kind).await?;
         Ok(Output::Converted(converted, extracted))
     }
 
-    /// Gets the text out of a document.
+    /// Extracts the text of a document.
     async fn read(
         &self,
         job: &Job,
@@ -127,26 +127,27 @@ impl Pipeline {
     ) -> Result<Extracted, Failure> {
         let document = Document { file: job.file.id, tenant: &job.file.tenant_id, name, content_type, size };
         let reading = {
-            // Held while the document is read, for that is done by another process on one of the same cores.
+            // Held while another process reads the document on this core.
             let _turn = self.cores(job).turn(|| job.made_progress()).await;
             self.readers.read(&document, bytes).instrument(spans::read_document()).await.map_err(unread)?
         };
         self.finish(job, reading).await
     }
 
-    /// Adds what OCR finds in the pictures, where there are some and it is installed.
+    /// Adds what OCR finds in the pictures, if there are some and it is installed.
     async fn finish(&self, job: &Job, reading: Reading) -> Result<Extracted, Failure> {
         let Some(ocr) = self.ocr.as_ref().filter(|_| !reading.pictures.is_empty()) else {
             return reading.finish(Recognised::NotInstalled).map_err(unread);
         };
         let pictures = reading.pictures.iter().map(|picture| &picture.bytes[..]);
-        // The stage's limit is for a picture: a long document has many of them, and is not stuck.
+        // The timeout of the stage is for a picture: a long document has many of them, and is not stuck.
         let cores = self.cores(job);
         let recognised = ocr.recognise_all(pictures, || cores.turn(|| job.made_progress()));
         let span = spans::recognise_pictures(reading.pictures.len());
         let (words, failed) = recognised.instrument(span).await;
         match (reading.finish(Recognised::Words(words)), failed) {
-            // One page of many that OCR fails at is a page without words. When nothing else was found, it is the cause.
+            // If OCR fails on one page of many, that page has no text. If no other text was found, its error is the
+            // cause.
             (Err(documents::Error { kind: ErrorKind::NoText, .. }), Some(error)) => Err(Failure::new(
                 Code::ParseError,
                 format!("There is no text in this file beside pictures: {error}"),
@@ -163,7 +164,7 @@ impl Pipeline {
                 let mut tx = self.db.read().await.map_err(db_error)?;
                 loaded =
                     artifacts::load_text(&mut tx, job.file.id).await.map_err(db_error)?.ok_or_else(|| {
-                        Failure::new(Code::IoError, "The extracted text of this file is gone").for_good()
+                        Failure::new(Code::IoError, "The extracted text of this file is gone").permanent()
                     })?;
                 &loaded
             }
@@ -199,7 +200,7 @@ impl Pipeline {
         Ok(Output::Embedded(embedded))
     }
 
-    /// Runs what keeps a core busy on a thread of its own.
+    /// Runs computation on a thread of its own.
     async fn compute<T: Send + 'static>(
         &self,
         job: &Job,
@@ -223,7 +224,7 @@ impl Work for Pipeline {
     }
 }
 
-/// What it means for the file that its document could not be read.
+/// The failure for a document that could not be read.
 fn unread(error: documents::Error) -> Failure {
     let code = match error.kind {
         ErrorKind::UnsupportedType => Code::UnsupportedType,
@@ -234,7 +235,7 @@ fn unread(error: documents::Error) -> Failure {
         ErrorKind::Invalid => Code::ValidationError,
         ErrorKind::NoText => Code::NoText,
         ErrorKind::Stopped | ErrorKind::TimedOut => Code::StageTimeout,
-        ErrorKind::ComputingLimit => return Failure::new(Code::StageTimeout, error.message).for_good(),
+        ErrorKind::ComputingLimit => return Failure::new(Code::StageTimeout, error.message).permanent(),
         ErrorKind::Killed => Code::WorkerLost,
         ErrorKind::NotStarted => Code::IoError,
         ErrorKind::Source => return storage_failed(&error.message),
@@ -242,7 +243,7 @@ fn unread(error: documents::Error) -> Failure {
     Failure::new(code, error.message)
 }
 
-/// The folder of a SQLite database: other files stand beside it.
+/// The folder of a SQLite database, which contains other files as well.
 fn folder_of_database(db: &Db) -> Option<PathBuf> {
     let file = std::path::absolute(db.sqlite_file()?).ok()?;
     Some(file.parent()?.to_owned())
@@ -250,10 +251,10 @@ fn folder_of_database(db: &Db) -> Option<PathBuf> {
 
 fn blob_key(job: &Job) -> Result<&str, Failure> {
     let key = job.file.blob_key.as_deref();
-    key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage").for_good())
+    key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage").permanent())
 }
 
-/// The file's own mapping, or its batch's.
+/// The mapping of the file, or of its batch.
 async fn mapping_of(tx: &mut Tx, file: Uuid) -> Result<Option<serde_json::Value>, Error> {
     let row: Option<(Option<serde_json::Value>,)> = tx
         .row(
@@ -266,22 +267,22 @@ async fn mapping_of(tx: &mut Tx, file: Uuid) -> Result<Option<serde_json::Value>
 }
 
 fn unreadable(key: &str, source: std::io::Error) -> Error {
-    Error::Storage { what: format!("look at {key}"), source }
+    Error::Storage { what: format!("read {key}"), source }
 }
 
 fn io_error(error: Error) -> Failure {
     let failure = storage_failed(&error);
     match error {
-        // The storage is well; it is only these that it does not have.
+        // The storage works; only these bytes are missing.
         Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Failure::new(Code::IoError, "The bytes of this file are gone from the storage").for_good()
+            Failure::new(Code::IoError, "The bytes of this file are gone from the storage").permanent()
         }
         _ => failure,
     }
 }
 
 fn db_error(error: Error) -> Failure {
-    tracing::warn!(%error, "the database failed a stage");
+    tracing::warn!(%error, "a stage failed because of the database");
     let failure = Failure::new(Code::DbError, "The database could not be read");
     if error.database_is_away() { failure.at_no_cost() } else { failure }
 }
@@ -293,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_that_computes_too_long_is_not_tried_again_and_a_slow_one_is() {
+    fn a_document_over_the_computing_limit_is_not_retried_and_a_slow_one_is() {
         let failure = |kind| unread(documents::Error::new(kind, "x"));
         let (computes, slow) = (failure(ErrorKind::ComputingLimit), failure(ErrorKind::TimedOut));
         assert_eq!((computes.code, computes.retry), (Code::StageTimeout, Retry::Never));

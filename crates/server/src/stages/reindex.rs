@@ -1,11 +1,13 @@
-//! Embeds anew what was embedded with another model.
+//! Re-embeds the files that were embedded with another model.
 //!
-//! A file is stale if and only if it is in the index with vectors of another model, revision or dimensions than
-//! today's. Until its turn comes it is found by its words; its vectors are left out of every comparison.
+//! A file is stale if and only if it is in the index with vectors of another model, revision or dimensions than the
+//! current ones. Until it is re-embedded, searches find it by its words; its vectors are left out of every
+//! comparison.
 //!
-//! A file is done in one transaction, which changes something only if the file is still ready, still stale, and still
-//! has the chunks that were embedded. So any number of processes may do this at once, be killed at any moment, and be
-//! started again: what is done is not stale any more, and what was deleted or made anew meanwhile is left alone.
+//! A file is re-embedded in one transaction, which changes something only if the file is still ready, still stale,
+//! and still has the chunks that were embedded. So any number of processes may do this at once, be killed at any
+//! moment, and be started again: a finished file is not stale any more, and one that was deleted or processed again
+//! in the meantime is skipped.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,10 +34,10 @@ use landfall_models::chunk::chunk;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
-/// Files that are looked up at once.
-const PORTION: i64 = 256;
-/// Files that fail one after the other before it is the model that is to blame, and not they.
-const MOST_FAILURES_IN_A_ROW: usize = 5;
+/// Files that are loaded at once.
+const BATCH_SIZE: i64 = 256;
+/// After this many failures in a row the cause is the model, and not the files.
+const MAX_FAILURES_IN_A_ROW: usize = 5;
 
 pub struct Reindex {
     db: Db,
@@ -43,24 +45,24 @@ pub struct Reindex {
     embedder: Embedder,
     chunks: ChunkConfig,
     retry: RetryPolicy,
-    /// Files in hand at once.
+    /// Files in progress at once.
     at_once: usize,
     cores: UserCores,
 }
 
-/// What has become of the stale files so far.
+/// The progress of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Stale files when it began.
+    /// Stale files at the start.
     pub stale: i64,
     pub reindexed: usize,
-    /// Deleted, made anew or done by another process before we came to it.
+    /// Deleted, processed again, or re-embedded by another process in the meantime.
     pub left_alone: usize,
     /// Files that stay as they were, and why the last one did.
     pub failed: usize,
     pub last_failure: Option<String>,
-    /// Stale files when it ended.
+    /// Stale files at the end.
     pub remaining: i64,
 }
 
@@ -78,17 +80,17 @@ async fn count_stale(db: &Db, embedder: &Embedder) -> Result<i64, Error> {
     Ok(stale_models(db, embedder).await?.iter().map(|(_, files)| files).sum())
 }
 
-/// Says so where files wait for `landfall reindex`.
+/// Logs a warning if files wait for `landfall reindex`.
 pub async fn warn_of_stale_files(db: &Db, embedder: &Embedder) {
     match count_stale(db, embedder).await {
         Ok(0) => {}
         Ok(files) => tracing::warn!(
             files,
-            "{files} files were embedded with another model and are found by their words alone; \
+            "{files} files were embedded with another model and are found by their words only; \
              run `landfall reindex`"
         ),
         Err(error) => {
-            tracing::warn!(%error, "could not look for files that were embedded with another model");
+            tracing::warn!(%error, "could not count the files that were embedded with another model");
         }
     }
 }
@@ -105,49 +107,49 @@ impl Reindex {
         Self { db, clock, embedder, chunks, retry, at_once, cores: Cores::of_this_machine().of_user("") }
     }
 
-    /// Goes once through all files that are stale, and tells `progress` after each. Ends early when told to `stop`,
-    /// and when the model fails file after file.
+    /// Re-embeds all stale files once, and calls `progress` after each. Ends early when `stop` is cancelled, and
+    /// when the model fails for file after file.
     pub async fn run(&self, stop: &CancellationToken, progress: impl Fn(&Report)) -> Result<Report, Error> {
-        // Work that is given up ends at the next text, on whichever thread it is.
+        // Cancelled work ends at the next text, on whichever thread it runs.
         let ending = stop.child_token();
         let _end_when_dropped = ending.clone().drop_guard();
-        // A service's dimensions are known with its first answer, and without them nobody knows what is stale.
+        // The dimensions of a service are known with its first response; without them stale files cannot be found.
         self.embedder
             .embed(&["landfall".to_owned()], &self.cores, &ending, || ())
             .await
             .map_err(|failure| Error::Internal(failure.message))?;
         let stale = stale_models(&self.db, &self.embedder).await?;
-        let seen = Seen::new(stale.iter().map(|(_, files)| files).sum(), progress);
+        let tracker = Tracker::new(stale.iter().map(|(_, files)| files).sum(), progress);
         'models: for (model, _) in stale {
             let mut after = Uuid::nil();
             loop {
-                let mut files = self.portion(&model, after).await?;
+                let mut files = self.next_batch(&model, after).await?;
                 let Some(last) = files.last() else { break };
                 after = *last;
-                // Two processes at the same portion seldom come to the same file at the same time.
+                // Two processes with the same batch seldom reach the same file at the same time.
                 files.shuffle(&mut rand::rng());
                 let work = futures_util::stream::iter(files)
-                    .map(|file| self.settle(file, &model, &seen, &ending))
+                    .map(|file| self.settle(file, &model, &tracker, &ending))
                     .buffer_unordered(self.at_once)
                     .for_each(|()| async {});
-                if stop.run_until_cancelled(work).await.is_none() || seen.model_is_to_blame() {
+                if stop.run_until_cancelled(work).await.is_none() || tracker.model_is_to_blame() {
                     break 'models;
                 }
             }
         }
         let remaining = count_stale(&self.db, &self.embedder).await?;
-        Ok(Report { remaining, ..seen.report() })
+        Ok(Report { remaining, ..tracker.report() })
     }
 
-    /// Files of that model, in the order of their ids.
-    async fn portion(&self, model: &str, after: Uuid) -> Result<Vec<Uuid>, Error> {
+    /// The next stale files of that model, in the order of their ids.
+    async fn next_batch(&self, model: &str, after: Uuid) -> Result<Vec<Uuid>, Error> {
         let files: Vec<(Uuid,)> = self
             .db
             .read()
             .await?
             .rows(
                 "SELECT file_id FROM indexed_files WHERE model = $1 AND file_id > $2 ORDER BY file_id LIMIT $3",
-                args![model, after, PORTION],
+                args![model, after, BATCH_SIZE],
             )
             .await?;
         Ok(files.into_iter().map(|(file,)| file).collect())
@@ -158,30 +160,30 @@ impl Reindex {
         &self,
         file: Uuid,
         stale: &str,
-        seen: &Seen<impl Fn(&Report)>,
+        tracker: &Tracker<impl Fn(&Report)>,
         ending: &CancellationToken,
     ) {
         let mut attempt = 1;
-        while !seen.model_is_to_blame() {
+        while !tracker.model_is_to_blame() {
             let failure = match self.refresh(file, stale, ending).await {
-                Ok(true) => return seen.note(|report| report.reindexed += 1),
-                Ok(false) => return seen.note(|report| report.left_alone += 1),
+                Ok(true) => return tracker.note(|report| report.reindexed += 1),
+                Ok(false) => return tracker.note(|report| report.left_alone += 1),
                 Err(failure) => failure,
             };
             let Some(delay) = self.retry.delay(Stage::Embed, attempt, &failure, rand::random()) else {
-                tracing::warn!(fileId = %file, %failure, "a file could not be embedded anew; it stays as it was");
-                return seen.note_failure(&failure);
+                tracing::warn!(fileId = %file, %failure, "a file could not be re-embedded; it stays as it was");
+                return tracker.note_failure(&failure);
             };
             attempt += 1;
             self.clock.sleep(delay).await;
         }
     }
 
-    /// Answers whether the file was embedded anew; if not, there was no need to.
+    /// Returns whether the file was re-embedded; if not, there was no need to.
     async fn refresh(&self, file: Uuid, stale: &str, ending: &CancellationToken) -> Result<bool, Failure> {
         let Some(chunks) = self.load(file, stale).await? else { return Ok(false) };
-        let cut_anew = self.cut_anew(file, &chunks, ending).await?;
-        let texts: Vec<String> = match &cut_anew {
+        let new_chunks = self.rechunk(file, &chunks, ending).await?;
+        let texts: Vec<String> = match &new_chunks {
             Some(chunks) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
             None => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
         };
@@ -189,8 +191,8 @@ impl Reindex {
         let refresh = Refresh {
             file,
             stale: stale.to_owned(),
-            seen: chunks.into_iter().map(|chunk| chunk.id).collect(),
-            cut_anew,
+            chunks: chunks.into_iter().map(|chunk| chunk.id).collect(),
+            new_chunks,
             embedded,
         };
         self.db.write(refresh).await.map_err(db_error)
@@ -213,8 +215,8 @@ impl Reindex {
         artifacts::load_chunks(&mut tx, file, -1, i64::MAX).await.map(Some).map_err(db_error)
     }
 
-    /// New chunks out of the kept text, where the model does not read as much as those that there are are long.
-    async fn cut_anew(
+    /// New chunks from the stored text, if the existing ones are longer than the model can read.
+    async fn rechunk(
         &self,
         file: Uuid,
         chunks: &[StoredChunk],
@@ -247,14 +249,14 @@ impl Reindex {
     }
 }
 
-/// The report as it grows, and who hears of it.
-struct Seen<P> {
+/// The growing report, and the callback that receives it.
+struct Tracker<P> {
     report: Mutex<Report>,
     failures_in_a_row: AtomicUsize,
     progress: P,
 }
 
-impl<P: Fn(&Report)> Seen<P> {
+impl<P: Fn(&Report)> Tracker<P> {
     fn new(stale: i64, progress: P) -> Self {
         let report = Report { stale, ..Report::default() };
         Self { report: Mutex::new(report), failures_in_a_row: AtomicUsize::new(0), progress }
@@ -280,7 +282,7 @@ impl<P: Fn(&Report)> Seen<P> {
     }
 
     fn model_is_to_blame(&self) -> bool {
-        self.failures_in_a_row.load(Ordering::Relaxed) >= MOST_FAILURES_IN_A_ROW
+        self.failures_in_a_row.load(Ordering::Relaxed) >= MAX_FAILURES_IN_A_ROW
     }
 
     fn report(&self) -> Report {
@@ -288,13 +290,13 @@ impl<P: Fn(&Report)> Seen<P> {
     }
 }
 
-/// Puts new vectors in the place of the stale ones, if the file is still what was embedded.
+/// Replaces the stale vectors, if the file still is what was embedded.
 struct Refresh {
     file: Uuid,
     stale: String,
-    /// The chunks that were read.
-    seen: Vec<i64>,
-    cut_anew: Option<Vec<Chunk>>,
+    /// The chunks that were embedded.
+    chunks: Vec<i64>,
+    new_chunks: Option<Vec<Chunk>>,
     embedded: Embedded,
 }
 
@@ -302,31 +304,31 @@ impl Write for Refresh {
     type Output = bool;
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        // Held until the end: whoever deletes the file or works on it comes before or after all of this.
+        // Locked until the end: a deletion or another worker comes before or after all of this.
         let Some(file) = File::lock(tx, self.file).await? else { return Ok(false) };
         let model: Option<(String,)> =
             tx.row("SELECT model FROM indexed_files WHERE file_id = $1", args![self.file]).await?;
         let chunks: Vec<(i64,)> =
             tx.rows("SELECT id FROM chunks WHERE file_id = $1 ORDER BY ordinal", args![self.file]).await?;
         let still_stale = model.is_some_and(|(model,)| model == self.stale);
-        // The id of a chunk is never given to another one.
-        let same_chunks = chunks.iter().map(|(id,)| id).eq(&self.seen);
+        // The id of a chunk is never used again.
+        let same_chunks = chunks.iter().map(|(id,)| id).eq(&self.chunks);
         if file.status != Status::Ready || !still_stale || !same_chunks {
             return Ok(false);
         }
-        let Some(cut_anew) = &self.cut_anew else {
-            replace_vectors(tx, self.file, &self.seen, &self.embedded).await?;
+        let Some(new_chunks) = &self.new_chunks else {
+            replace_vectors(tx, self.file, &self.chunks, &self.embedded).await?;
             return Ok(true);
         };
-        artifacts::keep_chunks(tx, self.file, cut_anew).await?;
+        artifacts::keep_chunks(tx, self.file, new_chunks).await?;
         replace(tx, self.file, &file.user_id, &self.embedded).await?;
-        tx.execute("UPDATE files SET chunk_count = $2 WHERE id = $1", args![self.file, cut_anew.len()])
+        tx.execute("UPDATE files SET chunk_count = $2 WHERE id = $1", args![self.file, new_chunks.len()])
             .await?;
         Ok(true)
     }
 }
 
 fn db_error(error: Error) -> Failure {
-    tracing::warn!(%error, "the database failed a file that is embedded anew");
+    tracing::warn!(%error, "re-embedding a file failed because of the database");
     Failure::new(Code::DbError, "The database could not be read or written")
 }

@@ -1,7 +1,7 @@
-//! Shows a file to the virus scanner before anything else touches it, over clamd's INSTREAM protocol.
+//! Sends a file to the virus scanner before any other stage, over clamd's INSTREAM protocol.
 //!
-//! Only a clear "OK" to the whole of it lets a file pass. A scanner that is away, at fault or silent makes it wait, which
-//! costs it no attempt.
+//! A file passes only if the scanner reports "OK" for the whole of it. If the scanner is down, fails or does not
+//! respond, the file waits, which costs it no attempt.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use tokio::net::{TcpStream, UnixStream};
 use super::storage_failed;
 use landfall_core::failure::{Code, Failure};
 
-/// Bytes in one portion of the stream.
-const PORTION: usize = 64 * 1024;
-/// The longest answer that makes sense: a sentence with the name of what was found.
-const LONGEST_ANSWER: usize = 4 * 1024;
+/// The size of one chunk of the stream.
+const CHUNK_SIZE: usize = 64 * 1024;
+/// The maximum length of a sensible response: a sentence with the name of what was found.
+const MAX_RESPONSE: usize = 4 * 1024;
 
 /// Where clamd listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl FromStr for Address {
     }
 }
 
-/// Sends all of `document` to the scanner. `Ok` means that it is clean; `progress` hears of every portion.
+/// Sends all of `document` to the scanner. `Ok` means that it is clean; `progress` is called after every chunk.
 pub async fn scan(
     address: &Address,
     document: impl AsyncRead + Unpin,
@@ -51,10 +51,10 @@ pub async fn scan(
 ) -> Result<(), Failure> {
     match address {
         Address::Tcp(address) => {
-            stream(TcpStream::connect(address).await.map_err(away)?, document, progress).await
+            stream(TcpStream::connect(address).await.map_err(unreachable)?, document, progress).await
         }
         Address::Unix(path) => {
-            stream(UnixStream::connect(path).await.map_err(away)?, document, progress).await
+            stream(UnixStream::connect(path).await.map_err(unreachable)?, document, progress).await
         }
     }
 }
@@ -64,28 +64,28 @@ async fn stream(
     document: impl AsyncRead + Unpin,
     progress: impl Fn(),
 ) -> Result<(), Failure> {
-    let (mut answers, mut takes) = tokio::io::split(clamd);
-    let sending = send(&mut takes, document, progress);
-    let answering = receive(&mut answers);
-    tokio::pin!(sending, answering);
-    // One that has enough says so and hangs up: its answer is listened for from the beginning, and before each portion.
-    let (answer, saw_all) = tokio::select! {
+    let (mut reads, mut writes) = tokio::io::split(clamd);
+    let sending = send(&mut writes, document, progress);
+    let receiving = receive(&mut reads);
+    tokio::pin!(sending, receiving);
+    // A scanner that has enough responds and hangs up, so the response is polled from the start, before each chunk.
+    let (response, saw_all) = tokio::select! {
         biased;
-        answer = &mut answering => (answer, false),
+        response = &mut receiving => (response, false),
         sent = &mut sending => match sent {
-            // Without the whole document there is nothing to wait for.
+            // The whole document cannot be sent, so there is no need to wait.
             Err(failure) if failure.code == Code::IoError => return Err(failure),
-            // One that hung up has said why.
-            sent => (answering.await, sent.is_ok()),
+            // A scanner that hung up has sent the reason.
+            sent => (receiving.await, sent.is_ok()),
         },
     };
-    judge(&answer.map_err(away)?)?;
+    judge(&response.map_err(unreachable)?)?;
     if saw_all {
         return Ok(());
     }
-    // What is found in the beginning of a document is found. That there is nothing in it, only its end can show.
-    tracing::warn!("the virus scanner passed a file that it had not seen the whole of");
-    Err(Failure::new(Code::ScannerUnavailable, "The virus scanner did not look at the whole file"))
+    // A finding in the first part of a document is valid. That a document is clean needs the whole of it.
+    tracing::warn!("the virus scanner passed a file before it had received all of it");
+    Err(Failure::new(Code::ScannerUnavailable, "The virus scanner did not check the whole file"))
 }
 
 async fn send(
@@ -93,14 +93,14 @@ async fn send(
     mut document: impl AsyncRead + Unpin,
     progress: impl Fn(),
 ) -> Result<(), Failure> {
-    clamd.write_all(b"zINSTREAM\0").await.map_err(away)?;
-    let mut portion = vec![0; PORTION];
+    clamd.write_all(b"zINSTREAM\0").await.map_err(unreachable)?;
+    let mut chunk = vec![0; CHUNK_SIZE];
     loop {
-        let read = document.read(&mut portion).await.map_err(|error| storage_failed(&error))?;
-        let length = u32::try_from(read).expect("a portion is small");
-        // The last portion is empty, which is how clamd knows it.
-        clamd.write_all(&length.to_be_bytes()).await.map_err(away)?;
-        clamd.write_all(&portion[..read]).await.map_err(away)?;
+        let read = document.read(&mut chunk).await.map_err(|error| storage_failed(&error))?;
+        let length = u32::try_from(read).expect("a chunk is small");
+        // An empty chunk ends the stream.
+        clamd.write_all(&length.to_be_bytes()).await.map_err(unreachable)?;
+        clamd.write_all(&chunk[..read]).await.map_err(unreachable)?;
         if read == 0 {
             return Ok(());
         }
@@ -108,65 +108,65 @@ async fn send(
     }
 }
 
-/// All that clamd says. It ends with a NUL.
+/// The whole response of clamd. It ends with a NUL.
 async fn receive(clamd: &mut (impl AsyncRead + Unpin)) -> std::io::Result<String> {
-    let mut said = Vec::new();
-    let mut portion = [0; 512];
+    let mut received = Vec::new();
+    let mut chunk = [0; 512];
     let mut cut_off = false;
-    while said.len() < LONGEST_ANSWER && !said.ends_with(b"\0") {
-        match clamd.read(&mut portion).await {
+    while received.len() < MAX_RESPONSE && !received.ends_with(b"\0") {
+        match clamd.read(&mut chunk).await {
             Ok(0) => break,
-            Ok(read) => said.extend_from_slice(&portion[..read]),
-            // It hung up on what we were still sending. What it had said before comes after this.
+            Ok(read) => received.extend_from_slice(&chunk[..read]),
+            // It hung up while we were still sending. What it sent before that can still be read.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset && !cut_off => cut_off = true,
             Err(error) => return Err(error),
         }
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&received).into_owned())
 }
 
 /// `stream: OK`, `stream: NAME FOUND`, or `… ERROR`.
-fn judge(answer: &str) -> Result<(), Failure> {
-    let answer = answer.trim_matches(|c: char| c == '\0' || c.is_whitespace());
-    let said = answer.strip_prefix("stream: ").unwrap_or(answer);
-    if said == "OK" {
+fn judge(response: &str) -> Result<(), Failure> {
+    let response = response.trim_matches(|c: char| c == '\0' || c.is_whitespace());
+    let received = response.strip_prefix("stream: ").unwrap_or(response);
+    if received == "OK" {
         return Ok(());
     }
-    if let Some(name) = said.strip_suffix(" FOUND") {
+    if let Some(name) = received.strip_suffix(" FOUND") {
         return Err(found(name));
     }
-    // These two are all that clamd says of the document and not of itself.
-    if said.starts_with("INSTREAM size limit exceeded") {
+    // These are the only two errors that are about the document and not about clamd.
+    if received.starts_with("INSTREAM size limit exceeded") {
         return Err(Failure::new(
             Code::Unscannable,
-            "This file is larger than the virus scanner takes, so it was not let through",
+            "This file is larger than the limit of the virus scanner, so it was rejected",
         ));
     }
-    if let Some(reason) = said.strip_suffix(" ERROR") {
+    if let Some(reason) = received.strip_suffix(" ERROR") {
         tracing::warn!(reason, "the virus scanner failed");
     }
-    Err(Failure::new(Code::ScannerUnavailable, "The virus scanner did not come to a result"))
+    Err(Failure::new(Code::ScannerUnavailable, "The virus scanner returned no result"))
 }
 
-/// clamd reports what it could not look into in the same way as what it found there.
+/// clamd reports what it could not check in the same form as what it found.
 fn found(name: &str) -> Failure {
     let name: String = name.chars().filter(|c| !c.is_control()).take(200).collect();
     if name.starts_with("Heuristics.Encrypted") {
         Failure::new(
             Code::Unscannable,
-            "The virus scanner cannot look inside this file, because it is encrypted, so it was not let through",
+            "The virus scanner cannot check this file, because it is encrypted, so it was rejected",
         )
     } else if name.starts_with("Heuristics.Limits.Exceeded") {
         Failure::new(
             Code::Unscannable,
-            "This file is too large or too deeply packed for the virus scanner, so it was not let through",
+            "This file is too large or too deeply packed for the virus scanner, so it was rejected",
         )
     } else {
         Failure::new(Code::Infected, format!("The virus scanner found {name}. The file was removed"))
     }
 }
 
-fn away(error: std::io::Error) -> Failure {
+fn unreachable(error: std::io::Error) -> Failure {
     tracing::warn!(%error, "the virus scanner cannot be reached");
     Failure::new(Code::ScannerUnavailable, "The virus scanner cannot be reached")
 }
@@ -190,17 +190,17 @@ mod tests {
     }
 
     #[test]
-    fn only_a_clear_ok_lets_a_file_pass() {
-        let code = |answer: &str| judge(answer).unwrap_err().code;
+    fn only_an_explicit_ok_lets_a_file_pass() {
+        let code = |response: &str| judge(response).unwrap_err().code;
         assert_eq!(judge("stream: OK\0"), Ok(()));
         assert_eq!(code("stream: Eicar-Signature FOUND\0"), Code::Infected);
         assert_eq!(code("stream: Heuristics.Encrypted.Zip FOUND\0"), Code::Unscannable);
         assert_eq!(code("stream: Heuristics.Limits.Exceeded.MaxFileSize FOUND\0"), Code::Unscannable);
         assert_eq!(code("INSTREAM size limit exceeded. ERROR\0"), Code::Unscannable);
-        for answer in
+        for response in
             ["", "OK?", "stream: OK FOUND ERROR", "UNKNOWN COMMAND\0", "stream: Can't allocate memory ERROR"]
         {
-            assert_eq!(code(answer), Code::ScannerUnavailable, "{answer}");
+            assert_eq!(code(response), Code::ScannerUnavailable, "{response}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The log: a line for each event, in JSON or for people, with the ids of everything that it happened in.
+//! The log: a line for each event, in JSON or for people, with the ids of all spans around it.
 //!
-//! Only our own spans exist, and all of them do, whatever the filter lets through: a line has its ids at every level, and the
-//! traces do not depend on it. The filter is applied here for everybody. (Filters of single layers remember in the thread
-//! what they last said, and are taken at their word by whoever comes next and does not ask; sqlx asks and says nothing.)
+//! Only our own spans exist, and all of them do, whatever the filter lets through: a line has its ids at every
+//! level, and the traces do not depend on the filter. The filter is applied here for all layers. (Per-layer filters
+//! cache a verdict per thread; sqlx calls `enabled!` without emitting, so the next event inherits it.)
 //!
-//! A field of the event or of any span around it stands in the line under its own name; the innermost wins. No value that
-//! a setting calls a secret gets into a line, whoever wrote it there.
+//! A line has the fields of its event and of all spans around it, each under its own name; the innermost wins. The
+//! value of a secret setting never gets into a line.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -26,8 +26,9 @@ use tracing_subscriber::{EnvFilter, Layer};
 use super::secrets::Secrets;
 use landfall_core::clock::Clock;
 
-/// A value is cut after so many bytes. A line is read by people and kept by programs that have limits of their own.
-const LONGEST_VALUE: usize = 8 * 1024;
+/// A value is cut after this many bytes: people read the lines, and programs that keep them have limits of their
+/// own.
+const MAX_VALUE_LENGTH: usize = 8 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
@@ -49,7 +50,7 @@ pub struct Lines {
     look: Look,
     filter: EnvFilter,
     secrets: Secrets,
-    /// Where spans know their traces, once the log is in place.
+    /// Maps spans to their traces, once the log is installed.
     dispatch: OnceLock<tracing::dispatcher::WeakDispatch>,
 }
 
@@ -62,7 +63,7 @@ impl Lines {
         Fields { secrets: &self.secrets, found: Vec::new() }
     }
 
-    /// The trace and the span of that name.
+    /// The ids of the trace and of the span.
     fn trace_of(&self, span: &span::Id) -> Option<(String, String)> {
         let dispatch = self.dispatch.get()?.upgrade()?;
         let context = tracing_opentelemetry::get_otel_context(span, &dispatch)?;
@@ -80,7 +81,7 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn on_register_dispatch(&self, dispatch: &Dispatch) {
-        // A second one is not ours.
+        // A second dispatcher is not ours.
         drop(self.dispatch.set(dispatch.downgrade()));
     }
 
@@ -102,7 +103,7 @@ where
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        // That of the spans, at least.
+        // At least the level of the spans.
         Layer::<S>::max_level_hint(&self.filter).map(|level| level.max(LevelFilter::INFO))
     }
 
@@ -160,7 +161,7 @@ where
             line.put("spanId".into(), span.into());
         }
         let text = line.written(self.look, *event.metadata().level());
-        // There is nowhere to complain about it.
+        // An error cannot be reported anywhere.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
 }
@@ -179,7 +180,7 @@ impl Line {
     fn put(&mut self, name: Cow<'static, str>, value: Value) {
         match (&*name, value) {
             ("message", Value::String(text)) => self.message = text,
-            // What came from the `log` crate says by these where it really came from.
+            // Events of the `log` crate have their real origin in these fields.
             ("log.target", Value::String(target)) => self.target = target,
             (other, _) if other.starts_with("log.") || other.starts_with("otel.") => {}
             (_, value) => match self.fields.iter_mut().find(|(known, _)| *known == name) {
@@ -243,7 +244,7 @@ impl Line {
     }
 }
 
-/// On one line, and without what a terminal would take for a command.
+/// On one line, and without control characters for a terminal.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -269,8 +270,8 @@ impl Fields<'_> {
 
     fn put_text(&mut self, field: &Field, text: &str) {
         let mut text = self.secrets.hidden_in(text);
-        if text.len() > LONGEST_VALUE {
-            text.truncate(text.floor_char_boundary(LONGEST_VALUE));
+        if text.len() > MAX_VALUE_LENGTH {
+            text.truncate(text.floor_char_boundary(MAX_VALUE_LENGTH));
             text.push('…');
         }
         self.put(field, Value::String(text));
@@ -313,7 +314,7 @@ impl Visit for Fields<'_> {
     }
 }
 
-/// `file_id` is `fileId`, as everywhere else that a name leaves the program.
+/// `file_id` becomes `fileId`, as everywhere in the API.
 fn camel_case(name: &'static str) -> Cow<'static, str> {
     if !name.contains('_') {
         return Cow::Borrowed(name);
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_cannot_command_their_terminal() {
+    fn a_line_for_people_has_no_control_characters() {
         let text = line().written(Look::Plain, Level::WARN);
         assert!(text.ends_with("WARN a \"word\"\\n fileId=g\\u{1b}[0m attempt=2\n"), "{text}");
     }

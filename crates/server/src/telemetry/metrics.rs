@@ -1,11 +1,11 @@
-//! Every metric that `/metrics` has: its name, what it means, and the one function that counts it.
+//! Every metric of `/metrics`: its name, what it means, and the one function that counts it.
 //!
-//! Counters and histograms are of this process, counted as it works and added up over the processes by whoever scrapes them
-//! all. Gauges that are facts of the database are read when they are asked for (`scrape.rs`), so every process answers the
-//! same.
+//! Counters and histograms belong to this process, are counted as it works, and are summed over the processes by
+//! the scraper. Gauges that are facts of the database are read on request (`scrape.rs`), so every process returns
+//! the same.
 //!
-//! Labels have few values. A path is the pattern that matched and never what was asked for. The first
-//! [`MOST_TENANTS`] tenants that a process meets have a label of their own, and those after them are `other` together.
+//! Labels have few values. A path is the route that matched and never the requested path. The first [`MAX_TENANTS`]
+//! tenants of a process have a label of their own, and all others share the label `other`.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock};
@@ -19,15 +19,15 @@ use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
 
 /// Tenants that have a label of their own.
-pub const MOST_TENANTS: usize = 100;
-/// How often what was measured is put into its buckets, so that it takes no memory where nobody scrapes.
+pub const MAX_TENANTS: usize = 100;
+/// How often measured values are moved into their buckets, so that they take no memory if nothing scrapes them.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     Counter,
     Gauge,
-    /// With the upper ends of its buckets.
+    /// With the upper bounds of its buckets.
     Histogram(&'static [f64]),
 }
 
@@ -38,7 +38,8 @@ pub struct Metric {
     pub help: &'static str,
 }
 
-const ANSWERS: &[f64] = &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+const REQUESTS: &[f64] =
+    &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 const STAGES: &[f64] = &[0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 const WAITS: &[f64] =
     &[0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0, 86_400.0];
@@ -53,40 +54,40 @@ macro_rules! metrics {
 }
 
 metrics! {
-    // Facts of the database and the storage, read when they are asked for.
+    // Facts of the database and the storage, read on request.
     PIPELINE_STATUS "file_pipeline_status" Kind::Gauge, "Files in each state";
     QUEUE_DEPTH "landfall_queue_depth" Kind::Gauge, "Files that wait for a stage: for a worker, a service, or their next attempt";
-    OLDEST_WAIT "landfall_queue_oldest_wait_seconds" Kind::Gauge, "How long the file has waited that could be taken for longest";
+    OLDEST_WAIT "landfall_queue_oldest_wait_seconds" Kind::Gauge, "How long the oldest file that a worker could claim has waited";
     STUCK_FILES "landfall_stuck_files" Kind::Gauge, "Files that are stuck";
-    WORKERS "landfall_workers" Kind::Gauge, "Processes that work at a stage";
-    PAUSED "landfall_stage_paused" Kind::Gauge, "Whether somebody holds a stage up";
+    WORKERS "landfall_workers" Kind::Gauge, "Processes that run a stage";
+    PAUSED "landfall_stage_paused" Kind::Gauge, "Whether an administrator paused a stage";
     CIRCUIT_STATE "landfall_circuit_state" Kind::Gauge, "Whether the circuit of a service is in a state";
-    DETECTION_DURATION "stuck_file_detection_duration_seconds" Kind::Gauge, "How long the last look for stuck files took";
+    DETECTION_DURATION "stuck_file_detection_duration_seconds" Kind::Gauge, "How long the last detection of stuck files took";
     CLEANUP_DURATION "cleanup_execution_duration_seconds" Kind::Gauge, "How long the last clean-up took";
     JOB_ENDED "landfall_job_last_end_timestamp_seconds" Kind::Gauge, "When the last run of a job ended";
-    JOB_ERRORS "landfall_job_last_errors" Kind::Gauge, "Errors that the last run of a job met";
-    JOB_OVERDUE "landfall_job_overdue_seconds" Kind::Gauge, "For how long a job is due that nobody has begun";
-    DATABASE_UP "landfall_database_up" Kind::Gauge, "Whether the database takes changes";
-    STORAGE_UP "landfall_storage_up" Kind::Gauge, "Whether the storage answers";
-    BUILD_INFO "landfall_build_info" Kind::Gauge, "The version that runs, and its database";
-    RESIDENT_MEMORY "process_resident_memory_bytes" Kind::Gauge, "Memory that this process has in use";
+    JOB_ERRORS "landfall_job_last_errors" Kind::Gauge, "Errors of the last run of a job";
+    JOB_OVERDUE "landfall_job_overdue_seconds" Kind::Gauge, "For how long a due job has not been started";
+    DATABASE_UP "landfall_database_up" Kind::Gauge, "Whether the database accepts writes";
+    STORAGE_UP "landfall_storage_up" Kind::Gauge, "Whether the storage responds";
+    BUILD_INFO "landfall_build_info" Kind::Gauge, "The running version, and its database";
+    RESIDENT_MEMORY "process_resident_memory_bytes" Kind::Gauge, "Memory that this process uses";
 
     // What this process did.
     COMPLETED "landfall_files_completed_total" Kind::Counter, "Files that became ready";
-    DEAD_LETTERS "landfall_dead_letters_total" Kind::Counter, "Files that failed for good";
-    RETRIES "landfall_retries_total" Kind::Counter, "Attempts that failed and are to be made again";
+    DEAD_LETTERS "landfall_dead_letters_total" Kind::Counter, "Files that failed permanently";
+    RETRIES "landfall_retries_total" Kind::Counter, "Attempts that failed and will be retried";
     STALLS "landfall_stalls_total" Kind::Counter, "Files whose worker was lost";
-    ATTEMPTS "landfall_stage_duration_seconds" Kind::Histogram(STAGES), "How long the work of a stage on a file took";
-    QUEUE_WAIT "landfall_queue_wait_seconds" Kind::Histogram(WAITS), "How long files waited from their confirmation, or from when a person retried them, until a worker took them";
+    ATTEMPTS "landfall_stage_duration_seconds" Kind::Histogram(STAGES), "How long a stage took for a file";
+    QUEUE_WAIT "landfall_queue_wait_seconds" Kind::Histogram(WAITS), "How long files waited from their confirmation, or from a manual retry, until a worker claimed them";
     STUCK_RECOVERY "stuck_file_recovery_total" Kind::Counter, "Stuck files that were recovered or given up";
-    ORPHAN_BLOBS "orphan_blobs_deleted_total" Kind::Counter, "Blobs removed because no file knew them";
+    ORPHAN_BLOBS "orphan_blobs_deleted_total" Kind::Counter, "Blobs removed because they belonged to no file";
     ABANDONED_UPLOADS "abandoned_uploads_deleted_total" Kind::Counter, "Uploads deleted because they were never finished";
-    ORPHANED_FILES "resource_orphaned_files_cleaned_total" Kind::Counter, "Files deleted by nobody in particular";
-    QUOTA_REFUNDED "resource_quota_refunded_bytes_total" Kind::Counter, "Bytes of quota given back for such files";
-    CLEANUP_FAILURES "resource_cleanup_failures_total" Kind::Counter, "What could not be cleaned up";
-    EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event has waited that this process has not told its listeners of";
-    HTTP_DURATION "landfall_http_request_duration_seconds" Kind::Histogram(ANSWERS), "How long requests took until they were answered";
-    DASHBOARD_DURATION "dashboard_request_duration_seconds" Kind::Histogram(ANSWERS), "How long the dashboard's requests took until they were answered";
+    ORPHANED_FILES "resource_orphaned_files_cleaned_total" Kind::Counter, "Files deleted by the clean-up";
+    QUOTA_REFUNDED "resource_quota_refunded_bytes_total" Kind::Counter, "Bytes of quota released for such files";
+    CLEANUP_FAILURES "resource_cleanup_failures_total" Kind::Counter, "Failures of the clean-up";
+    EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event that this process has not sent to its listeners has waited";
+    HTTP_DURATION "landfall_http_request_duration_seconds" Kind::Histogram(REQUESTS), "How long requests took";
+    DASHBOARD_DURATION "dashboard_request_duration_seconds" Kind::Histogram(REQUESTS), "How long the dashboard's requests took";
 }
 
 const CLASSES: [Class; 7] = [
@@ -105,7 +106,7 @@ pub fn find(name: &str) -> Option<&'static Metric> {
     ALL.iter().find(|metric| metric.name == name)
 }
 
-/// Where this process counts, and where it is read from. One for all that runs in it.
+/// The recorder of this process, shared by all that runs in it.
 pub fn recorder() -> &'static PrometheusHandle {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
     HANDLE.get_or_init(|| {
@@ -119,12 +120,12 @@ pub fn recorder() -> &'static PrometheusHandle {
         }
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
-        // A program that counts elsewhere keeps doing so.
+        // A program that has its own recorder keeps it.
         if ::metrics::set_global_recorder(recorder).is_err() {
-            tracing::warn!("something else counts for this process already");
+            tracing::warn!("this process already has another metrics recorder");
         }
         describe();
-        begin_at_zero();
+        start_at_zero();
         handle
     })
 }
@@ -139,8 +140,8 @@ fn describe() {
     }
 }
 
-/// What happens for the first time is seen only where it was seen not to have happened before.
-fn begin_at_zero() {
+/// An increase from zero is only visible if the zero was scraped first.
+fn start_at_zero() {
     for stage in Stage::ALL {
         for class in CLASSES {
             counter!(DEAD_LETTERS, "stage" => stage.name(), "class" => class.name()).absolute(0);
@@ -159,7 +160,7 @@ fn begin_at_zero() {
     }
 }
 
-/// Keeps what was measured small.
+/// Moves measured values into their buckets.
 pub async fn upkeep() {
     loop {
         landfall_core::clock::Clock::System.sleep(UPKEEP).await;
@@ -213,15 +214,15 @@ pub fn cleaned_up(tenant: &str, bytes: u64) {
 
 pub fn cleanup_failed(error: &Error) {
     let kind = match error {
-        Error::Storage { .. } | Error::StorageNotOurs(_) => "storage",
+        Error::Storage { .. } | Error::StorageMismatch(_) => "storage",
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => "database",
         Error::Refused(_) | Error::Internal(_) => "internal",
     };
     counter!(CLEANUP_FAILURES, "error_type" => kind).increment(1);
 }
 
-/// `path`: the pattern that matched, if one did.
-pub fn answered(method: &str, path: Option<&str>, status: u16, took: Duration) {
+/// `path`: the route that matched, if one did.
+pub fn request_served(method: &str, path: Option<&str>, status: u16, took: Duration) {
     let method = match method {
         "GET" => "GET",
         "POST" => "POST",
@@ -258,7 +259,7 @@ fn tenant_label(tenant: &str) -> String {
 }
 
 fn label_among(known: &mut HashSet<String>, tenant: &str) -> String {
-    if known.contains(tenant) || known.len() < MOST_TENANTS {
+    if known.contains(tenant) || known.len() < MAX_TENANTS {
         known.insert(tenant.to_owned());
         tenant.to_owned()
     } else {
@@ -271,17 +272,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_number_of_tenants_makes_more_labels_than_there_may_be() {
+    fn the_number_of_tenant_labels_is_limited() {
         let mut known = HashSet::new();
         let labels: HashSet<String> =
             (0..10_000).map(|n| label_among(&mut known, &format!("tenant-{n}"))).collect();
-        assert_eq!(labels.len(), MOST_TENANTS + 1);
-        assert_eq!(label_among(&mut known, "tenant-7"), "tenant-7", "who has one keeps it");
+        assert_eq!(labels.len(), MAX_TENANTS + 1);
+        assert_eq!(label_among(&mut known, "tenant-7"), "tenant-7", "a tenant with a label keeps it");
         assert_eq!(label_among(&mut known, "tenant-7000"), "other");
     }
 
     #[test]
-    fn the_dashboards_requests_are_told_from_the_others() {
+    fn the_dashboards_requests_are_distinguished_from_the_others() {
         assert_eq!(dashboard_endpoint("/api/v2/uploads/dashboard"), Some("/dashboard"));
         assert_eq!(dashboard_endpoint("/api/v2/uploads/stuck/{id}/retry"), Some("/stuck/{id}/retry"));
         assert_eq!(dashboard_endpoint("/api/v2/uploads/files"), None);

@@ -1,9 +1,9 @@
-//! The values that nobody is shown, so that they can be taken out of whatever is about to be shown.
+//! The secret values, so that they can be removed from text before it is shown.
 
 use std::sync::Arc;
 
-/// One that is shorter would be found in words that have nothing to do with it.
-const SHORTEST: usize = 6;
+/// A shorter value would also be found in unrelated words.
+const MIN_LENGTH: usize = 6;
 const HIDDEN: &str = "***";
 
 #[derive(Clone, Default)]
@@ -17,14 +17,14 @@ impl std::fmt::Debug for Secrets {
 
 impl Secrets {
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let mut values: Vec<String> = values.into_iter().filter(|value| value.len() >= SHORTEST).collect();
-        // One may be a part of another.
+        let mut values: Vec<String> = values.into_iter().filter(|value| value.len() >= MIN_LENGTH).collect();
+        // The longest first: one value may be a part of another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         values.dedup();
         Self(values.into())
     }
 
-    /// The text without any of them.
+    /// The text with all secrets hidden.
     pub fn hidden_in(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &*self.0 {
@@ -36,14 +36,14 @@ impl Secrets {
     }
 }
 
-/// What is secret about the address of a service: its password, and what follows the path, where keys are often put.
+/// The secrets in the address of a service: its password, and the query, which often contains keys.
 pub fn in_address(address: &str) -> Vec<String> {
     let mut secrets = password_in(address);
     secrets.extend(url::Url::parse(address).ok().and_then(|url| Some(url.query()?.to_owned())));
     secrets
 }
 
-/// The password of an address, as it stands there and as it is meant.
+/// The password in an address, as it is written and unescaped.
 pub fn password_in(address: &str) -> Vec<String> {
     let Ok(url) = url::Url::parse(address) else { return Vec::new() };
     let Some(password) = url.password() else { return Vec::new() };
@@ -52,7 +52,7 @@ pub fn password_in(address: &str) -> Vec<String> {
     secrets
 }
 
-/// The text that percent signs stand for.
+/// The text with percent escapes decoded.
 pub fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_taken_out_of_a_text_the_longest_first() {
+    fn secrets_are_hidden_in_a_text_the_longest_first() {
         let mut values = in_address("https://me:password@example.com/x?key=abcdef");
         values.extend(["pass".to_owned(), "password-of-another".to_owned()]);
         let secrets = Secrets::new(values);

@@ -1,7 +1,6 @@
-//! What the log and the traces call things: the spans that every line and every trace hangs on, with their fields, in one
-//! place.
+//! The spans of the log and the traces, with their names and fields, in one place.
 //!
-//! A field is called what the API calls it. Those that begin with `otel.` are for the traces alone.
+//! A field has the same name as in the API. Fields that begin with `otel.` are only for the traces.
 
 use axum::http::{HeaderMap, Method};
 use tracing::field::Empty;
@@ -11,7 +10,7 @@ use super::traces::{self, TracedFile};
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
 
-/// A request. `path` is the route and not the address, which may hold a signature.
+/// A request. `path` is the route and not the address, which may contain a signature.
 pub fn request(id: &str, method: &Method, path: &str, headers: &HeaderMap) -> Span {
     let span = info_span!(
         "request", otel.name = format!("{method} {path}"), otel.kind = "server", otel.status_code = Empty,
@@ -21,8 +20,8 @@ pub fn request(id: &str, method: &Method, path: &str, headers: &HeaderMap) -> Sp
     span
 }
 
-/// How the other side of a call, or this one, answered it.
-pub fn answered(span: &Span, status: u16) {
+/// The status of a response, ours or that of a service that we called.
+pub fn responded(span: &Span, status: u16) {
     span.record("status", status);
     if status >= 500 {
         span.record("otel.status_code", "ERROR");
@@ -38,7 +37,7 @@ pub fn in_request(name: &'static str, file: &TracedFile<'_>) -> Span {
     span
 }
 
-/// One attempt at a stage, from the moment that a worker has the file in hand until its ending is written.
+/// One attempt at a stage, from when a worker has the file until its outcome is written.
 pub fn attempt(file: &TracedFile<'_>, stage: Stage, worker: &str) -> Span {
     let span = info_span!(
         parent: None, "stage", otel.name = stage.name(), otel.kind = "consumer", otel.status_code = Empty,
@@ -57,7 +56,7 @@ pub fn ended(span: &Span, outcome: &str, code: Option<Code>) {
     }
 }
 
-/// The wait for the commit that an ending is written in, with others.
+/// The wait for the commit that writes the outcome, together with others.
 pub fn settle() -> Span {
     info_span!("settle")
 }

@@ -1,7 +1,7 @@
-//! One trace for a file: from the HTTP call that brought it through every stage, whichever process ran it.
+//! One trace for a file: from the HTTP request that registered it through every stage, whichever process ran it.
 //!
-//! The spans are those of the log ([`super::spans`]). What ties them together across processes is a W3C `traceparent`
-//! that is kept in the file's row. Where nobody collects traces there is none, and nothing here does anything.
+//! The spans are those of the log ([`super::spans`]). A W3C `traceparent` in the file's row connects them across
+//! processes. If traces are not collected there is none, and this module does nothing.
 
 mod export;
 
@@ -27,7 +27,7 @@ use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use uuid::Uuid;
 
-/// What a trace needs to know of a file.
+/// What a trace needs to know about a file.
 #[derive(Debug, Clone, Copy)]
 pub struct TracedFile<'a> {
     pub id: Uuid,
@@ -35,21 +35,21 @@ pub struct TracedFile<'a> {
     /// The stage that it is at, or waits for.
     pub stage: Stage,
     pub attempt: i64,
-    /// The place in its trace, and the first trace that it had.
+    /// Its current position in its trace, and the first trace that it had.
     pub parent: Option<&'a str>,
     pub first: Option<&'a str>,
     pub due_at: Option<Time>,
     pub claimed_at: Option<Time>,
 }
 
-/// Set once traces are collected.
+/// Set if traces are collected.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 #[derive(Clone)]
 pub struct TracesConfig {
-    /// The very address that spans are posted to.
+    /// The full address that spans are posted to.
     pub endpoint: String,
     pub headers: HashMap<String, String>,
     pub timeout: Duration,
@@ -60,14 +60,14 @@ pub struct TracesConfig {
 /// Which traces are kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// Whoever called us decides, where somebody did.
+    /// The caller decides, if its request has a trace.
     pub by_parent: bool,
-    /// How many of the others, from 0 to 1.
+    /// The share of the other traces that is kept, from 0 to 1.
     pub ratio: f64,
 }
 
 impl std::fmt::Debug for TracesConfig {
-    /// Without the headers and the address, which may hold a key.
+    /// Without the headers and the address, which may contain a key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TracesConfig")
             .field("service_name", &self.service_name)
@@ -76,15 +76,15 @@ impl std::fmt::Debug for TracesConfig {
     }
 }
 
-/// What sends the spans of this process.
+/// Sends the spans of this process.
 pub struct Traces {
     exporting: Exporting,
-    /// Spans end with it, so it lives as long as they may.
+    /// Spans end through it, so it must live as long as they do.
     provider: SdkTracerProvider,
 }
 
 impl Traces {
-    /// Begins to collect spans. The layer that makes them is the caller's to install.
+    /// Starts to collect spans. The caller installs the layer that makes them.
     pub fn start(config: &TracesConfig) -> anyhow::Result<(Self, SdkTracer)> {
         let mut exporter = SpanExporter::builder()
             .with_http()
@@ -94,7 +94,7 @@ impl Traces {
             .with_headers(config.headers.clone())
             .with_http_client(crate::outbound::client_without_redirects())
             .build()
-            // What it says has the address in it, which may hold a key.
+            // The error contains the address, which may contain a key.
             .map_err(|_| anyhow::anyhow!("traces cannot be sent to OTEL_EXPORTER_OTLP_ENDPOINT"))?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder()
@@ -106,7 +106,7 @@ impl Traces {
         let provider = SdkTracerProvider::builder()
             .with_resource(resource)
             .with_sampler(sampler(config.sampling))
-            // What is said in a span is the log's, where secrets are taken out of it.
+            // Events belong to the log, where secrets are hidden.
             .with_max_events_per_span(0)
             .with_span_processor(queue)
             .build();
@@ -115,7 +115,7 @@ impl Traces {
         Ok((Self { exporting, provider }, tracer))
     }
 
-    /// Sends what is still here, for as long as that may take and no longer.
+    /// Sends the remaining spans, with a time limit.
     pub async fn shut_down(self) {
         self.exporting.finish().await;
         drop(self.provider);
@@ -135,12 +135,12 @@ fn is_on() -> bool {
     TRACER.get().is_some()
 }
 
-/// The place in its trace where this runs, to be kept with a file or an operation.
+/// The current position in the trace, to be kept with a file or an operation.
 pub fn current() -> Option<String> {
     is_on().then(|| written(&context_of(&Span::current()))).flatten()
 }
 
-/// Goes on with the trace of whoever called, where they have one.
+/// Continues the caller's trace, if the request has one.
 pub fn continue_from(headers: &HeaderMap, span: &Span) {
     if is_on() && headers.contains_key(TRACEPARENT) {
         let parent = TraceContextPropagator::new().extract_with_context(&Context::new(), &Headers(headers));
@@ -148,7 +148,7 @@ pub fn continue_from(headers: &HeaderMap, span: &Span) {
     }
 }
 
-/// What tells a service that we call which trace it is part of.
+/// The headers that connect a service's trace to ours.
 pub fn headers() -> HeaderMap {
     let mut headers = HeaderMap::new();
     if let Some(value) = current().and_then(|text| HeaderValue::try_from(text).ok()) {
@@ -157,8 +157,8 @@ pub fn headers() -> HeaderMap {
     headers
 }
 
-/// Makes a span part of the file's trace. A file that was tried again after its end has a new one, and a link to the
-/// first.
+/// Makes a span part of the file's trace. A file that was retried after it had finished has a new trace, with a
+/// link to the first.
 pub fn follow(file: &TracedFile<'_>, span: &Span) {
     if !is_on() {
         return;
@@ -171,7 +171,7 @@ pub fn follow(file: &TracedFile<'_>, span: &Span) {
     }
 }
 
-/// The same for what a request does to a file. One that came with a trace of its own is linked.
+/// The same for what a request does to a file. If the request has a trace of its own, the two are linked.
 pub fn follow_in_request(file: &TracedFile<'_>, span: &Span) {
     if !is_on() {
         return;
@@ -184,12 +184,12 @@ pub fn follow_in_request(file: &TracedFile<'_>, span: &Span) {
                 span.add_link(request);
             }
         }
-        // Part of it as it is.
+        // It is part of the trace already.
         _ => {}
     }
 }
 
-/// A span for the time that a claimed file has waited for its turn.
+/// A span for the time that a claimed file has waited in the queue.
 pub fn waited(file: &TracedFile<'_>) {
     let Some(tracer) = TRACER.get() else { return };
     let kept = file.parent.and_then(parsed);
@@ -206,7 +206,7 @@ pub fn waited(file: &TracedFile<'_>) {
         .with_start_time(at(due_at))
         .with_attributes(attributes)
         .start_with_context(tracer, &parent);
-    // A claim has the time at which it was begun, and may find what was queued since.
+    // A claim has the time at which it began, and may find a file that was queued after that.
     span.end_with_timestamp(at(claimed_at.max(due_at)));
 }
 
@@ -215,7 +215,7 @@ fn at(time: Time) -> SystemTime {
 }
 
 fn parent_to(span: &Span, parent: Context) {
-    // Refused only for a span that has begun already, or that nobody collects.
+    // An error means that the span has already started, or is not collected.
     drop(span.set_parent(parent));
 }
 
@@ -223,7 +223,7 @@ fn context_of(span: &Span) -> SpanContext {
     span.context().span().span_context().clone()
 }
 
-/// As W3C writes it, without the vendors' part.
+/// In the W3C format, without the `tracestate`.
 fn written(context: &SpanContext) -> Option<String> {
     let flags = context.trace_flags() & TraceFlags::SAMPLED;
     context
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_read_back() {
+    fn a_stored_context_is_read_back() {
         let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         assert_eq!(parsed(text).as_ref().and_then(written).as_deref(), Some(text));
         for nonsense in

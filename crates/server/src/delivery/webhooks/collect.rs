@@ -1,9 +1,9 @@
-//! Makes deliveries of events: every webhook has a cursor, the last event that it was looked at for, and both move in one
-//! transaction. Any number of processes may do it at once; whoever moves the cursor on from where it was has written the
-//! deliveries, and nobody else has.
+//! Makes deliveries of events. Every webhook has a cursor, the last event that was checked for it, and the
+//! deliveries and the cursor are written in one transaction. Any number of processes may do it at once; only the
+//! one that moves the cursor from its expected position writes the deliveries.
 //!
-//! Webhooks that keep up are all at the same event, so they are dealt with together, and each event is read once for all
-//! of them. One that has more deliveries waiting than it may have stays where it is: the events are its queue.
+//! Webhooks that keep up are all at the same event, so they are handled together, and each event is read once for
+//! all of them. A webhook with too many waiting deliveries keeps its cursor: the events are its queue.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,20 +11,20 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::deliveries::{self, NewDelivery, body_of};
-use super::{MOST_WAITING, register};
+use super::{MAX_WAITING, register};
 use crate::delivery::tail::{self, Audience, StoredEvent};
 use landfall_core::clock::{Clock, Time};
 use landfall_store::Error;
 use landfall_store::{Db, Durability, Rows, Tx, Write, args};
 
-/// Webhooks that are looked at together.
-const AT_ONCE: i64 = 500;
+/// Webhooks that are handled together.
+const MAX_WEBHOOKS: i64 = 500;
 /// Events that are read together.
-const PAGE: i64 = 500;
-/// Deliveries after which a transaction is full.
-const PORTION: usize = 1_000;
+const PAGE_SIZE: i64 = 500;
+/// The number of deliveries after which a transaction is committed.
+const BATCH_SIZE: usize = 1_000;
 
-/// A webhook that has not seen the last events.
+/// A webhook whose cursor is behind the last event.
 #[derive(Debug, Clone, sqlx::FromRow)]
 struct Behind {
     id: Uuid,
@@ -41,7 +41,7 @@ impl Behind {
     }
 }
 
-/// Makes deliveries of all events that there are. Answers how many were made.
+/// Makes deliveries of all events. Returns how many were made.
 pub async fn collect(db: &Db, clock: &Clock) -> Result<usize, Error> {
     if !any_webhook(db).await? {
         return Ok(0);
@@ -53,7 +53,8 @@ pub async fn collect(db: &Db, clock: &Clock) -> Result<usize, Error> {
         if behind.is_empty() {
             return Ok(made);
         }
-        // A page for each place, then the next for each: one that is far behind does not hold up the others.
+        // One page for each position, then the next page for each: a webhook that is far behind does not delay the
+        // others.
         for group in behind.chunk_by(|one, next| one.cursor_id == next.cursor_id) {
             made += collect_group(db, clock, group, horizon).await?;
         }
@@ -75,19 +76,19 @@ async fn behind(db: &Db, horizon: i64) -> Result<Vec<Behind>, Error> {
                AND (SELECT COUNT(*) FROM webhook_deliveries d
                     WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) < $2
              ORDER BY cursor_id, id LIMIT $3",
-            args![horizon, MOST_WAITING, AT_ONCE],
+            args![horizon, MAX_WAITING, MAX_WEBHOOKS],
         )
         .await
 }
 
-/// Deals with the next events of webhooks that are all at the same one.
+/// Handles the next events for webhooks that are all at the same one.
 async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -> Result<usize, Error> {
     let Some(first) = group.first() else { return Ok(0) };
     let from = first.cursor_id;
-    // One user's webhooks are found their events more cheaply than everybody's.
+    // For the webhooks of one user it is cheaper to read only that user's events.
     let alone = group.iter().all(|webhook| webhook.scope == "own" && webhook.user_id == first.user_id);
-    let audience = if alone { Audience::User(first.user_id.clone()) } else { Audience::Everybody };
-    let page = tail::page(&mut db.read().await?, from, horizon, &audience, PAGE).await?;
+    let audience = if alone { Audience::User(first.user_id.clone()) } else { Audience::All };
+    let page = tail::page(&mut db.read().await?, from, horizon, &audience, PAGE_SIZE).await?;
     let mut bodies: HashMap<(i64, bool), String> = HashMap::new();
     let mut made = 0;
     let mut change =
@@ -106,7 +107,7 @@ async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -
                 body,
             });
         }
-        if change.deliveries.len() >= PORTION {
+        if change.deliveries.len() >= BATCH_SIZE {
             made += db.write(change.take()).await?;
         }
     }
@@ -116,7 +117,7 @@ async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -
     Ok(made)
 }
 
-/// Moves cursors on and writes the deliveries of those that were still where they were. Answers how many.
+/// Moves cursors and writes the deliveries for those that had not moved. Returns how many.
 struct Collect {
     from: i64,
     to: i64,
@@ -126,7 +127,7 @@ struct Collect {
 }
 
 impl Collect {
-    /// What has come together so far, leaving nothing.
+    /// Takes what has been gathered so far.
     fn take(&mut self) -> Self {
         Self {
             webhooks: std::mem::take(&mut self.webhooks),
@@ -140,15 +141,15 @@ impl Write for Collect {
     type Output = usize;
 
     fn durability(&self) -> Durability {
-        // Should a power cut take it, it is done again.
+        // If a power cut undoes it, it is done again.
         Durability::Unsynced
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
         let mut moved = HashSet::with_capacity(self.webhooks.len());
-        for portion in self.webhooks.chunks(Rows::MOST) {
+        for part in self.webhooks.chunks(Rows::MOST) {
             let mut rows = Rows::default();
-            for webhook in portion {
+            for webhook in part {
                 rows.push(args![*webhook, self.from, self.to]);
             }
             let (values, arguments) = rows.into_values(tx);

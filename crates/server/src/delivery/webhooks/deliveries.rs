@@ -1,11 +1,11 @@
-//! The log: what was sent or is to be sent to a webhook, and how the last attempt went.
+//! The log of deliveries: what was or will be sent to a webhook, and the result of the last attempt.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{MOST_WAITING, WEBHOOK_TEST, Webhook};
+use super::{MAX_WAITING, WEBHOOK_TEST, Webhook};
 use crate::delivery::tail::StoredEvent;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -14,15 +14,15 @@ use landfall_store::Error;
 use landfall_store::wake::Signal;
 use landfall_store::{Arg, Rows, Tx, Write, args};
 
-/// Deliveries that somebody wants sent by hand may wait beside those that are there anyway.
-const MOST_BY_HAND: i64 = 100;
+/// How many deliveries that a person requested may wait beyond the usual limit.
+const MAX_MANUAL: i64 = 100;
 
 /// A delivery as its owner sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, sqlx::FromRow, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     pub id: Uuid,
-    /// What the receiver knows it by.
+    /// The id that the receiver sees.
     pub message_id: Uuid,
     pub event_id: Option<i64>,
     pub event_type: String,
@@ -38,7 +38,7 @@ pub struct DeliveryView {
     pub duration_ms: Option<i64>,
     pub created_at: DateTime<Utc>,
     pub ended_at: Option<DateTime<Utc>>,
-    /// Its place in the log.
+    /// Its position in the log.
     #[serde(skip)]
     pub number: i64,
 }
@@ -78,7 +78,7 @@ impl DeliveryView {
     }
 }
 
-/// A delivery that is still to be written down.
+/// A delivery that is not written yet.
 pub struct NewDelivery {
     pub id: Uuid,
     pub webhook: Uuid,
@@ -114,18 +114,18 @@ pub async fn write<'a>(
     tx.insert(into, rows, "").await
 }
 
-/// What a receiver gets.
+/// The body of the request.
 pub fn body_of(event: &StoredEvent, for_all: bool) -> String {
     let mut data = event.content();
     if for_all && !event.user.is_empty() {
-        // Whose it is, where it may be anybody's.
+        // A webhook for all users' events needs to know the owner.
         data.insert("tenantId".to_owned(), json!(event.tenant));
         data.insert("userId".to_owned(), json!(event.user));
     }
     json!({ "type": event.kind, "timestamp": event.at, "data": data }).to_string()
 }
 
-/// Sends something of no meaning, to see whether it arrives.
+/// Sends a test delivery, to see whether it arrives.
 pub struct SendTest {
     pub caller: Caller,
     pub webhook: Uuid,
@@ -138,7 +138,7 @@ impl Write for SendTest {
 
     async fn apply(&self, tx: &mut Tx) -> Result<DeliveryView, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
-        make_way(tx, &webhook).await?;
+        check_and_end_backoff(tx, &webhook).await?;
         let data = json!({ "webhookId": webhook.id, "message": "It works" });
         let test = NewDelivery {
             id: self.id,
@@ -152,13 +152,13 @@ impl Write for SendTest {
     }
 }
 
-/// Sends something again: at once if it is still waiting, or else as an entry of its own, with a day of its own, that
-/// receivers know by the same id.
+/// Sends a delivery again: at once if it still waits, or otherwise as a new entry, which is retried for a day of
+/// its own and has the same message id.
 pub struct Redeliver {
     pub caller: Caller,
     pub webhook: Uuid,
     pub delivery: Uuid,
-    /// Of the new entry.
+    /// The id of the new entry.
     pub id: Uuid,
     pub now: Time,
 }
@@ -169,7 +169,7 @@ impl Write for Redeliver {
     async fn apply(&self, tx: &mut Tx) -> Result<DeliveryView, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
         let old = DeliveryView::find(tx, webhook.id, self.delivery).await?;
-        make_way(tx, &webhook).await?;
+        check_and_end_backoff(tx, &webhook).await?;
         tx.signal(Signal::Delivery);
         let waiting = tx
             .execute(
@@ -192,14 +192,14 @@ impl Write for Redeliver {
     }
 }
 
-/// Whether something can be sent there now. An endpoint that is left in peace is so no longer: a person wants to know.
-async fn make_way(tx: &mut Tx, webhook: &Webhook) -> Result<(), Error> {
+/// Checks whether something can be sent there now. It also ends a back-off: a person wants to see the result.
+async fn check_and_end_backoff(tx: &mut Tx, webhook: &Webhook) -> Result<(), Error> {
     if !webhook.enabled {
         let reason = webhook.disabled_reason.as_deref().unwrap_or_default();
         let message = format!("This webhook is disabled ({reason}); enable it first");
         return Err(Refusal::new(RefusalCode::WebhookDisabled, message).into());
     }
-    if count_waiting(tx, webhook.id).await? >= MOST_WAITING + MOST_BY_HAND {
+    if count_waiting(tx, webhook.id).await? >= MAX_WAITING + MAX_MANUAL {
         let message = "Too many deliveries wait for this endpoint already";
         return Err(Refusal::new(RefusalCode::TooManyDeliveries, message).retryable().into());
     }

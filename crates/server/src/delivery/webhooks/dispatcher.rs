@@ -1,8 +1,8 @@
-//! Makes deliveries of events, and turns of webhooks that have some due, for as long as the process runs.
+//! Makes deliveries of events, and gives turns to webhooks with due deliveries, for as long as the process runs.
 //!
-//! Each webhook is sent one request at a time, so that its order is kept and no endpoint is overrun. Those to which the
-//! last attempt failed have only half of the slots: a dead endpoint may take all of its time-out, and however many of them
-//! there are, the others go on.
+//! Each webhook is sent one request at a time, so that the order is kept and no endpoint is overloaded. Webhooks
+//! whose last attempt failed have only half of the slots: a dead endpoint may take its full timeout each time, and
+//! even if there are many of them, the others continue.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,20 +16,20 @@ use super::Webhook;
 use super::WebhookConfig;
 use super::collect::collect;
 use super::send::{Message, Sender};
-use super::target::Checked;
-use super::turn::{Due, Note, Release, Take, next};
+use super::target::TargetCheck;
+use super::turn::{Due, RecordAttempt, Release, Take, next};
 use crate::process::liveness::Liveness;
 use landfall_core::clock::Clock;
 use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, args};
 
-/// How long requests under way may go on after the process was told to stop.
-const LAST_ANSWERS: Duration = Duration::from_secs(10);
-/// Deliveries after which it is another webhook's turn.
-const TURN: usize = 50;
-/// At least so long between two looks at the events, however many there are: they are dealt with many at a time.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// How long requests in progress may continue after the process was told to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum number of deliveries in one turn.
+const MAX_PER_TURN: usize = 50;
+/// The minimum time between two collections of events: many are handled at a time.
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
 pub struct Webhooks {
@@ -41,12 +41,12 @@ struct Inner {
     clock: Clock,
     liveness: Arc<Liveness>,
     wake: Wake,
-    target: Checked,
+    target: TargetCheck,
     sender: Sender,
     config: WebhookConfig,
-    /// How often to look where no signal came.
+    /// How often to poll without a signal.
     interval: Duration,
-    /// The webhooks that have a turn here, and whether they are failing.
+    /// The webhooks that have a turn in this process, and whether they are failing.
     turns: Mutex<HashMap<Uuid, bool>>,
 }
 
@@ -56,7 +56,7 @@ impl Webhooks {
         clock: Clock,
         liveness: Arc<Liveness>,
         wake: Wake,
-        target: Checked,
+        target: TargetCheck,
         config: WebhookConfig,
         interval: Duration,
     ) -> Self {
@@ -65,12 +65,12 @@ impl Webhooks {
         Self { inner: Arc::new(Inner { db, clock, liveness, wake, target, sender, config, interval, turns }) }
     }
 
-    /// Which addresses may be sent to.
-    pub fn target(&self) -> &Checked {
+    /// Checks which addresses may be sent to.
+    pub fn target(&self) -> &TargetCheck {
         &self.inner.target
     }
 
-    /// Collects and sends until `stop`; what is on its way then comes to its end.
+    /// Collects and sends until `stop`; then the requests in progress are finished.
     pub async fn run(&self, stop: CancellationToken) {
         let collecting = stop.run_until_cancelled(self.keep_collecting());
         tokio::join!(collecting, self.keep_sending(&stop));
@@ -80,13 +80,13 @@ impl Webhooks {
         let Inner { db, clock, wake, interval, .. } = &*self.inner;
         let mut events = wake.events();
         loop {
-            // What happens from here on is a reason to look again.
+            // Events from here on cause another collection.
             events.mark_unchanged();
             match collect(db, clock).await {
                 Ok(_) => {}
-                Err(error) => tracing::warn!(%error, "could not make deliveries of the events"),
+                Err(error) => tracing::warn!(%error, "could not make deliveries of events"),
             }
-            Clock::System.sleep(BETWEEN_LOOKS).await;
+            Clock::System.sleep(MIN_INTERVAL).await;
             tokio::select! {
                 _ = events.changed() => {}
                 () = Clock::System.sleep(*interval) => {}
@@ -99,9 +99,9 @@ impl Webhooks {
         let cut_off = CancellationToken::new();
         while !stop.is_cancelled() {
             if let Err(error) = self.give_turns(&tasks, stop, &cut_off).await {
-                tracing::warn!(%error, "could not look for deliveries that are due");
+                tracing::warn!(%error, "could not load due deliveries");
             }
-            // By the system's clock: whoever holds the other one still moves it between two looks.
+            // By the system's clock: a test moves the other clock between two polls.
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = self.inner.wake.wait(Signal::Delivery) => {}
@@ -111,15 +111,16 @@ impl Webhooks {
         tasks.close();
         tokio::select! {
             () = tasks.wait() => {}
-            () = Clock::System.sleep(LAST_ANSWERS) => {
-                // What was not answered is sent again by whoever comes next.
+            () = Clock::System.sleep(SHUTDOWN_TIMEOUT) => {
+                // An unfinished delivery is sent again by the next process.
                 cut_off.cancel();
                 tasks.wait().await;
             }
         }
     }
 
-    /// Gives a turn to as many webhooks with something due as there are slots for; who waited longest goes first.
+    /// Gives a turn to as many webhooks with due deliveries as there are free slots; the one that waited longest
+    /// goes first.
     async fn give_turns(
         &self,
         tasks: &TaskTracker,
@@ -158,8 +159,8 @@ impl Inner {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Webhooks that have something due and are in nobody's hands, or in those of a process that is gone, or in ours.
-    async fn waiting(&self, failing: bool, most: usize) -> Result<Vec<Uuid>, Error> {
+    /// Webhooks with due deliveries that no process holds, or a dead process, or this one.
+    async fn waiting(&self, failing: bool, limit: usize) -> Result<Vec<Uuid>, Error> {
         let condition = if failing { "w.failing_since IS NOT NULL" } else { "w.failing_since IS NULL" };
         let found: Vec<(Uuid,)> = self
             .db
@@ -174,14 +175,14 @@ impl Inner {
                        AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at <= $1)
                      ORDER BY w.turn_at, w.id LIMIT $3"
                 ),
-                args![self.clock.now(), self.liveness.identity().id, most],
+                args![self.clock.now(), self.liveness.identity().id, limit],
             )
             .await?;
         Ok(found.into_iter().map(|(id,)| id).collect())
     }
 }
 
-/// A webhook's turn in this process. It is over when this is dropped, whatever happened.
+/// A webhook's turn in this process. It ends when this is dropped, whatever happened.
 struct Turn {
     inner: Arc<Inner>,
     webhook: Uuid,
@@ -205,17 +206,19 @@ impl Turn {
             Some(Ok(0)) => {}
             Some(Ok(_)) => {
                 let wake = self.inner.wake.clone();
-                // First out of the list, so that the look that follows sees a free slot.
+                // Removed from the list first, so that the next poll sees a free slot.
                 drop(self);
                 wake.send(Signal::Delivery);
             }
-            // Whoever looks next tries again: not at once, or it would try for ever.
-            Some(Err(error)) => tracing::warn!(webhook = %self.webhook, %error, "could not send what is due"),
-            None => tracing::warn!(webhook = %self.webhook, "taken for dead while sending"),
+            // The next poll retries it; a signal here would retry in a busy loop.
+            Some(Err(error)) => {
+                tracing::warn!(webhook = %self.webhook, %error, "could not send due deliveries");
+            }
+            None => tracing::warn!(webhook = %self.webhook, "this process was declared dead while sending"),
         }
     }
 
-    /// Sends what is due, one after the other. Answers how many attempts were made.
+    /// Sends the due deliveries one by one. Returns how many attempts were made.
     async fn send_all(&self, holder: Uuid, stop: &CancellationToken) -> Result<usize, Error> {
         let Inner { db, clock, .. } = &*self.inner;
         let webhook = self.webhook;
@@ -223,7 +226,7 @@ impl Turn {
             return Ok(0);
         }
         let mut attempts = 0;
-        while attempts < TURN && !stop.is_cancelled() {
+        while attempts < MAX_PER_TURN && !stop.is_cancelled() {
             let Some((to, due)) = next(&mut db.read().await?, webhook, holder, clock.now()).await? else {
                 break;
             };
@@ -241,28 +244,28 @@ impl Turn {
         let started_at = clock.now();
         let secrets = to.secrets(started_at);
         let message = Message { id: due.message_id, url: &to.url, secrets: &secrets, body: &due.body };
-        let answer = sender.send(&message, started_at).await;
-        // The address is not logged: it may have a key in it.
+        let outcome = sender.send(&message, started_at).await;
+        // The address is not logged: it may contain a key.
         tracing::debug!(
             webhook = %to.id,
             message = %due.message_id,
             event = due.event_type,
             attempt = due.attempts + 1,
-            status = answer.status.map(|status| status.as_u16()),
-            error = answer.error,
+            status = outcome.status.map(|status| status.as_u16()),
+            error = outcome.error,
             "sent to a webhook"
         );
-        let note = Note {
+        let attempt = RecordAttempt {
             webhook: to.id,
             holder,
             due,
-            answer,
+            outcome,
             chance: rand::random(),
             disable_after: config.disable_after,
             started_at,
             now: clock.now(),
         };
-        db.write(note).await
+        db.write(attempt).await
     }
 }
 

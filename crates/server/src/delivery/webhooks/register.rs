@@ -1,4 +1,4 @@
-//! What its owner does with a webhook: registers, changes and removes it, and gives it another secret.
+//! What the owner does with a webhook: registers, changes and removes it, and rotates its secret.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::Webhook;
 use super::signature::Secret;
-use super::target::Checked;
+use super::target::TargetCheck;
 use crate::records::events;
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
@@ -18,11 +18,11 @@ use landfall_store::Error;
 use landfall_store::wake::Signal;
 use landfall_store::{Tx, Write, args};
 
-/// How long the secret before goes on signing beside a new one.
-const OLD_SECRET_SIGNS: Duration = Duration::from_hours(24);
-const LONGEST_DESCRIPTION: usize = 500;
-/// Deliveries that go in one transaction.
-const PORTION: i64 = 500;
+/// How long the previous secret also signs after a rotation.
+const OLD_SECRET_LIFETIME: Duration = Duration::from_hours(24);
+const MAX_DESCRIPTION_LENGTH: usize = 500;
+/// Deliveries that are removed in one transaction.
+const BATCH_SIZE: i64 = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -47,7 +47,7 @@ impl Scope {
 pub struct NewWebhook {
     #[schema(max_length = 2000)]
     pub url: String,
-    /// Without it every type.
+    /// Without it, every type.
     event_types: Option<Vec<String>>,
     #[schema(max_length = 500)]
     description: Option<String>,
@@ -56,11 +56,11 @@ pub struct NewWebhook {
 }
 
 impl NewWebhook {
-    /// Whether it can be one, apart from where its address leads.
+    /// Checks everything except where the address leads.
     pub fn check(&self) -> Result<url::Url, Refusal> {
         check_types(self.event_types.as_deref(), self.scope == Scope::All)?;
         check_description(self.description.as_deref())?;
-        Checked::parse(&self.url)
+        TargetCheck::parse(&self.url)
     }
 }
 
@@ -79,10 +79,12 @@ fn check_types(types: Option<&[String]>, for_all: bool) -> Result<(), Refusal> {
             return refuse("eventTypes names a type twice".to_owned());
         }
         if events::OF_SYSTEM.contains(&name) && !for_all {
-            return refuse(format!("{name} is an event of the whole system's, for a webhook with scope all"));
+            return refuse(format!(
+                "{name} is an event of the whole system; it needs a webhook with scope all"
+            ));
         }
         if !events::OF_USERS.contains(&name) && !events::OF_SYSTEM.contains(&name) {
-            // What was sent is not repeated at any length.
+            // The name is not repeated: it may be very long.
             return refuse("eventTypes names a type that does not exist".to_owned());
         }
     }
@@ -91,16 +93,16 @@ fn check_types(types: Option<&[String]>, for_all: bool) -> Result<(), Refusal> {
 
 fn check_description(description: Option<&str>) -> Result<(), Refusal> {
     match description {
-        Some(text) if text.chars().count() > LONGEST_DESCRIPTION || text.contains('\0') => {
-            let message = format!("A description has up to {LONGEST_DESCRIPTION} characters and no NUL");
+        Some(text) if text.chars().count() > MAX_DESCRIPTION_LENGTH || text.contains('\0') => {
+            let message = format!("A description has up to {MAX_DESCRIPTION_LENGTH} characters and no NUL");
             Err(Refusal::new(RefusalCode::InvalidRequest, message))
         }
         _ => Ok(()),
     }
 }
 
-/// Registers a webhook. It gets the events that come after `cursor`.
-pub struct Register {
+/// Registers a webhook. It receives the events after `cursor`.
+pub struct RegisterWebhook {
     pub caller: Caller,
     pub id: Uuid,
     pub webhook: NewWebhook,
@@ -110,7 +112,7 @@ pub struct Register {
     pub now: Time,
 }
 
-/// The only answer that has the secret in it.
+/// The only response that contains the secret.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = RegisteredWebhook)]
@@ -125,16 +127,17 @@ pub struct Registered {
     pub created_at: DateTime<Utc>,
 }
 
-impl Write for Register {
+impl Write for RegisterWebhook {
     type Output = Registered;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Registered, Error> {
-        // Of two at once the second must see the first, or both would be the last that there is room for.
+        // Of two requests at once the second must see the first, or both would take the last free place.
         tx.enter_section(&format!("webhooks of {}", self.caller.user)).await?;
         let there =
             tx.number("SELECT COUNT(*) FROM webhooks WHERE user_id = $1", args![&self.caller.user]).await?;
         if there >= self.most {
-            let message = format!("You have {there} webhooks, and may have {}: remove one first", self.most);
+            let message =
+                format!("You have {there} webhooks and the maximum is {}: remove one first", self.most);
             return Err(Refusal::new(RefusalCode::TooManyWebhooks, message).into());
         }
         let NewWebhook { url, event_types, description, scope } = &self.webhook;
@@ -169,7 +172,7 @@ impl Write for Register {
     }
 }
 
-/// What is to be different. What is left out stays as it is.
+/// The changes. What is missing stays as it is.
 #[expect(clippy::option_option, reason = "`null` is not the same as nothing at all")]
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -177,18 +180,20 @@ impl Write for Register {
 pub struct Changes {
     pub url: Option<String>,
     /// `null`: every type.
-    #[serde(default, deserialize_with = "even_null")]
+    #[serde(default, deserialize_with = "explicit_null")]
     #[schema(value_type = Option<Vec<String>>)]
     event_types: Option<Option<Vec<String>>>,
-    #[serde(default, deserialize_with = "even_null")]
+    #[serde(default, deserialize_with = "explicit_null")]
     #[schema(value_type = Option<String>, max_length = 500)]
     description: Option<Option<String>>,
     enabled: Option<bool>,
 }
 
-/// Tells `null` apart from nothing at all.
+/// Distinguishes `null` from a missing value.
 #[expect(clippy::option_option, reason = "that is the difference")]
-fn even_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+fn explicit_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(from).map(Some)
 }
 
@@ -196,7 +201,7 @@ pub struct Change {
     pub caller: Caller,
     pub webhook: Uuid,
     pub changes: Changes,
-    /// Where a webhook that is enabled again goes on: what happened before is not made up for.
+    /// Where a webhook that is enabled again continues: earlier events are not sent.
     pub cursor: i64,
     pub now: Time,
 }
@@ -242,7 +247,7 @@ impl Write for Change {
             _ => {}
         }
         if url.as_ref().is_some_and(|url| *url != webhook.url) {
-            // They were another endpoint's.
+            // The failures belong to the previous address.
             forget_failures(tx, webhook.id).await?;
         }
         tx.signal(Signal::Delivery);
@@ -267,7 +272,7 @@ pub(super) async fn disable(tx: &mut Tx, webhook: Uuid, reason: &str, now: Time)
     .map(drop)
 }
 
-/// Gives a webhook another secret. The one before signs beside it for a day, so that receivers can change over.
+/// Rotates the secret of a webhook. The previous one also signs for a day, so that receivers can switch.
 pub struct RotateSecret {
     pub caller: Caller,
     pub webhook: Uuid,
@@ -289,7 +294,7 @@ impl Write for RotateSecret {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Rotated, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
-        let until = self.now + to_delta(OLD_SECRET_SIGNS);
+        let until = self.now + to_delta(OLD_SECRET_LIFETIME);
         tx.execute(
             "UPDATE webhooks SET old_secret = secret, old_secret_until = $2, secret = $3, updated_at = $4 WHERE id = $1",
             args![webhook.id, until, self.fresh.bytes(), self.now],
@@ -314,14 +319,14 @@ impl Write for Remove {
     }
 }
 
-/// Removes a portion of the log of a webhook that is gone. Answers how many; fewer than [`RemoveLog::MOST`] when there
-/// are no more. What a process leaves that dies here, `recovery/retention.rs` removes.
+/// Removes a batch of the log of a removed webhook. Returns how many; fewer than [`RemoveLog::BATCH_SIZE`] when
+/// there are no more. If the process dies here, `recovery/retention.rs` removes the rest.
 pub struct RemoveLog {
     pub webhook: Uuid,
 }
 
 impl RemoveLog {
-    pub const MOST: u64 = PORTION.unsigned_abs();
+    pub const BATCH_SIZE: u64 = BATCH_SIZE.unsigned_abs();
 }
 
 impl Write for RemoveLog {
@@ -331,7 +336,7 @@ impl Write for RemoveLog {
         tx.execute(
             "DELETE FROM webhook_deliveries
              WHERE number IN (SELECT number FROM webhook_deliveries WHERE webhook_id = $1 LIMIT $2)",
-            args![self.webhook, PORTION],
+            args![self.webhook, BATCH_SIZE],
         )
         .await
     }

@@ -1,4 +1,4 @@
-//! One attempt to deliver: a signed request, and what came of it.
+//! One attempt to deliver: a signed request and its outcome.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use url::Url;
 use uuid::Uuid;
 
 use super::signature::{self, Secret};
-use super::target::{Checked, Unreachable};
+use super::target::{TargetCheck, Unreachable};
 use crate::outbound::response;
 use landfall_core::clock::{Stopwatch, Time};
 
-/// What is read of an answer, and kept of it.
-const MOST_READ: usize = 1_024;
+/// How many bytes of a response are read and kept.
+const MAX_READ: usize = 1_024;
 
 #[derive(Clone)]
 pub struct Sender {
     http: reqwest::Client,
-    target: Checked,
+    target: TargetCheck,
     timeout: Duration,
 }
 
-/// What is to be sent.
+/// The request to send.
 pub struct Message<'a> {
     pub id: Uuid,
     pub url: &'a str,
@@ -30,46 +30,46 @@ pub struct Message<'a> {
     pub body: &'a str,
 }
 
-/// What came of it.
+/// The result of an attempt.
 #[derive(Debug, Clone)]
-pub struct Answer {
-    /// Missing if there was none.
+pub struct Outcome {
+    /// `None` if there was no response.
     pub status: Option<StatusCode>,
     pub excerpt: Option<String>,
-    /// In words, unless it went well.
+    /// A message for people, unless it succeeded.
     pub error: Option<String>,
     pub retry_after: Option<Duration>,
     pub duration: Duration,
 }
 
-impl Answer {
+impl Outcome {
     pub fn is_good(&self) -> bool {
         self.status.is_some_and(|status| status.is_success())
     }
 
-    /// Whether the endpoint wants to hear from us never again.
+    /// Whether the endpoint asks to receive nothing more.
     pub fn is_gone(&self) -> bool {
         self.status == Some(StatusCode::GONE)
     }
 }
 
 impl Sender {
-    pub fn new(target: Checked, timeout: Duration) -> Self {
-        Self { http: crate::outbound::client_for_strangers(target.clone()), target, timeout }
+    pub fn new(target: TargetCheck, timeout: Duration) -> Self {
+        Self { http: crate::outbound::client_for_user_urls(target.clone()), target, timeout }
     }
 
-    /// Sends it once. `now` is the time that it is signed with.
-    pub async fn send(&self, message: &Message<'_>, now: Time) -> Answer {
+    /// Sends it once. `now` is the time in the signature.
+    pub async fn send(&self, message: &Message<'_>, now: Time) -> Outcome {
         let watch = Stopwatch::start();
-        let mut answer = match Checked::parse(message.url) {
+        let mut outcome = match TargetCheck::parse(message.url) {
             Ok(url) => self.post(url, message, now).await,
             Err(refusal) => failed(refusal.message),
         };
-        answer.duration = watch.elapsed();
-        answer
+        outcome.duration = watch.elapsed();
+        outcome
     }
 
-    async fn post(&self, url: Url, message: &Message<'_>, now: Time) -> Answer {
+    async fn post(&self, url: Url, message: &Message<'_>, now: Time) -> Outcome {
         if let Err(error) = self.target.check_number(&url) {
             return failed(error.to_string());
         }
@@ -94,7 +94,7 @@ impl Sender {
         if error.is_timeout() {
             return format!("there was no answer within {} ms", self.timeout.as_millis());
         }
-        // The last cause is the one that says something; those before it repeat the address.
+        // The last cause has the useful message; those before it repeat the address.
         let mut cause: &dyn std::error::Error = error;
         while let Some(next) = cause.source() {
             if let Some(unreachable) = next.downcast_ref::<Unreachable>() {
@@ -106,11 +106,11 @@ impl Sender {
     }
 }
 
-fn failed(error: String) -> Answer {
-    Answer { status: None, excerpt: None, error: Some(error), retry_after: None, duration: Duration::ZERO }
+fn failed(error: String) -> Outcome {
+    Outcome { status: None, excerpt: None, error: Some(error), retry_after: None, duration: Duration::ZERO }
 }
 
-async fn read(response: reqwest::Response) -> Answer {
+async fn read(response: reqwest::Response) -> Outcome {
     let status = response.status();
     let retry_after = (!status.is_success()).then(|| response::retry_after(&response)).flatten();
     let error = if status.is_success() {
@@ -120,11 +120,11 @@ async fn read(response: reqwest::Response) -> Answer {
     } else {
         Some(format!("the endpoint answered {}", status.as_u16()))
     };
-    // The answer is the status. A body that breaks off changes nothing about it.
-    let body = response::read(response, MOST_READ).await.map(|(body, _)| body).unwrap_or_default();
-    // PostgreSQL keeps no NUL.
+    // The status decides. A body that ends early does not matter.
+    let body = response::read(response, MAX_READ).await.map(|(body, _)| body).unwrap_or_default();
+    // PostgreSQL cannot store a NUL.
     let excerpt = String::from_utf8_lossy(&body).replace('\0', "\u{fffd}");
-    Answer {
+    Outcome {
         status: Some(status),
         excerpt: (!excerpt.is_empty()).then_some(excerpt),
         error,

@@ -1,5 +1,5 @@
-//! Signs what is sent, as Standard Webhooks says (<https://www.standardwebhooks.com>): whoever shares the secret knows
-//! that a message is ours, is as we sent it, and is of that time.
+//! Signs requests according to Standard Webhooks (<https://www.standardwebhooks.com>): a receiver with the secret
+//! can verify that a message comes from us, is unchanged, and when it was sent.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ impl Secret {
         self.0.clone()
     }
 
-    /// As its owner is shown it, once.
+    /// The form that is shown to its owner, once.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", BASE64_STANDARD.encode(&self.0))
     }
@@ -44,13 +44,13 @@ impl From<Vec<u8>> for Secret {
 }
 
 impl fmt::Debug for Secret {
-    /// Whatever prints it.
+    /// Debug output must not contain the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
 }
 
-/// The header `webhook-signature`: one signature by each secret. A receiver that knows either is content.
+/// The header `webhook-signature`: one signature for each secret. A receiver needs to verify only one of them.
 pub fn header(secrets: &[Secret], message: Uuid, timestamp: i64, body: &str) -> String {
     let signatures: Vec<String> =
         secrets.iter().map(|secret| secret.sign(message, timestamp, body)).collect();
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_the_one_that_other_implementations_make() {
+    fn a_signature_equals_that_of_other_implementations() {
         // Computed with Python's hmac over "{id}.{timestamp}.{body}".
         let secret = Secret::from(BASE64_STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
         let message = Uuid::parse_str("0189d5c2-0000-7000-8000-000000000000").unwrap();

@@ -1,9 +1,9 @@
-//! Where a webhook may send to: `http` and `https` addresses that are anybody's to reach, unless the operator allows more.
+//! Which addresses a webhook may have: public `http` and `https` addresses, unless the operator allows more.
 //!
-//! A person who may register a webhook must not get at what only this machine or its network can reach. So an address is
-//! looked at when the webhook is registered, which is for the person, and again whenever a connection is made, which is for
-//! safety: a name may lead elsewhere by then. The client connects to nothing but addresses that [`Checked`] has looked
-//! at, and numbers, for which no client asks anybody, are looked at before each request.
+//! A user who may register a webhook must not reach what only this machine or its network can reach. So an address
+//! is checked when the webhook is registered, to give the user an error, and again for each connection, for safety:
+//! by then a name may resolve to another address. The client connects only to addresses that [`TargetCheck`] has
+//! resolved, and numeric addresses, which clients do not resolve, are checked before each request.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,14 +17,14 @@ use url::{Host, Url};
 
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-const LONGEST_URL: usize = 2_000;
-/// How long to wait for an answer about a name while somebody registers it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_URL_LENGTH: usize = 2_000;
+/// How long the registration waits for the resolution of a name.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers what addresses a name has.
+/// Resolves a name to its addresses.
 pub type Names = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// Asks the system.
+/// Uses the system's resolver.
 pub fn system_names() -> Names {
     Arc::new(|name| {
         async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|address| address.ip()).collect()) }
@@ -34,36 +34,36 @@ pub fn system_names() -> Names {
 
 /// Decides which addresses may be connected to.
 #[derive(Clone)]
-pub struct Checked {
+pub struct TargetCheck {
     pub names: Names,
     pub allow_private: bool,
 }
 
-/// Why an address is not connected to.
+/// Why an address is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
     #[error("{host} is a private address ({address}), which webhooks may not reach")]
     Private { host: String, address: IpAddr },
-    #[error("the name {host} is not known: {reason}")]
+    #[error("the name {host} cannot be resolved: {reason}")]
     Unknown { host: String, reason: String },
 }
 
-impl Checked {
-    /// What a webhook's address must be, as far as can be said without asking anybody.
+impl TargetCheck {
+    /// Checks a webhook's address as far as that is possible without a lookup.
     pub fn parse(text: &str) -> Result<Url, Refusal> {
         let refuse = |message: &str| Err(Refusal::new(RefusalCode::InvalidWebhookUrl, message));
-        if text.len() > LONGEST_URL {
+        if text.len() > MAX_URL_LENGTH {
             return refuse("The URL is longer than 2000 characters");
         }
         let Ok(url) = Url::parse(text) else {
-            return refuse("The URL cannot be read; it must be like https://example.com/hook");
+            return refuse("The URL is not valid; it must look like https://example.com/hook");
         };
         if !matches!(url.scheme(), "http" | "https") {
             return refuse("The URL must begin with https:// or http://");
         }
         if !url.username().is_empty() || url.password().is_some() {
             return refuse(
-                "The URL must not have a user name or a password in it; the signature is what to trust",
+                "The URL must not contain a user name or a password; receivers verify the signature instead",
             );
         }
         if url.fragment().is_some() {
@@ -82,11 +82,11 @@ impl Checked {
         }
         let checked = match url.host() {
             Some(Host::Domain(name)) => {
-                match tokio::time::timeout(PATIENCE, self.addresses(name.to_owned())).await {
+                match tokio::time::timeout(LOOKUP_TIMEOUT, self.addresses(name.to_owned())).await {
                     Ok(found) => found.map(drop),
                     Err(_) => Err(Unreachable::Unknown {
                         host: name.to_owned(),
-                        reason: "no answer came in time".to_owned(),
+                        reason: "the lookup timed out".to_owned(),
                     }),
                 }
             }
@@ -100,9 +100,9 @@ impl Checked {
         })
     }
 
-    /// Whether a request may be made to a URL whose host is a number, for which no client asks anybody.
+    /// Whether a request may be made to a URL whose host is a number, which clients do not resolve.
     pub fn check_number(&self, url: &Url) -> Result<(), Unreachable> {
-        // However the number is spelled (decimal, octal, hexadecimal, in part): `Url` has understood it already.
+        // `Url` has already parsed all notations of the number (decimal, octal, hexadecimal, shortened).
         let address = match url.host() {
             Some(Host::Ipv4(address)) => IpAddr::V4(address),
             Some(Host::Ipv6(address)) => IpAddr::V6(address),
@@ -114,7 +114,8 @@ impl Checked {
         Err(Unreachable::Private { host: url.host_str().unwrap_or_default().to_owned(), address })
     }
 
-    /// The addresses of a name. If only one of them is private, none is good: whoever owns the name owns what it means.
+    /// The addresses of a name. If one of them is private, all are rejected: the owner of the name controls all of
+    /// them.
     async fn addresses(&self, host: String) -> Result<Vec<IpAddr>, Unreachable> {
         let found = match (self.names)(host.clone()).await {
             Ok(found) => found,
@@ -130,12 +131,12 @@ impl Checked {
     }
 }
 
-impl Resolve for Checked {
+impl Resolve for TargetCheck {
     fn resolve(&self, name: Name) -> Resolving {
         let (checked, name) = (self.clone(), name.as_str().to_owned());
         async move {
             let found = checked.addresses(name).await?;
-            // Port 0: that of the URL.
+            // Port 0: the client uses that of the URL.
             let found: Addrs = Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0)));
             Ok(found)
         }
@@ -149,7 +150,7 @@ fn sentence(error: &Unreachable) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Whether an address is one of the internet at large.
+/// Whether an address is public.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -157,7 +158,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// All but what IANA's registry of special addresses has.
+/// All except the special ranges in IANA's registry.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, third, _] = address.octets();
     match first {
@@ -180,18 +181,18 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     }
 }
 
-/// Only what is handed out for use in the internet, and of that not what leads into another address.
+/// Only the ranges for the public internet, without those that map to another address.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     if let Some(inner) = address.to_ipv4_mapped() {
         return is_public_v4(inner);
     }
     match address.segments() {
-        // A network that has IPv6 alone reaches the others this way.
+        // NAT64: an IPv6-only network reaches IPv4 addresses this way.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
             is_public_v4(Ipv4Addr::new(a, b, c, d))
         }
-        // Protocols' own (Teredo among them), documentation, 6to4, documentation again.
+        // Protocol assignments (such as Teredo), documentation, 6to4, documentation again.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
     }
@@ -201,21 +202,21 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    fn checked(names: &'static [&'static str]) -> Checked {
+    fn checked(names: &'static [&'static str]) -> TargetCheck {
         let names: Names =
             Arc::new(|_| async { Ok(names.iter().map(|text| text.parse().unwrap()).collect()) }.boxed());
-        Checked { names, allow_private: false }
+        TargetCheck { names, allow_private: false }
     }
 
-    async fn code(checked: &Checked, url: &str) -> &'static str {
-        match Checked::parse(url) {
+    async fn code(checked: &TargetCheck, url: &str) -> &'static str {
+        match TargetCheck::parse(url) {
             Ok(url) => checked.check(&url).await.map_or_else(|refusal| refusal.code.code(), |()| "good"),
             Err(refusal) => refusal.code.code(),
         }
     }
 
     #[tokio::test]
-    async fn a_private_number_is_refused_however_it_is_spelled() {
+    async fn a_private_number_is_rejected_in_every_notation() {
         for host in [
             "127.0.0.1",
             "127.1",
@@ -266,15 +267,15 @@ mod tests {
                 "PRIVATE_WEBHOOK_ADDRESS",
                 "{host}"
             );
-            let url = Checked::parse(&format!("https://{host}:8443/hook")).unwrap();
+            let url = TargetCheck::parse(&format!("https://{host}:8443/hook")).unwrap();
             assert!(checked(&[]).check_number(&url).is_err(), "{host}");
-            let anything = Checked { allow_private: true, ..checked(&[]) };
+            let anything = TargetCheck { allow_private: true, ..checked(&[]) };
             assert!(anything.check_number(&url).is_ok() && anything.check(&url).await.is_ok(), "{host}");
         }
     }
 
     #[tokio::test]
-    async fn a_public_address_is_good() {
+    async fn a_public_address_is_accepted() {
         for host in [
             "1.1.1.1",
             "9.255.255.255",
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_as_good_as_the_worst_of_its_addresses() {
+    async fn one_private_address_makes_a_name_rejected() {
         let name = "https://example.com/hook";
         assert_eq!(code(&checked(&["1.1.1.1", "2606:4700::1111"]), name).await, "good");
         assert_eq!(code(&checked(&["1.1.1.1", "10.0.0.1"]), name).await, "PRIVATE_WEBHOOK_ADDRESS");
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_is_none_is_refused() {
+    async fn an_invalid_address_is_refused() {
         let long = format!("https://example.com/{}", "x".repeat(2_000));
         for url in [
             "",

@@ -1,15 +1,15 @@
-//! A turn: for a while a webhook is in the hands of one process, which sends what is due and notes what came of it.
+//! A turn: for a while one process holds a webhook, sends its due deliveries, and records the outcomes.
 //!
-//! The hold is the process's id in the webhook's row. It counts for as long as the process is known (`queue/liveness.rs`),
-//! so it dies with it, and whoever finds it dead takes over. A process that was only thought dead changes nothing when it
-//! comes back: every note asks whether the webhook is still its own.
+//! The hold is the process's id in the webhook's row. It is valid for as long as the process is registered
+//! (`process/liveness.rs`), so it ends with the process, and another process takes over. A process that was
+//! declared dead and is still running changes nothing: every write checks that it still holds the webhook.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use super::register::{disable, forget_failures};
-use super::send::Answer;
+use super::send::Outcome;
 use super::{Webhook, schedule};
 use crate::process::liveness;
 use crate::records::notifications::{self, WebhookOwner};
@@ -17,7 +17,7 @@ use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Durability, Tx, Write, args};
 
-/// Takes a webhook, unless another process that lives has it.
+/// Takes a webhook, unless another living process holds it.
 pub struct Take {
     pub webhook: Uuid,
     pub holder: Uuid,
@@ -42,7 +42,7 @@ impl Write for Take {
         {
             return Ok(false);
         }
-        // One that is not known any more would be robbed of it at once.
+        // A process that is not registered any more would lose it at once.
         if !liveness::hold(tx, self.holder).await? {
             return Ok(false);
         }
@@ -55,7 +55,7 @@ impl Write for Take {
     }
 }
 
-/// Lets a webhook go.
+/// Releases a webhook.
 pub struct Release {
     pub webhook: Uuid,
     pub holder: Uuid,
@@ -78,7 +78,7 @@ impl Write for Release {
     }
 }
 
-/// A delivery whose time has come.
+/// A delivery that is due.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Due {
     pub number: i64,
@@ -89,7 +89,7 @@ pub struct Due {
     pub first_attempt_at: Option<Time>,
 }
 
-/// What is to be sent next, and where, as the row says at this moment. `None`: nothing is due, or the turn is over.
+/// The next due delivery and the webhook, as stored at this moment. `None`: nothing is due, or the turn is over.
 pub async fn next(
     tx: &mut Tx,
     webhook: Uuid,
@@ -112,25 +112,25 @@ pub async fn next(
     Ok(due.map(|due| (webhook, due)))
 }
 
-/// Writes down what came of an attempt. Answers whether the turn goes on.
-pub struct Note {
+/// Records the outcome of an attempt. Returns whether the turn continues.
+pub struct RecordAttempt {
     pub webhook: Uuid,
     pub holder: Uuid,
     pub due: Due,
-    pub answer: Answer,
-    /// Makes the waits vary, from 0 to 1.
+    pub outcome: Outcome,
+    /// Picks the jitter of the delays, from 0 to 1.
     pub chance: f64,
     pub disable_after: Duration,
     pub started_at: Time,
     pub now: Time,
 }
 
-impl Write for Note {
+impl Write for RecordAttempt {
     type Output = bool;
 
     fn durability(&self) -> Durability {
-        // Should a power cut take it, the delivery is made again.
-        if self.answer.is_good() { Durability::Unsynced } else { Durability::Synced }
+        // If a power cut undoes it, the delivery is made again.
+        if self.outcome.is_good() { Durability::Unsynced } else { Durability::Synced }
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
@@ -150,10 +150,10 @@ impl Write for Note {
                     status,
                     next_at,
                     self.started_at,
-                    self.answer.status.map(|status| i64::from(status.as_u16())),
-                    self.answer.excerpt.clone(),
-                    self.answer.error.clone(),
-                    i64::try_from(self.answer.duration.as_millis()).unwrap_or(i64::MAX),
+                    self.outcome.status.map(|status| i64::from(status.as_u16())),
+                    self.outcome.excerpt.clone(),
+                    self.outcome.error.clone(),
+                    i64::try_from(self.outcome.duration.as_millis()).unwrap_or(i64::MAX),
                     next_at.is_none().then_some(self.now),
                 ],
             )
@@ -161,7 +161,7 @@ impl Write for Note {
         if noted == 0 {
             return Ok(false);
         }
-        if self.answer.is_good() {
+        if self.outcome.is_good() {
             if webhook.failures > 0 || webhook.rest_until.is_some() {
                 forget_failures(tx, webhook.id).await?;
             }
@@ -171,17 +171,17 @@ impl Write for Note {
     }
 }
 
-impl Note {
-    /// What becomes of the delivery, and when it is tried again.
+impl RecordAttempt {
+    /// The new status of the delivery, and when it is retried.
     fn verdict(&self) -> (&'static str, Option<Time>) {
-        if self.answer.is_good() {
+        if self.outcome.is_good() {
             return ("delivered", None);
         }
         let first_at = self.due.first_attempt_at.unwrap_or(self.started_at);
         let attempts = self.due.attempts + 1;
         let next_at =
-            schedule::next_attempt(attempts, first_at, self.now, self.answer.retry_after, self.chance);
-        match next_at.filter(|_| !self.answer.is_gone()) {
+            schedule::next_attempt(attempts, first_at, self.now, self.outcome.retry_after, self.chance);
+        match next_at.filter(|_| !self.outcome.is_gone()) {
             Some(next_at) => ("pending", Some(next_at)),
             None => ("exhausted", None),
         }
@@ -189,7 +189,7 @@ impl Note {
 
     async fn note_failure(&self, tx: &mut Tx, webhook: Webhook) -> Result<bool, Error> {
         let failing_since = webhook.failing_since.unwrap_or(self.now);
-        let rest_until = schedule::rest(webhook.failures + 1, self.now, self.answer.retry_after);
+        let rest_until = schedule::backoff_until(webhook.failures + 1, self.now, self.outcome.retry_after);
         tx.execute(
             "UPDATE webhooks SET failures = failures + 1, failing_since = $2, rest_until = $3 WHERE id = $1",
             args![webhook.id, failing_since, rest_until],
@@ -198,10 +198,10 @@ impl Note {
         if !webhook.enabled {
             return Ok(false);
         }
-        let reason = if self.answer.is_gone() {
+        let reason = if self.outcome.is_gone() {
             "the endpoint answered 410 Gone".to_owned()
         } else if self.now - failing_since >= to_delta(self.disable_after) {
-            format!("nothing arrived there since {}", failing_since.date_naive())
+            format!("no delivery has succeeded since {}", failing_since.date_naive())
         } else {
             return Ok(rest_until.is_none());
         };

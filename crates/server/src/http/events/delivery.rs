@@ -1,4 +1,4 @@
-//! Brings one client its events, until something ends that.
+//! Sends events to one client, until something ends the stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use crate::delivery::EventsConfig;
 use crate::delivery::fan_out::{Delivery, Next, Subscription};
 use landfall_core::clock::{Clock, Time};
 
-/// A sleep for longer than this is taken in parts: timers have an end of their own.
-const LONGEST_SLEEP: Duration = Duration::from_hours(24);
-/// Signs of life that may go unanswered.
-const UNANSWERED: u32 = 2;
+/// A longer sleep is split: timers have a maximum.
+const MAX_SLEEP: Duration = Duration::from_hours(24);
+/// How many signs of life may stay without a reply.
+const MAX_UNANSWERED: u32 = 2;
 
 pub struct Delivering {
     pub subscription: Subscription,
-    /// When the token ends that the stream was opened with.
+    /// When the token expires with which the stream was opened.
     pub until: Time,
     pub clock: Clock,
     pub config: EventsConfig,
     pub closing: CancellationToken,
-    /// Whether to go on when all that there was has been told.
+    /// Whether to continue after all past events are sent.
     pub follow: bool,
 }
 
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The client left, or nobody knows where it is.
+    /// The client left, or cannot be reached any more.
     Gone,
     TooSlow,
     TokenExpired,
@@ -51,7 +51,7 @@ impl Ending {
         }
     }
 
-    /// As a WebSocket says it: RFC 6455 has the codes below 4000.
+    /// The WebSocket close code: RFC 6455 defines those below 4000.
     pub fn close_code(self) -> u16 {
         match self {
             Self::Gone | Self::CaughtUp => 1000,
@@ -67,7 +67,7 @@ impl Delivering {
     pub async fn run(mut self, mut outlet: Outlet) {
         let ending = self.deliver(&mut outlet).await;
         tracing::debug!(ending = ending.code(), "an event stream ended");
-        // What it held for the client is free while the client is told.
+        // The subscription's resources are freed before the client is told.
         drop(self.subscription);
         outlet.end(ending).await;
     }
@@ -100,7 +100,7 @@ impl Delivering {
                 () = &mut beat => {
                     beat = sleep(self.config.heartbeat);
                     unanswered += 1;
-                    if outlet.must_answer() && unanswered > UNANSWERED {
+                    if outlet.must_answer() && unanswered > MAX_UNANSWERED {
                         return Ending::Gone;
                     }
                     if let Err(ending) = self.within(outlet.beat()).await {
@@ -122,7 +122,7 @@ impl Delivering {
         Ok(())
     }
 
-    /// Whatever is written to a client has to be taken within a while.
+    /// A client must accept what is written to it within a time limit.
     async fn within(&self, written: impl Future<Output = bool>) -> Result<(), Ending> {
         tokio::select! {
             biased;
@@ -141,6 +141,6 @@ async fn expire(clock: Clock, until: Time) {
     while let Ok(left) = (until - clock.now()).to_std()
         && !left.is_zero()
     {
-        clock.sleep(left.min(LONGEST_SLEEP)).await;
+        clock.sleep(left.min(MAX_SLEEP)).await;
     }
 }

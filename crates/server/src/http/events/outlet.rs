@@ -1,4 +1,4 @@
-//! The two ways out to a client.
+//! The two kinds of connection to a client.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::delivery::fan_out::Delivery;
 use crate::http::connections::CutOff;
 use landfall_core::clock::Clock;
 
-/// How long a client is given to hear why its stream ends.
-const LAST_WORD: Duration = Duration::from_secs(1);
-/// A comment, which no client takes for an event.
+/// How long a client has to receive the reason for the end of its stream.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// A comment, which clients ignore.
 const BEAT: Bytes = Bytes::from_static(b": \n\n");
 
 pub enum Outlet {
@@ -31,7 +31,7 @@ impl Outlet {
         Self::ServerSent { frames, cut_off }
     }
 
-    /// Sends a message, as soon as there is room for it; answers whether anybody is there to get it.
+    /// Sends a message as soon as there is room for it. Returns whether the client is still there.
     pub async fn send(&mut self, message: &Delivery) -> bool {
         match self {
             Self::WebSocket(socket) => {
@@ -50,13 +50,13 @@ impl Outlet {
         }
     }
 
-    /// Whether the other side answers signs of life. With server-sent events it cannot; there the kernel notices by what
-    /// stays unacknowledged.
+    /// Whether the client replies to signs of life. With server-sent events it cannot; there the kernel detects
+    /// unacknowledged data.
     pub fn must_answer(&self) -> bool {
         matches!(self, Self::WebSocket(_))
     }
 
-    /// Resolves when something is heard of the client: `false` when it is gone.
+    /// Resolves when the client sends something: `false` when it is gone.
     pub async fn heard(&mut self) -> bool {
         match self {
             Self::WebSocket(socket) => {
@@ -69,30 +69,30 @@ impl Outlet {
         }
     }
 
-    /// Says why this is the end, to who still listens.
+    /// Sends the reason for the end to the client, if it is still there.
     pub async fn end(self, ending: Ending) {
         let say = async {
             match self {
                 Self::WebSocket(mut socket) => {
                     let frame = CloseFrame { code: ending.close_code(), reason: ending.code().into() };
                     if ending != Ending::Gone && socket.send(Message::Close(Some(frame))).await.is_ok() {
-                        // Until the other side has it, and says so.
+                        // Until the client has received it and confirmed that.
                         while let Some(Ok(_)) = socket.recv().await {}
                     }
                 }
-                // There is no way to tell one who does not read; and what waits for them must not go on waiting.
+                // A client that does not read cannot be told, and its connection must not stay open.
                 Self::ServerSent { cut_off, .. } if ending == Ending::TooSlow => cut_off.cut(),
                 Self::ServerSent { frames, .. } => {
                     let data = json!({ "type": "stream:end", "data": { "code": ending.code() } });
                     let frame = Bytes::from(format!("event: stream:end\ndata: {data}\n\n"));
-                    // Nobody there any more is as good.
+                    // An error means that the client is gone.
                     drop(frames.send(frame).await);
                 }
             }
         };
         tokio::select! {
             () = say => {}
-            () = Clock::System.sleep(LAST_WORD) => {}
+            () = Clock::System.sleep(CLOSE_TIMEOUT) => {}
         }
     }
 }

@@ -75,7 +75,7 @@ fn not_on_its_way(status: Status) -> Refusal {
     } else {
         format!("This file is {status}: it is not in the queue yet")
     };
-    Refusal::new(RefusalCode::NotOnItsWay, message).details(json!({ "status": status }))
+    Refusal::new(RefusalCode::NotInProgress, message).details(json!({ "status": status }))
 }
 
 /// What became of the wish to have all tried again that are stuck.

@@ -1,4 +1,4 @@
-//! What needs a person, as the rows say it. Each look costs the same, whatever waits or failed.
+//! The conditions for alerts, read from the rows. Each query has a bounded cost.
 
 use chrono::TimeDelta;
 
@@ -9,13 +9,13 @@ use landfall_core::service::Service;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
-/// Files wait for so long before their having nobody is worth telling: a process that is restarted comes back sooner.
-const WITHOUT_WORKERS: TimeDelta = TimeDelta::minutes(1);
+/// Files must wait this long without a worker for an alert: a restarted process is back sooner.
+const MIN_WAIT: TimeDelta = TimeDelta::minutes(1);
 const HOUR: TimeDelta = TimeDelta::hours(1);
-/// Jobs that are told of in one look.
-const MOST_JOBS: i64 = 20;
+/// The maximum number of jobs in one check.
+const MAX_JOBS: i64 = 20;
 
-pub async fn look(tx: &mut Tx, dead_letters: i64, now: Time) -> Result<Vec<Alert>, Error> {
+pub async fn check(tx: &mut Tx, dead_letters: i64, now: Time) -> Result<Vec<Alert>, Error> {
     let mut found = recovery_errors(tx, now).await?;
     found.extend(open_circuits(tx).await?);
     found.extend(no_workers(tx, now).await?);
@@ -23,7 +23,7 @@ pub async fn look(tx: &mut Tx, dead_letters: i64, now: Time) -> Result<Vec<Alert
     Ok(found)
 }
 
-/// Jobs whose last run of the hour met errors.
+/// Jobs whose last run within the hour had errors.
 async fn recovery_errors(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
     let runs: Vec<(String, serde_json::Value)> = tx
         .rows(
@@ -31,7 +31,7 @@ async fn recovery_errors(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
                  (SELECT l.id FROM job_runs l WHERE l.name = s.name AND l.ended_at IS NOT NULL
                   ORDER BY l.started_at DESC, l.id DESC LIMIT 1)
              WHERE r.ended_at > $1 ORDER BY r.name LIMIT $2",
-            args![now - HOUR, MOST_JOBS],
+            args![now - HOUR, MAX_JOBS],
         )
         .await?;
     let with_errors = runs.into_iter().filter_map(|(job, errors)| {
@@ -39,7 +39,7 @@ async fn recovery_errors(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
         let first = errors[0].as_str().unwrap_or_default();
         Some(Alert {
             name: format!("recovery-errors:{job}"),
-            message: format!("The job {job} met {} errors; the first: {first}", errors.len()),
+            message: format!("The job {job} had {} errors; the first: {first}", errors.len()),
         })
     });
     Ok(with_errors.collect())
@@ -61,7 +61,7 @@ async fn open_circuits(tx: &mut Tx) -> Result<Vec<Alert>, Error> {
     Ok(of_known.collect())
 }
 
-/// Stages that files wait for and that nobody works at, except those that somebody paused.
+/// Stages that files wait for and that no process runs, except those that an administrator paused.
 async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
     let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;
     let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
@@ -72,14 +72,14 @@ async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
         if works || paused.iter().any(|(one,)| one == name) {
             continue;
         }
-        // Those whose time has come while nobody was there to notice it wait as well.
+        // Files whose retry is due also wait, even if no process has marked them as due.
         let mut waits = false;
         for which in ["is_due", "NOT is_due"] {
             let sql = format!(
                 "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND {which} AND next_stage = $1
                      AND run_after <= $2 LIMIT 1) AS waiting"
             );
-            waits = waits || tx.number(sql, args![stage, now - WITHOUT_WORKERS]).await? > 0;
+            waits = waits || tx.number(sql, args![stage, now - MIN_WAIT]).await? > 0;
         }
         if waits {
             found.push(Alert {
@@ -91,16 +91,16 @@ async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
     Ok(found)
 }
 
-async fn dead_letter_growth(tx: &mut Tx, most: i64, now: Time) -> Result<Option<Alert>, Error> {
+async fn dead_letter_growth(tx: &mut Tx, threshold: i64, now: Time) -> Result<Option<Alert>, Error> {
     let failed = tx
         .number(
             "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE failed_at IS NOT NULL AND failed_at > $1 LIMIT $2)
                  AS counted",
-            args![now - HOUR, most],
+            args![now - HOUR, threshold],
         )
         .await?;
-    Ok((failed >= most).then(|| Alert {
+    Ok((failed >= threshold).then(|| Alert {
         name: "dead-letter-growth".to_owned(),
-        message: format!("At least {most} files failed within the last hour"),
+        message: format!("At least {threshold} files failed within the last hour"),
     }))
 }

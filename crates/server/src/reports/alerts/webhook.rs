@@ -1,7 +1,8 @@
 //! Sends alerts in the form of Slack's incoming webhooks.
 //!
-//! An alert is noted as delivered before it is sent, and no longer so when it surely did not arrive: whatever happens in
-//! between, it arrives once at most. One that did not arrive is sent again with the next looks, a few times.
+//! An alert is marked as delivered before it is sent, and the mark is removed if it surely did not arrive: whatever
+//! happens in between, it arrives at most once. One that did not arrive is sent again at the next checks, a few
+//! times.
 
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use landfall_core::clock::Time;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
-const ATTEMPTS: i64 = 5;
-/// An alert that could not be sent for so long is old news.
-const OLD: TimeDelta = TimeDelta::hours(1);
-const AT_ONCE: i64 = 20;
+const MAX_ATTEMPTS: i64 = 5;
+/// An alert that could not be sent for this long is dropped.
+const MAX_AGE: TimeDelta = TimeDelta::hours(1);
+const BATCH_SIZE: i64 = 20;
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Characters that a channel would still show.
-const LONGEST: usize = 2_000;
+/// The maximum number of characters that a channel shows.
+const MAX_LENGTH: usize = 2_000;
 
 pub async fn send_all(db: &Db, http: &reqwest::Client, address: &url::Url, now: Time) -> Result<(), Error> {
     let waiting: Vec<(String, String, Time, i64)> = db
@@ -27,7 +28,7 @@ pub async fn send_all(db: &Db, http: &reqwest::Client, address: &url::Url, now: 
         .rows(
             "SELECT name, message, raised_at, attempts FROM alerts
              WHERE delivered_at IS NULL AND attempts < $1 AND raised_at > $2 ORDER BY raised_at LIMIT $3",
-            args![ATTEMPTS, now - OLD, AT_ONCE],
+            args![MAX_ATTEMPTS, now - MAX_AGE, BATCH_SIZE],
         )
         .await?;
     for (name, message, raised_at, attempts) in waiting {
@@ -44,7 +45,7 @@ pub async fn send_all(db: &Db, http: &reqwest::Client, address: &url::Url, now: 
     Ok(())
 }
 
-/// Whether it arrived, as far as that is known. An answer that was lost may have been a good one.
+/// Whether it arrived, as far as that is known. If the response was lost, it may have arrived.
 async fn arrived(http: &reqwest::Client, address: &url::Url, message: &str) -> bool {
     let body = json!({ "text": slack_text(message) });
     match http.post(address.clone()).timeout(TIMEOUT).json(&body).send().await {
@@ -53,14 +54,14 @@ async fn arrived(http: &reqwest::Client, address: &url::Url, message: &str) -> b
     }
 }
 
-/// Slack reads three characters as markup.
+/// Slack interprets three characters as markup.
 fn slack_text(message: &str) -> String {
-    let end = message.floor_char_boundary(LONGEST);
+    let end = message.floor_char_boundary(MAX_LENGTH);
     let escaped = message[..end].replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     format!(":rotating_light: Landfall: {escaped}")
 }
 
-/// Takes the sending of an alert upon itself. Answers whether nobody else had.
+/// Reserves the sending of an alert for this process. Returns whether no other process had.
 struct Attempt {
     name: String,
     raised_at: Time,
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_slack_would_take_for_markup_is_text() {
+    fn slack_markup_is_escaped() {
         assert_eq!(slack_text("a <!channel> & b"), ":rotating_light: Landfall: a &lt;!channel&gt; &amp; b");
     }
 

@@ -1,5 +1,5 @@
-//! Sends spans to the collector, many at once, from a queue that is as long as it may be. One that is full drops what
-//! comes: a collector that hangs or is down costs spans and a warning, and nothing else.
+//! Sends spans to the collector in batches, from a bounded queue. A full queue drops new spans: a collector that
+//! hangs or is down costs spans and a warning, and nothing else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 
 use landfall_core::clock::Clock;
 
-/// Spans that may wait. One is about a kilobyte.
-const MOST_WAITING: usize = 8_192;
-const MOST_AT_ONCE: usize = 512;
-/// How long the first span of a group waits for others.
-const GATHER: Duration = Duration::from_millis(500);
-/// What the last spans may take when the process ends.
-const LAST_SPANS: Duration = Duration::from_secs(5);
+/// The maximum number of waiting spans. A span is about a kilobyte.
+const QUEUE_SIZE: usize = 8_192;
+const BATCH_SIZE: usize = 512;
+/// How long the first span of a batch waits for others.
+const BATCH_DELAY: Duration = Duration::from_millis(500);
+/// How long the last spans may take when the process ends.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where spans end up when they end.
+/// Receives spans when they end.
 #[derive(Debug)]
 pub struct Queue {
     spans: mpsc::Sender<SpanData>,
@@ -33,7 +33,7 @@ impl SpanProcessor for Queue {
     fn on_start(&self, _: &mut Span, _: &Context) {}
 
     fn on_end(&self, mut span: SpanData) {
-        // There are none, and nobody has to be told how many there could have been.
+        // There are no events; this also clears the number of dropped ones.
         span.events = SpanEvents::default();
         if span.span_context.is_sampled() && self.spans.try_send(span).is_err() {
             count(&self.dropped, 1);
@@ -41,7 +41,7 @@ impl SpanProcessor for Queue {
     }
 
     fn force_flush(&self) -> OTelSdkResult {
-        // They are on their way, and this may not wait.
+        // The spans are in the queue, and this must not block.
         Ok(())
     }
 
@@ -57,23 +57,23 @@ pub struct Exporting {
 }
 
 impl Exporting {
-    /// `endpoint` may hold a key and is kept out of what is logged.
+    /// `endpoint` may contain a key and is kept out of the log.
     pub fn start(
         exporter: impl SpanExporter + 'static,
         timeout: Duration,
         endpoint: String,
     ) -> (Self, Queue) {
-        let (sender, spans) = mpsc::channel(MOST_WAITING);
+        let (sender, spans) = mpsc::channel(QUEUE_SIZE);
         let (finish, dropped) = (CancellationToken::new(), Arc::<AtomicU64>::default());
         let sending =
-            Sending { exporter, timeout, endpoint, dropped: dropped.clone(), told: 0, fails: false };
+            Sending { exporter, timeout, endpoint, dropped: dropped.clone(), reported: 0, fails: false };
         let task = tokio::spawn(sending.run(spans, finish.clone()));
         (Self { finish, task }, Queue { spans: sender, dropped })
     }
 
     pub async fn finish(self) {
         self.finish.cancel();
-        if tokio::time::timeout(LAST_SPANS, self.task).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.task).await.is_err() {
             tracing::warn!("the last spans could not be sent in time");
         }
     }
@@ -84,33 +84,33 @@ struct Sending<E> {
     timeout: Duration,
     endpoint: String,
     dropped: Arc<AtomicU64>,
-    /// How many dropped ones were told of.
-    told: u64,
+    /// How many dropped spans were reported.
+    reported: u64,
     fails: bool,
 }
 
 impl<E: SpanExporter> Sending<E> {
     async fn run(mut self, mut spans: mpsc::Receiver<SpanData>, finish: CancellationToken) {
-        let mut group = Vec::with_capacity(MOST_AT_ONCE);
+        let mut group = Vec::with_capacity(BATCH_SIZE);
         loop {
             tokio::select! {
-                received = spans.recv_many(&mut group, MOST_AT_ONCE) => {
+                received = spans.recv_many(&mut group, BATCH_SIZE) => {
                     if received == 0 {
                         return;
                     }
                 }
-                // From now on only what is here already.
+                // From now on only the spans that are already in the queue.
                 () = finish.cancelled(), if !spans.is_closed() => {
                     spans.close();
                     continue;
                 }
             }
             let gathered = async {
-                while group.len() < MOST_AT_ONCE && spans.recv_many(&mut group, MOST_AT_ONCE).await > 0 {}
+                while group.len() < BATCH_SIZE && spans.recv_many(&mut group, BATCH_SIZE).await > 0 {}
             };
             tokio::select! {
                 () = gathered => {}
-                () = Clock::System.sleep(GATHER) => {}
+                () = Clock::System.sleep(BATCH_DELAY) => {}
                 () = finish.cancelled() => {}
             }
             self.send(std::mem::take(&mut group)).await;
@@ -123,21 +123,21 @@ impl<E: SpanExporter> Sending<E> {
         let error = match sent {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string().replace(&self.endpoint, "the collector")),
-            Err(_) => Some("no answer in time".to_owned()),
+            Err(_) => Some("no response in time".to_owned()),
         };
         if error.is_some() {
             count(&self.dropped, count_of_group);
         }
         let dropped = self.dropped.load(Ordering::Relaxed);
         match error {
-            // Once for each time that it goes away, however long it stays away.
+            // One warning for each outage, however long it is.
             Some(error) if !self.fails => {
                 self.fails = true;
                 tracing::warn!(error, dropped, "spans cannot be sent to the collector and are dropped");
             }
-            None if self.fails || dropped > self.told => {
+            None if self.fails || dropped > self.reported => {
                 self.fails = false;
-                self.told = dropped;
+                self.reported = dropped;
                 tracing::warn!(dropped, "spans are sent to the collector again; some were dropped");
             }
             _ => {}
