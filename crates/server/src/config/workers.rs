@@ -28,11 +28,16 @@ group! { "Workers and stages" {
 /// Chunking is a computation on text of limited size. This stops one that does not end.
 const CHUNK_TIMEOUT: Duration = Duration::from_mins(1);
 const HEARTBEATS_BEFORE_EXPIRY: u32 = 4;
+/// With less, a short delay of the database would look like the death of a process.
+const MIN_HEARTBEAT_EXPIRY: Duration = Duration::from_secs(1);
 const LOCK_CHECK_INTERVAL: Duration = Duration::from_millis(300);
 
 pub(super) fn read(read: &mut Reader, services: OptionalServices) -> QueueConfig {
     let limits = rate_limits::read(read, services.first_stage());
     let heartbeat_expiry = read.with(HEARTBEAT_EXPIRY_MS, milliseconds);
+    if heartbeat_expiry < MIN_HEARTBEAT_EXPIRY {
+        read.complain(HEARTBEAT_EXPIRY_MS, &format!("at least {}", MIN_HEARTBEAT_EXPIRY.as_millis()));
+    }
     QueueConfig {
         stages: read_stages(read, services, |stage| limits.of_stage(stage).is_some()),
         retry: retries::read_policy(read),
