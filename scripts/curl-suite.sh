@@ -345,10 +345,13 @@ if $admin; then
     call POST /api/v2/admin/jobs/tidy-up/run 404
     call GET /api/v2/admin/queue-status 200 'f"""{len(a["workers"])} workers, {a["throughput"]}"""'
     expect "each schedule has a next run" 'all(s["nextRunAt"] for s in a["schedules"])'
+    call GET /api/v2/admin/config 200 'f"""{sum(len(g["settings"]) for g in a["groups"])} settings"""'
+    expect "secrets are hidden" 'all(s["value"] in ("", "***") for g in a["groups"] for s in g["settings"] if s["name"] == "JWT_SECRET")'
     call GET "$UPLOADS/dashboard?scope=all" 200 'f"""{a["dlqDepth"]} dead letters of all users"""'
 else
     call POST /api/v2/admin/jobs/stuck-file-recovery/run 403
     call GET /api/v2/admin/queue-status 403
+    call GET /api/v2/admin/config 403
     call GET "$UPLOADS/dashboard?scope=all" 403
 fi
 

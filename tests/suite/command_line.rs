@@ -321,9 +321,15 @@ fn the_settings_are_shown_with_where_they_come_from() {
     std::fs::write(db.folder.path().join(".env"), "CHUNK_SIZE=100\n").unwrap();
     let output = Process::command(&db).args(["config", "--json"]).output().unwrap();
     let settings: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(settings["CHUNK_SIZE"], serde_json::json!({ "value": "100", "source": ".env" }));
+    assert_eq!(
+        settings["CHUNK_SIZE"],
+        serde_json::json!({ "value": "100", "source": ".env", "group": "Embeddings and chunks" })
+    );
     assert_eq!(settings["PORT"]["source"], "environment");
-    assert_eq!(settings["ROLE"], serde_json::json!({ "value": "all", "source": "default" }));
+    assert_eq!(
+        settings["ROLE"],
+        serde_json::json!({ "value": "all", "source": "default", "group": "Server" })
+    );
     let output =
         Process::command(&db).arg("config").env("PORT", "x").stderr(Stdio::piped()).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

@@ -13,12 +13,7 @@ const ROUNDS: usize = 20;
 #[on_each_database]
 async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
     let mut random = rand::rngs::StdRng::seed_from_u64(4711);
-    let quick = [
-        ("POLL_INTERVAL_MS", "50"),
-        ("LOCK_CHECK_INTERVAL_MS", "50"),
-        ("CHUNK_SIZE", "60"),
-        ("CHUNK_OVERLAP", "10"),
-    ];
+    let quick = [("POLL_INTERVAL_MS", "50"), ("CHUNK_SIZE", "60"), ("CHUNK_OVERLAP", "10")];
     let process = Process::start(&db, &quick);
     let client = process.client();
     let batch = client.open_batch(25).await;

@@ -359,8 +359,8 @@ async fn a_stuck_file_is_counted_as_the_list_of_them_has_it(db: TestDb) {
 async fn whatever_happens_the_totals_are_the_rows_at_every_moment(db: TestDb) {
     let server = Setup::default()
         .work(Arc::new(Chance))
-        .with("RETRY_BASE_DELAY", 5)
-        .with("RETRY_LATE_BASE_DELAY", 5)
+        .with("RETRY_BASE_DELAY_MS", 5)
+        .with("RETRY_LATE_BASE_DELAY_MS", 5)
         .start(&db)
         .await;
     let users = ["alice", "bob"];

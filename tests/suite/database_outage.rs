@@ -21,7 +21,9 @@ use crate::support::{Client, Script, Setup, Step, TestDb, until};
 
 /// Keep-alives that let a test see within seconds what otherwise takes a minute.
 fn hasty() -> Setup {
-    Setup::default().with("HEARTBEAT_INTERVAL_MS", 300).with("HEARTBEAT_EXPIRY_MS", 3_000)
+    Setup::default()
+        .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300))
+        .with("HEARTBEAT_EXPIRY_MS", 3_000)
 }
 
 /// Takes a moment for each stage, so that there are always some in hand.
@@ -202,7 +204,11 @@ async fn work_in_hand_outlives_a_restart_of_postgres_and_is_not_done_twice() {
     let gate = Gate::default();
     let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
     // So that only the lock could give it away, which the server forgot when it was killed.
-    let patient = || Setup::default().with("HEARTBEAT_INTERVAL_MS", 300).with("HEARTBEAT_EXPIRY_MS", 600_000);
+    let patient = || {
+        Setup::default()
+            .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300))
+            .with("HEARTBEAT_EXPIRY_MS", 600_000)
+    };
     let server = patient().work(script.clone()).start(&db).await;
     let other = patient().with("WORKER_STAGES", "embed").work(Script::new()).start(&db).await;
     let client = server.client("ada");

@@ -100,7 +100,11 @@ async fn an_event_source_that_is_cut_off_a_hundred_times_gets_every_event_once(d
 
 #[on_each_database]
 async fn a_web_socket_learns_why_it_is_closed(db: TestDb) {
-    let server = Setup::default().work(Script::new()).with("EVENT_HEARTBEAT_MS", 50).start(&db).await;
+    let server = Setup::default()
+        .work(Script::new())
+        .change(|config| config.events.heartbeat = Duration::from_millis(50))
+        .start(&db)
+        .await;
     let alice = server.client("alice");
     let variables = [("LANDFALL_TOKEN", alice.token.clone())];
     let Some(mut client) = NodeClient::start("listen.mjs", &["ws", "0", &server.base], &variables) else {

@@ -356,8 +356,8 @@ async fn streams_end_in_good_order_when_the_server_does(db: TestDb) {
 async fn a_reader_who_does_not_read_is_cut_off_and_costs_the_others_nothing(db: TestDb) {
     let server = Setup::default()
         .work(Script::new())
-        .with("EVENT_BUFFER", 300)
-        .with("EVENT_STALL_MS", 300)
+        .change(|config| config.events.buffer = 300)
+        .change(|config| config.events.stall = Duration::from_millis(300))
         .start(&db)
         .await;
     let alice = server.client("alice");
@@ -393,7 +393,8 @@ async fn a_reader_who_does_not_read_is_cut_off_and_costs_the_others_nothing(db: 
 
 #[on_each_database]
 async fn who_does_not_keep_up_gets_what_was_kept_for_them_and_then_the_end_and_never_a_gap(db: TestDb) {
-    let server = Setup::default().work(Script::new()).with("EVENT_BUFFER", 4).start(&db).await;
+    let server =
+        Setup::default().work(Script::new()).change(|config| config.events.buffer = 4).start(&db).await;
     let filter = Filter { types: Vec::new(), batch: None };
     let whose = Audience::User("alice".to_owned());
     let mut slow = server.app.fan_out.listen("alice", whose, filter, None).unwrap();
@@ -417,7 +418,11 @@ async fn who_does_not_keep_up_gets_what_was_kept_for_them_and_then_the_end_and_n
 
 #[on_each_database]
 async fn a_client_that_does_not_answer_is_given_up(db: TestDb) {
-    let server = Setup::default().work(Script::new()).with("EVENT_HEARTBEAT_MS", 20).start(&db).await;
+    let server = Setup::default()
+        .work(Script::new())
+        .change(|config| config.events.heartbeat = Duration::from_millis(20))
+        .start(&db)
+        .await;
     let alice = server.client("alice");
     let handshake = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                      Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";

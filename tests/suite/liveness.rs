@@ -26,7 +26,6 @@ async fn what_a_killed_process_held_is_taken_over_long_before_any_heartbeat_coul
     let service = EmbeddingServer::start(8).await;
     service.otherwise(Reply::Hang);
     let patient = [
-        ("HEARTBEAT_INTERVAL_MS", "40000000"),
         ("HEARTBEAT_EXPIRY_MS", "86400000"),
         ("EMBEDDINGS_URL", &service.url),
         ("EMBEDDINGS_MODEL", "words"),
@@ -58,12 +57,8 @@ async fn a_frozen_process_that_wakes_up_again_changes_nothing(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let (answer_to_the_frozen, answer_to_the_other) = (Gate::default(), Gate::default());
     service.then(Reply::Wait(answer_to_the_frozen.clone())).then(Reply::Wait(answer_to_the_other.clone()));
-    let hasty = [
-        ("HEARTBEAT_INTERVAL_MS", "500"),
-        ("HEARTBEAT_EXPIRY_MS", "6000"),
-        ("EMBEDDINGS_URL", &service.url),
-        ("EMBEDDINGS_MODEL", "words"),
-    ];
+    let hasty =
+        [("HEARTBEAT_EXPIRY_MS", "6000"), ("EMBEDDINGS_URL", &service.url), ("EMBEDDINGS_MODEL", "words")];
     let frozen = Process::start(&db, &hasty);
     let file = frozen.client().upload("log.txt", b"The barometer falls and the swell grows heavier.").await;
     answer_to_the_frozen.reached().await;

@@ -89,8 +89,8 @@ async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
                 ("ALERT_WEBHOOK_URL", WEBHOOK),
                 ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
                 ("OTEL_EXPORTER_OTLP_HEADERS", &format!("authorization=Bearer%20{COLLECTOR_KEY}")),
-                ("RETRY_BASE_DELAY", "50"),
-                ("RETRY_LATE_BASE_DELAY", "50"),
+                ("RETRY_BASE_DELAY_MS", "50"),
+                ("RETRY_LATE_BASE_DELAY_MS", "50"),
             ],
         );
         let token = token(&db, "ada");
@@ -177,7 +177,7 @@ async fn every_line_has_the_ids_of_what_it_is_about(db: TestDb) {
             ("LOG_LEVEL", "warn"),
             ("EXTRACT_GATEWAY_URL", &url),
             ("GATEWAY_TIMEOUT_MS", "200"),
-            ("RETRY_BASE_DELAY", "50"),
+            ("RETRY_BASE_DELAY_MS", "50"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
         ],
     );

@@ -160,7 +160,11 @@ async fn a_database_that_goes_away_for_a_while_loses_no_file(db: TestDb) {
     for stage in [Extract, Chunk, Embed] {
         script.then(stage, Step::Block(gate.clone()));
     }
-    let server = Setup::default().work(script).with("HEARTBEAT_INTERVAL_MS", 200).start(&db).await;
+    let server = Setup::default()
+        .work(script)
+        .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(200))
+        .start(&db)
+        .await;
     let alice = server.client("alice");
     let file = alice.upload("a", b"a").await;
     // At each stage the database is gone when the stage ends.
@@ -213,7 +217,7 @@ async fn a_file_that_nobody_was_woken_for_is_found_by_looking(db: TestDb) {
     let script = Script::new().then(Extract, Step::Fail(Code::DbError));
     let server = Setup::default()
         .work(script)
-        .with("RETRY_BASE_DELAY", 60_000)
+        .with("RETRY_BASE_DELAY_MS", 60_000)
         .with("POLL_INTERVAL_MS", 50)
         .start(&db)
         .await;

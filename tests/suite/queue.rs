@@ -246,7 +246,6 @@ async fn a_worker_taken_for_dead_changes_nothing_when_it_comes_back(db: TestDb) 
         .work(zombie_script)
         .with("WORKER_STAGES", "extract")
         .with("EXTRACT_CONCURRENCY", 1)
-        .with("HEARTBEAT_INTERVAL_MS", 1_000_000)
         .with("HEARTBEAT_EXPIRY_MS", 2_000_000)
         .start(&db)
         .await;

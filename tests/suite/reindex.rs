@@ -23,7 +23,7 @@ fn model(service: &EmbeddingServer, name: &str) -> Setup {
     Setup::default()
         .with("EMBEDDINGS_URL", &service.url)
         .with("EMBEDDINGS_MODEL", name)
-        .with("RETRY_LATE_BASE_DELAY", 1)
+        .with("RETRY_LATE_BASE_DELAY_MS", 1)
         .with("EMBED_CONCURRENCY", 2)
 }
 

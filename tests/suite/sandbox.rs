@@ -33,6 +33,11 @@ impl Readers {
     }
 
     fn without(protections: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::with_stall(None, protections, variables)
+    }
+
+    /// `stall` is how long a document may make no progress.
+    fn with_stall(stall: Option<u64>, protections: &[&str], variables: &[(&str, &str)]) -> Self {
         let (mut program, mark) = misbehaving();
         for protection in protections {
             program.arguments.extend(["--without".to_owned(), (*protection).to_owned()]);
@@ -41,7 +46,10 @@ impl Readers {
         for (name, value) in variables {
             all.set(name, *value);
         }
-        let config = Config::from_variables(all).expect("the settings are good").sandbox;
+        let mut config = Config::from_variables(all).expect("the settings are good").sandbox;
+        if let Some(stall) = stall {
+            config.stall = Duration::from_millis(stall);
+        }
         Self { pool: Pool::new(program, config), mark }
     }
 
@@ -167,7 +175,7 @@ async fn crashes_are_the_documents_fault_and_nobody_elses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
-    let readers = Readers::new(&[("EXTRACT_MEMORY_MB", "256")]);
+    let readers = Readers::new(&[("EXTRACT_MEMORY_BYTES", "256MB")]);
     let (code, message) = readers.fails_with("eat-memory").await;
     assert_eq!(code, ErrorKind::OutOfMemory);
     assert!(message.contains("256 MB"), "{message}");
@@ -205,7 +213,7 @@ fn has_computed(pid: Pid) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_document_that_hangs_is_ended_for_want_of_progress() {
-    let readers = Readers::new(&[("EXTRACT_STALL_MS", "500")]);
+    let readers = Readers::with_stall(Some(500), &[], &[]);
     let (code, message) = readers.fails_with("hang").await;
     assert_eq!(code, ErrorKind::TimedOut);
     assert!(message.contains("no progress for 0.5 s"), "{message}");
@@ -214,7 +222,7 @@ async fn a_document_that_hangs_is_ended_for_want_of_progress() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_does_not_lengthen_the_whole_time() {
-    let readers = Readers::new(&[("EXTRACT_TIMEOUT_MS", "1500"), ("EXTRACT_STALL_MS", "600")]);
+    let readers = Readers::with_stall(Some(600), &[], &[("EXTRACT_TIMEOUT_MS", "1500")]);
     let (code, message) = readers.fails_with("hang-with-progress").await;
     assert_eq!(code, ErrorKind::TimedOut);
     assert!(message.contains("limit of 1.5 s"), "{message}");
@@ -247,7 +255,7 @@ async fn a_process_that_breaks_the_rules_is_not_believed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_text_than_the_limit_is_too_large() {
-    let readers = Readers::new(&[("EXTRACT_MAX_TEXT_MB", "1")]);
+    let readers = Readers::new(&[("EXTRACT_MAX_TEXT_BYTES", "1MB")]);
     let fits = "word ".repeat(200_000);
     assert_eq!(text_of(readers.read(&fits).await).len(), fits.len());
     let failure = readers.read(&"word ".repeat(210_000)).await.unwrap_err();
@@ -310,7 +318,7 @@ async fn the_world_is_out_of_reach_by_each_protection_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_process_starts_where_nothing_prevents_it_dies_with_it() {
-    let readers = Readers::without(&["seccomp"], &[("EXTRACT_STALL_MS", "1000")]);
+    let readers = Readers::with_stall(Some(1_000), &["seccomp"], &[]);
     match readers.suffer("fork").await {
         // An ordinary user is not given another process.
         Ok(refused) => assert!(refused.text.starts_with("refused"), "{}", refused.text),
@@ -405,7 +413,7 @@ async fn a_process_is_used_again_and_replaced_after_its_share() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_keeps_much_memory_is_replaced() {
-    let readers = Readers::new(&[("EXTRACT_MEMORY_MB", "512")]);
+    let readers = Readers::new(&[("EXTRACT_MEMORY_BYTES", "512MB")]);
     let first = text_of(readers.read("misbehave: name-yourself").await);
     assert_eq!(text_of(readers.read("misbehave: name-yourself").await), first);
     assert_eq!(text_of(readers.read("misbehave: keep-memory").await), "it worked");
@@ -454,10 +462,10 @@ async fn a_batch_with_hostile_documents_in_it_ends_with_the_others_ready(db: Tes
     let (program, mark) = misbehaving();
     let server = Setup::default()
         .extractor(program)
-        .with("EXTRACT_MEMORY_MB", 256)
+        .with("EXTRACT_MEMORY_BYTES", "256MB")
         .with("EXTRACT_CPU_SECONDS", 1)
-        .with("EXTRACT_STALL_MS", 1_500)
-        .with("RETRY_BASE_DELAY", 50)
+        .change(|config| config.sandbox.stall = Duration::from_millis(1_500))
+        .with("RETRY_BASE_DELAY_MS", 50)
         .start(&db)
         .await;
     let alice = server.client("alice");

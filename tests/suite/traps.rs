@@ -367,7 +367,7 @@ async fn a_worker_cannot_keep_a_claim_it_has_lost(db: TestDb) {
     // It says that it lives all the time, also after nobody believes it any more.
     let worker = Setup::default()
         .work(script.clone())
-        .with("HEARTBEAT_INTERVAL_MS", 50)
+        .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(50))
         .with("HEARTBEAT_EXPIRY_MS", 60_000)
         .start(&db)
         .await;

@@ -299,8 +299,7 @@ async fn an_endpoint_that_takes_nothing_for_days_is_disabled_and_its_owner_told_
 #[on_each_database]
 async fn one_that_was_sent_and_not_noted_is_sent_again(db: TestDb) {
     let receiver = Receiver::serve([Reply::Never]).await;
-    let quick =
-        [("POLL_INTERVAL_MS", "50"), ("LOCK_CHECK_INTERVAL_MS", "50"), ("WEBHOOK_ALLOW_PRIVATE", "true")];
+    let quick = [("POLL_INTERVAL_MS", "50"), ("WEBHOOK_ALLOW_PRIVATE", "true")];
     let mut victim = Process::start(&db, &quick);
     let hook = Hook::register(&victim.client(), &receiver.url).await;
     hook.test().await;
@@ -452,8 +451,12 @@ async fn a_new_secret_signs_beside_the_old_one_for_a_day(db: TestDb) {
 #[on_each_database]
 async fn a_slow_endpoint_does_not_hold_up_another(db: TestDb) {
     let clock = manual_clock();
-    let server =
-        setup().clock(&clock).with("WEBHOOK_CONCURRENCY", 4).with("WEBHOOK_TIMEOUT_MS", 300).start(&db).await;
+    let server = setup()
+        .clock(&clock)
+        .change(|config| config.webhooks.concurrency = 4)
+        .with("WEBHOOK_TIMEOUT_MS", 300)
+        .start(&db)
+        .await;
     let alice = server.client("alice");
     let dead = Receiver::serve([]).await;
     dead.otherwise(Reply::Never);

@@ -18,6 +18,7 @@ use landfall_server::intake::register::UploadTicket;
 
 const UPLOADS: &str = "/api/v2/uploads";
 const JOBS: &str = "/api/v2/admin/jobs";
+const SETTINGS: &str = "/api/v2/admin/config";
 const QUEUE_STATUS: &str = "/api/v2/admin/queue-status";
 /// How long an answer may take. The bytes of a file have no such limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
@@ -35,6 +36,12 @@ pub struct Connection {
     /// Who asks; otherwise LANDFALL_TOKEN, otherwise one is made with the server's secret, where it is at hand.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
+}
+
+impl Connection {
+    pub fn new(server: Option<String>, token: Option<String>) -> Self {
+        Self { server, token }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -187,6 +194,11 @@ impl Client {
         let path: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
         let query = if force { "?force=true" } else { "" };
         self.answer(self.request(Method::POST, &format!("{JOBS}/{path}/run{query}"))?).await
+    }
+
+    /// The settings in force in the server.
+    pub async fn settings(&self) -> Result<Value, ClientError> {
+        self.answer(self.request(Method::GET, SETTINGS)?).await
     }
 
     pub async fn queue_status(&self) -> Result<Value, ClientError> {

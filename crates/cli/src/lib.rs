@@ -65,7 +65,7 @@ enum Command {
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
-    Config,
+    Config(config::Args),
     /// Embed anew what was embedded with another model. May run beside servers, twice, and be stopped at any time.
     Reindex,
     /// Show which database the storage belongs to, or give it to this one.
@@ -115,7 +115,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Events(args) => events::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
-            Command::Config => config::run(&settings()?, cli.json),
+            Command::Config(args) => config::run(args, cli.json).await,
             Command::Reindex => reindex::run(settings()?, cli.json).await,
             Command::Storage(args) => storage::run(settings()?, &args, cli.json).await,
             Command::Audit(args) => audit::run(settings()?, &args, cli.json).await,

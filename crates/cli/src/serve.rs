@@ -16,6 +16,9 @@ use landfall_server::http;
 
 pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     let traces = logs::start_with_traces(&config)?;
+    for warning in &config.warnings {
+        tracing::warn!(setting = warning.name, "{}", warning.message);
+    }
     let stop = stop_on_signal()?;
     let address = SocketAddr::new(config.http.bind_address, config.http.port);
     // Before anything else: a second server on the same port should not touch the data of the first.

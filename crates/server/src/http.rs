@@ -20,6 +20,7 @@ mod page;
 mod queues;
 mod request;
 mod search;
+mod settings;
 mod stuck;
 mod tenants;
 mod uploads;
@@ -103,6 +104,7 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(webhooks::redeliver))
         .routes(routes!(search::search))
         .routes(routes!(tenants::set_quota))
+        .routes(routes!(settings::show))
         .routes(routes!(queues::status))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))

@@ -45,12 +45,16 @@ pub use database::TestDb;
 pub use landfall_test_macros::on_each_database;
 pub use script::{Script, Step};
 
+/// A change of a value that is not a setting.
+pub type Change = fn(&mut Config);
+
 /// What a test wants to be different from a server that a newcomer starts.
 #[derive(Default)]
 pub struct Setup {
     pub clock: Option<ManualClock>,
     pub work: Option<Arc<dyn Work>>,
     pub variables: Vec<(&'static str, String)>,
+    pub changes: Vec<Change>,
     pub extractor: Option<Program>,
     pub names: Option<Names>,
 }
@@ -63,6 +67,12 @@ pub fn landfall_itself() -> Program {
 impl Setup {
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         self.variables.push((name, value.to_string()));
+        self
+    }
+
+    /// Changes a value that is not a setting.
+    pub fn change(mut self, change: Change) -> Self {
+        self.changes.push(change);
         self
     }
 
@@ -126,7 +136,10 @@ impl TestServer {
     }
 
     async fn start(db: &TestDb, setup: Setup) -> Self {
-        let config = config(db, &setup.variables);
+        let mut config = config(db, &setup.variables);
+        for change in &setup.changes {
+            change(&mut config);
+        }
         let replacements = Replacements {
             clock: setup.clock.map(Clock::Manual),
             work: setup.work,

@@ -1,13 +1,13 @@
-//! Reads variables one by one and remembers each: its value, where it came from, and what was wrong with it.
+//! Reads settings one by one and records each: its value, where it came from, and what was wrong with it.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::telemetry::secrets::{Secrets, in_address, password_in};
-use landfall_core::lifecycle::Stage;
+use super::declared::Declaration;
+use super::names::{OLD_NAMES, Warning, warnings};
+use crate::telemetry::secrets::{HIDDEN, Secrets, in_address, password_in};
 
 /// Where the value of a setting comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Source {
     }
 }
 
-/// One setting as it is in force. The value of a secret is not kept.
+/// One setting as it is in force. Secrets are hidden in its value.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub name: &'static str,
@@ -35,12 +35,12 @@ pub struct Setting {
     pub source: Source,
 }
 
-/// The variables that there are, before anything is made of them.
+/// The variables of the environment and of `.env`, before they are read as settings.
 #[derive(Debug, Clone, Default)]
 pub struct Variables(BTreeMap<String, (String, Source)>);
 
 impl Variables {
-    /// The process's environment, and below it what a `.env` file in the current folder says.
+    /// The process's environment, and what a `.env` file in the current folder adds to it.
     pub fn from_environment() -> Result<Self, ConfigError> {
         let mut variables = BTreeMap::new();
         match dotenvy::dotenv_iter() {
@@ -54,14 +54,24 @@ impl Variables {
             Err(error) => return Err(ConfigError(vec![format!(".env: {error}")])),
         }
         variables.extend(std::env::vars_os().filter_map(|(name, value)| {
-            // One that is not text is none of ours.
+            // A variable that is not text is not a setting.
             Some((name.into_string().ok()?, (value.into_string().ok()?, Source::Environment)))
         }));
         Ok(Self(variables))
     }
 
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
-        self.0.insert(name.to_owned(), (value.into(), Source::Environment));
+        self.set_from(Source::Environment, name, value);
+    }
+
+    pub fn set_from(&mut self, source: Source, name: &str, value: impl Into<String>) {
+        self.0.insert(name.to_owned(), (value.into(), source));
+    }
+
+    /// Name, value and source of each variable that is set. An empty one counts as not set.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str, Source)> {
+        let all = self.0.iter().map(|(name, (value, source))| (name.as_str(), value.as_str(), *source));
+        all.filter(|(_, value, _)| !value.is_empty())
     }
 
     /// The value of a variable that is not one of the server's settings.
@@ -70,7 +80,7 @@ impl Variables {
     }
 }
 
-/// Every variable that cannot be used, a sentence each.
+/// A sentence for each value that cannot be used, and for each name that may be the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(pub Vec<String>);
 
@@ -89,69 +99,117 @@ pub(super) struct Reader {
     secrets: Vec<String>,
 }
 
+/// What is known when every setting was read.
+pub(super) struct Finished {
+    pub settings: Vec<Setting>,
+    pub secrets: Secrets,
+    pub warnings: Vec<Warning>,
+}
+
 impl Reader {
     pub fn new(variables: Variables) -> Self {
         Self { variables, settings: Vec::new(), complaints: Vec::new(), secrets: Vec::new() }
     }
 
-    pub fn finish(self) -> Result<(Vec<Setting>, Secrets), ConfigError> {
+    pub fn finish(mut self) -> Result<Finished, ConfigError> {
+        let warnings = warnings(&self.variables);
         if self.complaints.is_empty() {
-            Ok((self.settings, Secrets::new(self.secrets)))
-        } else {
-            Err(ConfigError(self.complaints))
+            return Ok(Finished { settings: self.settings, secrets: Secrets::new(self.secrets), warnings });
         }
+        // A misspelt name may be the reason why a value is missing.
+        self.complaints.extend(warnings.into_iter().map(|warning| warning.message));
+        Err(ConfigError(self.complaints))
     }
 
-    /// Keeps values out of whatever is shown.
+    /// Keeps values out of the log.
     pub fn hide<'a>(&mut self, values: impl Iterator<Item = &'a String>) {
         self.secrets.extend(values.cloned());
     }
 
-    pub fn complain(&mut self, name: &str, allowed: &str) {
+    pub fn complain(&mut self, setting: Declaration, allowed: &str) {
         let value = self
             .settings
             .iter()
-            .find(|setting| setting.name == name)
-            .map_or_else(String::new, |setting| setting.value.clone());
-        self.complaints.push(format!("{name} is {value}: it must be {allowed}"));
+            .find(|one| one.name == setting.name)
+            .map_or_else(String::new, |one| one.value.clone());
+        self.reject(setting, &value, allowed);
     }
 
-    fn take(&mut self, name: &'static str, default: &str) -> String {
-        let (value, source) = self.look_up(name).unwrap_or_else(|| (default.to_owned(), Source::Default));
-        self.settings.push(Setting { name, value: value.clone(), source });
+    fn reject(&mut self, setting: Declaration, shown: &str, allowed: &str) {
+        self.complaints.push(format!("{} is {shown:?}: it must be {allowed}", setting.name));
+    }
+
+    /// Records a setting as it is shown.
+    fn record(&mut self, setting: Declaration, shown: String, source: Source) {
+        self.settings.push(Setting { name: setting.name, value: shown, source });
+    }
+
+    fn take(&mut self, setting: Declaration, default: &str) -> String {
+        let (value, source) = self.look_up(setting).unwrap_or_else(|| (default.to_owned(), Source::Default));
+        self.record(setting, value.clone(), source);
         value
     }
 
-    /// An empty variable is one that is not set.
-    fn look_up(&self, name: &str) -> Option<(String, Source)> {
+    /// The value by the setting's name or by its old name. An empty variable counts as not set.
+    fn look_up(&mut self, setting: Declaration) -> Option<(String, Source)> {
+        let current = self.variable(setting.name);
+        let old = OLD_NAMES.iter().find(|old| old.new == setting.name);
+        let Some((old, (given, source))) = old.and_then(|old| Some((old, self.variable(old.name)?))) else {
+            return current;
+        };
+        let translated = match (old.translate)(&given) {
+            Ok(translated) => translated,
+            Err(allowed) => {
+                self.complaints.push(format!("{} is {given:?}: it must be {allowed}", old.name));
+                return current;
+            }
+        };
+        match current {
+            Some((value, _)) if value != translated => {
+                self.complaints.push(format!(
+                    "{new} is {value:?}, and its old name {old} is {given:?}: remove {old}",
+                    new = old.new,
+                    old = old.name
+                ));
+                None
+            }
+            Some(current) => Some(current),
+            None => Some((translated, source)),
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<(String, Source)> {
         self.variables.0.get(name).filter(|(value, _)| !value.is_empty()).cloned()
     }
 
-    pub fn text(&mut self, name: &'static str, default: &str) -> String {
-        self.take(name, default)
+    pub fn text(&mut self, setting: Declaration) -> String {
+        self.take(setting, setting.default)
     }
 
-    pub fn parse<T: FromStr>(&mut self, name: &'static str, default: &str, allowed: &str) -> T {
-        self.with(name, default, |text| text.parse().map_err(|_| allowed.to_owned()))
+    pub fn parse<T: FromStr>(&mut self, setting: Declaration, allowed: &str) -> T {
+        self.with(setting, |text| text.parse().map_err(|_| allowed.to_owned()))
     }
 
-    pub fn at_least<T>(&mut self, name: &'static str, default: T, least: T) -> T
+    pub fn at_least<T>(&mut self, setting: Declaration, least: T) -> T
     where
         T: FromStr + Display + PartialOrd + Copy,
     {
-        self.with(name, &default.to_string(), |text| {
-            text.parse()
-                .ok()
-                .filter(|value| *value >= least)
-                .ok_or_else(|| format!("a whole number of at least {least}"))
-        })
+        self.with(setting, at_least(least))
     }
 
-    pub fn between<T>(&mut self, name: &'static str, default: T, least: T, most: T) -> T
+    /// The same for a setting whose default depends on others.
+    pub fn at_least_or<T>(&mut self, setting: Declaration, default: T, least: T) -> T
     where
         T: FromStr + Display + PartialOrd + Copy,
     {
-        self.with(name, &default.to_string(), |text| {
+        self.with_default(setting, &default.to_string(), at_least(least))
+    }
+
+    pub fn between<T>(&mut self, setting: Declaration, least: T, most: T) -> T
+    where
+        T: FromStr + Display + PartialOrd + Copy,
+    {
+        self.with(setting, |text| {
             text.parse()
                 .ok()
                 .filter(|value| (least..=most).contains(value))
@@ -159,28 +217,42 @@ impl Reader {
         })
     }
 
-    /// The value as `convert` understands it. A bad one is noted, and the default goes on in its place so that the
-    /// rest can be checked as well.
-    pub fn with<T>(
-        &mut self,
-        name: &'static str,
-        default: &str,
-        convert: impl Fn(&str) -> Result<T, String>,
-    ) -> T {
-        let text = self.take(name, default);
-        convert(&text).unwrap_or_else(|allowed| {
-            self.complaints.push(format!("{name} is {text:?}: it must be {allowed}"));
-            convert(default).unwrap_or_else(|_| panic!("the default of {name} is good"))
+    pub fn size_between(&mut self, setting: Declaration, least: u64, most: u64) -> u64 {
+        self.with(setting, |text| {
+            bytes(text).ok().filter(|size| (least..=most).contains(size)).ok_or_else(|| {
+                format!(
+                    "a number of bytes, like 52428800 or 50MB, from {}MB to {}MB",
+                    least >> 20,
+                    most >> 20
+                )
+            })
         })
     }
 
-    pub fn secret(&mut self, name: &'static str) -> Option<String> {
-        let found = self.look_up(name);
-        self.settings.push(Setting {
-            name,
-            value: if found.is_some() { "(set)" } else { "" }.to_owned(),
-            source: found.as_ref().map_or(Source::Default, |(_, source)| *source),
-        });
+    pub fn with<T>(&mut self, setting: Declaration, convert: impl Fn(&str) -> Result<T, String>) -> T {
+        self.with_default(setting, setting.default, convert)
+    }
+
+    /// The value as `convert` understands it. In place of a bad value, which is reported, the default is used so that
+    /// the rest can be checked as well.
+    pub fn with_default<T>(
+        &mut self,
+        setting: Declaration,
+        default: &str,
+        convert: impl Fn(&str) -> Result<T, String>,
+    ) -> T {
+        let text = self.take(setting, default);
+        convert(&text).unwrap_or_else(|allowed| {
+            self.reject(setting, &text, &allowed);
+            convert(default).unwrap_or_else(|_| panic!("the default of {} is good", setting.name))
+        })
+    }
+
+    pub fn secret(&mut self, setting: Declaration) -> Option<String> {
+        let found = self.look_up(setting);
+        let shown = if found.is_some() { HIDDEN } else { "" };
+        let source = found.as_ref().map_or(Source::Default, |(_, source)| *source);
+        self.record(setting, shown.to_owned(), source);
         self.secrets.extend(found.iter().map(|(value, _)| value.clone()));
         found.map(|(value, _)| value)
     }
@@ -188,78 +260,70 @@ impl Reader {
     /// The value of a setting that may be left out.
     pub fn optional<T>(
         &mut self,
-        name: &'static str,
+        setting: Declaration,
         convert: impl Fn(&str) -> Result<T, String>,
     ) -> Option<T> {
-        let text = self.take(name, "");
+        let text = self.take(setting, "");
         if text.is_empty() {
             return None;
         }
-        convert(&text)
-            .map_err(|allowed| self.complaints.push(format!("{name} is {text:?}: it must be {allowed}")))
-            .ok()
+        convert(&text).map_err(|allowed| self.reject(setting, &text, &allowed)).ok()
     }
 
-    /// An address. What is kept for display has no password.
-    pub fn url(&mut self, name: &'static str, schemes: &[&str]) -> Option<String> {
-        let (text, source) = self.look_up(name).unwrap_or((String::new(), Source::Default));
+    /// The URL of a service, without a slash at its end. The recorded value has no password and no query.
+    pub fn url(&mut self, setting: Declaration) -> Option<String> {
+        let (text, _) = self.service_url(setting, |_| true, "http:// or https://")?;
+        Some(text.trim_end_matches('/').to_owned())
+    }
+
+    /// The URL of a service whose key is another setting.
+    pub fn url_without_password(&mut self, setting: Declaration) -> Option<url::Url> {
+        let no_password = |url: &url::Url| url.password().is_none();
+        Some(self.service_url(setting, no_password, "http:// or https:// and has no password")?.1)
+    }
+
+    fn service_url(
+        &mut self,
+        setting: Declaration,
+        is_allowed: impl Fn(&url::Url) -> bool,
+        allowed: &str,
+    ) -> Option<(String, url::Url)> {
+        let (text, source) = self.look_up(setting).unwrap_or_else(|| (String::new(), Source::Default));
         self.secrets.extend(in_address(&text));
         let shown = without_secrets(&text);
-        self.settings.push(Setting { name, value: shown.clone(), source });
+        self.record(setting, shown.clone(), source);
         if text.is_empty() {
             return None;
         }
         match url::Url::parse(&text) {
-            Ok(url) if schemes.contains(&url.scheme()) => Some(text.trim_end_matches('/').to_owned()),
+            Ok(url) if ["http", "https"].contains(&url.scheme()) && is_allowed(&url) => Some((text, url)),
             _ => {
-                self.complaints.push(format!(
-                    "{name} is {shown:?}: it must be a URL that begins with {}://",
-                    schemes.join(":// or ")
-                ));
+                self.reject(setting, &shown, &format!("a URL that begins with {allowed}"));
                 None
             }
         }
     }
 
-    /// The address of a service that has its key elsewhere. What is kept for display has no password.
-    pub fn service_url(&mut self, name: &'static str) -> Option<url::Url> {
-        let (value, source) = self.look_up(name).unwrap_or_else(|| (String::new(), Source::Default));
-        self.secrets.extend(in_address(&value));
-        let shown = without_secrets(&value);
-        self.settings.push(Setting { name, value: shown.clone(), source });
-        if value.is_empty() {
-            return None;
-        }
-        match url::Url::parse(&value) {
-            Ok(url) if ["http", "https"].contains(&url.scheme()) && url.password().is_none() => Some(url),
-            _ => {
-                self.complaints.push(format!(
-                    "{name} is {shown:?}: it must be a URL that begins with http:// or https:// and has no password"
-                ));
-                None
-            }
-        }
-    }
-
-    /// A database's address. What is kept for display has no password.
-    pub fn database_url(&mut self, name: &'static str, default: &str) -> String {
-        let (value, source) = self.look_up(name).unwrap_or_else(|| (default.to_owned(), Source::Default));
+    /// The URL of a database. The recorded value has no password.
+    pub fn database_url(&mut self, setting: Declaration, default: &str) -> String {
+        let (value, source) = self.look_up(setting).unwrap_or_else(|| (default.to_owned(), Source::Default));
         self.secrets.extend(password_in(&value));
         let shown = without_password(&value);
         let known = ["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| value.starts_with(scheme));
         if !known {
-            self.complaints.push(format!("{name} is {shown:?}: it must begin with sqlite:// or postgres://"));
+            self.complaints
+                .push(format!("{} is {shown:?}: it must begin with sqlite:// or postgres://", setting.name));
         }
-        self.settings.push(Setting { name, value: shown, source });
+        self.record(setting, shown, source);
         value
     }
 }
 
-/// An address of a service, whose query may hold a key as well.
+/// The URL of a service, whose query may hold a key as well.
 fn without_secrets(address: &str) -> String {
     match url::Url::parse(address) {
         Ok(mut url) if url.query().is_some() => {
-            url.set_query(Some("***"));
+            url.set_query(Some(HIDDEN));
             without_password(url.as_str())
         }
         _ => without_password(address),
@@ -267,17 +331,46 @@ fn without_secrets(address: &str) -> String {
 }
 
 fn without_password(address: &str) -> String {
-    match url::Url::parse(address) {
-        Ok(mut url) if url.password().is_some() => {
-            // Fails only for addresses that cannot have a password.
-            let _ = url.set_password(Some("***"));
-            url.to_string()
-        }
-        _ => address.to_owned(),
+    let Ok(mut url) = url::Url::parse(address) else {
+        // Where the password is in a URL that cannot be parsed is unknown. It ends before the @.
+        return match address.rsplit_once('@') {
+            Some((_, host)) => format!("{HIDDEN}@{host}"),
+            None => address.to_owned(),
+        };
+    };
+    let in_query = |name: &str| name.eq_ignore_ascii_case("password");
+    if url.password().is_none() && !url.query_pairs().any(|(name, _)| in_query(&name)) {
+        return address.to_owned();
+    }
+    if url.password().is_some() {
+        // Fails only for URLs that cannot have a password.
+        let _ = url.set_password(Some(HIDDEN));
+    }
+    // PostgreSQL accepts the password as a parameter too.
+    if let Some(query) = url.query() {
+        let hide = |pair: &str| match pair.split_once('=') {
+            Some((name, _)) if in_query(name) => format!("{name}={HIDDEN}"),
+            _ => pair.to_owned(),
+        };
+        let query: Vec<String> = query.split('&').map(hide).collect();
+        url.set_query(Some(&query.join("&")));
+    }
+    url.to_string()
+}
+
+fn at_least<T>(least: T) -> impl Fn(&str) -> Result<T, String>
+where
+    T: FromStr + Display + PartialOrd + Copy,
+{
+    move |text| {
+        text.parse()
+            .ok()
+            .filter(|value| *value >= least)
+            .ok_or_else(|| format!("a whole number of at least {least}"))
     }
 }
 
-/// Longer than that means never, and would not fit a calendar.
+/// A longer time means never, and would be outside the range of dates.
 const TEN_YEARS_MS: u64 = 10 * 365 * 86_400_000;
 
 pub(super) fn milliseconds(text: &str) -> Result<Duration, String> {
@@ -286,6 +379,13 @@ pub(super) fn milliseconds(text: &str) -> Result<Duration, String> {
         .filter(|ms| (1..=TEN_YEARS_MS).contains(ms))
         .map(Duration::from_millis)
         .ok_or_else(|| "a number of milliseconds above 0 and below ten years".to_owned())
+}
+
+pub(super) fn days(text: &str) -> Result<Duration, String> {
+    let number = text.parse::<u32>().ok().filter(|days| (1..=3_650).contains(days));
+    number
+        .map(|days| Duration::from_hours(24) * days)
+        .ok_or_else(|| "a number of days from 1 to 3650".to_owned())
 }
 
 /// `52428800`, `50MB`, `10GB`; a kilobyte has 1024 bytes.
@@ -314,25 +414,5 @@ pub(super) fn one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, St
     choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         format!("one of {}", names.join(", "))
-    })
-}
-
-pub(super) fn stages(text: &str) -> Result<Vec<Stage>, String> {
-    text.split(',')
-        .map(|name| name.trim().parse().ok())
-        .collect::<Option<_>>()
-        .ok_or_else(|| "a list of stages out of scan, extract, chunk, embed".to_owned())
-}
-
-pub(super) fn folder(text: &str) -> Result<PathBuf, String> {
-    text.strip_prefix("file://")
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from)
-        .ok_or_else(|| "the URL of a folder, like file://data/blobs".to_owned())
-}
-
-pub(super) fn log_filter(text: &str) -> Result<String, String> {
-    text.parse::<tracing_subscriber::EnvFilter>().map(|_| text.to_owned()).map_err(|_| {
-        "a level (error, warn, info, debug, trace) or a filter like info,landfall=debug".to_owned()
     })
 }

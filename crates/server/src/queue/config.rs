@@ -42,6 +42,38 @@ pub struct StageConfig {
     pub is_limited: bool,
 }
 
+/// The services that an installation may have or not have.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionalServices {
+    pub scanner: bool,
+    pub gateway: bool,
+    /// Whether a service computes the vectors, and not a model in this process.
+    pub embeddings: bool,
+}
+
+impl OptionalServices {
+    /// The services that a stage needs.
+    pub fn of_stage(self, stage: Stage) -> &'static [Service] {
+        match stage {
+            Stage::Scan => &[Service::Scanner, Service::Storage],
+            Stage::Extract if self.gateway => &[Service::Gateway, Service::Storage],
+            Stage::Extract => &[Service::Storage],
+            Stage::Embed if self.embeddings => &[Service::Embeddings],
+            Stage::Chunk | Stage::Embed => &[],
+        }
+    }
+
+    /// Whether a worker can work at a stage. Without a scanner, a file that waits for a scan keeps waiting.
+    pub fn allow(self, stage: Stage) -> bool {
+        self.scanner || stage != Stage::Scan
+    }
+
+    /// The stage of a file that was just uploaded.
+    pub fn first_stage(self) -> Stage {
+        if self.scanner { Stage::Scan } else { Stage::Extract }
+    }
+}
+
 /// How the other processes see one that works at these stages.
 pub fn describe(name: String, stages: &[StageConfig]) -> Description {
     let names: Vec<&str> = stages.iter().map(|stage| stage.stage.name()).collect();

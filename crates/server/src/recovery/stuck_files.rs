@@ -7,7 +7,7 @@
 //! - `not_due`: it is `queued`, and its next attempt is further ahead than any wait can be. A clock was wrong.
 //!
 //! Patience is `STUCK_FILE_THRESHOLD_MS` for a file that was never recovered, and after that the window that
-//! `STUCK_RETRY_WINDOWS` has for the number of its recoveries. A time that lies far ahead is no sign of life.
+//! `STUCK_RETRY_WINDOWS_MS` has for the number of its recoveries. A time that lies far ahead is no sign of life.
 //!
 //! A file that waits its turn is not stuck, however long the queue: its row is its place in it, and there is nothing to
 //! recover. Nor is one that a living process holds, however long its stage takes, or one that waits for a service or a

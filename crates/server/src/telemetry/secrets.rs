@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 /// A shorter value would also be found in unrelated words.
 const MIN_LENGTH: usize = 6;
-const HIDDEN: &str = "***";
+/// What is shown in place of a secret, however long it is.
+pub const HIDDEN: &str = "***";
 
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
@@ -46,9 +47,11 @@ pub fn in_address(address: &str) -> Vec<String> {
 /// The password in an address, as it is written and unescaped.
 pub fn password_in(address: &str) -> Vec<String> {
     let Ok(url) = url::Url::parse(address) else { return Vec::new() };
-    let Some(password) = url.password() else { return Vec::new() };
-    let mut secrets = vec![password.to_owned()];
-    secrets.extend(unescaped(password));
+    let mut secrets: Vec<String> = url.password().map(ToOwned::to_owned).into_iter().collect();
+    secrets.extend(url.password().and_then(unescaped));
+    // PostgreSQL accepts it as a parameter too.
+    let parameters = url.query_pairs().filter(|(name, _)| name.eq_ignore_ascii_case("password"));
+    secrets.extend(parameters.map(|(_, value)| value.into_owned()));
     secrets
 }
 

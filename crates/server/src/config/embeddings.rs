@@ -1,4 +1,4 @@
-//! Which model makes the vectors, and how long the chunks are that it gets.
+//! Which model computes the vectors, and how long the chunks are that it reads.
 
 use std::path::Path;
 
@@ -7,51 +7,60 @@ use reqwest::header::HeaderValue;
 
 use landfall_models::chunk::ChunkConfig;
 
+use super::declared::group;
 use super::reader::{Reader, milliseconds};
 use crate::stages::embed::MOST_DIMENSIONS;
 use crate::stages::embed::{EmbedConfig, Model, ServiceConfig};
 use landfall_models::model_folder::ModelFolder;
 
-/// Chunks that are longer than this answer too many questions at once to answer one well.
-const LONGEST_DEFAULT_CHUNK: usize = 240;
-/// For a service, whose models read more, and by whose tokens we can only estimate.
+group! { "Embeddings and chunks" {
+    EMBED_MODEL_DIR = "": "A folder with a BERT model in the format of sentence-transformers, instead of the built-in model."
+    EMBEDDINGS_URL = "": "A service with OpenAI's embeddings API, such as `https://api.openai.com/v1`, instead of a model on this machine."
+    EMBEDDINGS_MODEL = "": "The name of the service's model, required if `EMBEDDINGS_URL` is set."
+    EMBEDDINGS_API_KEY = "": "The key for the service, which Landfall never shows."
+    EMBEDDINGS_DIMENSIONS = "": "Dimensions to request from the service and to require in its responses, if not the model's own."
+    EMBEDDINGS_BATCH = "64": "Chunks in one request to the service."
+    EMBEDDINGS_TIMEOUT_MS = "60000": "How long the service may take to answer one request."
+    CHUNK_SIZE = "120": "The maximum number of tokens in a chunk, at most what the model reads."
+    CHUNK_OVERLAP = "20": "Tokens that a chunk shares with the previous one, at most half of `CHUNK_SIZE`."
+} }
+
+const DEFAULT_CHUNK_OF_THE_BUILT_IN_MODEL: usize = 120;
+/// A longer chunk covers too many topics for one vector.
+const MAX_DEFAULT_CHUNK: usize = 240;
+/// The models of services read more. Their tokens can only be estimated.
 const DEFAULT_CHUNK_OF_A_SERVICE: usize = 400;
-/// What a chunk shares with the one before, unless it is set: a sixth.
-const OVERLAPS: usize = 6;
-const MOST_TEXTS: usize = 2_048;
+/// The default overlap is a sixth of the default size.
+const DEFAULT_OVERLAP_DIVISOR: usize = 6;
+const MAX_BATCH: usize = 2_048;
 
 impl EmbedConfig {
     pub(super) fn read(read: &mut Reader) -> Self {
-        let folder = read.optional("EMBED_MODEL_DIR", |path| ModelFolder::inspect(Path::new(path)));
-        let endpoint = read.service_url("EMBEDDINGS_URL");
-        let model = read.text("EMBEDDINGS_MODEL", "");
-        let api_key = read.secret("EMBEDDINGS_API_KEY");
-        let dimensions = read.optional("EMBEDDINGS_DIMENSIONS", |text| {
+        let folder = read.optional(EMBED_MODEL_DIR, |path| ModelFolder::inspect(Path::new(path)));
+        let endpoint = read.url_without_password(EMBEDDINGS_URL);
+        let model = read.text(EMBEDDINGS_MODEL);
+        let api_key = read.secret(EMBEDDINGS_API_KEY);
+        let dimensions = read.optional(EMBEDDINGS_DIMENSIONS, |text| {
             text.parse()
                 .ok()
                 .filter(|dimensions| (1..=MOST_DIMENSIONS).contains(dimensions))
                 .ok_or_else(|| format!("a number from 1 to {MOST_DIMENSIONS}"))
         });
-        let batch = read.with("EMBEDDINGS_BATCH", "64", |text| {
-            text.parse()
-                .ok()
-                .filter(|texts| (1..=MOST_TEXTS).contains(texts))
-                .ok_or_else(|| format!("a number from 1 to {MOST_TEXTS}"))
-        });
-        let timeout = read.with("EMBEDDINGS_TIMEOUT_MS", "60000", milliseconds);
+        let batch = read.between(EMBEDDINGS_BATCH, 1, MAX_BATCH);
+        let timeout = read.with(EMBEDDINGS_TIMEOUT_MS, milliseconds);
         if api_key.as_ref().is_some_and(|key| HeaderValue::from_str(key).is_err()) {
-            read.complain("EMBEDDINGS_API_KEY", "a key that an HTTP header can hold, on one line");
+            read.complain(EMBEDDINGS_API_KEY, "a key that an HTTP header can hold, on one line");
         }
         let model = match (folder, endpoint) {
             (None, None) => Model::BuiltIn,
             (Some(folder), None) => Model::Folder(folder),
             (folder, Some(url)) => {
                 if folder.is_some() {
-                    read.complain("EMBED_MODEL_DIR", "set only where EMBEDDINGS_URL is not");
+                    read.complain(EMBED_MODEL_DIR, "set only where EMBEDDINGS_URL is not");
                 }
                 if model.is_empty() {
                     read.complain(
-                        "EMBEDDINGS_MODEL",
+                        EMBEDDINGS_MODEL,
                         "the name of a model that the service at EMBEDDINGS_URL has",
                     );
                 }
@@ -70,8 +79,8 @@ impl EmbedConfig {
 
     fn default_chunk(&self) -> usize {
         match &self.model {
-            Model::BuiltIn => 120,
-            Model::Folder(folder) => folder.window.min(LONGEST_DEFAULT_CHUNK),
+            Model::BuiltIn => DEFAULT_CHUNK_OF_THE_BUILT_IN_MODEL,
+            Model::Folder(folder) => folder.window.min(MAX_DEFAULT_CHUNK),
             Model::Service(_) => DEFAULT_CHUNK_OF_A_SERVICE,
         }
     }
@@ -80,25 +89,25 @@ impl EmbedConfig {
 pub(super) fn read_chunks(read: &mut Reader, embed: &EmbedConfig) -> ChunkConfig {
     let default = embed.default_chunk();
     let chunks = ChunkConfig {
-        size_tokens: read.at_least("CHUNK_SIZE", default, default.min(16)),
-        overlap_tokens: read.at_least("CHUNK_OVERLAP", default / OVERLAPS, 0),
+        size_tokens: read.at_least_or(CHUNK_SIZE, default, default.min(16)),
+        overlap_tokens: read.at_least_or(CHUNK_OVERLAP, default / DEFAULT_OVERLAP_DIVISOR, 0),
     };
     if chunks.size_tokens > embed.window() {
-        // What does not fit would be in the chunk and not in its vector.
+        // The model would ignore the end of a longer chunk.
         let reader = match embed.model {
             Model::BuiltIn => "which is what the built-in model reads",
             Model::Folder(_) => "which is what the model in EMBED_MODEL_DIR reads",
-            Model::Service(_) => "whatever the model of a service reads",
+            Model::Service(_) => "the limit for a service",
         };
-        read.complain("CHUNK_SIZE", &format!("at most {}, {reader}", embed.window()));
+        read.complain(CHUNK_SIZE, &format!("at most {}, {reader}", embed.window()));
     }
     if chunks.overlap_tokens * 2 > chunks.size_tokens {
-        read.complain("CHUNK_OVERLAP", "at most half of CHUNK_SIZE");
+        read.complain(CHUNK_OVERLAP, "at most half of CHUNK_SIZE");
     }
     chunks
 }
 
-/// People give the address of the API or that of the very call.
+/// Accepts the URL of the API and the URL of its `/embeddings` endpoint.
 fn embeddings_endpoint(mut url: Url) -> Url {
     let path = url.path().trim_end_matches('/').to_owned();
     if path.ends_with("/embeddings") {

@@ -1,0 +1,47 @@
+//! When the sweeps run, and how long files may make no progress before they are recovered.
+
+use std::time::Duration;
+
+use super::declared::group;
+use super::reader::{Reader, milliseconds, one_of};
+use super::retention::RETENTION_SCHEDULE;
+use crate::recovery::config::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
+use crate::recovery::schedule::Schedule;
+
+group! { "Recovery" {
+    STUCK_RECOVERY_SCHEDULE = "*/5 * * * *": "When to look for stuck files."
+    ORPHAN_CLEANUP_SCHEDULE = "0 3 * * *": "When to clean up leftovers: blobs without a file, abandoned uploads, old failed files."
+    BATCH_TIMEOUT_SCHEDULE = "0 * * * *": "When to look for batches that have waited too long for their files."
+    STUCK_FILE_THRESHOLD_MS = "1800000": "How long a file must make no progress before it can count as stuck."
+    MAX_STUCK_RETRIES = "3": "How often a stuck file is put back into the queue before it fails with `STUCK_EXHAUSTED`."
+    STUCK_RETRY_WINDOWS_MS = "180000,600000,1800000": "How long a file may make no progress after it was put back once, twice, and so on; the last value is used for all further times."
+    UNCONFIRMED_UPLOADS = "adopt": "What happens to an upload that is complete but was not confirmed in time: `adopt` treats it as confirmed, `delete` deletes it."
+    ORPHAN_MIN_AGE_MS = "86400000": "The minimum age of a blob without a file before it is removed."
+} }
+
+pub(super) fn read(read: &mut Reader) -> HealingConfig {
+    let schedule = str::parse::<Schedule>;
+    HealingConfig {
+        schedules: Schedules {
+            stuck_recovery: read.with(STUCK_RECOVERY_SCHEDULE, schedule),
+            orphan_cleanup: read.with(ORPHAN_CLEANUP_SCHEDULE, schedule),
+            batch_timeout: read.with(BATCH_TIMEOUT_SCHEDULE, schedule),
+            retention: read.with(RETENTION_SCHEDULE, schedule),
+        },
+        stuck: StuckConfig {
+            threshold: read.with(STUCK_FILE_THRESHOLD_MS, milliseconds),
+            max_retries: read.between(MAX_STUCK_RETRIES, 0, 1_000),
+            windows: read.with(STUCK_RETRY_WINDOWS_MS, windows),
+        },
+        unconfirmed: read.with(UNCONFIRMED_UPLOADS, |text| {
+            one_of(text, &[("adopt", Unconfirmed::Adopt), ("delete", Unconfirmed::Delete)])
+        }),
+    }
+}
+
+fn windows(text: &str) -> Result<Vec<Duration>, String> {
+    text.split(',')
+        .map(|part| milliseconds(part.trim()).ok())
+        .collect::<Option<_>>()
+        .ok_or_else(|| "a list of milliseconds, each above 0, like 180000,600000,1800000".to_owned())
+}

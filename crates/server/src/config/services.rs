@@ -1,0 +1,21 @@
+//! The virus scanner, and a service that extracts text in place of the built-in readers.
+
+use super::declared::group;
+use super::reader::{Reader, milliseconds};
+use crate::stages::gateway::GatewayConfig;
+use crate::stages::scan::Address;
+
+group! { "Virus scanner and extraction service" {
+    CLAMD_ADDRESS = "": "The address of clamd, `host:port` or the path of its socket; if set, clamd scans every file first, and files wait while clamd is down."
+    EXTRACT_GATEWAY_URL = "": "The URL of a service that extracts the text of documents, instead of the built-in readers."
+    GATEWAY_TIMEOUT_MS = "120000": "How long this service may take for one document."
+} }
+
+pub(super) fn read_scanner(read: &mut Reader) -> Option<Address> {
+    read.optional(CLAMD_ADDRESS, str::parse::<Address>)
+}
+
+pub(super) fn read_gateway(read: &mut Reader) -> Option<GatewayConfig> {
+    let timeout = read.with(GATEWAY_TIMEOUT_MS, milliseconds);
+    read.url(EXTRACT_GATEWAY_URL).map(|url| GatewayConfig { url, timeout })
+}

@@ -1,0 +1,29 @@
+//! How large uploads may be, how long they may take, and how much a tenant may store.
+
+use landfall_core::lifecycle::Stage;
+
+use super::declared::group;
+use super::reader::{Reader, bytes, milliseconds};
+use crate::intake::IntakeConfig;
+use crate::records::quota::Limits;
+
+group! { "Uploads and quotas" {
+    MAX_FILE_BYTES = "50MB": "The size of the largest file that is accepted."
+    UPLOAD_CONFIRM_WINDOW_MS = "3600000": "How long an upload URL is valid; bytes that arrive extend it."
+    BATCH_TIMEOUT_MS = "86400000": "How long after its opening a batch expires."
+    DEFAULT_TENANT_QUOTA_BYTES = "10GB": "How much a tenant may store, unless an administrator sets another limit."
+    DEFAULT_TENANT_QUOTA_FILES = "1000000": "How many files a tenant may store, unless an administrator sets another limit."
+} }
+
+pub(super) fn read(read: &mut Reader, first_stage: Stage) -> IntakeConfig {
+    IntakeConfig {
+        max_file_bytes: read.with(MAX_FILE_BYTES, bytes),
+        confirm_window: read.with(UPLOAD_CONFIRM_WINDOW_MS, milliseconds),
+        batch_timeout: read.with(BATCH_TIMEOUT_MS, milliseconds),
+        quota: Limits {
+            bytes: i64::try_from(read.with(DEFAULT_TENANT_QUOTA_BYTES, bytes)).unwrap_or(i64::MAX),
+            files: read.at_least(DEFAULT_TENANT_QUOTA_FILES, 1),
+        },
+        first_stage,
+    }
+}
