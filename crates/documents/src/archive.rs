@@ -61,7 +61,7 @@ impl<'a> Archive<'a> {
         let mut unpacked = 0_u64;
         let mut portion = vec![0; PORTION];
         loop {
-            self.bounds.go_on()?;
+            self.bounds.report_progress()?;
             let length = part
                 .read(&mut portion)
                 .map_err(|error| Error::new(ErrorKind::Damaged, format!("This file is damaged: {error}")))?;

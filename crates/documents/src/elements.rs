@@ -74,7 +74,7 @@ impl<'a> Elements<'a> {
         loop {
             self.read += 1;
             if self.read.is_multiple_of(PORTION) {
-                self.bounds.go_on()?;
+                self.bounds.report_progress()?;
             }
             let event = self.reader.read_event().map_err(|error| {
                 let at = self.reader.error_position();

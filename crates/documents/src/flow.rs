@@ -183,6 +183,6 @@ mod tests {
             flow.words("again and again ");
         }
         assert!(flow.len() < 1_100);
-        assert_eq!(flow.finish().unwrap_err().kind, crate::ErrorKind::TooLarge);
+        assert_eq!(flow.finish().unwrap_err().kind(), crate::ErrorKind::TooLarge);
     }
 }

@@ -12,7 +12,6 @@ pub mod embedding_server;
 pub mod gateway_server;
 pub mod hands;
 pub mod hooks;
-pub mod made;
 pub mod meddler;
 pub mod model_folder;
 pub mod node;

@@ -19,7 +19,7 @@ pub fn extract(source: &str, delimiter: u8, bounds: Bounds<'_>) -> Result<Extrac
     let mut text = String::with_capacity(source.len());
     for (number, row) in rows.records().enumerate() {
         if number.is_multiple_of(PORTION) {
-            bounds.go_on()?;
+            bounds.report_progress()?;
         }
         let row = row
             .map_err(|error| Error::new(ErrorKind::Damaged, format!("The table cannot be read: {error}")))?;

@@ -93,7 +93,7 @@ fn bodies(message: &Message<'_>, bounds: Bounds<'_>) -> Result<Vec<Extracted>, E
 }
 
 fn body(message: &Message<'_>, part: u32, bounds: Bounds<'_>) -> Result<Option<Extracted>, Error> {
-    bounds.go_on()?;
+    bounds.report_progress()?;
     Ok(match message.part(part).map(|part| &part.body) {
         Some(PartType::Text(text)) => Some(text::extract(text.replace("\r\n", "\n").trim().to_owned())),
         Some(PartType::Html(page)) => Some(html::extract(page, bounds)?),

@@ -343,6 +343,6 @@ mod tests {
     #[test]
     fn a_reader_that_nobody_waits_for_stops() {
         let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Break(()) };
-        assert_eq!(extract("<p>a", bounds).unwrap_err().kind, ErrorKind::TimedOut);
+        assert_eq!(extract("<p>a", bounds).unwrap_err().kind(), ErrorKind::Stopped);
     }
 }

@@ -13,7 +13,7 @@ const LONGEST_PATH: usize = 200;
 /// One document, or many one after the other (JSON Lines).
 pub fn extract(source: &str) -> Result<Extracted, Error> {
     let mut lines =
-        Lines { text: String::with_capacity(source.len()), most: crate::read::most_text(source.len()) };
+        Lines { text: String::with_capacity(source.len()), most: crate::read::max_text(source.len()) };
     for value in serde_json::Deserializer::from_str(source).into_iter::<Value>() {
         // The parser refuses what nests deeper than 128 levels, so walking the value is safe.
         let value = value
@@ -103,13 +103,13 @@ mod tests {
     #[test]
     fn what_is_not_json_says_where_it_breaks() {
         let failure = extract("{\"a\": }").unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Damaged);
-        assert!(failure.message.contains("line 1"), "{}", failure.message);
+        assert_eq!(failure.kind(), ErrorKind::Damaged);
+        assert!(failure.message().contains("line 1"), "{}", failure.message());
     }
 
     #[test]
     fn json_that_nests_without_end_is_refused() {
-        assert_eq!(extract(&"[".repeat(100_000)).unwrap_err().kind, ErrorKind::Damaged);
+        assert_eq!(extract(&"[".repeat(100_000)).unwrap_err().kind(), ErrorKind::Damaged);
     }
 
     #[test]
@@ -118,6 +118,6 @@ mod tests {
         let long_path = format!("{{\"{key}\": [{}1]}}", "1,".repeat(4_000));
         assert!(extract(&long_path).unwrap().text.len() < 20_000);
         let many_leaves = format!("{{\"{}\": [{}{{}}]}}", "k".repeat(200), "{\"a\":1},".repeat(500_000));
-        assert_eq!(extract(&many_leaves).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(extract(&many_leaves).unwrap_err().kind(), ErrorKind::Invalid);
     }
 }

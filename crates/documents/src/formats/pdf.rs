@@ -41,7 +41,7 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     let mut missing = 0;
     let mut last_error = None;
     for page in 0..pages {
-        bounds.go_on()?;
+        bounds.report_progress()?;
         let text = match page_text(&document, page) {
             Ok(text) => text,
             Err(error) => {

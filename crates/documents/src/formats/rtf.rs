@@ -20,7 +20,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     while let Some(token) = tokens.next() {
         read += 1;
         if read.is_multiple_of(PORTION) {
-            bounds.go_on()?;
+            bounds.report_progress()?;
             reader.flow.check()?;
         }
         match token {
@@ -475,7 +475,7 @@ mod tests {
     #[test]
     fn groups_that_nest_without_end_are_refused() {
         let source = [MARK, &b"{".repeat(100_000)[..]].concat();
-        assert_eq!(read(&source).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(read(&source).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
     #[test]

@@ -107,13 +107,13 @@ impl<'a> Count<'a> {
         if self.cells > self.bounds.limits.cells {
             return Err(self.bounds.limits.too_many_cells());
         }
-        if self.cells.is_multiple_of(PORTION) { self.bounds.go_on() } else { Ok(()) }
+        if self.cells.is_multiple_of(PORTION) { self.bounds.report_progress() } else { Ok(()) }
     }
 
     /// One that has nothing in it, which the document did not pay for. The memory limits how many there can be.
     fn pass_over(&mut self) -> Result<(), Error> {
         self.empty += 1;
-        if self.empty.is_multiple_of(PORTION) { self.bounds.go_on() } else { Ok(()) }
+        if self.empty.is_multiple_of(PORTION) { self.bounds.report_progress() } else { Ok(()) }
     }
 }
 
@@ -159,6 +159,6 @@ mod tests {
             flow.finish()
         };
         assert_eq!(read(2).unwrap().text, "cell0\ncell1000");
-        assert_eq!(read(3).unwrap_err().kind, ErrorKind::TooLarge);
+        assert_eq!(read(3).unwrap_err().kind(), ErrorKind::TooLarge);
     }
 }

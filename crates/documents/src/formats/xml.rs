@@ -96,14 +96,14 @@ mod tests {
 
     #[test]
     fn elements_that_nest_without_end_are_refused() {
-        assert_eq!(read(&"<a>".repeat(100_000)).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(read(&"<a>".repeat(100_000)).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
     #[test]
     fn xml_that_breaks_says_where() {
         let failure = read("<a><b>text</a>").unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Damaged);
-        assert!(failure.message.contains("byte"), "{}", failure.message);
+        assert_eq!(failure.kind(), ErrorKind::Damaged);
+        assert!(failure.message().contains("byte"), "{}", failure.message());
     }
 
     #[test]

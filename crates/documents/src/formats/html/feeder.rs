@@ -43,7 +43,7 @@ impl<'a, R: Reader> Feeder<'a, R> {
     }
 
     pub fn run(mut self) -> Result<R, Error> {
-        self.bounds.go_on()?;
+        self.bounds.report_progress()?;
         let mut in_something = false;
         while let Some(at) = memchr::memchr(b'<', self.rest.as_bytes()) {
             in_something &= !self.feed(at + 1)?;
@@ -118,7 +118,7 @@ impl<'a, R: Reader> Feeder<'a, R> {
             now = after;
             if self.looked_at.saturating_sub(now.len() + rest.len()) >= PORTION {
                 self.looked_at = now.len() + rest.len();
-                self.bounds.go_on()?;
+                self.bounds.report_progress()?;
                 self.tokenizer.sink.check()?;
             }
         }

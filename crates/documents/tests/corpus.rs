@@ -9,11 +9,7 @@ use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use landfall_core::text::Extracted;
-use landfall_documents::Document;
-use landfall_documents::limits::Limits;
-use landfall_documents::reading::Recognised;
-use landfall_documents::{Error, ErrorKind};
+use landfall_documents::{Document, Error, ErrorKind, Extracted, Limits, Recognised};
 
 fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("LANDFALL_CORPUS").map_or_else(
@@ -181,7 +177,7 @@ fn a_document_without_text_or_with_a_password_fails_with_its_own_code() {
         ("pdf/ocr_test.pdf", ErrorKind::NoText),
     ] {
         let failure = read(&corpus.join(document)).expect_err(document);
-        assert_eq!(failure.kind, code, "{document}: {failure}");
+        assert_eq!(failure.kind(), code, "{document}: {failure}");
     }
 }
 
@@ -196,7 +192,7 @@ fn a_hostile_document_ends_in_text_or_in_a_sentence() {
             Err(failure) => {
                 println!("{}: {failure}", path.display());
                 assert!(
-                    matches!(failure.kind, ErrorKind::Damaged | ErrorKind::Invalid | ErrorKind::NoText),
+                    matches!(failure.kind(), ErrorKind::Damaged | ErrorKind::Invalid | ErrorKind::NoText),
                     "{}: {failure}",
                     path.display()
                 );

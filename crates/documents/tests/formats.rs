@@ -1,14 +1,10 @@
 //! Each kind of document: what is found in it, where it stands, and how a bad one ends.
 
-use landfall_core::text::Extracted;
-use landfall_documents::Document;
-use landfall_documents::limits::Limits;
-use landfall_documents::reading::{Reading, Recognised};
-use landfall_documents::{Error, ErrorKind};
-use proptest::prelude::*;
 use std::ops::ControlFlow;
 
-use crate::support::made;
+use landfall_documents::{Document, Error, ErrorKind, Extracted, Limits, Reading, Recognised};
+use landfall_test_documents as made;
+use proptest::prelude::*;
 
 fn read_within(bytes: &[u8], name: &str, limits: &Limits) -> Result<Reading, Error> {
     landfall_documents::read(Document { bytes, name, content_type: None }, limits, &|| {
@@ -21,7 +17,7 @@ fn read(bytes: &[u8], name: &str) -> Result<Extracted, Error> {
 }
 
 fn code(bytes: &[u8], name: &str) -> ErrorKind {
-    read(bytes, name).expect_err(name).kind
+    read(bytes, name).expect_err(name).kind()
 }
 
 /// Page, heading and the words up to the next place.
@@ -165,11 +161,11 @@ fn what_a_document_is_its_bytes_say_and_not_its_name() {
 #[test]
 fn an_archive_that_is_no_document_is_called_one() {
     let failure = read(&made::archive(&[("a.txt", b"text")]), "a.docx").unwrap_err();
-    assert_eq!(failure.kind, ErrorKind::UnsupportedType);
+    assert_eq!(failure.kind(), ErrorKind::UnsupportedType);
     assert!(
-        failure.message.contains("ZIP archive") && failure.message.contains("DOCX"),
+        failure.message().contains("ZIP archive") && failure.message().contains("DOCX"),
         "{}",
-        failure.message
+        failure.message()
     );
     assert_eq!(
         code(&made::archive(&[("mimetype", b"application/epub+zip")]), "a.epub"),
@@ -195,8 +191,8 @@ fn a_document_with_a_password_says_that_it_has_one() {
     pdf.splice(trailer..trailer + 10, encrypt.iter().copied());
     for (bytes, name) in [(odt, "a.odt"), (office, "a.docx"), (pdf, "a.pdf")] {
         let failure = read(&bytes, name).expect_err(name);
-        assert_eq!(failure.kind, ErrorKind::Invalid, "{name}: {failure}");
-        assert!(failure.message.contains("password"), "{name}: {failure}");
+        assert_eq!(failure.kind(), ErrorKind::Invalid, "{name}: {failure}");
+        assert!(failure.message().contains("password"), "{name}: {failure}");
     }
 }
 
@@ -205,13 +201,13 @@ fn an_old_office_document_is_what_it_holds_and_not_what_it_mentions() {
     let mention = |name: &str| name.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     for name in ["WordDocument", "EncryptedPackage", "PowerPoint Document"] {
         let failure = read(&made::compound(&["Workbook"], &mention(name)), "a.xls").unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Damaged, "a workbook without any sheets: {failure}");
-        assert!(failure.message.contains("spreadsheet"), "{failure}");
+        assert_eq!(failure.kind(), ErrorKind::Damaged, "a workbook without any sheets: {failure}");
+        assert!(failure.message().contains("spreadsheet"), "{failure}");
     }
     let word = read(&made::compound(&["1Table", "WordDocument"], &mention("Workbook")), "a.doc").unwrap_err();
-    assert!(word.message.contains("Word document"), "{word}");
+    assert!(word.message().contains("Word document"), "{word}");
     let cut_short = read(&made::compound(&["Workbook"], b"")[..1_024], "a.xls").unwrap_err();
-    assert!(cut_short.kind == ErrorKind::Damaged && cut_short.message.contains("damaged"), "{cut_short}");
+    assert!(cut_short.kind() == ErrorKind::Damaged && cut_short.message().contains("damaged"), "{cut_short}");
 }
 
 #[test]
@@ -222,8 +218,8 @@ fn a_pdf_that_breaks_off_or_has_lost_its_pages_is_damaged_and_not_empty() {
         0000000054 00000 n \ntrailer<</Size 3/Root 1 0 R>>\nstartxref\n111\n%%EOF";
     for bytes in [&whole[..whole.len() / 3], cycle] {
         let failure = read(bytes, "a.pdf").unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Damaged, "{failure}");
-        assert!(failure.message.contains("damaged"), "{failure}");
+        assert_eq!(failure.kind(), ErrorKind::Damaged, "{failure}");
+        assert!(failure.message().contains("damaged"), "{failure}");
     }
     assert_eq!(code(&made::pdf(&[&[""]]), "a.pdf"), ErrorKind::NoText);
 }
@@ -244,7 +240,7 @@ fn a_picture_and_a_scanned_page_are_handed_on_to_be_read() {
     let png = b"\x89PNG\r\n\x1A\n....".to_vec();
     let reading = read_within(&png, "a.png", &Limits::default()).unwrap();
     assert_eq!(reading.pictures[0].bytes, png);
-    assert!(read(&png, "a.png").unwrap_err().message.contains("tesseract"));
+    assert!(read(&png, "a.png").unwrap_err().message().contains("tesseract"));
 
     let scan = made::stream(
         "/Type /XObject /Subtype /Image /Width 200 /Height 100 /ColorSpace /DeviceGray /BitsPerComponent 8",
@@ -271,8 +267,8 @@ fn an_archive_that_unpacks_without_end_is_refused() {
         (made::open_document("text", std::str::from_utf8(&bomb).unwrap()), "a.odt"),
     ] {
         let failure = read(&bytes, name).expect_err(name);
-        assert_eq!(failure.kind, ErrorKind::Invalid, "{name}: {failure}");
-        assert!(failure.message.contains("unpacks"), "{name}: {failure}");
+        assert_eq!(failure.kind(), ErrorKind::Invalid, "{name}: {failure}");
+        assert!(failure.message().contains("unpacks"), "{name}: {failure}");
     }
 }
 
@@ -282,7 +278,7 @@ fn parts_that_are_small_each_are_counted_together() {
     let slides: Vec<(&str, &str, &str)> = vec![("", &slide, ""); 40];
     let limits = Limits { unpacked_bytes: 100_000, ..Limits::default() };
     let failure = read_within(&made::pptx(&slides), "a.pptx", &limits).unwrap_err();
-    assert_eq!(failure.kind, ErrorKind::Invalid);
+    assert_eq!(failure.kind(), ErrorKind::Invalid);
 }
 
 #[test]
@@ -291,8 +287,8 @@ fn an_archive_of_too_many_parts_is_refused_before_they_are_looked_at() {
     let parts: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
     let limits = Limits { archive_entries: 20, ..Limits::default() };
     let failure = read_within(&made::docx_with("", &parts, &[]), "a.docx", &limits).unwrap_err();
-    assert_eq!(failure.kind, ErrorKind::Invalid);
-    assert!(failure.message.contains("more than 20 parts"));
+    assert_eq!(failure.kind(), ErrorKind::Invalid);
+    assert!(failure.message().contains("more than 20 parts"));
 }
 
 #[test]
@@ -324,7 +320,7 @@ fn a_sheet_with_too_many_cells_is_refused() {
     let sheet = format!("<sheetData><row>{cells}</row></sheetData>");
     let book = made::xlsx(&[("A", &sheet), ("B", &sheet)], "");
     let limits = Limits { cells: 1_000, ..Limits::default() };
-    assert_eq!(read_within(&book, "a.xlsx", &limits).unwrap_err().kind, ErrorKind::TooLarge);
+    assert_eq!(read_within(&book, "a.xlsx", &limits).unwrap_err().kind(), ErrorKind::TooLarge);
     assert!(read(&book, "a.xlsx").is_ok());
 }
 
@@ -332,10 +328,10 @@ fn a_sheet_with_too_many_cells_is_refused() {
 fn a_document_with_too_many_pages_is_refused() {
     let limits = Limits { pages: 2, ..Limits::default() };
     let pages: &[&[&str]] = &[&["one"], &["two"], &["three"]];
-    assert_eq!(read_within(&made::pdf(pages), "a.pdf", &limits).unwrap_err().kind, ErrorKind::TooLarge);
+    assert_eq!(read_within(&made::pdf(pages), "a.pdf", &limits).unwrap_err().kind(), ErrorKind::TooLarge);
     assert!(read_within(&made::pdf(&pages[..2]), "a.pdf", &limits).is_ok());
     let slides = [("a", "b", "c"); 3];
-    assert_eq!(read_within(&made::pptx(&slides), "a.pptx", &limits).unwrap_err().kind, ErrorKind::TooLarge);
+    assert_eq!(read_within(&made::pptx(&slides), "a.pptx", &limits).unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
 #[test]
@@ -376,7 +372,7 @@ fn a_document_with_too_much_text_is_refused_in_each_format() {
         (long.clone().into_bytes(), "a.csv"),
     ] {
         let failure = read_within(&bytes, name, &limits).expect_err(name);
-        assert_eq!(failure.kind, ErrorKind::TooLarge, "{name}: {failure}");
+        assert_eq!(failure.kind(), ErrorKind::TooLarge, "{name}: {failure}");
     }
 }
 
@@ -407,7 +403,7 @@ fn a_reader_that_nobody_waits_for_stops() {
         let document = Document { bytes: &bytes, name, content_type: None };
         let failure =
             landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Break(())).unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Stopped, "{name}");
+        assert_eq!(failure.kind(), ErrorKind::Stopped, "{name}");
     }
 }
 
@@ -443,8 +439,8 @@ fn assert_ends_well(bytes: &[u8], name: &str) {
             ErrorKind::NotPdf,
             ErrorKind::TooLarge,
         ];
-        assert!(fitting.contains(&failure.kind), "{name}: {failure}");
-        assert!(failure.message.len() > 10, "{name}: {failure}");
+        assert!(fitting.contains(&failure.kind()), "{name}: {failure}");
+        assert!(failure.message().len() > 10, "{name}: {failure}");
     }
 }
 
