@@ -1,7 +1,7 @@
 //! What one document may cost.
 //!
-//! Each limit is checked while the reader works, against what it has counted, never against what the document says about
-//! itself.
+//! Each limit is checked while the reader works, against what it has counted, never against what the document says
+//! about itself.
 
 use std::ops::ControlFlow;
 

@@ -1,8 +1,8 @@
 //! Reads the words in pictures with the program `tesseract`, if it is installed.
 //!
 //! The picture is untrusted and the program is written in C++. So it runs in a confined process (see
-//! [`sandbox`](crate::sandbox)) that gets the picture on its standard input and almost nothing of the environment. Its
-//! time and the length of its output are limited.
+//! [`sandbox`](crate::sandbox)) that gets the picture on its standard input and almost nothing of the environment.
+//! Its time and the length of its output are limited.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ const PICTURE_TIMEOUT: Duration = Duration::from_mins(2);
 /// The most text of one picture.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// The environment variables that tesseract gets, beside those that begin with `LC_`: where programs and languages are,
-/// and the language of its messages.
+/// The environment variables that tesseract gets, beside those that begin with `LC_`: where programs and languages
+/// are, and the language of its messages.
 const PASSED_VARIABLES: &[&str] = &["PATH", "TESSDATA_PREFIX", "LANG", "LANGUAGE"];
 /// The folders beside `bin` in an installation outside the system's folders.
 const INSTALLED_BESIDE: &[&str] = &["lib", "lib64", "libexec", "share"];
@@ -47,7 +47,8 @@ impl Ocr {
     /// Looks for tesseract in the folders of `PATH`. `None` if it is not installed.
     ///
     /// `program` is the one that confines itself and starts tesseract: it must call
-    /// [`run_if_child`](crate::sandbox::run_if_child). Its arguments are not used. `languages` are tesseract's codes, such as
+    /// [`run_if_child`](crate::sandbox::run_if_child). Its arguments are not used. `languages` are tesseract's codes,
+    /// such as
     /// `eng+deu`.
     pub fn find(program: &Program, languages: &str) -> Option<Self> {
         let path = std::env::var_os("PATH")?;
@@ -82,11 +83,12 @@ impl Ocr {
         self
     }
 
-    /// Returns the words in each picture of a document, in order, up to the picture at which the time is over. A picture
-    /// that cannot be read has no words; the error is that of the last such picture.
+    /// Returns the words in each picture of a document, in order, up to the picture at which the time is over. A
+    /// picture that cannot be read has no words; the error is that of the last such picture.
     ///
-    /// Before each picture it awaits `turn` and holds the result until the picture is read, so that a caller can limit how
-    /// many run at once. Waiting for a turn does not count as time of the document. `|| async {}` does not wait.
+    /// Before each picture it awaits `turn` and holds the result until the picture is read, so that a caller can
+    /// limit how many run at once. Waiting for a turn does not count as time of the document. `|| async {}` does not
+    /// wait.
     pub async fn recognise_all<T, F: Future<Output = T>>(
         &self,
         pictures: impl ExactSizeIterator<Item = &[u8]>,

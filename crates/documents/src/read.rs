@@ -21,10 +21,11 @@ pub struct Document<'a> {
 
 /// Reads a document on the calling thread.
 ///
-/// The bytes decide what kind of document it is. The name and the declared type decide only between kinds of text, such
-/// as Markdown and CSV; and a file that is named a PDF and is none is [`ErrorKind::NotPdf`].
+/// The bytes decide what kind of document it is. The name and the declared type decide only between kinds of text,
+/// such as Markdown and CSV; and a file that is named a PDF and is none is [`ErrorKind::NotPdf`].
 ///
-/// `progress` is called regularly during the work. If it returns `Break`, the reader stops with [`ErrorKind::Stopped`].
+/// `progress` is called regularly during the work. If it returns `Break`, the reader stops with
+/// [`ErrorKind::Stopped`].
 pub fn read(
     document: Document<'_>,
     limits: &Limits,

@@ -1,9 +1,10 @@
-//! Reads documents in separate, confined processes, so that a hostile document can kill only the process that reads it.
+//! Reads documents in separate, confined processes, so that a hostile document can kill only the process that reads
+//! it.
 //!
-//! A [`Pool`] starts the running program again, from `/proc/self/exe`, with an argument of its own. So the program must
-//! call [`run_if_child`] first of all in `main`: in such a process it gives up every right that reading does not need,
-//! reads documents from the standard input until that is closed, and returns the exit code. In every other process it
-//! returns `None` and does nothing.
+//! A [`Pool`] starts the running program again, from `/proc/self/exe`, with an argument of its own. So the program
+//! must call [`run_if_child`] first of all in `main`: in such a process it gives up every right that reading does not
+//! need, reads documents from the standard input until that is closed, and returns the exit code. In every other
+//! process it returns `None` and does nothing.
 //!
 //! ```standalone_crate
 //! use std::process::ExitCode;
@@ -42,22 +43,22 @@
 //!
 //! # What the process gives up
 //!
-//! - It has an empty environment, no capabilities and `no_new_privs`, is killed when its parent ends, and is the first
-//!   process that the kernel kills when the machine runs out of memory.
-//! - Resource limits: address space, processor time, no core dump, no bytes into any file, and no more descriptors than
-//!   the three that are open, so that it can open nothing.
+//! - It has an empty environment, no capabilities and `no_new_privs`, is killed when its parent ends, and is the
+//!   first process that the kernel kills when the machine runs out of memory.
+//! - Resource limits: address space, processor time, no core dump, no bytes into any file, and no more descriptors
+//!   than the three that are open, so that it can open nothing.
 //! - Landlock: no file, no TCP port, no abstract socket, no signal to a process outside.
 //! - Seccomp: only the system calls that computing needs. `exec`, `fork`, sockets and `ptrace` kill the process, and
 //!   memory can never become executable.
 //!
 //! On a kernel without Landlock or seccomp, the pool logs a warning once and the other protections stay.
 //!
-//! The parent trusts no byte of the response: it checks each length, that text is UTF-8, that places are inside the text
-//! and in order, and that the process reports only errors that a reader can have.
+//! The parent trusts no byte of the response: it checks each length, that text is UTF-8, that places are inside the
+//! text and in order, and that the process reports only errors that a reader can have.
 //!
-//! What remains: a document that takes over its process can falsify its own text, and can see and falsify the documents
-//! that the same process reads after it. So a process reads the documents of one [`Document::owner`] only, and
-//! [`SandboxConfig::documents`]` = 1` gives each document its own process.
+//! What remains: a document that takes over its process can falsify its own text, and can see and falsify the
+//! documents that the same process reads after it. So a process reads the documents of one [`Document::owner`] only,
+//! and [`SandboxConfig::documents`]` = 1` gives each document its own process.
 
 mod arguments;
 mod child;
@@ -126,7 +127,8 @@ pub struct SandboxConfig {
     pub timeout: Duration,
     /// The most time without progress: no byte of the document taken, no byte of the response, no report of progress.
     pub stall: Duration,
-    /// The limits that the reader itself checks. `text_bytes` also limits the whole response, text and places together.
+    /// The limits that the reader itself checks. `text_bytes` also limits the whole response, text and places
+    /// together.
     pub limits: Limits,
     /// A process is replaced after this many documents.
     pub documents: u64,
@@ -135,8 +137,8 @@ pub struct SandboxConfig {
 }
 
 impl Default for SandboxConfig {
-    /// 1 GiB, two minutes of processor time, five minutes in all, one minute without progress, 50 documents a process,
-    /// two idle processes for each core.
+    /// 1 GiB, two minutes of processor time, five minutes in all, one minute without progress, 50 documents a
+    /// process, two idle processes for each core.
     fn default() -> Self {
         Self {
             memory_mb: 1_024,

@@ -23,7 +23,7 @@ impl<A: Iterator<Item = OsString>> CommandLine<A> {
         Ok(Some((name, value)))
     }
 
-    /// What stands after `--`.
+    /// The arguments after `--`.
     pub fn rest(self) -> Vec<OsString> {
         self.arguments.collect()
     }

@@ -68,7 +68,8 @@ fn die_with_parent(parent: i32) -> io::Result<()> {
     Err(io::Error::other("the process that started this one is gone"))
 }
 
-/// When the machine runs out of memory, the kernel should kill this process and not its parent. It may refuse the score.
+/// When the machine runs out of memory, the kernel should kill this process and not its parent. It may refuse the
+/// score.
 pub fn raise_oom_score() {
     drop(std::fs::write("/proc/self/oom_score_adj", "1000"));
 }

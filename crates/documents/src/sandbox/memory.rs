@@ -34,8 +34,8 @@ fn record(pointer: *mut u8) -> *mut u8 {
     pointer
 }
 
-// SAFETY: every call and its result are passed on unchanged to and from the system's allocator, which keeps the contract.
-// Beside that only an atomic is written, which neither allocates nor unwinds.
+// SAFETY: every call and its result are passed on unchanged to and from the system's allocator, which keeps the
+// contract. Beside that only an atomic is written, which neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`, which is that of the system's.
@@ -64,8 +64,8 @@ pub fn exit_on_failed_allocation() -> std::io::Result<()> {
     // SAFETY: all zeros is a valid `sigaction`: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as libc::sighandler_t;
-    // SAFETY: the action is valid for the call and has a handler of the type that goes without SA_SIGINFO. The handler
-    // does only what a handler may: it reads an atomic and calls `_exit`.
+    // SAFETY: the action is valid for the call and has a handler of the type that goes without SA_SIGINFO. The
+    // handler does only what a handler may: it reads an atomic and calls `_exit`.
     match unsafe { libc::sigaction(libc::SIGABRT, &raw const action, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),

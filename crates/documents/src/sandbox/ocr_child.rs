@@ -1,9 +1,9 @@
 //! The process that runs tesseract on an untrusted picture.
 //!
-//! It gives up what tesseract does not need and then starts tesseract, which inherits the restrictions. They are weaker
-//! than those of a process that reads documents, because a program must be loaded and has files of its own: it can read
-//! the files of the system and of tesseract. It cannot write and has no network. The whole process group is killed when
-//! tesseract exits or when the parent does.
+//! It gives up what tesseract does not need and then starts tesseract, which inherits the restrictions. They are
+//! weaker than those of a process that reads documents, because a program must be loaded and has files of its own: it
+//! can read the files of the system and of tesseract. It cannot write and has no network. The whole process group is
+//! killed when tesseract exits or when the parent does.
 
 use std::ffi::OsString;
 use std::io;
@@ -116,8 +116,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// The kernel can kill a process when its parent exits, but not what that process has started. So this process waits for
-/// the parent's exit and kills the group, which no process in it can leave.
+/// The kernel can kill a process when its parent exits, but not what that process has started. So this process waits
+/// for the parent's exit and kills the group, which no process in it can leave.
 #[expect(clippy::disallowed_methods, reason = "this process has no runtime, and waits for another process")]
 fn kill_group_after(parent: i32) {
     while rustix::process::getppid().map(Pid::as_raw_pid) == Some(parent) {

@@ -1,8 +1,8 @@
 //! The processes that read documents.
 //!
-//! To start a process takes longer than to read most documents. So processes are reused, and one that has read nothing
-//! yet is kept ready. Each reads the documents of one owner only: a document that takes its process over can then see
-//! and falsify later documents of the same owner, and no others.
+//! To start a process takes longer than to read most documents. So processes are reused, and one that has read
+//! nothing yet is kept ready. Each reads the documents of one owner only: a document that takes its process over can
+//! then see and falsify later documents of the same owner, and no others.
 
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
@@ -16,8 +16,8 @@ use crate::reading::Reading;
 
 /// Starts and reuses the processes that read documents. Clones share the processes.
 ///
-/// A pool does not limit how many documents are read at once: each call of [`Pool::read`] uses a process, and starts one
-/// if none is idle. Its methods must be called inside a tokio runtime. When the last clone is dropped, the idle
+/// A pool does not limit how many documents are read at once: each call of [`Pool::read`] uses a process, and starts
+/// one if none is idle. Its methods must be called inside a tokio runtime. When the last clone is dropped, the idle
 /// processes are killed.
 #[derive(Clone)]
 pub struct Pool {
@@ -68,8 +68,8 @@ impl Pool {
         Ok(reading)
     }
 
-    /// Starts a process in the background, unless an unused one is ready. The first process also shows which protections
-    /// this machine has.
+    /// Starts a process in the background, unless an unused one is ready. The first process also shows which
+    /// protections this machine has.
     pub fn warm_up(&self) {
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {

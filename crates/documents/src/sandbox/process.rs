@@ -17,7 +17,8 @@ use tokio::sync::{oneshot, watch};
 
 /// How much of the standard output is read at once.
 const READ_BUFFER: usize = 256 * 1024;
-/// The size of the pipes: larger than the default, so that a long document needs fewer switches between the processes.
+/// The size of the pipes: larger than the default, so that a long document needs fewer switches between the
+/// processes.
 const PIPE_SIZE: usize = 1 << 20;
 
 /// How a process exited.

@@ -2,8 +2,8 @@
 //!
 //! For each document the parent sends the length of a header (four bytes, little-endian), the header in JSON, and the
 //! document's bytes. The process sends frames: one byte for the kind, four for the length, the content. First comes
-//! [`HELLO`], once. Then, for each document, any number of [`PROGRESS`]; and at the end either [`TEXT`], any number of
-//! [`PICTURE`] and one [`PLACES`], or [`REFUSAL`].
+//! [`HELLO`], once. Then, for each document, any number of [`PROGRESS`]; and at the end either [`TEXT`], any number
+//! of [`PICTURE`] and one [`PLACES`], or [`REFUSAL`].
 
 use std::io;
 

@@ -1,5 +1,6 @@
-//! Reads the response of a process. A document may have taken the process over, so everything is checked: each length,
-//! that text is UTF-8, that places are inside the text and in order, that a refusal is one that a reader may send.
+//! Reads the response of a process. A document may have taken the process over, so everything is checked: each
+//! length, that text is UTF-8, that places are inside the text and in order, that a refusal is one that a reader may
+//! send.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 

@@ -1,4 +1,5 @@
-//! The standard error of a process: the beginning is kept and the rest is discarded, so that the process never blocks.
+//! The standard error of a process: the beginning is kept and the rest is discarded, so that the process never
+//! blocks.
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;

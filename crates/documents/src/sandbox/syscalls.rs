@@ -1,5 +1,5 @@
-//! The system calls of a process that reads documents: those that computing needs. Calls that only an attacker makes kill
-//! the process; all others return an error.
+//! The system calls of a process that reads documents: those that computing needs. Calls that only an attacker makes
+//! kill the process; all others return an error.
 
 use std::collections::BTreeMap;
 
@@ -73,8 +73,8 @@ const FORBIDDEN: &[libc::c_long] = &[
 /// The number is the same on every architecture, but `libc` does not define it for all of them.
 const FCHMODAT2: libc::c_long = 452;
 
-/// What tesseract does not need either: to signal other processes, and to change what landlock does not cover. Correct
-/// programs try some of these, so they return an error and do not kill.
+/// What tesseract does not need either: to signal other processes, and to change what landlock does not cover.
+/// Correct programs try some of these, so they return an error and do not kill.
 const INTERFERING: &[libc::c_long] = &[
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
@@ -143,7 +143,8 @@ fn without_clone3() -> Result<BpfProgram, Error> {
 fn interfering() -> Result<Rules, Error> {
     let mut rules: Rules = OUTSIDE.iter().chain(INTERFERING).map(|call| (*call, vec![])).collect();
     rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_NEWUSER, libc::CLONE_NEWUSER)?]);
-    // Zero means the own process group for `kill`, and the process itself for `prlimit64`, which can only lower its limits.
+    // Zero means the own process group for `kill`, and the process itself for `prlimit64`, which can only lower its
+    // limits.
     for call in [libc::SYS_kill, libc::SYS_prlimit64] {
         let others = SeccompCondition::new(0, Length::Dword, Compare::Ne, 0)?;
         rules.insert(call, vec![SeccompRule::new(vec![others])?]);
