@@ -1,7 +1,7 @@
 //! Reads the text of documents: bytes in, text with its pages and headings out.
 //!
-//! PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EML, HTML, XML, Markdown, plain text in any common encoding, CSV, TSV
-//! and JSON are read. Pictures, and the pages of a PDF that are scans, are passed on to OCR.
+//! PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EML, HTML, XML, Markdown, plain text in any common encoding, CSV,
+//! TSV and JSON are read. Pictures, and the pages of a PDF that are scans, are passed on to OCR.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -22,17 +22,17 @@
 //!
 //! Reading has two steps, because the first may run where no other program can be started:
 //!
-//! 1. [`read()`] computes on the calling thread and returns a [`Reading`]: the text, and the pictures that only OCR can
-//!    read. [`sandbox`] does the same in a confined process.
-//! 2. [`Reading::finish`] puts the words that OCR found where the pictures are, or returns an error if there is no text.
-//!    [`ocr`] runs tesseract; a caller without it passes [`Recognised::NotInstalled`].
+//! 1. [`read()`] computes on the calling thread and returns a [`Reading`]: the text, and the pictures that only OCR
+//!    can read. [`sandbox`] does the same in a confined process.
+//! 2. [`Reading::finish`] puts the words that OCR found where the pictures are, or returns an error if there is no
+//!    text. [`ocr`] runs tesseract; a caller without it passes [`Recognised::NotInstalled`].
 //!
 //! # Untrusted documents
 //!
-//! A document is input to complex parsers, and may be made to crash or exhaust them. The readers of this crate build no
-//! tree of untrusted markup, expand no entity, and check each of the [`Limits`] while they work, against what they have
-//! counted. But PDF and spreadsheets are read by other libraries, in which a document may find a bug, an endless loop
-//! or more memory than the machine has. Read documents of people you do not know in the [`sandbox`].
+//! A document is input to complex parsers, and may be made to crash or exhaust them. The readers of this crate build
+//! no tree of untrusted markup, expand no entity, and check each of the [`Limits`] while they work, against what they
+//! have counted. But PDF and spreadsheets are read by other libraries, in which a document may find a bug, an endless
+//! loop or more memory than the machine has. Read documents of people you do not know in the [`sandbox`].
 //!
 //! # Features
 //!
@@ -41,6 +41,11 @@
 //! Without it the crate has no asynchronous code and starts no process.
 
 #![warn(missing_docs)]
+
+/// Compiles the examples of the README.
+#[cfg(all(doctest, feature = "sandbox"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 // What a caller needs: a document, its limits, its text or an error.
 mod error;
