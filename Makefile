@@ -61,6 +61,7 @@ fmt: ## Format the code
 lint: ## Check formatting and lints
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo check --locked -p landfall-documents --no-default-features
 
 deny: $(CARGO_DENY) ## Check the dependencies: licences, bans and sources
 	$(CARGO_DENY) --locked check bans licenses sources

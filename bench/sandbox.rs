@@ -11,13 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use landfall_documents::Error;
-use landfall_documents::limits::Limits;
-use landfall_documents::reading::Reading;
-use landfall_documents::sandbox::pool::{Document, Pool};
-use landfall_documents::sandbox::{Program, SandboxConfig};
+use landfall_documents::sandbox::{Document, Pool, Program, SandboxConfig};
+use landfall_documents::{Error, Limits, Reading};
 use landfall_server::config::{Config, Variables};
-use uuid::Uuid;
 
 const ROUNDS: usize = 21;
 const ROUNDS_ALONE: usize = 5;
@@ -135,8 +131,8 @@ fn pdftotext(sample: &Sample) -> anyhow::Result<Option<Duration>> {
 
 async fn read_by(pool: &Pool, sample: &Sample) -> anyhow::Result<Duration> {
     let document = Document {
-        file: Uuid::nil(),
-        tenant: "bench",
+        label: &sample.name,
+        owner: "bench",
         name: &sample.name,
         content_type: None,
         size: sample.bytes.len() as u64,

@@ -1,9 +1,10 @@
 //! Documents made to hurt, among others that are not, through the whole server: they end with a sentence about what is
 //! wrong with them, and nobody else notices.
 
+use landfall_test_documents as made;
 use serde_json::json;
 
-use crate::support::{Setup, TestDb, landfall_itself, made, until};
+use crate::support::{Setup, TestDb, landfall_itself, until};
 
 const BATCH: usize = 100;
 /// Fewer than a server would allow, so that the test need not pack so many.

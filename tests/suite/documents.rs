@@ -1,8 +1,8 @@
 //! Real documents of every kind that is read, through the whole server.
 
+use landfall_test_documents as made;
 use serde_json::json;
 
-use crate::support::made;
 use crate::support::{TestDb, TestServer, on_each_database};
 
 #[on_each_database]

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use landfall_documents::ocr::Ocr;
+use landfall_test_documents as made;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::support::made;
 use crate::support::process::Process;
 use crate::support::{TestDb, TestServer, landfall_itself, on_each_database, until};
 
@@ -22,7 +22,7 @@ async fn a_picture_of_words_is_read_or_says_what_would_help(db: TestDb) {
     let file = alice.upload("sign.bmp", &made::picture_of("TIDES")).await;
     server.idle().await;
     let seen = alice.file(&file).await;
-    if Ocr::find(&landfall_itself().path, "eng").is_some() {
+    if Ocr::find(&landfall_itself(), "eng").is_some() {
         assert_eq!(seen["status"], "ready", "{}", seen["error"]);
         let hits = alice.search("tides").await;
         assert!(hits.iter().any(|hit| hit["fileId"] == json!(file)), "{hits:?}");
@@ -35,13 +35,13 @@ async fn a_picture_of_words_is_read_or_says_what_would_help(db: TestDb) {
 
 #[tokio::test]
 async fn a_picture_that_is_none_is_an_error_and_no_text() {
-    let Some(ocr) = Ocr::find(&landfall_itself().path, "eng") else {
+    let Some(ocr) = Ocr::find(&landfall_itself(), "eng") else {
         eprintln!("SKIPPED: tesseract is not installed");
         return;
     };
     assert!(ocr.recognise(b"\x89PNG\r\n\x1A\nand nothing more").await.is_err());
     assert!(ocr.recognise(b"").await.is_err());
-    let unknown = Ocr::find(&landfall_itself().path, "no_such_language").expect("it is installed");
+    let unknown = Ocr::find(&landfall_itself(), "no_such_language").expect("it is installed");
     let error = unknown.recognise(&made::picture_of("TIDES")).await.unwrap_err();
     assert!(error.to_string().contains("tesseract"), "{error}");
 }
@@ -66,7 +66,7 @@ impl Scripted {
     }
 
     fn ocr(&self) -> Ocr {
-        Ocr::at(&landfall_itself().path, &self.program(), "eng")
+        Ocr::at(&landfall_itself(), &self.program(), "eng")
     }
 
     /// A search path on which it comes first.

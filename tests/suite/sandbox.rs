@@ -7,13 +7,10 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use landfall_core::text::Extracted;
-use landfall_documents::limits::Limits;
-use landfall_documents::reading::{Reading, Recognised};
-use landfall_documents::sandbox::Program;
-use landfall_documents::sandbox::pool::{Document, Pool};
-use landfall_documents::{Error, ErrorKind};
+use landfall_documents::sandbox::{Document, Pool, Program, SandboxConfig};
+use landfall_documents::{Error, ErrorKind, Extracted, Limits, Reading, Recognised};
 use landfall_server::config::{Config, Variables};
+use landfall_test_documents as made;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 use uuid::Uuid;
@@ -53,19 +50,23 @@ impl Readers {
         Self { pool: Pool::new(program, config), mark }
     }
 
+    fn within(limits: Limits) -> Self {
+        let (program, mark) = misbehaving();
+        Self { pool: Pool::new(program, SandboxConfig { limits, ..SandboxConfig::default() }), mark }
+    }
+
     async fn read(&self, text: &str) -> Result<Extracted, Error> {
         self.read_for("acme", text).await
     }
 
-    async fn read_for(&self, tenant: &str, text: &str) -> Result<Extracted, Error> {
-        let document = Document {
-            file: Uuid::nil(),
-            tenant,
-            name: "a.txt",
-            content_type: None,
-            size: text.len() as u64,
-        };
-        self.pool.read(&document, text.as_bytes()).await?.finish(Recognised::NotInstalled)
+    async fn read_for(&self, owner: &str, text: &str) -> Result<Extracted, Error> {
+        self.read_file(owner, "a.txt", text.as_bytes()).await
+    }
+
+    async fn read_file(&self, owner: &str, name: &str, bytes: &[u8]) -> Result<Extracted, Error> {
+        let document =
+            Document { label: "a test", owner, name, content_type: None, size: bytes.len() as u64 };
+        self.pool.read(&document, bytes).await?.finish(Recognised::NotInstalled)
     }
 
     /// What becomes of a document that misbehaves so. Whatever it is, the next one is read.
@@ -78,8 +79,8 @@ impl Readers {
 
     async fn fails_with(&self, misbehaviour: &str) -> (ErrorKind, String) {
         let failure = self.suffer(misbehaviour).await.expect_err(misbehaviour);
-        assert!(failure.message.len() > 20 && failure.message.is_ascii(), "{}", failure.message);
-        (failure.kind, failure.message)
+        assert!(failure.message().len() > 20 && failure.message().is_ascii(), "{}", failure.message());
+        (failure.kind(), failure.into_message())
     }
 
     /// What came of something that a process must not do: the error that it met.
@@ -142,8 +143,8 @@ async fn a_document_is_read_in_another_process_as_it_would_be_in_this_one() {
     let readers = Readers::new(&[]);
     let markdown = "# Äpfel\n\nRote.\n\n## Birnen\n\nGelbe.\n".repeat(30_000);
     let document = Document {
-        file: Uuid::nil(),
-        tenant: "acme",
+        label: "a test",
+        owner: "acme",
         name: "obst.md",
         content_type: None,
         size: markdown.len() as u64,
@@ -158,7 +159,7 @@ async fn a_document_is_read_in_another_process_as_it_would_be_in_this_one() {
     assert_eq!(there.extracted.places.len(), 60_000);
 
     let refused = readers.read("   ").await.unwrap_err();
-    assert_eq!(refused.kind, ErrorKind::NoText);
+    assert_eq!(refused.kind(), ErrorKind::NoText);
     readers.leave_nothing().await;
 }
 
@@ -176,7 +177,7 @@ async fn crashes_are_the_documents_fault_and_nobody_elses() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
     let readers = Readers::new(&[("EXTRACT_MEMORY_BYTES", "256MB")]);
-    let (code, message) = readers.fails_with("eat-memory").await;
+    let (code, message) = readers.fails_with("fill-memory").await;
     assert_eq!(code, ErrorKind::OutOfMemory);
     assert!(message.contains("256 MB"), "{message}");
     readers.leave_nothing().await;
@@ -186,8 +187,8 @@ async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
 async fn a_document_that_computes_for_ever_is_ended_by_the_kernel() {
     let readers = Readers::new(&[("EXTRACT_CPU_SECONDS", "1")]);
     let failure = readers.suffer("compute").await.expect_err("it computes for ever");
-    assert_eq!(failure.kind, ErrorKind::ComputingLimit);
-    assert!(failure.message.contains("1 s of computing"), "{}", failure.message);
+    assert_eq!(failure.kind(), ErrorKind::ComputingLimit);
+    assert!(failure.message().contains("1 s of computing"), "{}", failure.message());
     readers.leave_nothing().await;
 }
 
@@ -233,18 +234,18 @@ async fn progress_does_not_lengthen_the_whole_time() {
 async fn a_process_that_breaks_the_rules_is_not_believed() {
     let readers = Readers::new(&[]);
     for lie in [
-        "spew",
-        "spew-progress",
-        "spew-text",
-        "announce-more",
-        "stop-answering",
+        "flood",
+        "flood-progress",
+        "flood-text",
+        "truncate-text",
+        "close-stdout",
         "not-utf8",
         "nul",
         "place-beyond",
         "place-far-beyond",
         "place-in-character",
         "places-backwards",
-        "foreign-code",
+        "foreign-refusal",
         "unknown-kind",
     ] {
         let (code, message) = readers.fails_with(lie).await;
@@ -259,15 +260,44 @@ async fn more_text_than_the_limit_is_too_large() {
     let fits = "word ".repeat(200_000);
     assert_eq!(text_of(readers.read(&fits).await).len(), fits.len());
     let failure = readers.read(&"word ".repeat(210_000)).await.unwrap_err();
-    assert_eq!(failure.kind, ErrorKind::TooLarge);
-    assert!(failure.message.contains("1 MB"), "{}", failure.message);
+    assert_eq!(failure.kind(), ErrorKind::TooLarge);
+    assert!(failure.message().contains("1 MB"), "{}", failure.message());
     readers.leave_nothing().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn complaints_are_heard_to_their_end_and_hold_nothing_up() {
+async fn the_limits_of_the_caller_hold_in_the_process_that_reads() {
+    // With the default limits both documents are read, so each error comes from the limit that was changed.
+    let nested = b"<?xml version='1.0'?><a><b><c><d>Deep water</d></c></b></a>";
+    let docx = made::docx(&made::paragraph("The harbour closes at low tide."));
+    let limits = Limits::default();
+    for (limits, name, bytes, kind, words) in [
+        (Limits { depth: 3, ..limits }, "a.xml", &nested[..], ErrorKind::Invalid, "more than 3 levels"),
+        (
+            Limits { unpacked_bytes: 200, ..limits },
+            "a.docx",
+            &docx,
+            ErrorKind::Invalid,
+            "unpacks to far more",
+        ),
+        (Limits { archive_entries: 2, ..limits }, "a.docx", &docx, ErrorKind::Invalid, "more than 2 parts"),
+    ] {
+        let readers = Readers::within(limits);
+        let failure = readers.read_file("acme", name, bytes).await.unwrap_err();
+        assert_eq!(failure.kind(), kind, "{failure}");
+        assert!(failure.message().contains(words), "{failure}");
+        readers.leave_nothing().await;
+    }
+    let readers = Readers::within(limits);
+    assert_eq!(text_of(readers.read_file("acme", "a.xml", nested).await), "Deep water");
+    assert_eq!(text_of(readers.read_file("acme", "a.docx", &docx).await), "The harbour closes at low tide.");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_stderr_does_not_block_the_process() {
     let readers = Readers::new(&[]);
-    assert!(text_of(readers.suffer("complain").await).starts_with("misbehave"));
+    assert!(text_of(readers.suffer("flood-stderr").await).starts_with("misbehave"));
     readers.leave_nothing().await;
 }
 
@@ -322,7 +352,7 @@ async fn what_a_process_starts_where_nothing_prevents_it_dies_with_it() {
     match readers.suffer("fork").await {
         // An ordinary user is not given another process.
         Ok(refused) => assert!(refused.text.starts_with("refused"), "{}", refused.text),
-        Err(failure) => assert_eq!(failure.kind, ErrorKind::TimedOut, "{}", failure.message),
+        Err(failure) => assert_eq!(failure.kind(), ErrorKind::TimedOut, "{}", failure.message()),
     }
     until("only those that wait are left", async || {
         processes(&readers.mark).into_iter().all(|pid| !has_read_its_document(pid))
@@ -344,8 +374,8 @@ async fn whether_a_process_crashed_or_was_killed_from_outside_is_told_apart() {
         let reading = tokio::spawn(async move {
             let text = "misbehave: hang";
             let document = Document {
-                file: Uuid::nil(),
-                tenant: "a",
+                label: "a test",
+                owner: "a",
                 name: "a.txt",
                 content_type: None,
                 size: text.len() as u64,
@@ -355,7 +385,7 @@ async fn whether_a_process_crashed_or_was_killed_from_outside_is_told_apart() {
         let victim = readers.at_work(&reading).await;
         rustix::process::kill_process(victim, signal).unwrap();
         let failure = reading.await.unwrap().unwrap_err();
-        assert_eq!(failure.kind, code, "{signal:?}: {}", failure.message);
+        assert_eq!(failure.kind(), code, "{signal:?}: {}", failure.message());
         assert_eq!(text_of(readers.read("And now?").await), "And now?");
         readers.leave_nothing().await;
     }
@@ -383,8 +413,8 @@ async fn whoever_stops_waiting_has_the_process_killed() {
     let reading = tokio::spawn(async move {
         let text = "misbehave: hang";
         let document = Document {
-            file: Uuid::nil(),
-            tenant: "a",
+            label: "a test",
+            owner: "a",
             name: "a.txt",
             content_type: None,
             size: text.len() as u64,
@@ -403,7 +433,7 @@ async fn a_process_is_used_again_and_replaced_after_its_share() {
     let readers = Readers::new(&[("EXTRACT_CHILD_DOCUMENTS", "3")]);
     let mut seen = Vec::new();
     for _ in 0..6 {
-        readers.read("misbehave: name-yourself").await.map(|read| seen.push(read.text)).unwrap();
+        readers.read("misbehave: print-pid").await.map(|read| seen.push(read.text)).unwrap();
     }
     assert!(seen[0] == seen[1] && seen[1] == seen[2], "{seen:?}");
     assert!(seen[2] != seen[3], "{seen:?}");
@@ -414,10 +444,10 @@ async fn a_process_is_used_again_and_replaced_after_its_share() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_that_keeps_much_memory_is_replaced() {
     let readers = Readers::new(&[("EXTRACT_MEMORY_BYTES", "512MB")]);
-    let first = text_of(readers.read("misbehave: name-yourself").await);
-    assert_eq!(text_of(readers.read("misbehave: name-yourself").await), first);
+    let first = text_of(readers.read("misbehave: print-pid").await);
+    assert_eq!(text_of(readers.read("misbehave: print-pid").await), first);
     assert_eq!(text_of(readers.read("misbehave: keep-memory").await), "it worked");
-    assert_ne!(text_of(readers.read("misbehave: name-yourself").await), first);
+    assert_ne!(text_of(readers.read("misbehave: print-pid").await), first);
     readers.leave_nothing().await;
 }
 
@@ -427,7 +457,7 @@ async fn documents_of_two_tenants_never_meet_in_one_process() {
     let mut seen = std::collections::HashMap::new();
     for round in 0..30 {
         let tenant = format!("tenant {}", (round * 7) % 5);
-        let process = text_of(readers.read_for(&tenant, "misbehave: name-yourself").await);
+        let process = text_of(readers.read_for(&tenant, "misbehave: print-pid").await);
         let owner = seen.entry(process).or_insert_with(|| tenant.clone());
         assert_eq!(*owner, tenant);
     }
@@ -439,20 +469,18 @@ async fn a_program_that_cannot_be_started_is_our_fault() {
     let config = Config::from_variables(Variables::default()).unwrap().sandbox;
     for path in ["/does/not/exist", "/bin/true"] {
         let pool = Pool::new(Program { path: path.into(), arguments: vec![] }, config.clone());
-        let document =
-            Document { file: Uuid::nil(), tenant: "a", name: "a.txt", content_type: None, size: 1 };
+        let document = Document { label: "a test", owner: "a", name: "a.txt", content_type: None, size: 1 };
         let failure = pool.read(&document, &b"x"[..]).await.unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Source, "{path}: {}", failure.message);
+        assert_eq!(failure.kind(), ErrorKind::NotStarted, "{path}: {}", failure.message());
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bytes_that_end_too_soon_are_the_storages_fault() {
     let readers = Readers::new(&[]);
-    let document =
-        Document { file: Uuid::nil(), tenant: "acme", name: "a.txt", content_type: None, size: 100 };
+    let document = Document { label: "a test", owner: "acme", name: "a.txt", content_type: None, size: 100 };
     let failure = readers.pool.read(&document, &b"not a hundred"[..]).await.unwrap_err();
-    assert_eq!(failure.kind, ErrorKind::Source);
+    assert_eq!(failure.kind(), ErrorKind::Source);
     assert_eq!(text_of(readers.read("And now?").await), "And now?");
     readers.leave_nothing().await;
 }
@@ -472,13 +500,13 @@ async fn a_batch_with_hostile_documents_in_it_ends_with_the_others_ready(db: Tes
     let hostile = [
         ("panic", "PARSE_ERROR"),
         ("overflow", "PARSE_ERROR"),
-        ("eat-memory", "MEMORY_ERROR"),
+        ("fill-memory", "MEMORY_ERROR"),
         ("compute", "STAGE_TIMEOUT"),
         ("hang", "STAGE_TIMEOUT"),
-        ("spew", "PARSE_ERROR"),
+        ("flood", "PARSE_ERROR"),
         ("fork", "PARSE_ERROR"),
         ("not-utf8", "PARSE_ERROR"),
-        ("foreign-code", "PARSE_ERROR"),
+        ("foreign-refusal", "PARSE_ERROR"),
         ("connect 127.0.0.1:9", "PARSE_ERROR"),
     ];
     let batch = alice.open_batch(2 * hostile.len()).await;

@@ -72,12 +72,6 @@ enum Command {
     Storage(storage::Args),
     /// Check that the books balance: every file, batch, quota, blob and index entry.
     Audit(audit::Args),
-    /// Read documents from the standard input. The server starts this by itself.
-    #[command(name = landfall_documents::sandbox::COMMAND, hide = true)]
-    ExtractChild(landfall_documents::sandbox::child::Arguments),
-    /// Run tesseract where it can do no harm. The server starts this by itself.
-    #[command(name = landfall_documents::sandbox::ocr_child::COMMAND, hide = true)]
-    OcrChild(landfall_documents::sandbox::ocr_child::Arguments),
 }
 
 /// How a command ended, when it did not fail.
@@ -88,12 +82,6 @@ pub enum Outcome {
 }
 
 pub fn run(cli: Cli) -> ExitCode {
-    // Before there is a runtime: they give away their rights while they have one thread.
-    match &cli.command {
-        Command::ExtractChild(arguments) => return landfall_documents::sandbox::child::run(arguments),
-        Command::OcrChild(arguments) => return landfall_documents::sandbox::ocr_child::run(arguments),
-        _ => {}
-    }
     if !matches!(cli.command, Command::Serve | Command::Reindex) {
         end_when_nobody_reads();
     }
@@ -119,7 +107,6 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Reindex => reindex::run(settings()?, cli.json).await,
             Command::Storage(args) => storage::run(settings()?, &args, cli.json).await,
             Command::Audit(args) => audit::run(settings()?, &args, cli.json).await,
-            Command::ExtractChild(_) | Command::OcrChild(_) => unreachable!("it ran before"),
         }
     });
     // Work on blocking threads may go on for a while; nobody waits for it.

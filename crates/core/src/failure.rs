@@ -20,9 +20,9 @@ pub enum Retry {
 }
 
 /// The class of the cause, for the metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureClass))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[schema(as = FailureClass)]
 pub enum Class {
     Timeout,
     NetworkError,
@@ -134,6 +134,7 @@ impl Retry {
 }
 
 /// The schema in the description of the API.
+#[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for Code {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
         let names = Self::ALL.iter().map(|code| code.name());
@@ -144,6 +145,7 @@ impl utoipa::PartialSchema for Code {
     }
 }
 
+#[cfg(feature = "openapi")]
 impl utoipa::ToSchema for Code {
     fn name() -> std::borrow::Cow<'static, str> {
         "FailureCode".into()

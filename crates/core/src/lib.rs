@@ -15,4 +15,5 @@ pub mod caller;
 pub mod refusal;
 // The text of a document, its chunks, their vectors.
 pub mod text;
+#[cfg(feature = "clock")]
 pub mod clock;

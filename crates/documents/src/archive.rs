@@ -1,4 +1,4 @@
-//! The parts of a packed document (DOCX, PPTX, XLSX, ODT are ZIP archives), unpacked with an eye on their size.
+//! Unpacks the parts of a packed document (DOCX, PPTX, XLSX, ODT are ZIP archives) within the limits.
 
 use std::io::{Cursor, Read};
 
@@ -8,19 +8,19 @@ use zip::result::ZipError;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Bounds;
 
-/// How much is unpacked between two looks at the limits.
-const PORTION: usize = 64 * 1024;
+/// How much is unpacked between two checks of the limits.
+const BATCH_SIZE: usize = 64 * 1024;
 
 pub struct Archive<'a> {
     parts: ZipArchive<Cursor<&'a [u8]>>,
     bounds: Bounds<'a>,
-    /// What may still be unpacked.
+    /// How many bytes may still be unpacked.
     budget: u64,
 }
 
 impl<'a> Archive<'a> {
     pub fn open(bytes: &'a [u8], bounds: Bounds<'a>) -> Result<Self, Error> {
-        // The directory is read as a whole, so its length is looked at first.
+        // The directory is read as a whole, so its declared length is checked first.
         if declared_entries(bytes).is_some_and(|entries| entries > bounds.limits.archive_entries as u64) {
             return Err(too_many_parts(bounds));
         }
@@ -31,22 +31,22 @@ impl<'a> Archive<'a> {
         Ok(Self { parts, bounds, budget: bounds.limits.unpacked_bytes })
     }
 
-    /// A part as text, if it is there.
+    /// Returns a part as text; `None` if there is no such part.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, Error> {
         let Some(index) = self.parts.index_for_name(name) else { return Ok(None) };
         let mut bytes = Vec::new();
-        self.unpack(index, |portion| bytes.extend_from_slice(portion))?;
+        self.unpack(index, |batch| bytes.extend_from_slice(batch))?;
         Ok(Some(xml_text(bytes)))
     }
 
-    /// A part that the format cannot do without.
+    /// Returns a part that the format requires.
     pub fn required_text(&mut self, name: &str) -> Result<String, Error> {
         self.text(name)?.ok_or_else(|| {
             Error::new(ErrorKind::Damaged, format!("This file is damaged: its part {name} is missing"))
         })
     }
 
-    /// Unpacks every part and keeps nothing, for readers that unpack by themselves and do not count.
+    /// Unpacks every part and discards it, to check the limits for a reader that unpacks by itself.
     pub fn measure(&mut self) -> Result<(), Error> {
         for index in 0..self.parts.len() {
             self.unpack(index, |_| ())?;
@@ -59,33 +59,33 @@ impl<'a> Archive<'a> {
         let packed = part.compressed_size();
         let limits = self.bounds.limits;
         let mut unpacked = 0_u64;
-        let mut portion = vec![0; PORTION];
+        let mut batch = vec![0; BATCH_SIZE];
         loop {
-            self.bounds.go_on()?;
+            self.bounds.report_progress()?;
             let length = part
-                .read(&mut portion)
+                .read(&mut batch)
                 .map_err(|error| Error::new(ErrorKind::Damaged, format!("This file is damaged: {error}")))?;
             if length == 0 {
                 return Ok(());
             }
             unpacked += length as u64;
             self.budget = self.budget.saturating_sub(length as u64);
-            let blown_up =
+            let is_bomb =
                 unpacked > limits.suspicious_bytes && unpacked / packed.max(1) > limits.unpacked_ratio;
-            if self.budget == 0 || blown_up {
+            if self.budget == 0 || is_bomb {
                 return Err(Error::new(
                     ErrorKind::Invalid,
                     "This file unpacks to far more than a document holds, so it is not read any further",
                 ));
             }
-            take(&portion[..length]);
+            take(&batch[..length]);
         }
     }
 }
 
 fn too_many_parts(bounds: Bounds<'_>) -> Error {
-    let most = bounds.limits.archive_entries;
-    Error::new(ErrorKind::Invalid, format!("This file is packed from more than {most} parts"))
+    let limit = bounds.limits.archive_entries;
+    Error::new(ErrorKind::Invalid, format!("This file is packed from more than {limit} parts"))
 }
 
 fn damaged(error: ZipError) -> Error {
@@ -97,11 +97,11 @@ fn damaged(error: ZipError) -> Error {
     }
 }
 
-/// The number of parts that the end of the archive speaks of.
+/// The number of parts that the record at the end of the archive declares.
 fn declared_entries(bytes: &[u8]) -> Option<u64> {
     const END: &[u8] = b"PK\x05\x06";
     const END_64: &[u8] = b"PK\x06\x06";
-    // A comment of up to 64 KiB may stand behind it.
+    // A comment of up to 64 KiB may follow it.
     let tail = &bytes[bytes.len().saturating_sub(22 + 0xFFFF + 76)..];
     let at = |mark: &[u8], offset: usize, length: usize| {
         let start = tail.windows(4).rposition(|window| window == mark)? + offset;
@@ -114,7 +114,7 @@ fn declared_entries(bytes: &[u8]) -> Option<u64> {
     }
 }
 
-/// The parts are UTF-8 by custom and may be UTF-16 by the standard. A byte that is neither costs one character.
+/// The parts are usually UTF-8; the standard allows UTF-16. An invalid byte becomes a replacement character.
 fn xml_text(bytes: Vec<u8>) -> String {
     match encoding_rs::Encoding::for_bom(&bytes) {
         Some((encoding, _)) => encoding.decode(&bytes).0.into_owned(),

@@ -1,7 +1,7 @@
-//! The elements of an XML text one after the other, with a limit on how deep they nest.
+//! Reads the elements of an XML text one after the other, with a limit on their depth.
 //!
-//! No tree is built and no entity is expanded but the five that XML itself defines, so a text can neither grow while it
-//! is read nor make us fetch anything.
+//! It builds no tree and expands only the five entities that XML itself defines. So a text can neither grow while it
+//! is read nor make the reader fetch anything.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use quick_xml::reader::Reader;
 use crate::error::{Error, ErrorKind};
 use crate::limits::Bounds;
 
-/// Elements between two looks at whether anybody still waits.
-const PORTION: usize = 4_096;
+/// Elements between two reports of progress.
+const PROGRESS_EVERY: usize = 4_096;
 
 pub enum Piece<'a> {
     Open(Element<'a>),
-    /// Also comes after the opening of an element that has nothing in it.
+    /// Also follows the opening of an empty element.
     Close(String),
     Words(Cow<'a, str>),
 }
@@ -25,12 +25,12 @@ pub enum Piece<'a> {
 pub struct Element<'a>(BytesStart<'a>);
 
 impl Element<'_> {
-    /// The name without its prefix, which each document chooses for itself.
+    /// The name without its prefix. Each document chooses its own prefixes.
     pub fn name(&self) -> &str {
         local(self.0.name().into_inner())
     }
 
-    /// The prefix, where two vocabularies use one name.
+    /// The prefix, to tell apart equal names of two vocabularies.
     pub fn prefix(&self) -> &str {
         self.0.name().into_inner().split_once(':').map_or("", |(prefix, _)| prefix)
     }
@@ -40,7 +40,7 @@ impl Element<'_> {
         self.find(|attribute| local(attribute) == name)
     }
 
-    /// An attribute by its name without prefix, where the element has one of its own that is called the same.
+    /// An attribute that has a prefix, by its name without the prefix.
     pub fn prefixed_attribute(&self, name: &str) -> Option<String> {
         self.find(|attribute| attribute.rsplit_once(':').is_some_and(|(_, local)| local == name))
     }
@@ -73,8 +73,8 @@ impl<'a> Elements<'a> {
     pub fn next(&mut self) -> Result<Option<Piece<'a>>, Error> {
         loop {
             self.read += 1;
-            if self.read.is_multiple_of(PORTION) {
-                self.bounds.go_on()?;
+            if self.read.is_multiple_of(PROGRESS_EVERY) {
+                self.bounds.report_progress()?;
             }
             let event = self.reader.read_event().map_err(|error| {
                 let at = self.reader.error_position();
@@ -106,7 +106,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Passes over the rest of the element that was opened last.
+    /// Skips the rest of the element that was opened last.
     pub fn skip(&mut self) -> Result<(), Error> {
         let outside = self.depth.saturating_sub(1);
         while self.depth > outside {
@@ -118,7 +118,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// An entity that the document defined itself is a gap: expanding those is how a kilobyte becomes a gigabyte.
+/// An entity that the document defines becomes a space. Expanding such entities can turn a kilobyte into a gigabyte.
 fn resolve(reference: &BytesRef<'_>) -> Cow<'static, str> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Cow::Owned(character.to_string());

@@ -1,27 +1,61 @@
-//! Why there is no text.
+//! Why a document has no text.
 
-/// Why a document could not be read, with a sentence for a person.
+/// Why a document could not be read: a kind for the program and a sentence for a person.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use landfall_documents::{Document, ErrorKind, Limits, read};
+///
+/// let document = Document { bytes: b"only text", name: "report.pdf", content_type: None };
+/// let error = read(document, &Limits::default(), &|| ControlFlow::Continue(())).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::NotPdf);
+/// assert_eq!(error.to_string(), "The name or type says PDF, but it is not a PDF");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    pub kind: ErrorKind,
-    pub message: String,
+    kind: ErrorKind,
+    message: String,
 }
 
-/// What kind of cause it was.
+impl Error {
+    /// An error of this kind. The message is a sentence about the document.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// What kind of error it is.
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// A sentence for the person whose document it is.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The same sentence, owned.
+    pub fn into_message(self) -> String {
+        self.message
+    }
+}
+
+/// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// There is no reader for this kind of file.
     UnsupportedType,
-    /// The file claims to be a PDF, and is not.
+    /// The name or type of the file says PDF, but it is not one.
     NotPdf,
-    /// The file, or what is packed in it, exceeds a limit.
+    /// The file, or its unpacked content, exceeds a limit.
     TooLarge,
     /// Reading it needs more memory than the sandbox allows.
     OutOfMemory,
     /// The document is damaged.
     Damaged,
-    /// The document is encrypted, or built in a way that no honest document is.
+    /// The document is encrypted, or built in a way that only hostile documents are.
     Invalid,
     /// There is no text in it.
     NoText,
@@ -40,7 +74,8 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    const ALL: [Self; 13] = [
+    /// Every kind.
+    pub const ALL: &'static [Self] = &[
         Self::UnsupportedType,
         Self::NotPdf,
         Self::TooLarge,
@@ -56,8 +91,8 @@ impl ErrorKind {
         Self::Source,
     ];
 
-    /// What it is called between the sandbox and its parent.
-    pub(crate) const fn name(self) -> &'static str {
+    /// A short stable name, such as `no-text`.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::UnsupportedType => "unsupported-type",
             Self::NotPdf => "not-pdf",
@@ -75,13 +110,8 @@ impl ErrorKind {
         }
     }
 
+    #[cfg(feature = "sandbox")]
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
-impl Error {
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 }

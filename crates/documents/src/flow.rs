@@ -1,10 +1,10 @@
-//! The text as it is written down: words with the right gaps between them, and where each page and heading begins.
+//! Builds the text: words with the right gaps between them, and the place of each page and heading.
 
 use crate::error::Error;
 use crate::limits::Limits;
 use landfall_core::text::{Extracted, Markup, Place};
 
-/// What is due before the next word; of two gaps the wider one counts.
+/// The gap before the next word. Of two gaps the wider one counts.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gap {
     #[default]
@@ -31,7 +31,7 @@ pub struct Flow {
     text: String,
     places: Vec<Place>,
     gap: Gap,
-    /// Where the next word stands, if that is news.
+    /// The place of the next word, if a new one begins there.
     next_place: Option<(Option<i64>, Option<String>)>,
     heading: Heading,
     limits: Limits,
@@ -56,7 +56,7 @@ impl Flow {
         }
     }
 
-    /// Words with any white space between them, which counts as one space.
+    /// Adds words. White space between them counts as one space.
     pub fn words(&mut self, words: &str) {
         if words.starts_with(char::is_whitespace) {
             self.widen(Gap::Space);
@@ -72,7 +72,7 @@ impl Flow {
         }
     }
 
-    /// Words whose white space means something.
+    /// Adds words with their white space.
     pub fn verbatim(&mut self, words: &str) {
         if !words.is_empty() {
             self.write(words);
@@ -83,7 +83,7 @@ impl Flow {
         self.gap = self.gap.max(gap);
     }
 
-    /// What follows stands on this page, and under this heading if there is one. A page without words leaves no trace.
+    /// What follows is on this page, and under this heading if there is one. A page without words gets no place.
     pub fn place(&mut self, page: Option<i64>, heading: Option<String>) {
         self.widen(Gap::Paragraph);
         self.next_place = Some((page, heading));
@@ -104,7 +104,7 @@ impl Flow {
         }
     }
 
-    /// Nothing more is written down then, and [`Flow::finish`] says so; who reads on only wastes time.
+    /// Whether the text exceeds the limit. Then nothing more is added, and [`Flow::finish`] returns an error.
     pub fn is_full(&self) -> bool {
         self.text.len() > self.limits.text_bytes
     }
@@ -113,7 +113,7 @@ impl Flow {
         self.text.is_empty()
     }
 
-    /// The number of bytes so far, which is where something put behind them begins.
+    /// The number of bytes so far.
     pub fn len(&self) -> usize {
         self.text.len()
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_gaps_the_wider_counts_and_none_stands_at_the_edges() {
+    fn of_two_gaps_the_wider_counts_and_there_is_none_at_the_edges() {
         let mut flow = Flow::new(&Limits::default());
         flow.widen(Gap::Paragraph);
         flow.words(" one two\n");
@@ -171,8 +171,9 @@ mod tests {
         flow.words("three");
         let extracted = flow.finish().unwrap();
         assert_eq!(extracted.text, "one\n\nthree");
-        let seen: Vec<_> = extracted.places.iter().map(|p| (p.start, p.page, p.heading.as_deref())).collect();
-        assert_eq!(seen, [(0, Some(1), None), (5, Some(3), Some("Tides"))]);
+        let places: Vec<_> =
+            extracted.places.iter().map(|p| (p.start, p.page, p.heading.as_deref())).collect();
+        assert_eq!(places, [(0, Some(1), None), (5, Some(3), Some("Tides"))]);
     }
 
     #[test]
@@ -183,6 +184,6 @@ mod tests {
             flow.words("again and again ");
         }
         assert!(flow.len() < 1_100);
-        assert_eq!(flow.finish().unwrap_err().kind, crate::ErrorKind::TooLarge);
+        assert_eq!(flow.finish().unwrap_err().kind(), crate::ErrorKind::TooLarge);
     }
 }

@@ -1,4 +1,4 @@
-//! A reader for each format, and what several of them share.
+//! A reader for each format, and code that several of them share.
 
 pub mod compound;
 pub mod csv;

@@ -1,4 +1,4 @@
-//! What a document is.
+//! Recognises what kind of document some bytes are.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::{Document, protected};
 const SUPPORTED: &str = "PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EML, HTML, XML, Markdown, plain text, CSV, \
      TSV, JSON, and pictures (PNG, JPEG, TIFF, BMP, GIF, WebP) where tesseract is installed";
 
-/// A kind of document that text can be got out of, with what was opened to find out.
+/// A kind of document that can be read, with what was opened to recognise it.
 pub enum Kind<'a> {
     Pdf,
     Docx { archive: Archive<'a>, main_part: String },
@@ -26,7 +26,7 @@ pub enum Kind<'a> {
     Text(TextKind),
 }
 
-/// Texts look alike, so what they are called decides.
+/// The kinds of text. The name and the declared type decide between them, because their bytes look alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
     Plain,
@@ -39,11 +39,11 @@ pub enum TextKind {
 
 pub fn recognise<'a>(document: Document<'a>, bounds: Bounds<'a>) -> Result<Kind<'a>, Error> {
     let bytes = document.bytes;
-    let claim = Claim::new(document);
-    if is_pdf(bytes, &claim) {
+    let declared = Declared::new(document);
+    if is_pdf(bytes, &declared) {
         return Ok(Kind::Pdf);
     }
-    if claim.is_pdf() {
+    if declared.is_pdf() {
         return Err(Error::new(ErrorKind::NotPdf, "The name or type says PDF, but it is not a PDF"));
     }
     if bytes.starts_with(b"PK\x03\x04") {
@@ -58,8 +58,8 @@ pub fn recognise<'a>(document: Document<'a>, bounds: Bounds<'a>) -> Result<Kind<
     if is_picture(bytes) {
         return Ok(Kind::Picture);
     }
-    // Two letters are a weak mark: a text may begin with them.
-    if let Some((mark, what)) = FOREIGN.iter().find(|(mark, _)| bytes.starts_with(mark))
+    // A text may begin with the same two letters by chance.
+    if let Some((mark, what)) = UNSUPPORTED.iter().find(|(mark, _)| bytes.starts_with(mark))
         && (mark.len() > 2 || text::looks_binary(bytes))
     {
         return Err(unsupported(what));
@@ -67,25 +67,27 @@ pub fn recognise<'a>(document: Document<'a>, bounds: Bounds<'a>) -> Result<Kind<
     if text::looks_binary(bytes) {
         return Err(unsupported("binary data"));
     }
-    Ok(match claim.text_kind() {
-        TextKind::Plain if claim.is_email() || email::looks_like(&text::decode(start(bytes))?) => Kind::Email,
+    Ok(match declared.text_kind() {
+        TextKind::Plain if declared.is_email() || email::looks_like(&text::decode(start(bytes))?) => {
+            Kind::Email
+        }
         kind => Kind::Text(kind),
     })
 }
 
-/// As much of a text as it takes to see what it is.
+/// The beginning of a text, which is enough to recognise it.
 fn start(bytes: &[u8]) -> &[u8] {
-    const ENOUGH: usize = 4_096;
-    &bytes[..bytes.len().min(ENOUGH)]
+    const LENGTH: usize = 4_096;
+    &bytes[..bytes.len().min(LENGTH)]
 }
 
-/// What a document says it is.
-struct Claim<'a> {
+/// What the name and the declared type say about a document.
+struct Declared<'a> {
     extension: String,
     content_type: &'a str,
 }
 
-impl<'a> Claim<'a> {
+impl<'a> Declared<'a> {
     fn new(document: Document<'a>) -> Self {
         let extension =
             Path::new(document.name).extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
@@ -117,23 +119,23 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// Mail programs and printers put a few lines before a PDF. Only in one that says it is a PDF are they passed over.
-fn is_pdf(bytes: &[u8], claim: &Claim<'_>) -> bool {
+/// Mail programs and printers put a few lines before a PDF. They are skipped only if the file is declared as a PDF.
+fn is_pdf(bytes: &[u8], declared: &Declared<'_>) -> bool {
     const MARK: &[u8] = b"%PDF-";
-    const FARTHEST: usize = 1_024;
+    const MAX_OFFSET: usize = 1_024;
     bytes.trim_ascii_start().starts_with(MARK)
-        || claim.is_pdf()
-            && bytes[..bytes.len().min(FARTHEST)].windows(MARK.len()).any(|window| window == MARK)
+        || declared.is_pdf()
+            && bytes[..bytes.len().min(MAX_OFFSET)].windows(MARK.len()).any(|window| window == MARK)
 }
 
-/// Texts, spreadsheets and presentations; templates of them have longer names.
+/// Texts, spreadsheets and presentations. The types of their templates begin with these.
 const OPEN_DOCUMENTS: &[&str] = &[
     "application/vnd.oasis.opendocument.text",
     "application/vnd.oasis.opendocument.spreadsheet",
     "application/vnd.oasis.opendocument.presentation",
 ];
 
-/// An archive is what its main part is.
+/// The kind of an archive is that of its main part.
 fn packed<'a>(bytes: &'a [u8], bounds: Bounds<'a>) -> Result<Kind<'a>, Error> {
     let mut archive = Archive::open(bytes, bounds)?;
     if let Some(mime_type) = archive.text("mimetype")? {
@@ -162,7 +164,7 @@ fn packed<'a>(bytes: &'a [u8], bounds: Bounds<'a>) -> Result<Kind<'a>, Error> {
     }
 }
 
-/// What the archive says its main part is.
+/// The declared type of the main part.
 fn office_type(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Result<String, Error> {
     let source = archive.required_text("[Content_Types].xml")?;
     let mut elements = Elements::new(&source, bounds);
@@ -174,7 +176,7 @@ fn office_type(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -
             return Ok(element.attribute("ContentType").unwrap_or_default());
         }
     }
-    // Some writers declare nothing but the extension; then the usual folders tell.
+    // Some programs declare only the extension; then the folder decides.
     Ok(match main_part.split('/').next() {
         Some("word") => "wordprocessingml",
         Some("ppt") => "presentationml",
@@ -184,7 +186,7 @@ fn office_type(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -
     .to_owned())
 }
 
-/// It is what the names at its top say.
+/// The names at the top level of the container decide.
 fn compound(bytes: &[u8]) -> Result<Kind<'_>, Error> {
     let names = compound::names(bytes);
     let has = |name: &str| names.contains(name);
@@ -206,8 +208,8 @@ fn compound(bytes: &[u8]) -> Result<Kind<'_>, Error> {
     }
 }
 
-/// Formats that begin with a mark of their own, and what people call them.
-const FOREIGN: &[(&[u8], &str)] = &[
+/// Formats without a reader, by their magic bytes.
+const UNSUPPORTED: &[(&[u8], &str)] = &[
     (b"PK\x05\x06", "an empty ZIP archive"),
     (b"RIFF", "a RIFF media file"),
     (b"\x1F\x8B", "a gzip archive"),
@@ -218,13 +220,13 @@ const FOREIGN: &[(&[u8], &str)] = &[
     (b"SQLite format 3\0", "a database"),
 ];
 
-/// Whether it begins like a picture that tesseract reads.
+/// Whether the magic bytes are those of a picture that tesseract reads.
 fn is_picture(bytes: &[u8]) -> bool {
     const MARKS: &[&[u8]] =
         &[b"\x89PNG\r\n\x1A\n", b"\xFF\xD8\xFF", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
     MARKS.iter().any(|mark| bytes.starts_with(mark))
         || bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP")
-        // Two letters are a weak mark; the four zeros that follow in every bitmap are not.
+        // Two letters are not enough; every bitmap also has four zeros here.
         || bytes.starts_with(b"BM") && bytes.get(6..10) == Some(&[0; 4])
 }
 

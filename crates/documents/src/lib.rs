@@ -1,26 +1,74 @@
-//! Gets the text out of documents: bytes in, text with places out.
+//! Reads the text of documents: bytes in, text with its pages and headings out.
 //!
-//! [`read()`] computes on the calling thread. [`sandbox`] runs it in a process of its own, because a document is a stranger's
-//! program for the parsers. [`ocr`] has tesseract read the pictures in it.
+//! PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EML, HTML, XML, Markdown, plain text in any common encoding, CSV,
+//! TSV and JSON are read. Pictures, and the pages of a PDF that are scans, are passed on to OCR.
 //!
-//! This crate may use `landfall-core` (for the types of text and the clock) and no other crate of ours.
+//! ```
+//! use std::ops::ControlFlow;
+//!
+//! use landfall_documents::{Document, Limits, Recognised, read};
+//!
+//! let page = b"<html><h1>Tides</h1><p>High water at <b>noon</b>.</p><script>alert(1)</script></html>";
+//! let document = Document { bytes: page, name: "tides.html", content_type: None };
+//! let reading = read(document, &Limits::default(), &|| ControlFlow::Continue(()))?;
+//!
+//! let extracted = reading.finish(Recognised::NotInstalled)?;
+//! assert_eq!(extracted.text, "Tides\n\nHigh water at noon.");
+//! assert_eq!(extracted.places[0].heading.as_deref(), Some("Tides"));
+//! # Ok::<(), landfall_documents::Error>(())
+//! ```
+//!
+//! # Two steps
+//!
+//! Reading has two steps, because the first may run where no other program can be started:
+//!
+//! 1. [`read()`] computes on the calling thread and returns a [`Reading`]: the text, and the pictures that only OCR
+//!    can read. [`sandbox`] does the same in a confined process.
+//! 2. [`Reading::finish`] puts the words that OCR found where the pictures are, or returns an error if there is no
+//!    text. [`ocr`] runs tesseract; a caller without it passes [`Recognised::NotInstalled`].
+//!
+//! # Untrusted documents
+//!
+//! A document is input to complex parsers, and may be made to crash or exhaust them. The readers of this crate build
+//! no tree of untrusted markup, expand no entity, and check each of the [`Limits`] while they work, against what they
+//! have counted. But PDF and spreadsheets are read by other libraries, in which a document may find a bug, an endless
+//! loop or more memory than the machine has. Read documents of people you do not know in the [`sandbox`].
+//!
+//! # Features
+//!
+//! - `sandbox` (default): the modules [`sandbox`] and [`ocr`]. Linux only; needs tokio.
+//!
+//! Without it the crate has no asynchronous code and starts no process.
 
-pub mod error;
+#![warn(missing_docs)]
 
+/// Compiles the examples of the README.
+#[cfg(all(doctest, feature = "sandbox"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+// What a caller needs: a document, its limits, its text or an error.
+mod error;
 pub mod limits;
-pub mod reading;
+mod read;
+mod reading;
+
+// Reading in another process.
+#[cfg(feature = "sandbox")]
 pub mod sandbox;
+#[cfg(feature = "sandbox")]
 pub mod ocr;
 
-mod read;
+// How a format is recognised, and a reader for each format.
+mod kind;
 mod formats;
 // What the readers share.
 mod archive;
 mod elements;
 mod flow;
-mod kind;
 
 pub use error::{Error, ErrorKind};
+pub use landfall_core::text::{Extracted, Markup, Place};
 pub use limits::Limits;
 pub use read::{Document, read};
 pub use reading::{Picture, Reading, Recognised};

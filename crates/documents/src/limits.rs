@@ -1,7 +1,7 @@
 //! What one document may cost.
 //!
-//! A document is a stranger's program for our parsers. Each limit is checked while the work goes on, against what was
-//! really counted and never against what the document says of itself.
+//! Each limit is checked while the reader works, against what it has counted, never against what the document says
+//! about itself.
 
 use std::ops::ControlFlow;
 
@@ -9,40 +9,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 
+/// The default of [`Limits::pages`].
 pub const DEFAULT_MAX_PAGES: usize = 5_000;
+/// The default of [`Limits::cells`].
 pub const DEFAULT_MAX_CELLS: usize = 5_000_000;
+/// The default of [`Limits::text_bytes`], in MiB.
 pub const DEFAULT_MAX_TEXT_MB: usize = 64;
 
-/// Parts of a packed document. The largest honest ones have some thousands, most of them pictures.
+/// The largest usual documents have some thousands of parts, most of them pictures.
 const ARCHIVE_ENTRIES: usize = 20_000;
-/// All that is unpacked of one document, together.
 const UNPACKED_BYTES: u64 = 256 << 20;
-/// A part below this size may be packed as well as it likes: nothing is gained by blowing it up.
 const SUSPICIOUS_BYTES: u64 = 16 << 20;
-/// How many times larger than packed a part may be once it is suspicious. Text packs to a tenth, tables to a fiftieth.
+/// Text packs to a tenth of its size, tables to a fiftieth.
 const UNPACKED_RATIO: u64 = 200;
-/// Elements, groups or messages inside one another.
 const DEPTH: usize = 512;
-/// Pictures of pages that are handed on to be read by OCR.
 const PICTURES: usize = 500;
-/// The same in bytes, encoded.
 const PICTURE_BYTES: usize = 128 << 20;
-/// The largest picture that is looked at. A page of A3 at 600 dots an inch has 70 million.
+/// A page of A3 at 600 dots per inch has 70 million pixels.
 const PICTURE_PIXELS: u64 = 100_000_000;
 
-/// Each is checked by the reader itself, so they travel to the sandbox with every document.
+/// What one document may cost. The reader checks these itself, so they are sent to the sandbox with each document.
+///
+/// ```
+/// use landfall_documents::Limits;
+///
+/// let limits = Limits { pages: 100, ..Limits::default() };
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
+    /// Pages of a PDF, slides of a presentation.
     pub pages: usize,
+    /// Cells of a spreadsheet.
     pub cells: usize,
+    /// Bytes of text.
     pub text_bytes: usize,
+    /// Parts of a packed document: DOCX, PPTX, XLSX and OpenDocument files are ZIP archives.
     pub archive_entries: usize,
+    /// Bytes that are unpacked from one document, all parts together.
     pub unpacked_bytes: u64,
+    /// A part that unpacks to more than this many bytes must not exceed `unpacked_ratio`.
     pub suspicious_bytes: u64,
+    /// How many times larger than packed a part may be.
     pub unpacked_ratio: u64,
+    /// Elements, groups or messages nested in one another.
     pub depth: usize,
+    /// Pictures that are passed on to OCR. Further ones are left out.
     pub pictures: usize,
+    /// Bytes of those pictures together, encoded. Further ones are left out.
     pub picture_bytes: usize,
+    /// Pixels of one picture. Larger ones are left out.
     pub picture_pixels: u64,
 }
 
@@ -65,23 +80,23 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub fn too_much_text(&self) -> Error {
-        let most = self.text_bytes >> 20;
+    pub(crate) fn too_much_text(&self) -> Error {
+        let limit = self.text_bytes >> 20;
         Error::new(
             ErrorKind::TooLarge,
-            format!("There are more than {most} MB of text in this file, the limit"),
+            format!("There are more than {limit} MB of text in this file, the limit"),
         )
     }
 
-    pub fn too_many_pages(&self) -> Error {
+    pub(crate) fn too_many_pages(&self) -> Error {
         Error::new(ErrorKind::TooLarge, format!("This file has more than {} pages, the limit", self.pages))
     }
 
-    pub fn too_many_cells(&self) -> Error {
+    pub(crate) fn too_many_cells(&self) -> Error {
         Error::new(ErrorKind::TooLarge, format!("This file has more than {} cells, the limit", self.cells))
     }
 
-    pub fn too_deep(&self) -> Error {
+    pub(crate) fn too_deep(&self) -> Error {
         Error::new(
             ErrorKind::Invalid,
             format!("The parts of this file are nested more than {} levels deep", self.depth),
@@ -89,17 +104,17 @@ impl Limits {
     }
 }
 
-/// What a reader has to mind while it works.
+/// What a reader checks while it works.
 #[derive(Clone, Copy)]
-pub struct Bounds<'a> {
+pub(crate) struct Bounds<'a> {
     pub limits: &'a Limits,
-    /// Called now and then while the work goes on. `Break` stops it.
+    /// Called regularly during the work. `Break` stops it.
     pub progress: &'a dyn Fn() -> ControlFlow<()>,
 }
 
 impl Bounds<'_> {
-    /// Reports progress, and ends the reading if the caller asks for that.
-    pub fn go_on(&self) -> Result<(), Error> {
+    /// Reports progress, and returns an error if the caller wants to stop.
+    pub fn report_progress(&self) -> Result<(), Error> {
         match (self.progress)() {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::new(ErrorKind::Stopped, "Extraction was stopped")),

@@ -1,8 +1,8 @@
-//! Reads the words in pictures with the program `tesseract`, where it is installed.
+//! Reads the words in pictures with the program `tesseract`, if it is installed.
 //!
-//! A picture comes from a stranger and the program is written in C: it runs where it can do no harm
-//! (`sandbox/ocr_child.rs`), gets the picture on its standard input and nothing of our environment, has a limited time,
-//! and only so much of what it says is listened to.
+//! The picture is untrusted and the program is written in C++. So it runs in a confined process (see
+//! [`sandbox`](crate::sandbox)) that gets the picture on its standard input and almost nothing of the environment.
+//! Its time and the length of its output are limited.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,83 +11,93 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::sandbox::complaints::hear;
-use crate::sandbox::ocr_child::COMMAND;
-use crate::sandbox::process::{Ended, Process};
+use crate::sandbox::process::{Exit, Process};
+use crate::sandbox::stderr::drain;
+use crate::sandbox::{OCR_COMMAND, Program};
 use landfall_core::clock::{Clock, Stopwatch};
 
-/// The longest that one picture may take. A page takes some seconds.
-const LONGEST: Duration = Duration::from_mins(2);
+/// The most time for one picture. A page takes some seconds.
+const PICTURE_TIMEOUT: Duration = Duration::from_mins(2);
 /// The most text of one picture.
-const MOST_TEXT: u64 = 1 << 20;
+const MAX_TEXT: u64 = 1 << 20;
 
-/// What tesseract is told of our environment, beside what begins with `LC_`: where programs and languages are, and
-/// which words it complains in.
-const HANDED_ON: &[&str] = &["PATH", "TESSDATA_PREFIX", "LANG", "LANGUAGE"];
-/// Beside its `bin`, the folders of an installation of its own.
+/// The environment variables that tesseract gets, beside those that begin with `LC_`: where programs and languages
+/// are, and the language of its messages.
+const PASSED_VARIABLES: &[&str] = &["PATH", "TESSDATA_PREFIX", "LANG", "LANGUAGE"];
+/// The folders beside `bin` in an installation outside the system's folders.
 const INSTALLED_BESIDE: &[&str] = &["lib", "lib64", "libexec", "share"];
 
+/// Runs tesseract, once for each picture.
 #[derive(Debug, Clone)]
 pub struct Ocr {
-    /// Landfall itself.
-    landfall: PathBuf,
-    program: PathBuf,
+    /// The program that confines itself and starts tesseract.
+    child: PathBuf,
+    tesseract: PathBuf,
     languages: String,
     hidden: Vec<PathBuf>,
-    longest_in_all: Duration,
+    document_timeout: Duration,
 }
 
-/// Why a picture could not be read, in the program's own words.
+/// Why a picture could not be read: the last line of tesseract's messages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("tesseract could not read the picture: {0}")]
 pub struct OcrError(String);
 
 impl Ocr {
-    /// Looks for the program on the path. `landfall` is this program, which starts it.
-    pub fn find(landfall: &Path, languages: &str) -> Option<Self> {
+    /// Looks for tesseract in the folders of `PATH`. `None` if it is not installed.
+    ///
+    /// `program` is the one that confines itself and starts tesseract: it must call
+    /// [`run_if_child`](crate::sandbox::run_if_child). Its arguments are not used. `languages` are tesseract's codes,
+    /// such as
+    /// `eng+deu`.
+    pub fn find(program: &Program, languages: &str) -> Option<Self> {
         let path = std::env::var_os("PATH")?;
-        let program =
-            std::env::split_paths(&path).map(|folder| folder.join("tesseract")).find(|p| is_program(p))?;
-        Some(Self::at(landfall, &program, languages))
+        let tesseract =
+            std::env::split_paths(&path).map(|folder| folder.join("tesseract")).find(|p| is_executable(p))?;
+        Some(Self::at(program, &tesseract, languages))
     }
 
-    /// The program that is at this place.
-    pub fn at(landfall: &Path, program: &Path, languages: &str) -> Self {
-        let program = std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
+    /// Uses the tesseract at this path. The rest is as for [`Ocr::find`].
+    pub fn at(program: &Program, tesseract: &Path, languages: &str) -> Self {
+        let tesseract = std::path::absolute(tesseract).unwrap_or_else(|_| tesseract.to_owned());
         Self {
-            landfall: landfall.to_owned(),
-            program,
+            child: program.path.clone(),
+            tesseract,
             languages: languages.to_owned(),
             hidden: Vec::new(),
-            longest_in_all: LONGEST,
+            document_timeout: PICTURE_TIMEOUT,
         }
     }
 
-    /// Keeps a folder or a file from it, wherever that is.
+    /// Keeps tesseract from reading a folder or a file, even inside a folder that it may read.
     #[must_use]
     pub fn hiding(mut self, path: &Path) -> Self {
         self.hidden.push(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         self
     }
 
-    /// How long the pictures of one document may take in all.
+    /// Limits the time for all pictures of one document together.
     #[must_use]
-    pub fn within(mut self, longest_in_all: Duration) -> Self {
-        self.longest_in_all = longest_in_all;
+    pub fn within(mut self, document_timeout: Duration) -> Self {
+        self.document_timeout = document_timeout;
         self
     }
 
-    /// The words in each picture of a document, up to the one at which its time is up. For each it waits for `turn` and
-    /// keeps what that answers. A picture that cannot be read has no words; why, is said of the last such.
+    /// Returns the words in each picture of a document, in order, up to the picture at which the time is over. A
+    /// picture that cannot be read has no words; the error is that of the last such picture.
+    ///
+    /// Before each picture it awaits `turn` and holds the result until the picture is read, so that a caller can
+    /// limit how many run at once. Waiting for a turn does not count as time of the document. `|| async {}` does not
+    /// wait.
     pub async fn recognise_all<T, F: Future<Output = T>>(
         &self,
         pictures: impl ExactSizeIterator<Item = &[u8]>,
         turn: impl Fn() -> F,
     ) -> (Vec<String>, Option<OcrError>) {
-        let in_all = pictures.len();
-        let mut words = Vec::with_capacity(in_all);
+        let count = pictures.len();
+        let mut words = Vec::with_capacity(count);
         let mut failed = None;
-        let mut left = self.longest_in_all;
+        let mut left = self.document_timeout;
         for picture in pictures {
             let _turn = turn().await;
             let began = Stopwatch::start();
@@ -95,13 +105,12 @@ impl Ocr {
                 failed = Some(error);
                 String::new()
             }));
-            // To wait for one's turn does not count.
             left = left.saturating_sub(began.elapsed());
             if left.is_zero() {
                 tracing::warn!(
                     lookedAt = words.len(),
-                    inAll = in_all,
-                    "OCR of a document was stopped: its time is up"
+                    inAll = count,
+                    "OCR of a document was stopped: its time is over"
                 );
                 break;
             }
@@ -109,17 +118,17 @@ impl Ocr {
         (words, failed)
     }
 
-    /// The words in a picture. Dropping the answer's future ends the program.
+    /// Returns the words in a picture. Dropping the future kills tesseract.
     pub async fn recognise(&self, picture: &[u8]) -> Result<String, OcrError> {
-        self.recognise_within(picture, self.longest_in_all).await
+        self.recognise_within(picture, self.document_timeout).await
     }
 
     async fn recognise_within(&self, picture: &[u8], left: Duration) -> Result<String, OcrError> {
-        let longest = LONGEST.min(left);
+        let timeout = PICTURE_TIMEOUT.min(left);
         tokio::select! {
             recognised = self.run(picture) => recognised,
-            () = Clock::System.sleep(longest) => {
-                Err(OcrError(format!("it took longer than {} s", longest.as_secs_f64())))
+            () = Clock::System.sleep(timeout) => {
+                Err(OcrError(format!("it took longer than {} s", timeout.as_secs_f64())))
             }
         }
     }
@@ -127,59 +136,59 @@ impl Ocr {
     async fn run(&self, picture: &[u8]) -> Result<String, OcrError> {
         let failed = |error: std::io::Error| OcrError(error.to_string());
         let process = Process::start(self.command()).await.map_err(failed)?;
-        let Process { mut requests, answers, mut complaints, mut life } = process;
-        let (mut words, mut said) = (Vec::new(), Vec::new());
-        // All at once, so that nobody waits for anybody: not the program to be heard, and not we for its end.
+        let Process { mut stdin, stdout, mut stderr, mut handle } = process;
+        let (mut words, mut messages) = (Vec::new(), Vec::new());
+        // All pipes at once: otherwise tesseract could block on one while this waits for another.
         let (_, read, ()) = tokio::join!(
             async {
-                // It may stop listening when it has seen enough. Closing its input is what makes it begin.
-                let written = requests.write_all(picture).await;
-                drop(requests);
+                // It may stop reading early. It starts its work when its input is closed.
+                let written = stdin.write_all(picture).await;
+                drop(stdin);
                 written
             },
             async {
-                let read = answers.take(MOST_TEXT).read_to_end(&mut words).await;
-                if words.len() as u64 == MOST_TEXT {
-                    life.kill();
+                let read = stdout.take(MAX_TEXT).read_to_end(&mut words).await;
+                if words.len() as u64 == MAX_TEXT {
+                    handle.kill();
                 }
                 read
             },
-            hear(&mut complaints, &mut said),
+            drain(&mut stderr, &mut messages),
         );
         read.map_err(failed)?;
-        if life.ended().await != Ended::Code(0) && words.is_empty() {
-            let said = String::from_utf8_lossy(&said);
-            let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
+        if handle.exited().await != Exit::Code(0) && words.is_empty() {
+            let messages = String::from_utf8_lossy(&messages);
+            let last =
+                messages.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it gave no reason");
             return Err(OcrError(last.trim().to_owned()));
         }
         Ok(String::from_utf8_lossy(&words).replace('\u{c}', "\n"))
     }
 
-    /// Landfall itself, which confines itself and starts the program.
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.landfall);
-        command.arg(COMMAND).arg("--parent").arg(std::process::id().to_string());
+        let mut command = Command::new(&self.child);
+        command.arg(OCR_COMMAND).arg("--parent").arg(std::process::id().to_string());
         for folder in self.readable() {
             command.arg("--readable").arg(folder);
         }
         for hidden in &self.hidden {
             command.arg("--hidden").arg(hidden);
         }
-        command.arg("--").arg(&self.program).args(["stdin", "stdout", "-l", &self.languages]);
+        command.arg("--").arg(&self.tesseract).args(["stdin", "stdout", "-l", &self.languages]);
         command
             .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| is_handed_on(name)))
-            // More threads than one make it slower on a machine that has other things to do.
+            .envs(std::env::vars_os().filter(|(name, _)| is_passed(name)))
+            // Several threads make it slower on a busy machine.
             .env("OMP_THREAD_LIMIT", "1");
         command
     }
 
-    /// What belongs to the program, where it is not installed with the system.
+    /// The folders of tesseract, if it is not installed in the system's folders.
     fn readable(&self) -> Vec<PathBuf> {
         let mut readable: Vec<PathBuf> =
             std::env::var_os("TESSDATA_PREFIX").into_iter().map(Into::into).collect();
-        // Its name may be a link to where it is.
-        let programs = [Some(self.program.clone()), self.program.canonicalize().ok()];
+        // The path may be a link.
+        let programs = [Some(self.tesseract.clone()), self.tesseract.canonicalize().ok()];
         for folder in programs.iter().flatten().filter_map(|program| program.parent()) {
             readable.push(folder.to_owned());
             if let Some(above) = folder.parent().filter(|_| folder.ends_with("bin")) {
@@ -192,11 +201,11 @@ impl Ocr {
     }
 }
 
-fn is_handed_on(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| HANDED_ON.contains(&name) || name.starts_with("LC_"))
+fn is_passed(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| PASSED_VARIABLES.contains(&name) || name.starts_with("LC_"))
 }
 
-fn is_program(path: &Path) -> bool {
+fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

@@ -1,11 +1,4 @@
-//! Gets the text out of a document.
-//!
-//! What a document is, its bytes say; its name and declared type only choose among the kinds of text. One that claims
-//! to be something else than it is ends with a sentence about that.
-//!
-//! There are two steps, because the first one may run where no other program can be started: [`read`] computes and
-//! answers a [`Reading`], the text and the pictures that only OCR can read. Whoever may run programs has them read
-//! (`stages/ocr.rs`), and [`Reading::finish`] puts both together or says why there is no text.
+//! Recognises a document and calls the reader of its format.
 
 use std::ops::ControlFlow;
 
@@ -15,15 +8,24 @@ use crate::kind::{self, Kind, TextKind};
 use crate::limits::{Bounds, Limits};
 use crate::reading::Reading;
 
-/// The bytes of a document and what was said about them.
+/// The bytes of a document, and how they were named.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
+    /// The whole document.
     pub bytes: &'a [u8],
+    /// The name of the file; may be empty.
     pub name: &'a str,
+    /// The declared media type.
     pub content_type: Option<&'a str>,
 }
 
-/// Computes on the calling thread; looks now and then whether anybody still waits, and tells `progress`.
+/// Reads a document on the calling thread.
+///
+/// The bytes decide what kind of document it is. The name and the declared type decide only between kinds of text,
+/// such as Markdown and CSV; and a file that is named a PDF and is none is [`ErrorKind::NotPdf`].
+///
+/// `progress` is called regularly during the work. If it returns `Break`, the reader stops with
+/// [`ErrorKind::Stopped`].
 pub fn read(
     document: Document<'_>,
     limits: &Limits,
@@ -31,7 +33,7 @@ pub fn read(
 ) -> Result<Reading, Error> {
     let bytes = document.bytes;
     let bounds = Bounds { limits, progress };
-    bounds.go_on()?;
+    bounds.report_progress()?;
     match kind::recognise(document, bounds)? {
         Kind::Pdf => pdf::read(bytes, bounds),
         Kind::Docx { mut archive, main_part } => docx::read(&mut archive, &main_part, bounds),
@@ -66,8 +68,8 @@ fn read_text(bytes: &[u8], kind: TextKind, bounds: Bounds<'_>) -> Result<Reading
     Ok(Reading::of(extracted))
 }
 
-/// The most text that so many bytes can honestly hold.
-pub(crate) fn most_text(bytes: usize) -> usize {
+/// The most text that a JSON document of this many bytes may yield.
+pub(crate) fn max_text(bytes: usize) -> usize {
     4 * bytes + (1 << 20)
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn protected() -> Error {
     Error::new(ErrorKind::Invalid, "This file is protected by a password. Upload a copy without one")
 }
 
-/// Whether there is anything to find.
+/// Whether there is a letter or a digit.
 pub(crate) fn has_words(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
@@ -96,43 +98,43 @@ mod tests {
             .finish(crate::Recognised::NotInstalled)
     }
 
-    fn code(bytes: &[u8], name: &str) -> ErrorKind {
-        read(bytes, name, None).unwrap_err().kind
+    fn kind(bytes: &[u8], name: &str) -> ErrorKind {
+        read(bytes, name, None).unwrap_err().kind()
     }
 
     #[test]
-    fn a_document_that_lies_about_its_kind_is_found_out() {
-        assert_eq!(code(b"just text", "report.pdf"), ErrorKind::NotPdf);
-        assert_eq!(read(b"just text", "r", Some("application/pdf")).unwrap_err().kind, ErrorKind::NotPdf);
-        assert_eq!(code(b"\x1F\x8B\x08\0....", "notes.txt"), ErrorKind::UnsupportedType);
-        assert_eq!(code(b"\x89PNG\r\n\x1a\n....", "notes.txt"), ErrorKind::NoText);
-        assert_eq!(code(b"PK\x03\x04\x14\0\x06\0", "notes.md"), ErrorKind::Damaged);
-        assert_eq!(code(&[0, 1, 2, 3, 0, 0, 5], "notes.txt"), ErrorKind::UnsupportedType);
+    fn a_document_is_recognised_by_its_bytes_also_if_its_name_is_wrong() {
+        assert_eq!(kind(b"just text", "report.pdf"), ErrorKind::NotPdf);
+        assert_eq!(read(b"just text", "r", Some("application/pdf")).unwrap_err().kind(), ErrorKind::NotPdf);
+        assert_eq!(kind(b"\x1F\x8B\x08\0....", "notes.txt"), ErrorKind::UnsupportedType);
+        assert_eq!(kind(b"\x89PNG\r\n\x1a\n....", "notes.txt"), ErrorKind::NoText);
+        assert_eq!(kind(b"PK\x03\x04\x14\0\x06\0", "notes.md"), ErrorKind::Damaged);
+        assert_eq!(kind(&[0, 1, 2, 3, 0, 0, 5], "notes.txt"), ErrorKind::UnsupportedType);
     }
 
     #[test]
     fn an_unsupported_type_names_what_is_supported() {
-        assert!(read(b"7z\xBC\xAF\x27\x1C", "a.7z", None).unwrap_err().message.contains("Markdown"));
+        assert!(read(b"7z\xBC\xAF\x27\x1C", "a.7z", None).unwrap_err().message().contains("Markdown"));
     }
 
     #[test]
-    fn a_document_without_text_is_not_ready_for_anything() {
-        assert_eq!(code(b" \n\t \r\n", "a.txt"), ErrorKind::NoText);
-        assert_eq!(code(b"--- *** ...", "a.md"), ErrorKind::NoText);
+    fn a_document_without_letters_or_digits_has_no_text() {
+        assert_eq!(kind(b" \n\t \r\n", "a.txt"), ErrorKind::NoText);
+        assert_eq!(kind(b"--- *** ...", "a.md"), ErrorKind::NoText);
         assert_eq!(
-            code(b"<html><body><script>var x = 1</script></body></html>", "a.html"),
+            kind(b"<html><body><script>var x = 1</script></body></html>", "a.html"),
             ErrorKind::NoText
         );
     }
 
     #[test]
-    fn a_web_page_without_a_telling_name_is_still_a_web_page() {
+    fn a_web_page_is_recognised_without_its_extension() {
         let page = read(b"<!DOCTYPE html><p>Hello <b>there</b></p>", "download", None).unwrap();
         assert_eq!(page.text, "Hello there");
     }
 
     #[test]
-    fn a_text_may_begin_like_a_program() {
+    fn a_text_may_begin_with_the_magic_bytes_of_a_program() {
         assert_eq!(
             read(b"MZ is how DOS programs begin", "a.txt", None).unwrap().text,
             "MZ is how DOS programs begin"

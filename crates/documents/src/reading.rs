@@ -1,57 +1,62 @@
-//! What was found in a document, and what OCR adds to it.
+//! The result of the first step of reading, and what OCR adds to it.
 
 use crate::error::{Error, ErrorKind};
 use crate::has_words;
 use landfall_core::text::{Extracted, Markup, Place};
 
-/// The longest heading that is worth keeping with each chunk below it.
-const LONGEST_HEADING: usize = 200;
+/// The most characters of a heading. Callers repeat headings, so a long one is cut.
+const MAX_HEADING: usize = 200;
 
-/// What was found without running another program.
+/// What was found in a document without OCR.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// May be empty.
+    /// The text, which may be empty.
     pub extracted: Extracted,
-    /// In the order of the document. At most [`Limits::pictures`](super::Limits) of them.
+    /// The pictures that may contain words, in the order of the document. At most
+    /// [`Limits::pictures`](crate::Limits::pictures).
     pub pictures: Vec<Picture>,
 }
 
-/// A picture that words may be seen in: a file of a format that tesseract reads.
+/// A picture that may contain words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Where in the extracted text its words belong.
+    /// Where its words belong in the extracted text, in bytes.
     pub text_offset: usize,
+    /// The page that it is on, from 1.
     pub page: Option<i64>,
+    /// A file in a format that tesseract reads.
     pub bytes: Vec<u8>,
 }
 
-/// What OCR made of the pictures of a reading.
+/// The result of OCR on the pictures of a reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recognised {
-    /// Nobody looked at them.
+    /// There is no OCR.
     NotInstalled,
-    /// The words of each, in their order.
+    /// The words of each picture, in their order. Missing ones at the end count as empty.
     Words(Vec<String>),
 }
 
 impl Reading {
-    pub fn of(extracted: Extracted) -> Self {
+    pub(crate) fn of(extracted: Extracted) -> Self {
         Self { extracted, pictures: Vec::new() }
     }
 
-    pub fn of_picture(bytes: &[u8]) -> Self {
+    pub(crate) fn of_picture(bytes: &[u8]) -> Self {
         let extracted = Extracted { text: String::new(), markup: Markup::Plain, places: Vec::new() };
         Self { extracted, pictures: vec![Picture { text_offset: 0, page: None, bytes: bytes.to_vec() }] }
     }
 
-    /// Takes out what nobody can store or wants to see.
+    /// Without NULs and overlong headings.
+    #[cfg(feature = "sandbox")]
     #[must_use]
-    pub fn tidied(mut self) -> Self {
-        tidy(&mut self.extracted);
+    pub(crate) fn cleaned(mut self) -> Self {
+        clean(&mut self.extracted);
         self
     }
 
-    /// The whole text, if there is any.
+    /// Returns the whole text, with the words of each picture where the picture is; or
+    /// [`ErrorKind::NoText`] if there is no letter and no digit in it.
     pub fn finish(self, recognised: Recognised) -> Result<Extracted, Error> {
         let why_empty = match (&recognised, self.pictures.is_empty()) {
             (_, true) => "There is no text in this file: it has no letters and no digits",
@@ -68,7 +73,7 @@ impl Reading {
             Recognised::Words(words) => merge(self.extracted, &self.pictures, &words),
             Recognised::NotInstalled => self.extracted,
         };
-        tidy(&mut extracted);
+        clean(&mut extracted);
         if !has_words(&extracted.text) {
             return Err(Error::new(ErrorKind::NoText, why_empty));
         }
@@ -76,8 +81,8 @@ impl Reading {
     }
 }
 
-fn tidy(extracted: &mut Extracted) {
-    // PostgreSQL cannot store a NUL in a text, and no reader misses one. JSON can spell one out.
+fn clean(extracted: &mut Extracted) {
+    // Databases such as PostgreSQL cannot store a NUL in a text. JSON can contain one as an escape.
     if extracted.text.contains('\0') {
         extracted.text = extracted.text.replace('\0', " ");
     }
@@ -85,11 +90,11 @@ fn tidy(extracted: &mut Extracted) {
         place.heading = place
             .heading
             .take()
-            .map(|heading| heading.chars().filter(|c| *c != '\0').take(LONGEST_HEADING).collect());
+            .map(|heading| heading.chars().filter(|c| *c != '\0').take(MAX_HEADING).collect());
     }
 }
 
-/// Puts the words of each picture where it stands.
+/// Inserts the words of each picture at its offset.
 fn merge(extracted: Extracted, pictures: &[Picture], words: &[String]) -> Extracted {
     const GAP: &str = "\n\n";
     let mut merged = Extracted { text: String::new(), markup: Markup::Plain, places: Vec::new() };
@@ -137,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_picture_stand_where_the_picture_stands() {
+    fn the_words_of_a_picture_are_inserted_where_the_picture_is() {
         let text = "two\n\nfour".to_owned();
         let extracted = Extracted { text, markup: Markup::Plain, places: vec![page(0, 2), page(5, 4)] };
         let pictures = vec![picture(0, 1), picture(3, 3), picture(9, 5), picture(9, 6)];
@@ -156,10 +161,10 @@ mod tests {
             pictures: vec![picture(0, 1)],
         };
         let failure = reading().finish(Recognised::NotInstalled).unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::NoText);
-        assert!(failure.message.contains("tesseract"));
+        assert_eq!(failure.kind(), ErrorKind::NoText);
+        assert!(failure.message().contains("tesseract"));
         let failure = reading().finish(Recognised::Words(vec![" \n".to_owned()])).unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::NoText);
-        assert!(failure.message.contains("OCR_LANGUAGES"));
+        assert_eq!(failure.kind(), ErrorKind::NoText);
+        assert!(failure.message().contains("OCR_LANGUAGES"));
     }
 }

@@ -40,8 +40,7 @@ use crate::stages::reindex;
 use crate::telemetry::metrics;
 use landfall_core::clock::Clock;
 use landfall_core::lifecycle::Stage;
-use landfall_documents::sandbox::Program;
-use landfall_documents::sandbox::pool::Pool;
+use landfall_documents::sandbox::{Pool, Program};
 use landfall_store::Error;
 use landfall_store::wake::Wake;
 use landfall_store::{Db, FaultInjector, Tx, Write, args};
@@ -124,7 +123,7 @@ impl App {
                 let program = replacements.extractor.unwrap_or_default();
                 let readers = Pool::new(program, config.sandbox.clone());
                 if config.queue.stages.iter().any(|config| config.stage == Stage::Extract) {
-                    readers.start_ahead();
+                    readers.warm_up();
                 }
                 Arc::new(Pipeline::new(
                     db.clone(),

@@ -13,7 +13,6 @@ pub mod fixture;
 pub mod gateway_server;
 pub mod hands;
 pub mod hooks;
-pub mod made;
 pub mod meddler;
 pub mod model_folder;
 pub mod node;

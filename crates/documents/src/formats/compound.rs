@@ -1,6 +1,6 @@
 //! The container of Office before 2007, and of every Office document that has a password: a file system in a file.
 //!
-//! Only the names at its top are read, which say what it is. What else is in it may mention any name.
+//! Only the names at its top level are read, which say what it is.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ const ENTRY: usize = 128;
 /// Where the header lists the first sectors of the table, and how many.
 const LISTED: (usize, usize) = (76, 109);
 
-/// The names of the streams and folders at the top, as far as they can be read.
+/// The names of the streams and folders at the top level, as far as they can be read.
 pub fn names(bytes: &[u8]) -> HashSet<String> {
     read_names(bytes).unwrap_or_default()
 }
@@ -79,7 +79,7 @@ impl<'a> Sectors<'a> {
         self.bytes.get(at..end).filter(|sector| !sector.is_empty())
     }
 
-    /// What is in one sector after the other. A chain that bites its tail ends when all could have been seen.
+    /// The content of a chain of sectors. A chain with a cycle ends at the length of the file.
     fn chain(&self, first: u32) -> Vec<u8> {
         let mut content = Vec::new();
         let mut next = Some(first);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn names_at_the_top_are_told_from_names_that_are_mentioned() {
+    fn only_names_at_the_top_level_count() {
         const NONE: u32 = u32::MAX;
         let mention: Vec<u8> = "EncryptedPackage".encode_utf16().flat_map(u16::to_le_bytes).collect();
         let bytes = made(
@@ -154,9 +154,9 @@ mod tests {
             &mention,
         );
         let names = names(&bytes);
-        let mut seen: Vec<&str> = names.iter().map(String::as_str).collect();
-        seen.sort_unstable();
-        assert_eq!(seen, ["MBD0001", "SummaryInformation", "Workbook"]);
+        let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        assert_eq!(sorted, ["MBD0001", "SummaryInformation", "Workbook"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tables as text: a line a row, the cells apart.
+//! CSV: a line for each row, with tabs between the cells.
 
 use ::csv::ReaderBuilder;
 
@@ -6,20 +6,20 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::Bounds;
 use landfall_core::text::{Extracted, Markup};
 
-/// Rows between two looks at whether anybody still waits.
-const PORTION: usize = 4_096;
+/// Rows between two reports of progress.
+const PROGRESS_EVERY: usize = 4_096;
 
 pub fn extract(source: &str, delimiter: u8, bounds: Bounds<'_>) -> Result<Extracted, Error> {
     let mut rows = ReaderBuilder::new()
         .delimiter(if delimiter == b',' { usual_delimiter(source) } else { delimiter })
         .has_headers(false)
-        // Rows of different lengths are what people have.
+        // Real tables have rows of different lengths.
         .flexible(true)
         .from_reader(source.as_bytes());
     let mut text = String::with_capacity(source.len());
     for (number, row) in rows.records().enumerate() {
-        if number.is_multiple_of(PORTION) {
-            bounds.go_on()?;
+        if number.is_multiple_of(PROGRESS_EVERY) {
+            bounds.report_progress()?;
         }
         let row = row
             .map_err(|error| Error::new(ErrorKind::Damaged, format!("The table cannot be read: {error}")))?;
@@ -32,7 +32,7 @@ pub fn extract(source: &str, delimiter: u8, bounds: Bounds<'_>) -> Result<Extrac
     Ok(Extracted { text, markup: Markup::Plain, places: Vec::new() })
 }
 
-/// Half of Europe separates values by semicolons, because its numbers have commas in them.
+/// Where numbers have decimal commas, values are separated by semicolons.
 fn usual_delimiter(source: &str) -> u8 {
     let first = source.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let count = |delimiter| first.matches(delimiter).count();

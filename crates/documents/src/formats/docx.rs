@@ -53,7 +53,7 @@ pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> R
     Ok(Reading::of(body.flow.finish()?))
 }
 
-/// The old form of a drawing repeats the new one for old programs; a deleted word is still in the file.
+/// `Fallback` repeats a drawing for old programs. Deleted words are still in the file.
 fn is_hidden(element: &str) -> bool {
     matches!(element, "Fallback" | "del" | "moveFrom" | "tabs" | "sectPr" | "rPrChange" | "pPrChange")
 }
@@ -66,7 +66,7 @@ struct Body<'a> {
     notes_here: Vec<String>,
     in_text: bool,
     in_heading: bool,
-    /// What stands between the part of an equation before and the next one.
+    /// The mark before the next part of an equation.
     equation_mark: Option<&'static str>,
     /// Tables inside one another.
     tables: usize,
@@ -105,7 +105,7 @@ impl<'a> Body<'a> {
             }
             "footnoteReference" => self.refer("footnotes", element),
             "endnoteReference" => self.refer("endnotes", element),
-            // As equations are typed on one line: a fraction is not a number of many digits.
+            // As on one line: without marks, a fraction would look like one number.
             "oMath" => self.flow.widen(Gap::Space),
             "den" => self.equation_mark = Some("/"),
             "sup" => self.equation_mark = Some("^"),
@@ -153,7 +153,7 @@ impl<'a> Body<'a> {
     }
 
     fn begin_heading(&mut self) {
-        // A cell in the style of a heading is one in bold.
+        // In a table, the style of a heading is used for bold text.
         if self.tables == 0 && !self.in_heading {
             self.in_heading = true;
             self.flow.begin_heading();
@@ -212,7 +212,7 @@ impl Notes {
         Ok(())
     }
 
-    /// Each note is given out once, however often it is referred to.
+    /// Returns each note once, even if it is referred to several times.
     fn take(&mut self, kind: &str, id: String) -> Option<String> {
         self.0.remove(&(kind.to_owned(), id))
     }

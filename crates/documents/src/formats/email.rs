@@ -1,4 +1,4 @@
-//! EML: who wrote to whom when about what, what they wrote, and the names of what they attached.
+//! EML: the headers, the body, and the names of the attachments.
 
 use std::collections::HashSet;
 
@@ -13,16 +13,16 @@ use crate::reading::Reading;
 use landfall_core::text::{Extracted, Place};
 
 /// Attachments whose names are kept.
-const MOST_ATTACHMENTS: usize = 1_000;
-/// Headers of a kind of their own that are kept.
-const MOST_HEADERS: usize = 100;
+const MAX_ATTACHMENTS: usize = 1_000;
+/// Other headers that are kept.
+const MAX_HEADERS: usize = 100;
 /// Headers that only programs write.
 const MACHINE_HEADERS: &[&str] = &["message-id", "received", "mime-version"];
-/// A plain text that is so many times shorter than the page beside it is a stub in its place.
-const STUB: usize = 3;
+/// A plain text that is this many times shorter than the HTML beside it only says that the HTML cannot be shown.
+const STUB_DIVISOR: usize = 3;
 
-/// Whether a text begins with the headers of a message: those that a program wrote, or at least an address and a date.
-/// People head their memos with `From:` and `Date:` too.
+/// Whether a text begins with the headers of a message: one that only programs write, or at least an address and a
+/// date. Memos of people also begin with `From:` and `Date:`.
 pub fn looks_like(text: &str) -> bool {
     let (mut by_machine, mut has_sender, mut has_date) = (false, false, false);
     for line in text.lines().take(50).take_while(|line| !line.is_empty()) {
@@ -58,7 +58,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
         flow.check()?;
     }
     flow.widen(Gap::Paragraph);
-    for attachment in message.attachments().take(MOST_ATTACHMENTS) {
+    for attachment in message.attachments().take(MAX_ATTACHMENTS) {
         let name = match &attachment.body {
             PartType::Message(attached) => attached.subject().or(attachment.attachment_name()),
             _ => attachment.attachment_name(),
@@ -72,7 +72,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     Ok(Reading::of(extracted))
 }
 
-/// What they wrote. Of a text and a page that are to say the same, the text, unless the page says more.
+/// The bodies of the message. Of a plain text and an HTML alternative, the text, unless the HTML has more words.
 fn bodies(message: &Message<'_>, bounds: Bounds<'_>) -> Result<Vec<Extracted>, Error> {
     let read = |parts: &[u32]| -> Result<Vec<Extracted>, Error> {
         parts.iter().filter_map(|part| body(message, *part, bounds).transpose()).collect()
@@ -83,9 +83,9 @@ fn bodies(message: &Message<'_>, bounds: Bounds<'_>) -> Result<Vec<Extracted>, E
     let texts = read(&message.text_body)?;
     let pages = read(&only_pages)?;
     let (text, page) = (joined(&texts), joined(&pages));
-    if !says_more(&page, &text) {
+    if !has_more_words(&page, &text) {
         Ok(texts)
-    } else if text.len() * STUB < page.len() || !has_words(&text) {
+    } else if text.len() * STUB_DIVISOR < page.len() || !has_words(&text) {
         read(&message.html_body)
     } else {
         Ok(texts.into_iter().chain(pages).collect())
@@ -93,7 +93,7 @@ fn bodies(message: &Message<'_>, bounds: Bounds<'_>) -> Result<Vec<Extracted>, E
 }
 
 fn body(message: &Message<'_>, part: u32, bounds: Bounds<'_>) -> Result<Option<Extracted>, Error> {
-    bounds.go_on()?;
+    bounds.report_progress()?;
     Ok(match message.part(part).map(|part| &part.body) {
         Some(PartType::Text(text)) => Some(text::extract(text.replace("\r\n", "\n").trim().to_owned())),
         Some(PartType::Html(page)) => Some(html::extract(page, bounds)?),
@@ -105,8 +105,8 @@ fn joined(bodies: &[Extracted]) -> String {
     bodies.iter().map(|body| body.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether most words of a page are not in the text.
-fn says_more(page: &str, text: &str) -> bool {
+/// Whether most words of an HTML body are missing in the text.
+fn has_more_words(page: &str, text: &str) -> bool {
     let words = |text: &str| -> HashSet<String> {
         text.split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
@@ -126,17 +126,17 @@ fn write_headers(message: &Message<'_>, flow: &mut Flow) {
         Some(date) if date.is_valid() => line(flow, "Date", &date.to_rfc3339()),
         _ => line(flow, "Date", message.header_raw("Date").unwrap_or_default()),
     }
-    // What a person has written above a text says something; what programs add does not.
+    // Headers that a person has written are content; those that programs add are not.
     let by_machine = |name: &str| MACHINE_HEADERS.contains(&name.to_ascii_lowercase().as_str());
     if !message.headers_raw().any(|(name, _)| by_machine(name)) {
         let others = message.headers_raw().filter(|(name, _)| !is_written(name));
-        for (name, value) in others.take(MOST_HEADERS) {
+        for (name, value) in others.take(MAX_HEADERS) {
             line(flow, name, value);
         }
     }
 }
 
-/// Whether a header is one of those that stand above every message.
+/// Whether a header is one of the usual ones, which are written already.
 fn is_written(name: &str) -> bool {
     ["subject", "from", "to", "cc", "date"].iter().any(|written| name.eq_ignore_ascii_case(written))
 }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_text_and_a_page_the_one_that_says_more_is_read() {
+    fn of_two_alternatives_the_one_with_more_words_is_read() {
         let words_of = |text: &str, page: &str| {
             let message = format!(
                 "From: a@example.org\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=y\r\n\r\n\
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memo_is_no_message_and_loses_no_line() {
+    fn a_memo_is_no_message_and_keeps_all_its_lines() {
         let memo = "TO: All staff\nFROM: Director Marlowe\nDATE: 5 March, afternoon\nRE: Project Phoenix\n\
             PROJECT: Bluebird\nSUBJECT: Lanterns\n\nPlease read.";
         assert!(!looks_like(memo));

@@ -1,7 +1,7 @@
-//! The text that a person sees on a page, a block a paragraph, with the headings it stands under.
+//! HTML: the visible text of a page, one paragraph for each block, and its headings.
 //!
-//! The page is read as a sequence of tags and words, not built into a tree: what a tree-builder makes of a hostile page
-//! can be a hundred times its size, and take the square of its time.
+//! The page is read as a sequence of tags and words. No tree is built: for a hostile page it can be a hundred times
+//! the size of the page, and take quadratic time.
 
 mod feeder;
 
@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{TagKind, Token, TokenSink, TokenSinkResult};
 
-use feeder::{Feeder, Reader};
+use feeder::{Feeder, Sink};
 
 use super::xml;
 use crate::error::Error;
@@ -29,29 +29,29 @@ pub fn extract(source: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
     Feeder::new(source, page, bounds).run()?.text.into_inner().flow.finish()
 }
 
-/// Whether the page is written in XML: it says so before anything is in it.
+/// Whether the page is written in XML, which is declared before its content.
 fn is_xhtml(source: &str) -> bool {
-    const FARTHEST: usize = 1_024;
-    let start = source[..source.floor_char_boundary(FARTHEST)].to_ascii_lowercase();
+    const MAX_OFFSET: usize = 1_024;
+    let start = source[..source.floor_char_boundary(MAX_OFFSET)].to_ascii_lowercase();
     let before_content = ["<head", "<body", "<title"].iter().filter_map(|mark| start.find(mark)).min();
     xml::looks_like(source) || start[..before_content.unwrap_or(start.len())].contains("xhtml")
 }
 
 struct Page {
     text: RefCell<Text>,
-    /// Whether anything was read since this was last asked.
-    heard: Cell<bool>,
+    /// Whether a token has arrived since the last call of `take_token_arrived`.
+    token_arrived: Cell<bool>,
 }
 
 impl Page {
     fn new(text: Text) -> Self {
-        Self { text: RefCell::new(text), heard: Cell::new(false) }
+        Self { text: RefCell::new(text), token_arrived: Cell::new(false) }
     }
 }
 
-impl Reader for Page {
-    fn take_heard(&self) -> bool {
-        self.heard.take()
+impl Sink for Page {
+    fn take_token_arrived(&self) -> bool {
+        self.token_arrived.take()
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -64,18 +64,18 @@ impl TokenSink for Page {
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         let mut text = self.text.borrow_mut();
-        self.heard.set(self.heard.get() || !matches!(token, Token::ParseError(_)));
+        self.token_arrived.set(self.token_arrived.get() || !matches!(token, Token::ParseError(_)));
         match token {
             Token::CharacterTokens(words) => text.words(&words),
             Token::TagToken(tag) if tag.kind == TagKind::EndTag => text.close(&tag.name),
             Token::TagToken(tag) => {
-                let has_nothing_in_it = tag.self_closing && text.may_close_itself(&tag.name);
+                let is_empty = tag.self_closing && text.may_close_itself(&tag.name);
                 text.open(&tag.name);
-                if has_nothing_in_it {
+                if is_empty {
                     text.close(&tag.name);
                     return TokenSinkResult::Continue;
                 }
-                // What is in these is not markup; the reader must be told, or it takes a script for tags.
+                // The content of these is not markup, and the tokenizer must be told so.
                 return match &*tag.name {
                     "script" => TokenSinkResult::RawData(RawKind::ScriptData),
                     "style" | "iframe" | "noembed" | "noframes" | "xmp" => {
@@ -95,7 +95,7 @@ impl TokenSink for Page {
 struct Text {
     flow: Flow,
     is_xhtml: bool,
-    /// The element we are in that shows nothing, and how many of its kind.
+    /// The outermost hidden element that is open, and how many of its name are nested in it.
     hidden: Option<(String, usize)>,
     preformatted: usize,
 }
@@ -105,7 +105,7 @@ impl Text {
         Self { flow: Flow::new(bounds.limits), is_xhtml, hidden: None, preformatted: 0 }
     }
 
-    /// Elements of XML may. In HTML the slash of the others means nothing, and a `<script/>` is a script that begins.
+    /// Elements of XML may. In HTML the slash means nothing: `<script/>` begins a script.
     fn may_close_itself(&self, element: &str) -> bool {
         let in_drawing = self.hidden.as_ref().is_some_and(|(hidden, _)| hidden == "svg");
         self.is_xhtml || in_drawing || matches!(element, "svg" | "math")
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_becomes_what_a_person_reads_on_it() {
+    fn a_page_becomes_its_visible_text() {
         let page = "<html><head><title>T</title><style>p{}</style></head><body><h1>Over <i>view</i></h1>
             <p>One&nbsp;two
             three.</p><ul><li>first<li>second</ul><table><tr><td>a</td><td>b</td></tr></table>
@@ -210,12 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_markup_divides_stay_one_word() {
+    fn a_word_with_markup_inside_stays_one_word() {
         assert_eq!(read("<p>un<b>believ</b>able</p>").text, "unbelievable");
     }
 
     #[test]
-    fn what_is_hidden_in_what_is_hidden_stays_hidden() {
+    fn elements_inside_a_hidden_one_are_hidden() {
         assert_eq!(read("<svg><g><svg>a</svg>b</g></svg>c<template><p>d</p></template>").text, "c");
     }
 
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_made_to_hurt_a_parser_is_read_like_any_other() {
+    fn a_page_that_is_slow_for_other_parsers_is_read_like_any_other() {
         for (page, words) in [
             ("<div>".repeat(300_000) + "end", 1),
             ("<div/>".repeat(300_000) + "end", 1),
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// The same with every attribute.
+    /// Reads a page without removing the attributes.
     fn read_whole(page: &str) -> String {
         let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) };
         let tokenizer =
@@ -341,8 +341,8 @@ mod tests {
     ];
 
     #[test]
-    fn a_reader_that_nobody_waits_for_stops() {
+    fn a_reader_stops_if_the_caller_wants_it() {
         let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Break(()) };
-        assert_eq!(extract("<p>a", bounds).unwrap_err().kind, ErrorKind::Stopped);
+        assert_eq!(extract("<p>a", bounds).unwrap_err().kind(), ErrorKind::Stopped);
     }
 }

@@ -1,4 +1,4 @@
-//! JSON as text: a line for each value, behind the path that leads to it.
+//! JSON as text: a line for each value, after its path.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind};
 use landfall_core::text::{Extracted, Markup};
 
-/// The longest path that is worth repeating in front of each value.
-const LONGEST_PATH: usize = 200;
+/// The most bytes of a path, which is repeated before each value.
+const MAX_PATH: usize = 200;
 
 /// One document, or many one after the other (JSON Lines).
 pub fn extract(source: &str) -> Result<Extracted, Error> {
     let mut lines =
-        Lines { text: String::with_capacity(source.len()), most: crate::read::most_text(source.len()) };
+        Lines { text: String::with_capacity(source.len()), max_length: crate::read::max_text(source.len()) };
     for value in serde_json::Deserializer::from_str(source).into_iter::<Value>() {
         // The parser refuses what nests deeper than 128 levels, so walking the value is safe.
         let value = value
@@ -25,8 +25,8 @@ pub fn extract(source: &str) -> Result<Extracted, Error> {
 
 struct Lines {
     text: String,
-    /// A document whose paths outweigh its values is made to fill memory.
-    most: usize,
+    /// Long paths before many values could fill the memory.
+    max_length: usize,
 }
 
 impl Lines {
@@ -40,17 +40,17 @@ impl Lines {
                         path.push('.');
                     }
                     path.push_str(name);
-                    path.truncate(path.floor_char_boundary(LONGEST_PATH));
+                    path.truncate(path.floor_char_boundary(MAX_PATH));
                     self.flatten(member, path)?;
                     path.truncate(length);
                 }
             }
-            // Words that stand side by side are read side by side.
+            // A list of plain values is one line.
             Value::Array(elements) if elements.iter().all(is_scalar) => {
                 let words: Vec<String> = elements.iter().filter_map(words).collect();
                 self.line(path, &words.join(", "))?;
             }
-            // Which element it is says nothing; of what it is one, the path says.
+            // The index of an element is left out: the path says what it belongs to.
             Value::Array(elements) => {
                 for element in elements {
                     self.flatten(element, path)?;
@@ -67,7 +67,7 @@ impl Lines {
         }
         let separator = if path.is_empty() { "" } else { ": " };
         writeln!(self.text, "{path}{separator}{words}").expect("writing to a string does not fail");
-        if self.text.len() > self.most { Err(crate::read::too_much_text()) } else { Ok(()) }
+        if self.text.len() > self.max_length { Err(crate::read::too_much_text()) } else { Ok(()) }
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_behind_their_paths() {
+    fn values_come_after_their_paths() {
         let source =
             r#"{"title": "Tides", "tags": ["moon", "sea"], "at": {"lat": 53.5, "open": true, "x": null}}"#;
         let text = extract(source).unwrap().text;
@@ -101,15 +101,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_says_where_it_breaks() {
+    fn an_error_names_the_line() {
         let failure = extract("{\"a\": }").unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Damaged);
-        assert!(failure.message.contains("line 1"), "{}", failure.message);
+        assert_eq!(failure.kind(), ErrorKind::Damaged);
+        assert!(failure.message().contains("line 1"), "{}", failure.message());
     }
 
     #[test]
     fn json_that_nests_without_end_is_refused() {
-        assert_eq!(extract(&"[".repeat(100_000)).unwrap_err().kind, ErrorKind::Damaged);
+        assert_eq!(extract(&"[".repeat(100_000)).unwrap_err().kind(), ErrorKind::Damaged);
     }
 
     #[test]
@@ -118,6 +118,6 @@ mod tests {
         let long_path = format!("{{\"{key}\": [{}1]}}", "1,".repeat(4_000));
         assert!(extract(&long_path).unwrap().text.len() < 20_000);
         let many_leaves = format!("{{\"{}\": [{}{{}}]}}", "k".repeat(200), "{\"a\":1},".repeat(500_000));
-        assert_eq!(extract(&many_leaves).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(extract(&many_leaves).unwrap_err().kind(), ErrorKind::Invalid);
     }
 }

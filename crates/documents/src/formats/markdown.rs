@@ -1,4 +1,4 @@
-//! Markdown is kept as it is written; its headings say where in the document a chunk stands.
+//! Markdown: the text is kept as it is, and its headings become places.
 
 use landfall_core::text::{Extracted, Markup, Place};
 
@@ -14,7 +14,7 @@ fn headings(text: &str) -> Vec<Place> {
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
         if let Some(mark) = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark)) {
-            // What looks like a heading in a block of code is a comment there.
+            // In a block of code, a line with `#` is a comment.
             match fence {
                 Some(open) if open == mark => fence = None,
                 Some(_) => {}

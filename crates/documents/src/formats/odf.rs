@@ -32,7 +32,7 @@ pub fn read(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Er
     Ok(Reading::of(body.flow.finish()?))
 }
 
-/// What is deleted, commented on or declared is not said. The number of a note stands at its foot again.
+/// Deletions, comments and declarations are not text, nor is the number of a note.
 fn is_hidden(element: &str) -> bool {
     matches!(
         element,
@@ -51,7 +51,7 @@ fn is_hidden(element: &str) -> bool {
 struct Body<'a> {
     flow: Flow,
     bounds: Bounds<'a>,
-    /// Paragraphs inside one another: a text box stands in a paragraph.
+    /// Nested paragraphs: a text box is inside a paragraph.
     paragraphs: usize,
     notes: usize,
     tables: usize,
@@ -101,7 +101,7 @@ impl<'a> Body<'a> {
                     self.flow.widen(Gap::Paragraph);
                 }
             }
-            // A cell may say that it stands there a million times. Once is enough to be found.
+            // A cell may be repeated a million times; it is read once.
             "table-cell" => {
                 self.cells += 1;
                 if self.cells > self.bounds.limits.cells {
@@ -150,7 +150,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// White space between the elements lays out the file, not the text.
+    /// White space between the elements is not text.
     fn words(&mut self, words: &str) {
         if self.paragraphs > 0 {
             self.flow.words(words);
@@ -167,7 +167,7 @@ impl<'a> Body<'a> {
         self.flow.widen(self.paragraph_gap());
     }
 
-    /// A cell may have many paragraphs and is still one cell on one line; a note stands in the middle of a sentence.
+    /// A cell may have many paragraphs but is on one line; a note is in the middle of a sentence.
     fn paragraph_gap(&self) -> Gap {
         if self.tables > 0 || self.notes > 0 || self.in_title { Gap::Space } else { Gap::Paragraph }
     }

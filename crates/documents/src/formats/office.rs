@@ -1,4 +1,4 @@
-//! What the parts of an Office document (DOCX, PPTX, XLSX) have in common: how they refer to one another.
+//! How the parts of an Office document (DOCX, PPTX, XLSX) refer to one another.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,8 @@ use crate::limits::Bounds;
 /// A reference from one part to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
-    /// The last word of its type, which is the same in every edition of the standard: `slide`, `notesSlide`, `styles`.
+    /// The last word of its type, which is the same in every edition of the standard: `slide`, `notesSlide`,
+    /// `styles`.
     pub kind: String,
     /// The name of the part in the archive.
     pub target: String,
@@ -53,21 +54,21 @@ pub fn main_part(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Option
 
 /// A name relative to a folder, as one from the top.
 fn resolve(folder: &str, target: &str) -> String {
-    let mut steps: Vec<&str> = if target.starts_with('/') {
+    let mut segments: Vec<&str> = if target.starts_with('/') {
         Vec::new()
     } else {
         folder.split('/').filter(|s| !s.is_empty()).collect()
     };
-    for step in target.split('/') {
-        match step {
+    for segment in target.split('/') {
+        match segment {
             "" | "." => {}
             ".." => {
-                steps.pop();
+                segments.pop();
             }
-            step => steps.push(step),
+            segment => segments.push(segment),
         }
     }
-    steps.join("/")
+    segments.join("/")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! PDF: the text of each page, and the pictures of pages that have none.
+//! PDF: the text of each page, and the pictures of pages without text.
 
 mod outline;
 mod pictures;
@@ -14,11 +14,11 @@ use crate::has_words;
 use crate::limits::Bounds;
 use crate::reading::Reading;
 
-/// So many pages one after the other that cannot be read are pages that are not there.
-const MOST_MISSING_PAGES: usize = 50;
+/// After this many unreadable pages in a row, the rest is taken as missing.
+const MAX_MISSING_PAGES: usize = 50;
 
 pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
-    // The library panics over some damaged files. Nothing of what it held then is used again.
+    // The library panics on some damaged files. Nothing that it held is used after that.
     catch_unwind(AssertUnwindSafe(|| read_document(bytes, bounds))).unwrap_or_else(|_| {
         Err(Error::new(
             ErrorKind::Damaged,
@@ -41,13 +41,13 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     let mut missing = 0;
     let mut last_error = None;
     for page in 0..pages {
-        bounds.go_on()?;
+        bounds.report_progress()?;
         let text = match page_text(&document, page) {
             Ok(text) => text,
             Err(error) => {
                 missing += 1;
                 last_error = Some(error);
-                if missing > MOST_MISSING_PAGES {
+                if missing > MAX_MISSING_PAGES {
                     break;
                 }
                 continue;
@@ -86,22 +86,22 @@ fn page_text(document: &PdfDocument, page: usize) -> Result<String, pdf_oxide::E
     }
 }
 
-/// The number of pages, which the document may have made up.
+/// The number of pages. The declared number may be false.
 fn count_pages(document: &PdfDocument, bounds: Bounds<'_>) -> Result<usize, Error> {
-    let most = bounds.limits.pages;
+    let limit = bounds.limits.pages;
     let pages = document.page_count().map_err(damaged)?;
-    if pages > most && document.get_page(most).is_ok() {
+    if pages > limit && document.get_page(limit).is_ok() {
         return Err(bounds.limits.too_many_pages());
     }
-    Ok(pages.min(most))
+    Ok(pages.min(limit))
 }
 
-/// What is wrong with a document that the library made the best of. Without it nothing was found because nothing is there.
+/// The damage of a document in which the library found nothing, if it has any.
 fn visible_damage(bytes: &[u8], pages: usize) -> Option<&'static str> {
     const END: &[u8] = b"%%EOF";
-    // Behind the end stand no more than a few lines of whoever sent it.
-    const FARTHEST: usize = 2_048;
-    let last = &bytes[bytes.len().saturating_sub(FARTHEST)..];
+    // Mail programs add a few lines after the end.
+    const MAX_OFFSET: usize = 2_048;
+    let last = &bytes[bytes.len().saturating_sub(MAX_OFFSET)..];
     if memchr::memmem::rfind(last, END).is_none() {
         Some("it breaks off before its end")
     } else if pages == 0 {

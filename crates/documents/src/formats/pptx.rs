@@ -1,4 +1,4 @@
-//! PPTX: a slide a page, its title the heading, the speaker's notes below it.
+//! PPTX: each slide is a page with its title as the heading, followed by the speaker's notes.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> R
     let slides = slides(archive, main_part, bounds)?;
     let mut flow = Flow::new(bounds.limits);
     for (slide, number) in slides.iter().zip(1..) {
-        // A slide that is listed and not there is one that PowerPoint leaves out too.
+        // A slide that is listed but missing is left out, as PowerPoint does.
         let Some(source) = archive.text(slide)? else { continue };
         let title = title(&source, bounds)?.unwrap_or_else(|| format!("Slide {number}"));
         flow.place(Some(number), Some(title));
@@ -46,7 +46,7 @@ fn slides(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Res
             && element.name() == "sldId"
             && let Some(Relation { kind, target }) = element.prefixed_attribute("id").and_then(|id| relations.get(&id))
             && kind == "slide"
-            // Once each: a list can be longer than the slides that it names.
+            // Once each: a hostile list names the same slide many times.
             && listed.insert(target)
         {
             if slides.len() >= bounds.limits.pages {
@@ -61,7 +61,7 @@ fn slides(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Res
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shapes {
     All,
-    /// The speaker's words, and not the picture and number of the slide that they are about.
+    /// The speaker's notes, without the picture and number of the slide.
     Notes,
     Title,
 }
@@ -95,7 +95,7 @@ fn write_text(source: &str, flow: &mut Flow, shapes: Shapes, bounds: Bounds<'_>)
     while let Some(piece) = elements.next()? {
         match piece {
             Piece::Open(element) => match element.name() {
-                // The old form of a drawing repeats the new one for old programs.
+                // It repeats a drawing for old programs.
                 "Fallback" => elements.skip()?,
                 "sp" => included = shapes != Shapes::Title,
                 "ph" => included = shapes.include(element.attribute("type").as_deref().unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! RTF: the words between the control words, in whatever code pages its fonts have.
+//! RTF: the words between the control words, decoded by the code pages of the fonts.
 
 use std::collections::HashMap;
 
@@ -10,79 +10,83 @@ use crate::limits::Bounds;
 use crate::reading::Reading;
 
 pub const MARK: &[u8] = b"{\\rtf";
-/// Control words and runs of text between two looks at whether anybody still waits.
-const PORTION: usize = 4_096;
+/// Tokens between two reports of progress.
+const PROGRESS_EVERY: usize = 4_096;
 
 pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
-    let mut reader = Reader::new(bounds);
+    let mut interpreter = Interpreter::new(bounds);
     let mut tokens = Tokens { rest: bytes };
     let mut read = 0_usize;
     while let Some(token) = tokens.next() {
         read += 1;
-        if read.is_multiple_of(PORTION) {
-            bounds.go_on()?;
-            reader.flow.check()?;
+        if read.is_multiple_of(PROGRESS_EVERY) {
+            bounds.report_progress()?;
+            interpreter.flow.check()?;
         }
         match token {
             Token::Open => {
-                reader.flush();
-                reader.skip = 0;
-                if reader.groups.len() > bounds.limits.depth {
+                interpreter.flush();
+                interpreter.skip = 0;
+                if interpreter.groups.len() > bounds.limits.depth {
                     return Err(bounds.limits.too_deep());
                 }
-                reader.groups.push(reader.group);
-                reader.group.opening = Opening::Nothing;
+                interpreter.groups.push(interpreter.group);
+                interpreter.group.opening = Opening::Nothing;
             }
             Token::Close => {
-                reader.flush();
-                reader.skip = 0;
-                // One too many is what damaged files have; the text before it is good.
-                reader.group = reader.groups.pop().unwrap_or(reader.group);
+                interpreter.flush();
+                interpreter.skip = 0;
+                // Damaged files have a closing brace too many; the text before it is good.
+                interpreter.group = interpreter.groups.pop().unwrap_or(interpreter.group);
             }
-            Token::Word(name, _) if reader.skip > 0 && named_character(name).is_some() => reader.skip -= 1,
+            Token::Word(name, _) if interpreter.skip > 0 && named_character(name).is_some() => {
+                interpreter.skip -= 1
+            }
             Token::Word(name, number) => {
-                reader.flush();
-                reader.skip = 0;
-                reader.control(name, number, &mut tokens);
-                reader.group.opening = Opening::More;
+                interpreter.flush();
+                interpreter.skip = 0;
+                interpreter.control(name, number, &mut tokens);
+                interpreter.group.opening = Opening::More;
             }
-            Token::Symbol(b'*') if reader.group.opening == Opening::Nothing => {
-                reader.group.opening = Opening::OptionalMark;
+            Token::Symbol(b'*') if interpreter.group.opening == Opening::Nothing => {
+                interpreter.group.opening = Opening::OptionalMark;
             }
-            Token::Symbol(symbol) if reader.skip > 0 && !matches!(symbol, b'\r' | b'\n') => reader.skip -= 1,
+            Token::Symbol(symbol) if interpreter.skip > 0 && !matches!(symbol, b'\r' | b'\n') => {
+                interpreter.skip -= 1
+            }
             Token::Symbol(symbol) => {
-                reader.flush();
-                reader.skip = 0;
-                reader.symbol(symbol);
+                interpreter.flush();
+                interpreter.skip = 0;
+                interpreter.symbol(symbol);
             }
-            Token::Byte(byte) => reader.bytes(&[byte]),
-            Token::Text(text) => reader.bytes(text),
+            Token::Byte(byte) => interpreter.bytes(&[byte]),
+            Token::Text(text) => interpreter.bytes(text),
         }
     }
-    reader.flush();
-    reader.flow.end_heading();
-    Ok(Reading::of(reader.flow.finish()?))
+    interpreter.flush();
+    interpreter.flow.end_heading();
+    Ok(Reading::of(interpreter.flow.finish()?))
 }
 
-/// What holds until the end of a group.
+/// The state that a group inherits and that ends with it.
 #[derive(Clone, Copy)]
 struct Group {
     hidden: bool,
-    /// The letters are formatted not to be seen.
+    /// The text has the format "hidden".
     invisible: bool,
     /// The group defines fonts, and its text is their names.
     fonts: bool,
     encoding: &'static Encoding,
-    /// Characters that repeat one in Unicode for old readers.
+    /// How many fallback characters for old programs follow a Unicode character.
     fallback: usize,
     opening: Opening,
 }
 
-/// What has been seen of a group.
+/// How much of a group has been read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opening {
     Nothing,
-    /// The mark that readers who do not know the group are to leave it out.
+    /// The mark that a program may skip the group if it does not know it.
     OptionalMark,
     More,
 }
@@ -93,7 +97,7 @@ impl Group {
     }
 }
 
-struct Reader {
+struct Interpreter {
     flow: Flow,
     group: Group,
     groups: Vec<Group>,
@@ -101,8 +105,8 @@ struct Reader {
     pending: Vec<u8>,
     /// The first half of a character that UTF-16 writes as two.
     surrogate: Option<u16>,
-    /// Fallback characters that are still to be left out. They end where a group does, and before a control word that
-    /// is no character: not every writer has a fallback.
+    /// Fallback characters that are still to be skipped. They end with their group, and before a control word that is
+    /// no character: not every program writes a fallback.
     skip: usize,
     font: i32,
     default_font: Option<i32>,
@@ -110,7 +114,7 @@ struct Reader {
     document_encoding: &'static Encoding,
 }
 
-impl Reader {
+impl Interpreter {
     fn new(bounds: Bounds<'_>) -> Self {
         Self {
             flow: Flow::new(bounds.limits),
@@ -138,7 +142,7 @@ impl Reader {
             self.group.hidden = true;
         }
         match name {
-            "bin" => tokens.pass_over(usize::try_from(number.unwrap_or(0)).unwrap_or(0)),
+            "bin" => tokens.skip(usize::try_from(number.unwrap_or(0)).unwrap_or(0)),
             "fonttbl" => {
                 self.group.hidden = true;
                 self.group.fonts = true;
@@ -218,7 +222,7 @@ impl Reader {
             self.surrogate = Some(unit);
             return;
         }
-        // One half without the other is nothing, and takes nothing with it.
+        // One half without the other is dropped, and nothing else with it.
         let character = char::from_u32(unit.into()).or_else(|| {
             let halves = [first_half?, unit];
             char::decode_utf16(halves).next()?.ok()
@@ -244,12 +248,12 @@ impl Reader {
     }
 }
 
-/// Whether it is the first of the two numbers that UTF-16 writes some characters as.
+/// Whether it is a high surrogate of UTF-16.
 const fn is_first_half(unit: u16) -> bool {
     matches!(unit, 0xD800..=0xDBFF)
 }
 
-/// Groups that hold anything but text of the document.
+/// Groups whose content is not text of the document.
 fn is_hidden(destination: &str) -> bool {
     matches!(
         destination,
@@ -351,7 +355,7 @@ impl<'a> Tokens<'a> {
                     self.rest = rest;
                     return Some(if *first == b'{' { Token::Open } else { Token::Close });
                 }
-                // Lines are broken anywhere, and mean nothing.
+                // Line breaks mean nothing.
                 b'\r' | b'\n' | 0 => self.rest = rest,
                 b'\\' => {
                     self.rest = rest;
@@ -374,7 +378,7 @@ impl<'a> Tokens<'a> {
                 return Some(Token::Symbol(symbol));
             }
             let digits = std::str::from_utf8(self.take(2)).ok();
-            // Two characters that are no number are left out.
+            // If they are no number, both characters are dropped.
             let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
             return Some(byte.map_or(Token::Symbol(b' '), Token::Byte));
         }
@@ -392,7 +396,7 @@ impl<'a> Tokens<'a> {
         Some(Token::Word(name, number))
     }
 
-    fn pass_over(&mut self, length: usize) {
+    fn skip(&mut self, length: usize) {
         self.take(length);
     }
 
@@ -422,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_and_what_lays_them_out_is_not() {
+    fn words_are_read_and_formatting_is_not() {
         let source =
             br"{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fswiss Arial;}}{\colortbl;\red0\green0\blue0;}
 {\stylesheet{\s1 heading;}}{\info{\title Secret}}{\*\generator Word;}{\header Top}
@@ -442,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fallback_that_is_not_there_takes_nothing_else_away() {
+    fn without_a_fallback_nothing_else_is_skipped() {
         assert_eq!(
             text(br"{\rtf1 Price {\u8364}Hundred and {\u8217}Sword}"),
             "Price \u{20AC}Hundred and \u{2019}Sword"
@@ -456,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_takes_no_other_with_it() {
+    fn half_a_character_is_dropped_alone() {
         assert_eq!(text(br"{\rtf1\uc0\u-8704 \u65 \u66 \u67 \u68 end}"), "ABCDend");
         assert_eq!(
             text(br"{\rtf1\uc0\u-10179 \u65 \u-10179 b\u-8704 c\u-10179 \u-10179 \u-8704 }"),
@@ -475,7 +479,7 @@ mod tests {
     #[test]
     fn groups_that_nest_without_end_are_refused() {
         let source = [MARK, &b"{".repeat(100_000)[..]].concat();
-        assert_eq!(read(&source).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(read(&source).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
     #[test]

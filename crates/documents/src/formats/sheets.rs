@@ -1,4 +1,4 @@
-//! Spreadsheets: a sheet a section under its name, a row a line, the cells apart.
+//! Spreadsheets: each sheet is a section under its name, each row a line, with tabs between the cells.
 
 use std::io::Cursor;
 
@@ -10,11 +10,11 @@ use crate::flow::{Flow, Gap};
 use crate::limits::Bounds;
 use crate::reading::Reading;
 
-/// Cells between two looks at whether anybody still waits.
-const PORTION: usize = 4_096;
+/// Cells between two reports of progress.
+const PROGRESS_EVERY: usize = 4_096;
 
 pub fn read_xlsx(bytes: &[u8], archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
-    // The reader unpacks by itself and does not count.
+    // The library unpacks without limits, so the limits are checked first.
     archive.measure()?;
     let mut workbook: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(damaged)?;
     let mut flow = Flow::new(bounds.limits);
@@ -24,9 +24,9 @@ pub fn read_xlsx(bytes: &[u8], archive: &mut Archive<'_>, bounds: Bounds<'_>) ->
         let mut last_row = None;
         // A chart on a sheet of its own has no cells to read.
         let Ok(mut cells) = workbook.worksheet_cells_reader(&sheet) else { continue };
-        // Cell by cell: what a sheet says of its own size may be a billion times what is in it.
+        // Cell by cell: the declared size of a sheet may be a billion times its content.
         while let Some(cell) = cells.next_cell().map_err(damaged)? {
-            count.one_more()?;
+            count.cell()?;
             let row = cell.get_position().0;
             flow.widen(if last_row == Some(row) { Gap::Cell } else { Gap::Line });
             last_row = Some(row);
@@ -39,7 +39,7 @@ pub fn read_xlsx(bytes: &[u8], archive: &mut Archive<'_>, bounds: Bounds<'_>) ->
                 DataRef::String(words) | DataRef::DateTimeIso(words) | DataRef::DurationIso(words) => {
                     flow.words(words);
                 }
-                // What went wrong in a sum is not what the sheet says.
+                // An error of a formula is not text.
                 DataRef::Error(_) | DataRef::Empty => {}
             }
             flow.check()?;
@@ -68,11 +68,11 @@ fn write_range(range: &Range<Data>, flow: &mut Flow, count: &mut Count<'_>) -> R
     for row in range.rows() {
         flow.widen(Gap::Line);
         for cell in row {
-            // What lies between two cells was never written by anybody.
+            // The library fills the gaps between cells with empty ones.
             if *cell == Data::Empty {
-                count.pass_over()?;
+                count.empty_cell()?;
             } else {
-                count.one_more()?;
+                count.cell()?;
             }
             flow.widen(Gap::Cell);
             match cell {
@@ -102,18 +102,18 @@ impl<'a> Count<'a> {
         Self { bounds, cells: 0, empty: 0 }
     }
 
-    fn one_more(&mut self) -> Result<(), Error> {
+    fn cell(&mut self) -> Result<(), Error> {
         self.cells += 1;
         if self.cells > self.bounds.limits.cells {
             return Err(self.bounds.limits.too_many_cells());
         }
-        if self.cells.is_multiple_of(PORTION) { self.bounds.go_on() } else { Ok(()) }
+        if self.cells.is_multiple_of(PROGRESS_EVERY) { self.bounds.report_progress() } else { Ok(()) }
     }
 
-    /// One that has nothing in it, which the document did not pay for. The memory limits how many there can be.
-    fn pass_over(&mut self) -> Result<(), Error> {
+    /// Empty cells have no limit of their own; the memory limits them.
+    fn empty_cell(&mut self) -> Result<(), Error> {
         self.empty += 1;
-        if self.empty.is_multiple_of(PORTION) { self.bounds.go_on() } else { Ok(()) }
+        if self.empty.is_multiple_of(PROGRESS_EVERY) { self.bounds.report_progress() } else { Ok(()) }
     }
 }
 
@@ -121,7 +121,7 @@ fn truth(value: bool) -> &'static str {
     if value { "TRUE" } else { "FALSE" }
 }
 
-/// A date without a time where it has none.
+/// A time of day, or a date with its time.
 fn date(time: &ExcelDateTime) -> String {
     if time.is_duration() {
         return time.as_f64().to_string();
@@ -159,6 +159,6 @@ mod tests {
             flow.finish()
         };
         assert_eq!(read(2).unwrap().text, "cell0\ncell1000");
-        assert_eq!(read(3).unwrap_err().kind, ErrorKind::TooLarge);
+        assert_eq!(read(3).unwrap_err().kind(), ErrorKind::TooLarge);
     }
 }

@@ -1,4 +1,4 @@
-//! Plain text in whatever encoding it was written.
+//! Plain text, in any encoding.
 
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
@@ -7,16 +7,16 @@ use super::xml;
 use crate::error::{Error, ErrorKind};
 use landfall_core::text::{Extracted, Markup};
 
-/// How much of a text is looked at to guess its encoding.
+/// How much of a text is examined to guess its encoding.
 const SAMPLE: usize = 256 * 1024;
-/// The share of characters that may be undecodable before the text is taken for damaged: one in this many.
-const ONE_BAD_IN: usize = 20;
+/// At most one character in this many may be undecodable; otherwise the text is damaged.
+const MAX_BAD_DIVISOR: usize = 20;
 
 pub fn extract(text: String) -> Extracted {
     Extracted { text, markup: Markup::Plain, places: Vec::new() }
 }
 
-/// The text, without what no text has: byte order marks, NULs, carriage returns before line feeds.
+/// The text without byte order marks, NULs and carriage returns before line feeds.
 pub fn decode(bytes: &[u8]) -> Result<String, Error> {
     let (text, encoding, _) = guess(bytes).decode(bytes);
     if !is_mostly_good(&text) {
@@ -36,7 +36,7 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     if let Some(encoding) = utf16_without_mark(bytes) {
         return encoding;
     }
-    // Of ASCII alone, and so valid UTF-8 too.
+    // It uses only ASCII bytes, so it is valid UTF-8 too.
     if is_iso_2022_jp(bytes) {
         return ISO_2022_JP;
     }
@@ -54,7 +54,7 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     detector.guess(None, true)
 }
 
-/// It switches to its letters by sequences that nothing else has, and to nothing that it does not know.
+/// It switches alphabets by escape sequences that other texts do not have.
 fn is_iso_2022_jp(bytes: &[u8]) -> bool {
     const SWITCHES: &[&[u8]] = &[b"\x1B$B", b"\x1B$@", b"\x1B(J"];
     let sample = &bytes[..bytes.len().min(SAMPLE)];
@@ -66,12 +66,12 @@ fn is_iso_2022_jp(bytes: &[u8]) -> bool {
 
 fn is_mostly_good(text: &str) -> bool {
     let bad = text.matches('\u{FFFD}').count();
-    // One may be a last character that was cut in two, however short the text.
-    bad <= 1 || bad * ONE_BAD_IN <= text.chars().count()
+    // One may be a last character that was cut, also in a short text.
+    bad <= 1 || bad * MAX_BAD_DIVISOR <= text.chars().count()
 }
 
-/// Whether it is UTF-8 but for a few bytes, or but for the end of its last character. In other encodings what is valid
-/// UTF-8 by chance is rare, and what is not is everywhere.
+/// Whether it is UTF-8 except for a few bytes, or for the end of its last character. In other encodings few sequences
+/// are valid UTF-8 by chance.
 fn is_damaged_utf8(bytes: &[u8]) -> bool {
     let (mut good, mut bad) = (0_usize, 0_usize);
     let mut left = bytes.len();
@@ -81,10 +81,10 @@ fn is_damaged_utf8(bytes: &[u8]) -> bool {
         let is_cut_off = left == 0 && matches!(chunk.invalid(), [0xC2..=0xDF] | [0xE0..=0xF4, ..]);
         bad += usize::from(!chunk.invalid().is_empty() && !is_cut_off);
     }
-    good > 0 && bad * ONE_BAD_IN <= good
+    good > 0 && bad * MAX_BAD_DIVISOR <= good
 }
 
-/// Latin text in UTF-16 is every second byte zero, which nothing else is.
+/// In Latin text in UTF-16 every second byte is zero.
 fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = &bytes[..bytes.len().min(SAMPLE) & !1];
     let pairs = sample.len() / 2;
@@ -102,7 +102,7 @@ fn utf16_without_mark(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Text has no control characters but those that lay it out, and no NUL outside UTF-16.
+/// Text has few control characters except those for layout, and no NUL outside UTF-16.
 pub fn looks_binary(bytes: &[u8]) -> bool {
     if Encoding::for_bom(bytes).is_some() || utf16_without_mark(bytes).is_some() {
         return false;

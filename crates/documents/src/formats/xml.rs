@@ -1,4 +1,4 @@
-//! XML of any vocabulary: the words between the tags, a line for each element that has some.
+//! XML of any vocabulary: the text between the tags, a line for each element that has text.
 
 use encoding_rs::Encoding;
 
@@ -14,7 +14,7 @@ pub fn looks_like(text: &str) -> bool {
     text.trim_start().starts_with(DECLARATION)
 }
 
-/// What stands after the declaration, which may be a web page.
+/// The text after the declaration, which may be a web page.
 pub fn after_declaration(text: &str) -> &str {
     let text = text.trim_start();
     if looks_like(text) { text.split_once("?>").map_or("", |(_, rest)| rest) } else { text }
@@ -32,7 +32,7 @@ pub fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
 
 pub fn extract(source: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
     let mut flow = Flow::new(bounds.limits);
-    // For each element that is open: whether words of its own have been seen. Then what is in it stands in a sentence.
+    // For each open element: whether it has text of its own. Then the elements in it are parts of a sentence.
     let mut in_sentence = vec![false];
     let mut elements = Elements::new(source, bounds);
     while let Some(piece) = elements.next()? {
@@ -96,14 +96,14 @@ mod tests {
 
     #[test]
     fn elements_that_nest_without_end_are_refused() {
-        assert_eq!(read(&"<a>".repeat(100_000)).unwrap_err().kind, ErrorKind::Invalid);
+        assert_eq!(read(&"<a>".repeat(100_000)).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
     #[test]
-    fn xml_that_breaks_says_where() {
+    fn an_error_names_the_byte() {
         let failure = read("<a><b>text</a>").unwrap_err();
-        assert_eq!(failure.kind, ErrorKind::Damaged);
-        assert!(failure.message.contains("byte"), "{}", failure.message);
+        assert_eq!(failure.kind(), ErrorKind::Damaged);
+        assert!(failure.message().contains("byte"), "{}", failure.message());
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! The process itself: reads one document after another until there are no more.
+//! The confined process: reads one document after another until its standard input is closed.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::{self, BufRead, Read, Write};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use super::SandboxConfig;
+use super::arguments::{CommandLine, number, required, unknown};
 use super::confine::confine;
 use super::memory;
 #[cfg(debug_assertions)]
@@ -21,30 +23,54 @@ use crate::error::{Error, ErrorKind};
 use crate::reading::{Picture, Reading};
 use landfall_core::clock::{Clock, Time, to_delta};
 
-/// What the server tells the process that it starts.
-#[derive(Debug, Clone, clap::Args)]
+/// The command line of the process.
+#[derive(Debug, Clone)]
 pub struct Arguments {
-    /// The process that starts it.
-    #[arg(long)]
+    /// The process that started it.
     pub parent: i32,
-    #[arg(long)]
     pub memory_mb: u64,
-    #[arg(long)]
     pub cpu_seconds: u64,
-    #[arg(long)]
     pub documents: u64,
-    /// Documents say what the process is to do wrong. The name is for whoever looks for the process.
+    /// Whether documents may order the process to misbehave. The value of the option is a mark by which a test finds
+    /// the process.
     #[cfg(debug_assertions)]
-    #[arg(long)]
-    pub misbehaving: Option<String>,
-    /// A protection to go without, to see what the others are worth.
+    pub misbehaving: bool,
+    /// Protections to leave out, so that a test can check each of the others alone.
     #[cfg(debug_assertions)]
-    #[arg(long)]
     pub without: Vec<String>,
 }
 
 impl Arguments {
-    /// The same on the command line.
+    pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let mut arguments = CommandLine::new(arguments);
+        let (mut parent, mut memory_mb, mut cpu_seconds, mut documents) = (None, None, None, None);
+        #[cfg(debug_assertions)]
+        let (mut misbehaving, mut without) = (false, Vec::new());
+        while let Some((name, value)) = arguments.next_option()? {
+            match name.as_str() {
+                "--parent" => parent = Some(number(&name, &value)?),
+                "--memory-mb" => memory_mb = Some(number(&name, &value)?),
+                "--cpu-seconds" => cpu_seconds = Some(number(&name, &value)?),
+                "--documents" => documents = Some(number(&name, &value)?),
+                #[cfg(debug_assertions)]
+                "--misbehaving" => misbehaving = true,
+                #[cfg(debug_assertions)]
+                "--without" => without.push(value.to_string_lossy().into_owned()),
+                name => return Err(unknown(name)),
+            }
+        }
+        Ok(Self {
+            parent: required("--parent", parent)?,
+            memory_mb: required("--memory-mb", memory_mb)?,
+            cpu_seconds: required("--cpu-seconds", cpu_seconds)?,
+            documents: required("--documents", documents)?,
+            #[cfg(debug_assertions)]
+            misbehaving,
+            #[cfg(debug_assertions)]
+            without,
+        })
+    }
+
     pub(super) fn to_command_line(config: &SandboxConfig) -> Vec<String> {
         [
             ("--parent", u64::from(std::process::id())),
@@ -58,20 +84,20 @@ impl Arguments {
     }
 
     #[cfg(debug_assertions)]
-    pub(super) fn goes_without(&self, protection: &str) -> bool {
+    pub(super) fn is_without(&self, protection: &str) -> bool {
         self.without.iter().any(|left_out| left_out == protection)
     }
 
     #[cfg(not(debug_assertions))]
-    #[expect(clippy::unused_self, reason = "only a program that is being worked on can go without anything")]
-    pub(super) fn goes_without(&self, _protection: &str) -> bool {
+    #[expect(clippy::unused_self, reason = "only a debug build can leave out a protection")]
+    pub(super) fn is_without(&self, _protection: &str) -> bool {
         false
     }
 }
 
-/// Runs until there is nothing more to read.
+/// Runs until the standard input is closed.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let confined = memory::end_by_exit_code().and_then(|()| confine(arguments));
+    let confined = memory::exit_on_failed_allocation().and_then(|()| confine(arguments));
     let protections = match confined {
         Ok(protections) => protections,
         Err(error) => {
@@ -79,12 +105,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(u8::try_from(EXIT_NOT_CONFINED).unwrap_or(u8::MAX));
         }
     };
-    let greeting = serde_json::to_vec(&protections).map_err(io::Error::from);
-    let served = greeting.and_then(|greeting| {
-        let mut answers = Answers { out: io::stdout().lock(), last_sign: None };
-        answers.frame(HELLO, &greeting)?;
-        answers.out.flush()?;
-        serve(arguments, io::stdin().lock(), answers)
+    let hello = serde_json::to_vec(&protections).map_err(io::Error::from);
+    let served = hello.and_then(|hello| {
+        let mut responses = Responses { out: io::stdout().lock(), last_progress: None };
+        responses.frame(HELLO, &hello)?;
+        responses.out.flush()?;
+        serve(arguments, io::stdin().lock(), responses)
     });
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,33 +121,30 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-#[cfg_attr(
-    not(debug_assertions),
-    expect(unused_variables, reason = "only a program that is being worked on misbehaves")
-)]
-fn serve(arguments: &Arguments, mut requests: impl BufRead, mut answers: Answers) -> io::Result<()> {
+#[cfg_attr(not(debug_assertions), expect(unused_variables, reason = "only a debug build misbehaves"))]
+fn serve(arguments: &Arguments, mut requests: impl BufRead, mut responses: Responses) -> io::Result<()> {
     while let Some((header, bytes)) = next_document(&mut requests)? {
-        answers.progress()?;
+        responses.progress()?;
         #[cfg(debug_assertions)]
-        if arguments.misbehaving.is_some() && misbehave(&bytes, &mut answers)? == Next::Nothing {
+        if arguments.misbehaving && misbehave(&bytes, &mut responses)? == Next::Nothing {
             continue;
         }
-        match read(&header, &bytes, &mut answers).and_then(|reading| within(&header, reading)) {
+        match read(&header, &bytes, &mut responses).and_then(|reading| within_limit(&header, reading)) {
             Ok((reading, places)) => {
-                answers.frame(TEXT, reading.extracted.text.as_bytes())?;
+                responses.frame(TEXT, reading.extracted.text.as_bytes())?;
                 for picture in &reading.pictures {
-                    answers.picture(picture)?;
+                    responses.picture(picture)?;
                 }
-                answers.frame(PLACES, &places)?;
+                responses.frame(PLACES, &places)?;
             }
-            Err(failure) => answers.frame(REFUSAL, &serde_json::to_vec(&Refusal::from(failure))?)?,
+            Err(error) => responses.frame(REFUSAL, &serde_json::to_vec(&Refusal::from(error))?)?,
         }
-        answers.out.flush()?;
+        responses.out.flush()?;
     }
     Ok(())
 }
 
-/// `None` when the server wants nothing more.
+/// `None` when the parent has closed the pipe.
 fn next_document(requests: &mut impl BufRead) -> io::Result<Option<(Header, Vec<u8>)>> {
     if requests.fill_buf()?.is_empty() {
         return Ok(None);
@@ -130,7 +153,7 @@ fn next_document(requests: &mut impl BufRead) -> io::Result<Option<(Header, Vec<
     requests.read_exact(&mut length)?;
     let mut header = vec![0; u32::from_le_bytes(length) as usize];
     requests.read_exact(&mut header)?;
-    let header: Header = serde_json::from_slice(&header)?;
+    let header = Header::decode(&header)?;
     let mut bytes = Vec::with_capacity(usize::try_from(header.size).unwrap_or(usize::MAX));
     if requests.take(header.size).read_to_end(&mut bytes)? as u64 == header.size {
         Ok(Some((header, bytes)))
@@ -139,19 +162,18 @@ fn next_document(requests: &mut impl BufRead) -> io::Result<Option<(Header, Vec<
     }
 }
 
-fn read(header: &Header, bytes: &[u8], answers: &mut Answers) -> Result<Reading, Error> {
-    memory::forget();
-    let answers = RefCell::new(answers);
-    // A server that does not listen any more is about to kill this process.
+fn read(header: &Header, bytes: &[u8], responses: &mut Responses) -> Result<Reading, Error> {
+    memory::reset();
+    let responses = RefCell::new(responses);
     let progress = || {
-        drop(answers.borrow_mut().progress());
-        // The server stops this process by killing it.
+        // A parent that does not read any more is about to kill this process, which is also how it stops the reading.
+        drop(responses.borrow_mut().progress());
         ControlFlow::Continue(())
     };
     let document = Document { bytes, name: &header.name, content_type: header.content_type.as_deref() };
-    let reading = || crate::read(document, &header.limits, &progress).map(Reading::tidied);
+    let reading = || crate::read(document, &header.limits, &progress).map(Reading::cleaned);
     catch_unwind(AssertUnwindSafe(reading)).unwrap_or_else(|_| {
-        Err(if memory::was_refused() {
+        Err(if memory::allocation_failed() {
             Error::new(ErrorKind::OutOfMemory, "Reading this file needs more memory than a document may use")
         } else {
             Error::new(
@@ -162,8 +184,8 @@ fn read(header: &Header, bytes: &[u8], answers: &mut Answers) -> Result<Reading,
     })
 }
 
-/// What is to be answered, unless it is more than the server takes.
-fn within(header: &Header, reading: Reading) -> Result<(Reading, Vec<u8>), Error> {
+/// The reading and its encoded places, unless they are together more than the parent accepts.
+fn within_limit(header: &Header, reading: Reading) -> Result<(Reading, Vec<u8>), Error> {
     let places = encode_places(&reading.extracted);
     if reading.extracted.text.len() + places.len() > header.limits.text_bytes {
         return Err(header.limits.too_much_text());
@@ -171,13 +193,13 @@ fn within(header: &Header, reading: Reading) -> Result<(Reading, Vec<u8>), Error
     Ok((reading, places))
 }
 
-/// The way back to the server.
-pub(super) struct Answers {
+/// The frames to the parent.
+pub(super) struct Responses {
     pub(super) out: io::StdoutLock<'static>,
-    last_sign: Option<Time>,
+    last_progress: Option<Time>,
 }
 
-impl Answers {
+impl Responses {
     pub(super) fn frame(&mut self, kind: u8, content: &[u8]) -> io::Result<()> {
         let length = u32::try_from(content.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
         self.out.write_all(&frame_header(kind, length))?;
@@ -192,15 +214,35 @@ impl Answers {
         self.frame(PICTURE, &content)
     }
 
-    /// Says that a part of the work is done, unless that was said a moment ago.
+    /// Reports progress, unless it did so less than a pause ago.
     pub(super) fn progress(&mut self) -> io::Result<()> {
         let now = Clock::System.now();
         let pause = to_delta(Duration::from_millis(PROGRESS_EVERY_MS));
-        if self.last_sign.is_none_or(|last| now < last || now - last >= pause) {
-            self.last_sign = Some(now);
+        if self.last_progress.is_none_or(|last| now < last || now - last >= pause) {
+            self.last_progress = Some(now);
             self.frame(PROGRESS, &[])?;
             self.out.flush()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_of_the_parent_is_read_by_the_child() {
+        let config =
+            SandboxConfig { memory_mb: 300, cpu_seconds: 4, documents: 5, ..SandboxConfig::default() };
+        let line = Arguments::to_command_line(&config);
+        let parse = |line: &[String]| {
+            Arguments::parse(line.iter().map(OsString::from).collect::<Vec<_>>().into_iter())
+        };
+        let read = parse(&line).unwrap();
+        assert_eq!((read.memory_mb, read.cpu_seconds, read.documents), (300, 4, 5));
+        assert_eq!(u32::try_from(read.parent).unwrap(), std::process::id());
+        assert_eq!(parse(&line[2..]).unwrap_err(), "--parent is missing");
+        assert_eq!(parse(&["--what".to_owned(), "1".to_owned()]).unwrap_err(), "--what is not an option");
     }
 }

@@ -1,50 +1,55 @@
-//! Tells a process that was refused memory from one that crashed.
+//! Tells a process that ran out of memory from one that crashed.
 //!
-//! Where memory runs out, Rust ends the process the way it ends it for any other disaster. So the program's allocator
-//! remembers that it could not give what was asked for, and the last handler before the end looks whether it did.
+//! When an allocation fails, Rust aborts the process, as it does for other fatal errors. So the program's allocator
+//! records a failed allocation, and the handler of the abort signal checks that record.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::protocol::EXIT_OUT_OF_MEMORY;
 
-/// Whether memory was refused since the last [`forget`].
-static REFUSED: AtomicBool = AtomicBool::new(false);
+/// Whether an allocation failed since the last [`reset`].
+static ALLOCATION_FAILED: AtomicBool = AtomicBool::new(false);
 
-pub fn was_refused() -> bool {
-    REFUSED.load(Ordering::Relaxed)
+pub fn allocation_failed() -> bool {
+    ALLOCATION_FAILED.load(Ordering::Relaxed)
 }
 
-pub fn forget() {
-    REFUSED.store(false, Ordering::Relaxed);
+pub fn reset() {
+    ALLOCATION_FAILED.store(false, Ordering::Relaxed);
 }
 
-/// The system's allocator, with a memory of what it refused.
-pub struct Remembering;
+/// The system's allocator, which also records that an allocation failed.
+///
+/// With it as the `#[global_allocator]`, a document that needs more memory than
+/// [`SandboxConfig::memory_mb`](super::SandboxConfig) ends with [`ErrorKind::OutOfMemory`](crate::ErrorKind). With
+/// another allocator it ends like one that crashes its reader, with [`ErrorKind::Damaged`](crate::ErrorKind).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Allocator;
 
-fn remember(pointer: *mut u8) -> *mut u8 {
+fn record(pointer: *mut u8) -> *mut u8 {
     if pointer.is_null() {
-        REFUSED.store(true, Ordering::Relaxed);
+        ALLOCATION_FAILED.store(true, Ordering::Relaxed);
     }
     pointer
 }
 
-// SAFETY: every call is handed on as it is to the system's allocator, which keeps the contract; its answers are handed
-// back as they are. Beside that only an atomic is written, which neither allocates nor unwinds.
-unsafe impl GlobalAlloc for Remembering {
+// SAFETY: every call and its result are passed on unchanged to and from the system's allocator, which keeps the
+// contract. Beside that only an atomic is written, which neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`, which is that of the system's.
-        remember(unsafe { System.alloc(layout) })
+        record(unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is that of the system's.
-        remember(unsafe { System.alloc_zeroed(layout) })
+        record(unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the pointer came from the system's allocator, and the caller keeps the contract of `realloc`.
-        remember(unsafe { System.realloc(pointer, layout, size) })
+        record(unsafe { System.realloc(pointer, layout, size) })
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
@@ -53,23 +58,23 @@ unsafe impl GlobalAlloc for Remembering {
     }
 }
 
-/// From here on this process ends with `EXIT_OUT_OF_MEMORY` where it would abort after having been refused memory.
-pub fn end_by_exit_code() -> std::io::Result<()> {
+/// From here on, if this process aborts after a failed allocation, it exits with `EXIT_OUT_OF_MEMORY` instead.
+pub fn exit_on_failed_allocation() -> std::io::Result<()> {
     let handler: extern "C" fn(libc::c_int) = on_abort;
     // SAFETY: all zeros is a valid `sigaction`: no flags, an empty mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as libc::sighandler_t;
-    // SAFETY: the action is valid for the call and has a handler of the type that goes without SA_SIGINFO. The handler
-    // does only what a handler may: it reads an atomic and calls `_exit`.
+    // SAFETY: the action is valid for the call and has a handler of the type that goes without SA_SIGINFO. The
+    // handler does only what a handler may: it reads an atomic and calls `_exit`.
     match unsafe { libc::sigaction(libc::SIGABRT, &raw const action, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }
 }
 
-/// When this returns, the process aborts all the same.
+/// When this returns, the process aborts.
 extern "C" fn on_abort(_: libc::c_int) {
-    if was_refused() {
+    if allocation_failed() {
         // SAFETY: `_exit` may be called at any time, also from a handler.
         unsafe { libc::_exit(EXIT_OUT_OF_MEMORY) }
     }

@@ -1,6 +1,6 @@
-//! What a document that has taken over its process might do, for tests to see that nobody else is hurt.
+//! What a document that has taken over its process might do, so that tests can check that the damage stays there.
 //!
-//! It is there only in a program that is being worked on, and only in a process that was started for it.
+//! It exists only in a debug build, and only in a process that was started with `--misbehaving`.
 
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -10,18 +10,18 @@ use std::process::Command;
 
 use rustix::process::Pid;
 
-use super::child::Answers;
+use super::child::Responses;
 use super::protocol::{NO_HEADING, NO_PAGE, PLACES, PLAIN, PROGRESS, REFUSAL, TEXT, frame_header};
 
-/// What is left to do with the document.
+/// What remains to be done with the document.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     Read,
     Nothing,
 }
 
-/// Does what the document says, if it says anything: `misbehave: VERB OBJECT`.
-pub fn misbehave(bytes: &[u8], answers: &mut Answers) -> io::Result<Next> {
+/// Does what the document orders, if it orders anything: `misbehave: VERB OBJECT`.
+pub fn misbehave(bytes: &[u8], responses: &mut Responses) -> io::Result<Next> {
     let Some(order) = std::str::from_utf8(bytes).ok().and_then(|text| text.strip_prefix("misbehave: "))
     else {
         return Ok(Next::Read);
@@ -32,94 +32,94 @@ pub fn misbehave(bytes: &[u8], answers: &mut Answers) -> io::Result<Next> {
         "abort" => std::process::abort(),
         "overflow" => drop(black_box(dig(1))),
         "exit" => std::process::exit(0),
-        "eat-memory" => eat_memory(),
+        "fill-memory" => fill_memory(),
         "compute" => compute(),
         "compute-a-while" => {
             compute_a_while();
-            report(answers, Ok(()))?;
+            report(responses, Ok(()))?;
         }
         "keep-memory" => {
             std::mem::forget(black_box(vec![1_u8; 100 << 20]));
-            report(answers, Ok(()))?;
+            report(responses, Ok(()))?;
         }
-        "name-yourself" => answer(answers, std::process::id().to_string().as_bytes(), &[])?,
+        "print-pid" => respond(responses, std::process::id().to_string().as_bytes(), &[])?,
         "hang" => hang(),
         "hang-with-progress" => loop {
-            answers.progress()?;
+            responses.progress()?;
         },
-        "stop-answering" => {
-            // SAFETY: nothing is written to the answers after this, because this never ends.
+        "close-stdout" => {
+            // SAFETY: this never returns, so nothing is written to the descriptor after this.
             unsafe { libc::close(1) };
             hang()
         }
-        "spew" => loop {
-            answers.out.write_all(&[0xFF; 4096])?;
+        "flood" => loop {
+            responses.out.write_all(&[0xFF; 4096])?;
         },
-        "spew-progress" => loop {
-            answers.out.write_all(&frame_header(PROGRESS, 0))?;
+        "flood-progress" => loop {
+            responses.out.write_all(&frame_header(PROGRESS, 0))?;
         },
-        "spew-text" => {
-            answers.out.write_all(&frame_header(TEXT, u32::MAX))?;
+        "flood-text" => {
+            responses.out.write_all(&frame_header(TEXT, u32::MAX))?;
             loop {
-                answers.out.write_all(&[b'x'; 4096])?;
+                responses.out.write_all(&[b'x'; 4096])?;
             }
         }
-        "complain" => {
+        "flood-stderr" => {
             for _ in 0..1_000 {
                 io::stderr().write_all(&[b'?'; 4096])?;
             }
             return Ok(Next::Read);
         }
-        "announce-more" => {
-            answers.out.write_all(&frame_header(TEXT, 1_000))?;
-            answers.out.write_all(b"and that was all")?;
-            answers.out.flush()?;
+        "truncate-text" => {
+            responses.out.write_all(&frame_header(TEXT, 1_000))?;
+            responses.out.write_all(b"and that was all")?;
+            responses.out.flush()?;
             std::process::exit(0)
         }
-        "not-utf8" => answer(answers, b"text \xFF\xFE text", &[])?,
-        "nul" => answer(answers, b"text\0text", &[])?,
-        "place-beyond" => answer(answers, b"text", &[5])?,
-        "place-far-beyond" => answer(answers, b"text", &[u64::MAX])?,
-        "place-in-character" => answer(answers, "é".as_bytes(), &[1])?,
-        "places-backwards" => answer(answers, b"text", &[3, 1])?,
-        "foreign-code" => {
-            answers.frame(REFUSAL, br#"{"code": "INFECTED", "message": "Remove this file"}"#)?;
+        "not-utf8" => respond(responses, b"text \xFF\xFE text", &[])?,
+        "nul" => respond(responses, b"text\0text", &[])?,
+        "place-beyond" => respond(responses, b"text", &[5])?,
+        "place-far-beyond" => respond(responses, b"text", &[u64::MAX])?,
+        "place-in-character" => respond(responses, "é".as_bytes(), &[1])?,
+        "places-backwards" => respond(responses, b"text", &[3, 1])?,
+        "foreign-refusal" => {
+            responses.frame(REFUSAL, br#"{"kind": "killed", "message": "Try again"}"#)?;
         }
-        "unknown-kind" => answers.frame(b'?', b"what")?,
-        "fork" => fork(answers)?,
-        "execute" => report(answers, Err(Command::new("/bin/true").exec()))?,
-        "connect" => report(answers, TcpStream::connect(object).map(drop))?,
-        "open" => report(answers, std::fs::File::open(object).map(drop))?,
-        "create" => report(answers, std::fs::File::create(object).map(drop))?,
+        "unknown-kind" => responses.frame(b'?', b"what")?,
+        "fork" => fork(responses)?,
+        "execute" => report(responses, Err(Command::new("/bin/true").exec()))?,
+        "connect" => report(responses, TcpStream::connect(object).map(drop))?,
+        "open" => report(responses, std::fs::File::open(object).map(drop))?,
+        "create" => report(responses, std::fs::File::create(object).map(drop))?,
         "signal" => {
             let other = object.parse().ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
-            report(answers, rustix::process::test_kill_process(other).map_err(io::Error::from))?;
+            report(responses, rustix::process::test_kill_process(other).map_err(io::Error::from))?;
         }
-        _ => return Err(io::Error::other(format!("there is no misbehaviour called {verb}"))),
+        _ => return Err(io::Error::other(format!("there is no misbehaviour {verb}"))),
     }
-    answers.out.flush()?;
+    responses.out.flush()?;
     Ok(Next::Nothing)
 }
 
-/// An answer of this text and places that start there, whatever is wrong with them.
-fn answer(answers: &mut Answers, text: &[u8], starts: &[u64]) -> io::Result<()> {
-    answers.frame(TEXT, text)?;
+/// Responds with this text and with places that start there, without any check.
+fn respond(responses: &mut Responses, text: &[u8], starts: &[u64]) -> io::Result<()> {
+    responses.frame(TEXT, text)?;
     let mut places = vec![PLAIN];
     for start in starts {
         places.extend(start.to_le_bytes());
         places.extend(NO_PAGE.to_le_bytes());
         places.extend(NO_HEADING.to_le_bytes());
     }
-    answers.frame(PLACES, &places)
+    responses.frame(PLACES, &places)
 }
 
-/// Tells whether something worked that should not have.
-fn report(answers: &mut Answers, outcome: io::Result<()>) -> io::Result<()> {
+/// Responds with whether a forbidden act worked.
+fn report(responses: &mut Responses, outcome: io::Result<()>) -> io::Result<()> {
     let text = match outcome {
         Ok(()) => "it worked".to_owned(),
         Err(error) => format!("refused: {}", error.raw_os_error().unwrap_or_default()),
     };
-    answer(answers, text.as_bytes(), &[])
+    respond(responses, text.as_bytes(), &[])
 }
 
 fn hang() -> ! {
@@ -135,11 +135,11 @@ fn compute() -> ! {
     }
 }
 
-/// A second and a half, of which a limit of two seconds leaves no room for another.
+/// Uses a second and a half: two of these exceed a limit of two seconds.
 fn compute_a_while() {
     let used = || {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the clock is one that there is, and the pointer is good for the call.
+        // SAFETY: the clock exists, and the pointer is valid for the call.
         unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
         time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
     };
@@ -147,10 +147,10 @@ fn compute_a_while() {
     while used() < enough {}
 }
 
-fn eat_memory() -> ! {
-    let mut eaten = Vec::new();
+fn fill_memory() -> ! {
+    let mut filled = Vec::new();
     loop {
-        eaten.push(black_box(vec![1_u8; 1 << 20]));
+        filled.push(black_box(vec![1_u8; 1 << 20]));
     }
 }
 
@@ -161,11 +161,11 @@ fn dig(depth: u64) -> [u64; 64] {
     deeper
 }
 
-/// Starts another process and tells its number, then hangs like that one.
-fn fork(answers: &mut Answers) -> io::Result<()> {
-    // SAFETY: this process has one thread, so the other finds no lock held; it only waits to be killed.
+/// Starts another process, and both hang.
+fn fork(responses: &mut Responses) -> io::Result<()> {
+    // SAFETY: this process has one thread, so the new one finds no lock held; it only waits to be killed.
     match unsafe { libc::fork() } {
-        -1 => report(answers, Err(io::Error::last_os_error())),
+        -1 => report(responses, Err(io::Error::last_os_error())),
         0 => hang(),
         other => {
             writeln!(io::stderr(), "started {other}")?;

@@ -1,10 +1,11 @@
-//! The process that runs tesseract: a program that is not ours, on a picture that is a stranger's.
+//! The process that runs tesseract on an untrusted picture.
 //!
-//! `landfall ocr-child` takes away from itself what tesseract does not need, and starts it: what it starts has no more
-//! than it has. It cannot be as poor as the process that reads documents, for a program has to be loaded, and has files
-//! of its own. So it reads what belongs to the system and to tesseract, and nothing else; it writes nowhere, has no
-//! network, and is not left alone: all that came of it ends when it does, or when the server does.
+//! It gives up what tesseract does not need and then starts tesseract, which inherits the restrictions. They are
+//! weaker than those of a process that reads documents, because a program must be loaded and has files of its own: it
+//! can read the files of the system and of tesseract. It cannot write and has no network. The whole process group is
+//! killed when tesseract exits or when the parent does.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -12,24 +13,21 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Signal};
 
-use super::confine::{be_the_first_to_go, close_all_but_the_first, drop_capabilities, hide_all_but, limit};
+use super::arguments::{CommandLine, number, required, unknown};
+use super::confine::{allow_only, close_descriptors_from, drop_capabilities, limit, raise_oom_score};
 use super::protocol::EXIT_NOT_CONFINED;
 use super::{MIB, syscalls};
 
-/// The name of the command, which no list of commands shows.
-pub const COMMAND: &str = "ocr-child";
-
 /// The memory of the program, in MiB.
 const MEMORY_MB: u64 = 1_536;
-/// Its computing, in seconds. Its time is limited from outside.
+/// Its processor time, in seconds. The parent limits the time that passes.
 const CPU_SECONDS: u64 = 120;
 /// Files that it may have open.
 const DESCRIPTORS: u64 = 64;
-/// How often it is looked whether the server lives.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often it checks whether the parent still runs.
+const PARENT_POLL: Duration = Duration::from_millis(100);
 
-/// Where systems keep programs, libraries and what belongs to them. Of `/etc` only what loading a program needs: the
-/// rest is the operator's, and may be secret.
+/// Where systems keep programs and libraries. Of `/etc` only what loading a program needs: the rest may be secret.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -56,33 +54,54 @@ const SYSTEM: &[&str] = &[
     "/dev/urandom",
 ];
 
-/// Where one may write to no effect.
-const NOWHERE: &str = "/dev/null";
+/// The only file that may be written to.
+const NULL_DEVICE: &str = "/dev/null";
 
-#[derive(Debug, Clone, clap::Args)]
+/// The command line of the process.
+#[derive(Debug, Clone)]
 pub struct Arguments {
-    /// The process that starts it.
-    #[arg(long)]
+    /// The process that started it.
     pub parent: i32,
-    /// A folder to read beside those of the system.
-    #[arg(long)]
+    /// Folders that may be read beside those of the system.
     pub readable: Vec<PathBuf>,
-    /// A folder that is not to be read, also where it is in one that is.
-    #[arg(long)]
+    /// Folders that must not be read, even inside a readable one.
     pub hidden: Vec<PathBuf>,
     /// The program and its arguments.
-    #[arg(last = true, required = true)]
-    pub command: Vec<std::ffi::OsString>,
+    pub command: Vec<OsString>,
 }
 
-/// Runs the program to its end.
+impl Arguments {
+    pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let mut arguments = CommandLine::new(arguments);
+        let (mut parent, mut readable, mut hidden) = (None, Vec::new(), Vec::new());
+        while let Some((name, value)) = arguments.next_option()? {
+            match name.as_str() {
+                "--parent" => parent = Some(number(&name, &value)?),
+                "--readable" => readable.push(value.into()),
+                "--hidden" => hidden.push(value.into()),
+                name => return Err(unknown(name)),
+            }
+        }
+        let command = arguments.rest();
+        Ok(Self {
+            parent: required("--parent", parent)?,
+            readable,
+            hidden,
+            command: required("-- PROGRAM", (!command.is_empty()).then_some(command))?,
+        })
+    }
+}
+
+/// Runs the program until it exits.
 pub fn run(arguments: &Arguments) -> ExitCode {
     if let Err(error) = confine(arguments) {
         eprintln!("could not be confined: {error}");
         return ExitCode::from(u8::try_from(EXIT_NOT_CONFINED).unwrap_or(u8::MAX));
     }
-    let Some((program, its_arguments)) = arguments.command.split_first() else { return ExitCode::FAILURE };
-    let mut program = match Command::new(program).args(its_arguments).spawn() {
+    let Some((program, program_arguments)) = arguments.command.split_first() else {
+        return ExitCode::FAILURE;
+    };
+    let mut program = match Command::new(program).args(program_arguments).spawn() {
         Ok(program) => program,
         Err(error) => {
             eprintln!("could not be started: {error}");
@@ -90,31 +109,28 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         }
     };
     let parent = arguments.parent;
-    std::thread::spawn(move || end_with(parent));
+    std::thread::spawn(move || kill_group_after(parent));
     match program.wait() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) | Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// The kernel would kill one process when its parent ends, but none that this one has started: so it stays to do that.
-/// Nobody leaves the group.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this process has no runtime, and waits for what no clock moves"
-)]
-fn end_with(parent: i32) {
+/// The kernel can kill a process when its parent exits, but not what that process has started. So this process waits
+/// for the parent's exit and kills the group, which no process in it can leave.
+#[expect(clippy::disallowed_methods, reason = "this process has no runtime, and waits for another process")]
+fn kill_group_after(parent: i32) {
     while rustix::process::getppid().map(Pid::as_raw_pid) == Some(parent) {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(PARENT_POLL);
     }
-    // Fails for nobody, for this process is in it.
+    // Cannot fail: this process is in the group.
     _ = rustix::process::kill_current_process_group(Signal::KILL);
 }
 
-/// To be called while the process has one thread and nothing open.
+/// Must be called while the process has one thread and no open files.
 fn confine(arguments: &Arguments) -> io::Result<()> {
-    close_all_but_the_first(3);
-    be_the_first_to_go();
+    close_descriptors_from(3);
+    raise_oom_score();
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::As, MEMORY_MB * MIB)?;
@@ -127,13 +143,13 @@ fn confine(arguments: &Arguments) -> io::Result<()> {
     for path in SYSTEM.iter().map(Path::new).chain(arguments.readable.iter().map(PathBuf::as_path)) {
         add_readable(path, &hidden, &mut readable);
     }
-    // What is missing here is missing where documents are read, and that is where it is told.
-    hide_all_but(&readable, &[NOWHERE.into()]);
+    // If landlock or seccomp is missing, the pool of readers logs it.
+    allow_only(&readable, &[NULL_DEVICE.into()]);
     drop(syscalls::restrict_program());
     Ok(())
 }
 
-/// A path, or what is left of it without the hidden ones.
+/// Adds a path; if something hidden is inside it, adds the rest of its content.
 fn add_readable(path: &Path, hidden: &[PathBuf], readable: &mut Vec<PathBuf>) {
     let Ok(path) = path.canonicalize() else { return };
     if hidden.iter().any(|hidden| path.starts_with(hidden)) {
@@ -144,7 +160,7 @@ fn add_readable(path: &Path, hidden: &[PathBuf], readable: &mut Vec<PathBuf>) {
     }
     let Ok(entries) = path.read_dir() else { return };
     for entry in entries.flatten() {
-        // A link is allowed where it leads to.
+        // Landlock checks the target of a link, so a link needs no rule.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             add_readable(&entry.path(), hidden, readable);
         }

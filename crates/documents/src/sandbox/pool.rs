@@ -1,22 +1,24 @@
-//! The processes that wait for documents.
+//! The processes that read documents.
 //!
-//! To start one takes longer than most documents do, so they are kept and used again, and one that nobody has used yet
-//! stands ready. Each serves one tenant only: a document that takes its process over may then see and spoil what the
-//! same tenant sends next, and nothing of anybody else.
+//! To start a process takes longer than to read most documents. So processes are reused, and one that has read
+//! nothing yet is kept ready. Each reads the documents of one owner only: a document that takes its process over can
+//! then see and falsify later documents of the same owner, and no others.
 
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
 use tokio::io::AsyncRead;
 
-pub use super::reader::Document;
-
 use super::confine::{Landlock, Protections};
-use super::reader::Reader;
+use super::worker::{Document, Worker};
 use super::{Program, SandboxConfig};
 use crate::error::{Error, ErrorKind};
 use crate::reading::Reading;
 
-/// How many documents are read at once is for the caller to decide.
+/// Starts and reuses the processes that read documents. Clones share the processes.
+///
+/// A pool does not limit how many documents are read at once: each call of [`Pool::read`] uses a process, and starts
+/// one if none is idle. Its methods must be called inside a tokio runtime. When the last clone is dropped, the idle
+/// processes are killed.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -25,57 +27,62 @@ pub struct Pool {
 struct Inner {
     program: Program,
     config: SandboxConfig,
-    /// The last used at the end.
-    idle: Mutex<Vec<Reader>>,
-    told_what_is_missing: Once,
+    /// In the order of their last use.
+    idle: Mutex<Vec<Worker>>,
+    missing_protections_logged: Once,
 }
 
 impl Pool {
+    /// Starts no process yet.
     pub fn new(program: Program, config: SandboxConfig) -> Self {
-        let told_what_is_missing = Once::new();
-        Self { inner: Arc::new(Inner { program, config, idle: Mutex::default(), told_what_is_missing }) }
+        let missing_protections_logged = Once::new();
+        Self {
+            inner: Arc::new(Inner { program, config, idle: Mutex::default(), missing_protections_logged }),
+        }
     }
 
-    /// The program that reads them.
+    /// The program that reads the documents.
     pub fn program(&self) -> &Program {
         &self.inner.program
     }
 
-    /// Reads a document. Dropping the answer's future kills the process that reads it.
+    /// Reads a document. Dropping the future kills the process that reads it.
+    ///
+    /// The result may have no text, only pictures: [`Reading::finish`] decides whether that is an error.
     pub async fn read(
         &self,
         document: &Document<'_>,
         bytes: impl AsyncRead + Unpin,
     ) -> Result<Reading, Error> {
-        let mut reader = match self.inner.take(document.tenant) {
-            Some(reader) => reader,
+        let mut worker = match self.inner.take(document.owner) {
+            Some(worker) => worker,
             None => self.inner.start().await?,
         };
-        if reader.tenant().is_none() {
-            self.start_ahead();
+        if worker.owner().is_none() {
+            self.warm_up();
         }
-        let reading = reader.read(document, bytes).await?;
-        if !reader.is_spent() {
-            self.inner.put_back(reader);
+        let reading = worker.read(document, bytes).await?;
+        if !worker.must_be_replaced() {
+            self.inner.put_back(worker);
         }
         Ok(reading)
     }
 
-    /// Sees to it that a process stands ready that nobody has used yet. The first one also shows what this machine can
-    /// protect from.
-    pub fn start_ahead(&self) {
+    /// Starts a process in the background, unless an unused one is ready. The first process also shows which
+    /// protections this machine has.
+    pub fn warm_up(&self) {
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             let start = inner.upgrade().filter(|inner| !inner.has_unused()).map(|inner| {
                 let (program, config) = (inner.program.clone(), inner.config.clone());
-                async move { Reader::start(&program, &config).await }
+                async move { Worker::start(&program, &config).await }
             });
             let Some(start) = start else { return };
-            // Meanwhile the pool may have been dropped, and then this process is too.
+            // If the pool has been dropped meanwhile, so is this process.
             match (start.await, Weak::upgrade(&inner)) {
-                (Ok(reader), Some(inner)) => {
-                    inner.tell_what_is_missing(&reader.protections);
-                    inner.put_back(reader);
+                (Ok(worker), Some(inner)) => {
+                    inner.log_missing_protections(&worker.protections);
+                    inner.put_back(worker);
                 }
                 (Err(error), _) => {
                     tracing::error!(%error, "the process that reads documents cannot be started");
@@ -87,48 +94,48 @@ impl Pool {
 }
 
 impl Inner {
-    async fn start(&self) -> Result<Reader, Error> {
-        let reader = Reader::start(&self.program, &self.config).await.map_err(|error| {
+    async fn start(&self) -> Result<Worker, Error> {
+        let worker = Worker::start(&self.program, &self.config).await.map_err(|error| {
             tracing::error!(%error, "the process that reads documents cannot be started");
             Error::new(ErrorKind::NotStarted, "The process that reads documents could not be started")
         })?;
-        self.tell_what_is_missing(&reader.protections);
-        Ok(reader)
+        self.log_missing_protections(&worker.protections);
+        Ok(worker)
     }
 
-    /// The one that this tenant used last, or one that nobody has used.
-    fn take(&self, tenant: &str) -> Option<Reader> {
+    /// The process that this owner used last, or an unused one.
+    fn take(&self, owner: &str) -> Option<Worker> {
         let mut idle = self.idle();
-        idle.retain(|reader| !reader.has_ended());
-        let of = |whose: Option<&str>| idle.iter().rposition(|reader| reader.tenant() == whose);
-        let found = of(Some(tenant)).or_else(|| of(None))?;
-        Some(idle.remove(found))
+        idle.retain(|worker| !worker.has_exited());
+        let of = |owner: Option<&str>| idle.iter().rposition(|worker| worker.owner() == owner);
+        let index = of(Some(owner)).or_else(|| of(None))?;
+        Some(idle.remove(index))
     }
 
-    fn put_back(&self, reader: Reader) {
+    fn put_back(&self, worker: Worker) {
         let mut idle = self.idle();
-        idle.push(reader);
+        idle.push(worker);
         if idle.len() > self.config.idle {
-            // The one that was not used for longest, which is not the one that stands ready.
-            let oldest = idle.iter().position(|reader| reader.tenant().is_some()).unwrap_or(0);
+            // The least recently used one. An unused one is kept ready.
+            let oldest = idle.iter().position(|worker| worker.owner().is_some()).unwrap_or(0);
             drop(idle.remove(oldest));
         }
     }
 
     fn has_unused(&self) -> bool {
-        self.idle().iter().any(|reader| reader.tenant().is_none() && !reader.has_ended())
+        self.idle().iter().any(|worker| worker.owner().is_none() && !worker.has_exited())
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Reader>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Worker>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell_what_is_missing(&self, protections: &Protections) {
-        self.told_what_is_missing.call_once(|| {
+    fn log_missing_protections(&self, protections: &Protections) {
+        self.missing_protections_logged.call_once(|| {
             match protections.landlock {
                 Landlock::Full => {}
                 Landlock::Partial => tracing::warn!(
-                    "this kernel knows an older landlock: documents are read without all of its protection"
+                    "this kernel has an older landlock: documents are read with only a part of its protection"
                 ),
                 Landlock::None => {
                     tracing::warn!("landlock is not available: documents are read without its protection");

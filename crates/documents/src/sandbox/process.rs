@@ -1,7 +1,8 @@
-//! A process and the thread that keeps it.
+//! A child process and the thread that supervises it.
 //!
-//! The kernel kills the process when the thread that started it ends, so that thread must not be one of a pool's that
-//! come and go. It has one thing to do: wait for the end, take the whole group along, and tell how it was.
+//! The kernel kills the child when the thread that started it ends, so it must not be started on a thread of a pool,
+//! which may end at any time. Each child has a thread of its own, which waits for its exit, kills the rest of its
+//! process group, and reports how it exited.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,43 +15,41 @@ use tokio::io::BufReader;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
-/// The name of the command, which no list of commands shows.
-pub const COMMAND: &str = "extract-child";
+/// How much of the standard output is read at once.
+const READ_BUFFER: usize = 256 * 1024;
+/// The size of the pipes: larger than the default, so that a long document needs fewer switches between the
+/// processes.
+const PIPE_SIZE: usize = 1 << 20;
 
-/// How much of an answer is read at once.
-const READ_AT_ONCE: usize = 256 * 1024;
-/// How much fits into a pipe, so that long documents do not go from hand to hand in crumbs.
-const PIPE: usize = 1 << 20;
-
-/// How a process ended.
+/// How a process exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// Somebody else was told, and we were not.
+    /// Its status could not be read.
     Unknown,
 }
 
-/// A running process and the ways to it.
+/// A running process and its pipes.
 pub struct Process {
-    pub requests: pipe::Sender,
-    pub answers: BufReader<pipe::Receiver>,
-    pub complaints: pipe::Receiver,
-    pub life: Life,
+    pub stdin: pipe::Sender,
+    pub stdout: BufReader<pipe::Receiver>,
+    pub stderr: pipe::Receiver,
+    pub handle: ProcessHandle,
 }
 
-/// What a process has one of; dropped, it is killed with all that it started.
-pub struct Life {
-    hold: Hold,
-    ended: watch::Receiver<Option<Ended>>,
+/// Controls a process. Dropping it kills the process and all that it started.
+pub struct ProcessHandle {
+    pid: SharedPid,
+    exit: watch::Receiver<Option<Exit>>,
 }
 
-/// The process's number, for as long as it cannot have become another's.
+/// The id of a process until it is reaped. Afterwards the kernel may give the id to another process.
 #[derive(Clone, Default)]
-struct Hold(Arc<Mutex<Option<Pid>>>);
+struct SharedPid(Arc<Mutex<Option<Pid>>>);
 
 impl Process {
-    /// What the command's environment is, its caller says.
+    /// Starts a command in a process group of its own. The caller sets its environment.
     pub async fn start(mut command: Command) -> io::Result<Self> {
         command
             .current_dir("/")
@@ -58,65 +57,65 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let hold = Hold::default();
+        let pid = SharedPid::default();
         let (started, starting) = oneshot::channel();
-        let (tell, ended) = watch::channel(None);
-        let held = hold.clone();
+        let (report, exit) = watch::channel(None);
+        let shared_pid = pid.clone();
         std::thread::Builder::new()
-            .name("extract-keeper".to_owned())
-            .spawn(move || keep(command, &held, started, &tell))?;
+            .name("supervisor".to_owned())
+            .spawn(move || supervise(command, &shared_pid, started, &report))?;
         let pipes = starting.await.map_err(io::Error::other)??;
-        for pipe in [&pipes.requests, &pipes.answers] {
-            // A user has only so much of it; a small pipe does as well, and slower.
-            _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+        for pipe in [&pipes.stdin, &pipes.stdout] {
+            // The kernel limits the pipe memory of a user. A small pipe works too, only slower.
+            _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
         }
         Ok(Self {
-            requests: pipe::Sender::from_owned_fd(pipes.requests)?,
-            answers: BufReader::with_capacity(READ_AT_ONCE, pipe::Receiver::from_owned_fd(pipes.answers)?),
-            complaints: pipe::Receiver::from_owned_fd(pipes.complaints)?,
-            life: Life { hold, ended },
+            stdin: pipe::Sender::from_owned_fd(pipes.stdin)?,
+            stdout: BufReader::with_capacity(READ_BUFFER, pipe::Receiver::from_owned_fd(pipes.stdout)?),
+            stderr: pipe::Receiver::from_owned_fd(pipes.stderr)?,
+            handle: ProcessHandle { pid, exit },
         })
     }
 }
 
-impl Life {
+impl ProcessHandle {
     pub fn kill(&self) {
-        self.hold.kill();
+        self.pid.kill();
     }
 
-    /// Does something with the process's number while it has one.
+    /// Calls `act` with the process's id, unless the process has been reaped.
     pub fn with_pid<T>(&self, act: impl FnOnce(Pid) -> T) -> Option<T> {
-        self.hold.with(act)
+        self.pid.with(act)
     }
 
-    /// As the kernel knows it, which may be before its keeper does.
-    pub fn has_ended(&self) -> bool {
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        self.with_pid(|pid| !matches!(rustix::process::waitid(WaitId::Pid(pid), look), Ok(None)))
+    /// Asks the kernel, which knows it before the supervisor does.
+    pub fn has_exited(&self) -> bool {
+        let poll = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        self.with_pid(|pid| !matches!(rustix::process::waitid(WaitId::Pid(pid), poll), Ok(None)))
             .unwrap_or(true)
     }
 
-    /// Resolves when the process and its group are gone.
-    pub async fn ended(&mut self) -> Ended {
-        let ended = self.ended.wait_for(Option::is_some).await.map(|ended| *ended);
-        ended.ok().flatten().unwrap_or(Ended::Unknown)
+    /// Resolves when the process has exited and its group is killed.
+    pub async fn exited(&mut self) -> Exit {
+        let exit = self.exit.wait_for(Option::is_some).await.map(|exit| *exit);
+        exit.ok().flatten().unwrap_or(Exit::Unknown)
     }
 }
 
-impl Drop for Life {
+impl Drop for ProcessHandle {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-impl Hold {
+impl SharedPid {
     fn with<T>(&self, act: impl FnOnce(Pid) -> T) -> Option<T> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.map(act)
+        let pid = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pid.map(act)
     }
 
     fn kill(&self) {
-        // Fails only where nobody is left to be killed.
+        // Fails only if the group is empty.
         self.with(|pid| _ = rustix::process::kill_process_group(pid, Signal::KILL));
     }
 
@@ -126,53 +125,53 @@ impl Hold {
 }
 
 struct Pipes {
-    requests: OwnedFd,
-    answers: OwnedFd,
-    complaints: OwnedFd,
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
 }
 
-/// The life of the thread that keeps a process.
-fn keep(
+/// Runs on the process's own thread, from its start to its exit.
+fn supervise(
     mut command: Command,
-    hold: &Hold,
+    pid: &SharedPid,
     started: oneshot::Sender<io::Result<Pipes>>,
-    tell: &watch::Sender<Option<Ended>>,
+    report: &watch::Sender<Option<Exit>>,
 ) {
     let mut child = match command.spawn() {
         Ok(child) => child,
-        // Nobody may be waiting any more, and then nobody needs to know.
+        // If the caller has stopped waiting, it does not need the error.
         Err(error) => return drop(started.send(Err(error))),
     };
-    hold.set(Some(Pid::from_child(&child)));
+    pid.set(Some(Pid::from_child(&child)));
     if started.send(pipes(&mut child)).is_err() {
-        hold.kill();
+        pid.kill();
     }
-    tell.send_replace(Some(wait(&mut child, hold)));
+    report.send_replace(Some(wait(&mut child, pid)));
 }
 
 fn pipes(child: &mut Child) -> io::Result<Pipes> {
     let missing = || io::Error::other("a pipe is missing");
     Ok(Pipes {
-        requests: child.stdin.take().ok_or_else(missing)?.into(),
-        answers: child.stdout.take().ok_or_else(missing)?.into(),
-        complaints: child.stderr.take().ok_or_else(missing)?.into(),
+        stdin: child.stdin.take().ok_or_else(missing)?.into(),
+        stdout: child.stdout.take().ok_or_else(missing)?.into(),
+        stderr: child.stderr.take().ok_or_else(missing)?.into(),
     })
 }
 
-/// Waits for the end of the process. Its number stays its own until the group is killed too.
-fn wait(child: &mut Child, hold: &Hold) -> Ended {
-    let its_end = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while let Err(error) = rustix::process::waitid(WaitId::Pid(Pid::from_child(child)), its_end) {
+/// Waits for the exit and kills the group before the process is reaped, so that the group's id is still its own.
+fn wait(child: &mut Child, pid: &SharedPid) -> Exit {
+    let without_reaping = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while let Err(error) = rustix::process::waitid(WaitId::Pid(Pid::from_child(child)), without_reaping) {
         if error != rustix::io::Errno::INTR {
             break;
         }
     }
-    hold.kill();
-    // Nobody may use the number from here on, for the next line gives it free.
-    hold.set(None);
-    child.wait().map_or(Ended::Unknown, |status: ExitStatus| match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Code(code),
-        (None, Some(signal)) => Ended::Signal(signal),
-        (None, None) => Ended::Unknown,
+    pid.kill();
+    // The next line frees the id, so it must not be used from here on.
+    pid.set(None);
+    child.wait().map_or(Exit::Unknown, |status: ExitStatus| match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unknown,
     })
 }

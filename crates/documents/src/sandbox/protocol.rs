@@ -1,9 +1,11 @@
-//! What the server and the process that reads documents say to each other.
+//! The protocol between the parent and the process that reads documents.
 //!
-//! To the process goes, for each document, the length of a header (four bytes, the least significant first), the header
-//! in JSON, and the document's bytes. Back come frames: one byte for the kind, four for the length, the content. First
-//! of all [`HELLO`], once; then for each document any number of [`PROGRESS`], and at the end [`TEXT`], any number of
-//! [`PICTURE`] and [`PLACES`], or [`REFUSAL`].
+//! For each document the parent sends the length of a header (four bytes, little-endian), the header in JSON, and the
+//! document's bytes. The process sends frames: one byte for the kind, four for the length, the content. First comes
+//! [`HELLO`], once. Then, for each document, any number of [`PROGRESS`]; and at the end either [`TEXT`], any number
+//! of [`PICTURE`] and one [`PLACES`], or [`REFUSAL`].
+
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,37 +13,52 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
 use landfall_core::text::{Extracted, Markup, Place};
 
-/// The process is ready. Its content is what protects from it: [`super::confine::Protections`] in JSON.
+/// The process is ready. The content is [`super::confine::Protections`] in JSON.
 pub const HELLO: u8 = b'H';
-/// A part of the work is done. Without content.
+/// A part of the work is done. No content.
 pub const PROGRESS: u8 = b'P';
 /// The text of the document.
 pub const TEXT: u8 = b'T';
-/// A picture that only OCR can read: where its words belong in the text (eight bytes), its page (eight), the picture.
+/// A picture for OCR: the offset of its words in the text (eight bytes), its page (eight), the picture.
 pub const PICTURE: u8 = b'I';
-/// The markup of that text and the places in it; see [`encode_places`].
+/// The markup of the text and the places in it; see [`encode_places`].
 pub const PLACES: u8 = b'L';
 /// The document cannot be read: [`Refusal`] in JSON.
 pub const REFUSAL: u8 = b'R';
 
-/// The most bytes of a header, a greeting or a refusal.
+/// The most bytes of a hello or a refusal.
 pub const MAX_JSON: u32 = 64 * 1024;
 
-/// How often a process says that it is getting on, at most.
+/// The shortest time between two [`PROGRESS`] frames.
 pub const PROGRESS_EVERY_MS: u64 = 100;
 
-/// The process ends with this when it was refused memory.
+/// The exit code of a process that ran out of memory.
 pub const EXIT_OUT_OF_MEMORY: i32 = 71;
-/// The process ends with this when it could not be confined.
+/// The exit code of a process that could not be confined.
 pub const EXIT_NOT_CONFINED: i32 = 72;
 
-/// What comes before a document's bytes.
-#[derive(Debug, Serialize, Deserialize)]
+/// Precedes a document's bytes.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     pub name: String,
     pub content_type: Option<String>,
     pub size: u64,
     pub limits: Limits,
+}
+
+impl Header {
+    /// With its length before it.
+    pub fn encode(&self) -> io::Result<Vec<u8>> {
+        let header = serde_json::to_vec(self)?;
+        let length = u32::try_from(header.len())
+            .map_err(|_| io::Error::other("the name of the document is too long"))?;
+        Ok([&length.to_le_bytes()[..], &header].concat())
+    }
+
+    /// Without its length.
+    pub fn decode(header: &[u8]) -> io::Result<Self> {
+        Ok(serde_json::from_slice(header)?)
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,12 +68,12 @@ pub struct Refusal {
 }
 
 impl From<Error> for Refusal {
-    fn from(failure: Error) -> Self {
-        Self { kind: failure.kind.name().to_owned(), message: failure.message }
+    fn from(error: Error) -> Self {
+        Self { kind: error.kind().name().to_owned(), message: error.into_message() }
     }
 }
 
-/// What a process may say of a document. The other codes are for others to say: that a file is infected removes it.
+/// The errors that a process may report. The others are for the parent to determine.
 pub const REFUSALS: &[ErrorKind] = &[
     ErrorKind::UnsupportedType,
     ErrorKind::NotPdf,
@@ -75,12 +92,12 @@ pub fn frame_header(kind: u8, length: u32) -> [u8; 5] {
 pub const PLAIN: u8 = 0;
 pub const MARKDOWN: u8 = 1;
 
-/// What stands for a heading's length where there is no heading.
+/// The length of a heading where there is none.
 pub const NO_HEADING: u32 = u32::MAX;
-/// What stands for a page's number where there is no page.
+/// The number of a page where there is none.
 pub const NO_PAGE: i64 = i64::MIN;
 
-/// The markup in one byte; then of each place its start, its page, the length of its heading and the heading.
+/// The markup in one byte; then for each place its start, its page, the length of its heading, and the heading.
 pub fn encode_places(extracted: &Extracted) -> Vec<u8> {
     let mut bytes = vec![match extracted.markup {
         Markup::Plain => PLAIN,
@@ -90,11 +107,39 @@ pub fn encode_places(extracted: &Extracted) -> Vec<u8> {
         bytes.extend((*start as u64).to_le_bytes());
         bytes.extend(page.unwrap_or(NO_PAGE).to_le_bytes());
         let length = heading.as_ref().map_or(NO_HEADING, |heading| {
-            // One that is too long is refused by whoever reads it.
+            // The parent rejects one that is too long.
             u32::try_from(heading.len()).unwrap_or(NO_HEADING - 1)
         });
         bytes.extend(length.to_le_bytes());
         bytes.extend(heading.iter().flat_map(|heading| heading.bytes()));
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_carries_every_limit() {
+        // Written out, so that a new limit does not compile here until it has a value that is not its default.
+        let limits = Limits {
+            pages: 1,
+            cells: 2,
+            text_bytes: 3,
+            archive_entries: 4,
+            unpacked_bytes: 5,
+            suspicious_bytes: 6,
+            unpacked_ratio: 7,
+            depth: 8,
+            pictures: 9,
+            picture_bytes: 10,
+            picture_pixels: 11,
+        };
+        let header = Header { name: "ä.txt".to_owned(), content_type: None, size: 12, limits };
+        let encoded = header.encode().unwrap();
+        let (length, content) = encoded.split_first_chunk().unwrap();
+        assert_eq!(u32::from_le_bytes(*length) as usize, content.len());
+        assert_eq!(Header::decode(content).unwrap(), header);
+    }
 }

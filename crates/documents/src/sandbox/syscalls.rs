@@ -1,5 +1,5 @@
-//! The system calls of a process that reads documents: those that computing needs. What only an intruder would try
-//! ends it at once; everything else is refused.
+//! The system calls of a process that reads documents: those that computing needs. Calls that only an attacker makes
+//! kill the process; all others return an error.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, TargetArch,
 };
 
-/// Computing: memory, time, chance, threads, signals of its own, and the three descriptors that are open.
+/// What computing needs: memory, time, random numbers, threads, own signals, and the three open descriptors.
 const COMPUTING: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_readv,
@@ -41,8 +41,8 @@ const COMPUTING: &[libc::c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// Connections, other processes, other views of the machine: nothing that reads a document or a picture needs them.
-const REACHING_OUT: &[libc::c_long] = &[
+/// Connections, other processes, namespaces: neither a reader of documents nor tesseract needs them.
+const OUTSIDE: &[libc::c_long] = &[
     libc::SYS_socket,
     libc::SYS_socketpair,
     libc::SYS_connect,
@@ -59,8 +59,8 @@ const REACHING_OUT: &[libc::c_long] = &[
     libc::SYS_setns,
 ];
 
-/// Programs: beside that, what no honest reader of documents asks for.
-const INTRUDING: &[libc::c_long] = &[
+/// New programs and signals: a reader of documents does not need these either.
+const FORBIDDEN: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
     #[cfg(target_arch = "x86_64")]
@@ -70,17 +70,17 @@ const INTRUDING: &[libc::c_long] = &[
     libc::SYS_kill,
 ];
 
-/// The same number on every machine, which `libc` does not know for all of them.
+/// The number is the same on every architecture, but `libc` does not define it for all of them.
 const FCHMODAT2: libc::c_long = 452;
 
-/// What a program that we did not write does not need beside that: to signal others, and to change what landlock does not
-/// watch over. Programs try some of it in good faith, so it is refused and no more.
-const MEDDLING: &[libc::c_long] = &[
+/// What tesseract does not need either: to signal other processes, and to change what landlock does not cover.
+/// Correct programs try some of these, so they return an error and do not kill.
+const INTERFERING: &[libc::c_long] = &[
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
     libc::SYS_tkill,
     libc::SYS_tgkill,
-    // Who leaves the group is not killed with it.
+    // A process that leaves the group is not killed with it.
     libc::SYS_setsid,
     libc::SYS_setpgid,
     libc::SYS_userfaultfd,
@@ -115,35 +115,36 @@ const MEDDLING: &[libc::c_long] = &[
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// To be called while the process has one thread; those that it starts later are held to the same.
+/// Must be called while the process has one thread. Later threads inherit the filters.
 pub fn restrict() -> Result<(), Error> {
-    // Of several filters the strictest answer counts, so each says one thing and lets the rest pass.
+    // The strictest result of all filters counts, so each filter decides one thing and allows the rest.
     let filters = [
-        filter(intruding()?, SeccompAction::KillProcess, SeccompAction::Allow)?,
+        filter(forbidden()?, SeccompAction::KillProcess, SeccompAction::Allow)?,
         without_clone3()?,
-        // Last, because after it there is no putting up filters any more.
+        // Last, because it forbids to add further filters.
         filter(computing()?, SeccompAction::Allow, SeccompAction::Errno(errno(libc::EPERM)))?,
     ];
     filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))
 }
 
-/// For a process that runs a program we did not write: it may start others, but not meddle.
+/// For a process that runs tesseract: it may start programs, but not affect other processes.
 pub fn restrict_program() -> Result<(), Error> {
     let refused = SeccompAction::Errno(errno(libc::EPERM));
-    let filters = [without_clone3()?, filter(meddling()?, refused, SeccompAction::Allow)?];
+    let filters = [without_clone3()?, filter(interfering()?, refused, SeccompAction::Allow)?];
     filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter))
 }
 
-/// Its flags are out of a filter's sight. Whoever is told that there is no such call takes `clone`.
+/// A filter cannot see the flags of `clone3`. Libraries that are told that it does not exist use `clone`.
 fn without_clone3() -> Result<BpfProgram, Error> {
     let refused = SeccompAction::Errno(errno(libc::ENOSYS));
     filter([(libc::SYS_clone3, vec![])].into(), refused, SeccompAction::Allow)
 }
 
-fn meddling() -> Result<Rules, Error> {
-    let mut rules: Rules = REACHING_OUT.iter().chain(MEDDLING).map(|call| (*call, vec![])).collect();
+fn interfering() -> Result<Rules, Error> {
+    let mut rules: Rules = OUTSIDE.iter().chain(INTERFERING).map(|call| (*call, vec![])).collect();
     rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_NEWUSER, libc::CLONE_NEWUSER)?]);
-    // Nought is the whole group, in which is nobody else, and the process itself, which can only limit itself further.
+    // Zero means the own process group for `kill`, and the process itself for `prlimit64`, which can only lower its
+    // limits.
     for call in [libc::SYS_kill, libc::SYS_prlimit64] {
         let others = SeccompCondition::new(0, Length::Dword, Compare::Ne, 0)?;
         rules.insert(call, vec![SeccompRule::new(vec![others])?]);
@@ -155,10 +156,10 @@ fn computing() -> Result<Rules, Error> {
     let mut rules: Rules = COMPUTING.iter().map(|call| (*call, vec![])).collect();
     rules.insert(libc::SYS_clone3, vec![]);
     rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_THREAD, libc::CLONE_THREAD)?]);
-    // Memory, but none that new code could be put into.
+    // Memory, but never executable.
     rules.insert(libc::SYS_mmap, vec![flags(2, libc::PROT_EXEC, 0)?]);
     rules.insert(libc::SYS_mprotect, vec![flags(2, libc::PROT_EXEC, 0)?]);
-    // This is how a process aborts. To signal anybody else is not computing.
+    // A process aborts with this call. It may signal only itself.
     let own = u64::from(std::process::id());
     rules.insert(
         libc::SYS_tgkill,
@@ -167,8 +168,8 @@ fn computing() -> Result<Rules, Error> {
     Ok(rules)
 }
 
-fn intruding() -> Result<Rules, Error> {
-    let mut rules: Rules = REACHING_OUT.iter().chain(INTRUDING).map(|call| (*call, vec![])).collect();
+fn forbidden() -> Result<Rules, Error> {
+    let mut rules: Rules = OUTSIDE.iter().chain(FORBIDDEN).map(|call| (*call, vec![])).collect();
     rules.insert(libc::SYS_clone, vec![flags(0, libc::CLONE_THREAD, 0)?]);
     Ok(rules)
 }

@@ -1,4 +1,4 @@
-//! What a process has used so far, as the kernel counts it.
+//! The resources that a process has used, from `/proc`.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// `None` where there is no such process, or the kernel does not say.
+    /// `None` if there is no such process.
     pub fn of(process: Pid) -> Option<Self> {
         Self::parse(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
     }
 
     fn parse(stat: &str) -> Option<Self> {
-        // The name in parentheses may contain anything, so count from behind it.
+        // The name in parentheses may contain any character, so the fields are counted after it.
         let (_, rest) = stat.rsplit_once(')')?;
         let fields: Vec<u64> = rest.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
         let (user, system, pages) = (fields.get(11)?, fields.get(12)?, fields.get(21)?);
@@ -34,8 +34,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_can_be_read_and_a_strange_name_does_not_confuse() {
-        let own = Usage::of(rustix::process::getpid()).expect("Linux says what a process uses");
+    fn the_usage_is_read_also_if_the_name_of_the_process_has_parentheses() {
+        let own = Usage::of(rustix::process::getpid()).expect("Linux has /proc");
         assert!(own.resident_bytes > 100_000, "{own:?}");
         let strange = "7 (a) b (c) R 1 7 7 0 -1 0 9 9 9 9 150 50 0 0 20 0 1 0 0 1000 3 0";
         let read = Usage::parse(strange).unwrap();

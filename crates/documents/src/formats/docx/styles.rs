@@ -6,8 +6,8 @@ use crate::elements::{Elements, Piece};
 use crate::error::Error;
 use crate::limits::Bounds;
 
-/// Styles that inherit from one another; a chain that is longer is a ring.
-const LONGEST_CHAIN: usize = 16;
+/// How many styles may inherit from one another. A longer chain is a cycle.
+const MAX_CHAIN: usize = 16;
 
 #[derive(Default)]
 pub struct Styles {
@@ -65,7 +65,7 @@ fn is_heading_name(name: &str) -> bool {
 
 fn inherits_heading(styles: &HashMap<String, Style>, id: &str) -> bool {
     let mut style = styles.get(id);
-    for _ in 0..LONGEST_CHAIN {
+    for _ in 0..MAX_CHAIN {
         let Some(current) = style else { return false };
         if let Some(is_heading) = current.is_heading {
             return is_heading;

@@ -1,10 +1,10 @@
-//! Hands a page to the tokenizer without the attributes of its tags.
+//! Feeds a page to the tokenizer without the attributes of its tags.
 //!
-//! The tokenizer compares each attribute of a tag with all before it, so a tag of a megabyte can take it hours. Nothing
-//! that a person reads stands in an attribute: they are passed over here, each byte once.
+//! The tokenizer compares each attribute of a tag with all before it, so a tag of a megabyte can take it hours. No
+//! attribute contains visible text, so they are skipped here, each byte once.
 //!
-//! Whether a `<` begins a tag, only the tokenizer knows: in a script or a comment it does not. It speaks whenever
-//! something has come to its end, so as long as it is silent it is still in what began at the `<` before.
+//! Only the tokenizer knows whether a `<` begins a tag: in a script or a comment it does not. It emits a token
+//! whenever something ends. As long as it emits none, it is still inside what the last `<` began.
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, TokenSink, Tokenizer, TokenizerOpts};
@@ -12,38 +12,39 @@ use html5ever::tokenizer::{BufferQueue, TokenSink, Tokenizer, TokenizerOpts};
 use crate::error::Error;
 use crate::limits::Bounds;
 
-/// How much of a page is read between two looks at whether anybody still waits.
-const PORTION: usize = 64 * 1024;
+/// How many bytes of a page are read between two reports of progress.
+const PROGRESS_EVERY: usize = 64 * 1024;
 
-/// Whoever listens to the tokenizer.
-pub trait Reader: TokenSink<Handle = ()> {
-    /// Whether it heard anything but complaints since it was last asked.
-    fn take_heard(&self) -> bool;
+/// Receives the tokens.
+pub trait Sink: TokenSink<Handle = ()> {
+    /// Whether a token other than a parse error has arrived since the last call.
+    fn take_token_arrived(&self) -> bool;
+    /// An error if the text exceeds a limit.
     fn check(&self) -> Result<(), Error>;
 }
 
-pub struct Feeder<'a, R: Reader> {
-    tokenizer: Tokenizer<R>,
+pub struct Feeder<'a, S: Sink> {
+    tokenizer: Tokenizer<S>,
     input: BufferQueue,
     rest: &'a str,
     bounds: Bounds<'a>,
-    /// How much was left when somebody last looked whether anybody still waits.
-    looked_at: usize,
+    /// How much was left at the last report of progress.
+    left_at_report: usize,
 }
 
-impl<'a, R: Reader> Feeder<'a, R> {
-    pub fn new(source: &'a str, reader: R, bounds: Bounds<'a>) -> Self {
+impl<'a, S: Sink> Feeder<'a, S> {
+    pub fn new(source: &'a str, sink: S, bounds: Bounds<'a>) -> Self {
         Self {
-            tokenizer: Tokenizer::new(reader, TokenizerOpts::default()),
+            tokenizer: Tokenizer::new(sink, TokenizerOpts::default()),
             input: BufferQueue::default(),
             rest: source,
             bounds,
-            looked_at: source.len(),
+            left_at_report: source.len(),
         }
     }
 
-    pub fn run(mut self) -> Result<R, Error> {
-        self.bounds.go_on()?;
+    pub fn run(mut self) -> Result<S, Error> {
+        self.bounds.report_progress()?;
         let mut in_something = false;
         while let Some(at) = memchr::memchr(b'<', self.rest.as_bytes()) {
             in_something &= !self.feed(at + 1)?;
@@ -54,7 +55,7 @@ impl<'a, R: Reader> Feeder<'a, R> {
                             continue;
                         }
                     }
-                    // The one thing that ends without a word.
+                    // This ends without a token.
                     Begun::Nothing => _ = self.feed("/>".len())?,
                     Begun::Other => in_something = true,
                 }
@@ -66,7 +67,7 @@ impl<'a, R: Reader> Feeder<'a, R> {
         Ok(self.tokenizer.sink)
     }
 
-    /// What the `<` that was just fed begins, if it begins anything.
+    /// What the `<` that was just fed begins.
     fn begun(&self) -> Begun {
         match self.rest.as_bytes() {
             [b'/', b'>', ..] => Begun::Nothing,
@@ -87,7 +88,7 @@ impl<'a, R: Reader> Feeder<'a, R> {
                 return Ok(Tag::NotOne);
             }
             match self.rest.bytes().next() {
-                // In a name, unless it was none: then the tokenizer has just said so.
+                // Part of the name, unless the tokenizer emits a token: then it was no tag.
                 Some(b'<') => {
                     if self.feed(1)? {
                         return Ok(Tag::AnotherBegan);
@@ -105,30 +106,30 @@ impl<'a, R: Reader> Feeder<'a, R> {
         let (length, end) = attributes(from_its_name.as_bytes());
         self.rest = &from_its_name[length..];
         self.push(end);
-        self.tokenizer.sink.take_heard();
+        self.tokenizer.sink.take_token_arrived();
         Ok(Tag::Fed)
     }
 
-    /// Feeds so many bytes and says whether the tokenizer spoke.
+    /// Feeds this many bytes and returns whether the tokenizer emitted a token.
     fn feed(&mut self, length: usize) -> Result<bool, Error> {
         let (mut now, rest) = self.rest.split_at(length);
         while !now.is_empty() {
-            let (portion, after) = now.split_at(now.floor_char_boundary(PORTION));
-            self.push(portion);
+            let (batch, after) = now.split_at(now.floor_char_boundary(PROGRESS_EVERY));
+            self.push(batch);
             now = after;
-            if self.looked_at.saturating_sub(now.len() + rest.len()) >= PORTION {
-                self.looked_at = now.len() + rest.len();
-                self.bounds.go_on()?;
+            if self.left_at_report.saturating_sub(now.len() + rest.len()) >= PROGRESS_EVERY {
+                self.left_at_report = now.len() + rest.len();
+                self.bounds.report_progress()?;
                 self.tokenizer.sink.check()?;
             }
         }
         self.rest = rest;
-        Ok(self.tokenizer.sink.take_heard())
+        Ok(self.tokenizer.sink.take_token_arrived())
     }
 
     fn push(&self, text: &str) {
         self.input.push_back(StrTendril::from_slice(text));
-        // It pauses only for scripts, of which we run none.
+        // It pauses only to let scripts run, and none are run here.
         drop(self.tokenizer.feed(&self.input));
     }
 }
@@ -137,24 +138,24 @@ enum Begun {
     Tag,
     /// A comment, a declaration, or nothing at all.
     Other,
-    /// `</>`, which browsers leave out.
+    /// `</>`, which browsers ignore.
     Nothing,
 }
 
 #[derive(PartialEq, Eq)]
 enum Tag {
     Fed,
-    /// It was text: the tokenizer is in a script, or the like.
+    /// It was text, for example in a script.
     NotOne,
     /// It was text up to another `<`.
     AnotherBegan,
 }
 
-/// How long a tag is from the end of its name, and how it ends without its attributes.
+/// Returns the length of a tag after its name, and the end of the tag without its attributes.
 fn attributes(bytes: &[u8]) -> (usize, &'static str) {
     let mut at = 0;
-    let skip = |at: &mut usize, passed: fn(u8) -> bool| {
-        *at += bytes[*at..].iter().take_while(|byte| passed(**byte)).count();
+    let skip = |at: &mut usize, skipped: fn(u8) -> bool| {
+        *at += bytes[*at..].iter().take_while(|byte| skipped(**byte)).count();
     };
     loop {
         let before = at;
@@ -202,17 +203,17 @@ mod tests {
     use crate::limits::Limits;
 
     #[derive(Default)]
-    struct Seen {
-        heard: Cell<bool>,
+    struct Counter {
+        token_arrived: Cell<bool>,
         tags: Cell<usize>,
         attributes: Cell<usize>,
     }
 
-    impl TokenSink for Seen {
+    impl TokenSink for Counter {
         type Handle = ();
 
         fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
-            self.heard.set(self.heard.get() || !matches!(token, Token::ParseError(_)));
+            self.token_arrived.set(self.token_arrived.get() || !matches!(token, Token::ParseError(_)));
             if let Token::TagToken(tag) = token {
                 self.tags.set(self.tags.get() + 1);
                 self.attributes.set(self.attributes.get() + tag.attrs.len());
@@ -221,9 +222,9 @@ mod tests {
         }
     }
 
-    impl Reader for Seen {
-        fn take_heard(&self) -> bool {
-            self.heard.take()
+    impl Sink for Counter {
+        fn take_token_arrived(&self) -> bool {
+            self.token_arrived.take()
         }
 
         fn check(&self) -> Result<(), Error> {
@@ -236,7 +237,7 @@ mod tests {
         let page =
             "<p a b='>'><br c/></p d=e>x &am<i f></><b g><u<s h=\"i\"><!-- <a j> --><a k>< <a l><em\nm>";
         let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) };
-        let seen = Feeder::new(page, Seen::default(), bounds).run().expect("read");
-        assert_eq!((seen.tags.get(), seen.attributes.get()), (9, 0));
+        let counter = Feeder::new(page, Counter::default(), bounds).run().expect("read");
+        assert_eq!((counter.tags.get(), counter.attributes.get()), (9, 0));
     }
 }

@@ -1,7 +1,7 @@
 //! The headings of a PDF, from its outline: the list of chapters that readers show beside the pages.
 //!
-//! An entry names a page, not a line. Its words are looked for in the text instead, and an entry that is not found
-//! there as a line of its own is no heading.
+//! An entry names a page, not a line. So its words are searched in the text, and only an entry that is a line of its
+//! own there becomes a heading.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use pdf_oxide::object::{Object, ObjectRef};
 
 use landfall_core::text::{Extracted, Place};
 
-/// Entries that are looked at. An outline is a linked list, and may be linked into a ring.
-const MOST_ENTRIES: usize = 5_000;
+/// The most entries that are read. An outline is a linked list, which may have a cycle.
+const MAX_ENTRIES: usize = 5_000;
 
 pub fn add_headings(document: &PdfDocument, extracted: &mut Extracted) {
     let mut titles: HashMap<String, String> =
@@ -34,19 +34,19 @@ pub fn add_headings(document: &PdfDocument, extracted: &mut Extracted) {
 
 fn titles(document: &PdfDocument) -> Vec<String> {
     let mut titles = Vec::new();
-    let mut seen = HashSet::new();
+    let mut visited = HashSet::new();
     let catalog = document.catalog().ok();
     let outlines = catalog.as_ref().and_then(|catalog| member(document, catalog, "Outlines"));
     let mut waiting: Vec<ObjectRef> = outlines.iter().filter_map(|root| reference(root, "First")).collect();
     while let Some(entry) = waiting.pop() {
-        if seen.len() >= MOST_ENTRIES || !seen.insert(entry) {
+        if visited.len() >= MAX_ENTRIES || !visited.insert(entry) {
             continue;
         }
         let Ok(object) = document.load_object(entry) else { continue };
         if let Some(Object::String(title)) = member(document, &object, "Title") {
             titles.push(decode(&title));
         }
-        // What is below an entry comes before what is beside it.
+        // The entries below come before the next one of the same level.
         waiting.extend(reference(&object, "Next"));
         waiting.extend(reference(&object, "First"));
     }

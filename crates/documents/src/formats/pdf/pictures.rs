@@ -6,10 +6,10 @@ use pdf_oxide::extractors::{ColorSpace, ImageData, PdfImage};
 use crate::limits::Limits;
 use crate::reading::Picture;
 
-/// A picture with fewer pixels is a line, a logo or a bullet.
-const FEWEST_PIXELS: u64 = 10_000;
+/// A smaller picture is a line, a logo or a bullet.
+const MIN_PIXELS: u64 = 10_000;
 /// Scanners cut a page into a few strips; a page of hundreds of pictures is a drawing.
-const MOST_ON_A_PAGE: usize = 16;
+const MAX_ON_A_PAGE: usize = 16;
 
 pub struct Pictures<'a> {
     limits: &'a Limits,
@@ -22,14 +22,14 @@ impl<'a> Pictures<'a> {
         Self { limits, taken: Vec::new(), bytes: 0 }
     }
 
-    /// Takes what can be taken. What is left out is missing in the text as it would be without any OCR.
+    /// Takes the pictures of a page, within the limits. A picture that cannot be decoded is left out.
     pub fn take_from(&mut self, document: &PdfDocument, page: usize, text_offset: usize) {
         let Ok(handles) = document.page_image_handles(page) else { return };
         let large_enough = handles.iter().filter(|handle| {
             let pixels = u64::from(handle.width) * u64::from(handle.height);
-            (FEWEST_PIXELS..=self.limits.picture_pixels).contains(&pixels)
+            (MIN_PIXELS..=self.limits.picture_pixels).contains(&pixels)
         });
-        for handle in large_enough.take(MOST_ON_A_PAGE) {
+        for handle in large_enough.take(MAX_ON_A_PAGE) {
             if self.taken.len() >= self.limits.pictures || self.bytes >= self.limits.picture_bytes {
                 return;
             }
@@ -51,7 +51,7 @@ impl<'a> Pictures<'a> {
 
 fn encode(picture: PdfImage) -> Option<Vec<u8>> {
     match picture.data() {
-        // A JPEG in four inks shows inverted in most readers; all others are files already.
+        // Most programs show a CMYK JPEG inverted, so it is converted. All other JPEGs are files already.
         ImageData::Jpeg(bytes) if *picture.color_space() != ColorSpace::DeviceCMYK => Some(bytes.clone()),
         _ => picture.to_png_bytes().ok(),
     }

@@ -1,25 +1,25 @@
 //! Pages in Arabic, Hebrew and other scripts that run from right to left.
 //!
-//! A PDF says where each glyph stands, not in which order they are read. For these scripts the glyphs of each line are
-//! put in the order of their places, as they are seen, and then into the order in which they are read: from the right,
-//! with words and numbers of other scripts left as they are.
+//! A PDF contains the position of each glyph, not the order in which glyphs are read. For these scripts the glyphs of
+//! each line are sorted by position and then put into reading order: from the right, except for words and numbers of
+//! other scripts.
 
 use pdf_oxide::layout::TextChar;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// A page is read this way when at least one letter in so many runs from right to left.
-const ONE_LETTER_IN: usize = 5;
+/// A page is read this way if at least one letter in this many runs from right to left.
+const MIN_LETTERS_DIVISOR: usize = 5;
 /// Glyphs farther apart than this share of their size have a space between them.
 const SPACE: f32 = 0.2;
-/// Glyphs whose heights differ by less than this share of their size stand on one line.
+/// Glyphs whose heights differ by less than this share of their size are on one line.
 const SAME_LINE: f32 = 0.5;
 
 pub fn is_right_to_left(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic());
     let (all, from_right) =
         letters.fold((0, 0), |(all, from_right), c| (all + 1, from_right + usize::from(runs_from_right(c))));
-    from_right > 0 && from_right * ONE_LETTER_IN >= all
+    from_right > 0 && from_right * MIN_LETTERS_DIVISOR >= all
 }
 
 /// The glyphs of a page as lines of text.
@@ -29,24 +29,24 @@ pub fn assemble(glyphs: &[TextChar]) -> String {
     read_lines(&mut glyphs)
 }
 
-/// A bracket is drawn the way it is seen. Some writers say of it what is drawn, and others what is meant; what opens
-/// before it closes is right.
+/// Some programs store the bracket that is drawn, others the one that is meant. The variant with fewer brackets that
+/// close before they open is right.
 fn read_lines(glyphs: &mut [Glyph]) -> String {
-    let as_said = write_lines(glyphs, Brackets::AsSaid);
-    if closed_too_early(&as_said) == 0 {
-        return as_said;
+    let as_stored = write_lines(glyphs, Brackets::AsStored);
+    if closed_too_early(&as_stored) == 0 {
+        return as_stored;
     }
-    let turned = write_lines(glyphs, Brackets::Turned);
-    if closed_too_early(&turned) < closed_too_early(&as_said) { turned } else { as_said }
+    let mirrored = write_lines(glyphs, Brackets::Mirrored);
+    if closed_too_early(&mirrored) < closed_too_early(&as_stored) { mirrored } else { as_stored }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Brackets {
-    AsSaid,
-    Turned,
+    AsStored,
+    Mirrored,
 }
 
-/// Brackets that close what was never opened.
+/// The number of brackets that close without an opening one.
 fn closed_too_early(text: &str) -> usize {
     let (mut open, mut early) = (0_usize, 0);
     for character in text.chars() {
@@ -60,7 +60,7 @@ fn closed_too_early(text: &str) -> usize {
     early
 }
 
-/// The lines of glyphs that are sorted from the top.
+/// The text of glyphs that are sorted from the top.
 fn write_lines(glyphs: &mut [Glyph], brackets: Brackets) -> String {
     let mut text = String::new();
     let mut rest = glyphs;
@@ -81,7 +81,7 @@ fn write_lines(glyphs: &mut [Glyph], brackets: Brackets) -> String {
     text
 }
 
-/// A character, seen along its line.
+/// A character, in the coordinates of its line.
 #[derive(Clone, Copy)]
 struct Glyph {
     character: char,
@@ -114,7 +114,7 @@ impl Glyph {
     }
 }
 
-/// Characters that stay together when a line is turned round: a letter with its marks, a ligature.
+/// Characters that stay together when a line is reversed: a letter with its marks, a ligature.
 struct Cluster {
     text: String,
     from_right: Option<bool>,
@@ -124,7 +124,7 @@ fn read_line(glyphs: &[Glyph], brackets: Brackets) -> String {
     let mut clusters = clusters(glyphs);
     let count = |wanted| clusters.iter().filter(|cluster| cluster.from_right == Some(wanted)).count();
     let line_from_right = count(true) >= count(false);
-    // What stands between two words of one direction belongs to them, and else to the line.
+    // Characters between two words of the same direction get that direction, others that of the line.
     let mut before = None;
     for at in 0..clusters.len() {
         if clusters[at].from_right.is_some() {
@@ -140,15 +140,15 @@ fn read_line(glyphs: &[Glyph], brackets: Brackets) -> String {
         let from_right = run.first().and_then(|cluster| cluster.from_right).unwrap_or(false);
         let parts = run.iter().map(|cluster| cluster.text.as_str());
         runs.push(match (from_right, brackets) {
-            (true, Brackets::Turned) => parts.rev().map(turned).collect(),
-            (true, Brackets::AsSaid) => parts.rev().collect(),
+            (true, Brackets::Mirrored) => parts.rev().map(mirrored).collect(),
+            (true, Brackets::AsStored) => parts.rev().collect(),
             (false, _) => parts.collect(),
         });
     }
     if line_from_right {
         runs.reverse();
     }
-    // Letters in the shapes that they have in a word become the letters.
+    // Presentation forms become plain letters.
     runs.concat().chars().flat_map(plain).collect()
 }
 
@@ -158,7 +158,7 @@ fn clusters(glyphs: &[Glyph]) -> Vec<Cluster> {
     for glyph in glyphs {
         let Glyph { character, .. } = *glyph;
         if let (Some(base), Some(cluster)) = (last, clusters.last_mut()) {
-            // A mark above a letter belongs behind it; the same one twice is one that was drawn twice.
+            // A mark above a letter follows the letter. The same mark twice was drawn twice.
             if is_combining_mark(character) {
                 if cluster.text.ends_with(character) {
                     continue;
@@ -181,8 +181,8 @@ fn clusters(glyphs: &[Glyph]) -> Vec<Cluster> {
     clusters
 }
 
-/// Lam and alef are written as one glyph, which stands for both in the order in which they are read. Its halves are of
-/// exactly one width; those of two glyphs are not.
+/// Lam and alef are written as one glyph, which stands for both in reading order. Its two halves have exactly the
+/// same width; two separate glyphs do not.
 fn is_ligature(first: &Glyph, second: &Glyph) -> bool {
     first.character == 'ل'
         && matches!(second.character, 'ا' | 'أ' | 'إ' | 'آ')
@@ -200,15 +200,15 @@ fn direction(character: char) -> Option<bool> {
     }
 }
 
-/// Hebrew, Arabic and what stands between them in Unicode, and the shapes that their letters have in a word. Their
-/// digits run from left to right like all others.
+/// Hebrew, Arabic and the scripts between them in Unicode, and their presentation forms. Their digits run from left
+/// to right.
 fn runs_from_right(character: char) -> bool {
     let is_digit = matches!(character, '\u{660}'..='\u{669}' | '\u{6F0}'..='\u{6F9}');
     matches!(character, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}')
         && !is_digit
 }
 
-fn turned(text: &str) -> String {
+fn mirrored(text: &str) -> String {
     let mirror = |c| match c {
         '(' => ')',
         ')' => '(',
@@ -241,7 +241,7 @@ mod tests {
         seen.chars()
             .enumerate()
             .map(|(number, character)| {
-                // No two neighbours are of one width, as those of two glyphs are not.
+                // Two separate glyphs never have the same width.
                 let width = if number % 2 == 0 { 10.0 } else { 9.0 };
                 let glyph = Glyph { character, turn: 0.0, along, across: 0.0, width, size: 12.0 };
                 along += width;
@@ -268,20 +268,20 @@ mod tests {
         glyphs[0].width = 9.5;
         glyphs[1].width = 9.5;
         glyphs[1].along = 9.5;
-        assert_eq!(read_line(&glyphs, Brackets::AsSaid), "سلا");
+        assert_eq!(read_line(&glyphs, Brackets::AsStored), "سلا");
         assert_eq!(read("باتكلا"), "الكتاب");
     }
 
     #[test]
-    fn a_mark_stands_behind_its_letter() {
+    fn a_mark_follows_its_letter() {
         let mut glyphs = line("הבא");
         let mark = Glyph { character: '\u{5B8}', along: 12.0, width: 2.0, ..glyphs[1] };
         glyphs.insert(2, mark);
-        assert_eq!(read_line(&glyphs, Brackets::AsSaid), "אב\u{5B8}ה");
+        assert_eq!(read_line(&glyphs, Brackets::AsStored), "אב\u{5B8}ה");
     }
 
     #[test]
-    fn a_page_in_another_script_is_none_of_ours() {
+    fn a_page_mostly_in_another_script_is_not_reordered() {
         assert!(!is_right_to_left("Largely in English with one word: שלום"));
         assert!(is_right_to_left("שלום עולם, and some English"));
         assert!(!is_right_to_left("123"));

@@ -1,26 +1,21 @@
-//! Real documents beside what a reference tool found in them: how much of the text is got out, and nothing breaks.
+//! Compares the text of real documents with what a reference tool found in them.
 //!
-//! The documents are other people's and not part of the repository. They are looked for in `LANDFALL_CORPUS`, by default
-//! `../shared/corpus` beside the checkout; without them these tests say so and check nothing.
-//! `formats.rs` does not need them.
+//! The documents are not part of the repository. The folder is `LANDFALL_CORPUS`, by default `../shared/corpus` beside
+//! the checkout. Without it these tests print that they are skipped. `formats.rs` does not need it.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use landfall_core::text::Extracted;
-use landfall_documents::Document;
-use landfall_documents::limits::Limits;
-use landfall_documents::reading::Recognised;
-use landfall_documents::{Error, ErrorKind};
+use landfall_documents::{Document, Error, ErrorKind, Extracted, Limits, Recognised};
 
 fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("LANDFALL_CORPUS").map_or_else(
         || Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("../shared/corpus"),
         PathBuf::from,
     );
-    // A worktree may stand one folder deeper than the checkout.
+    // A worktree may be one folder deeper than the checkout.
     let deeper = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("../../shared/corpus");
     let found = [folder.clone(), deeper].into_iter().find(|folder| folder.is_dir());
     if found.is_none() {
@@ -49,8 +44,8 @@ fn read(path: &Path) -> Result<Extracted, Error> {
     reading.finish(Recognised::NotInstalled)
 }
 
-/// A word ends at white space, at the marks that some tools put around text of another direction, and where letters
-/// that run the other way begin.
+/// A word ends at white space, at the marks that some tools put around text of another direction, and where the
+/// direction of the letters changes.
 fn words(text: &str) -> HashMap<String, usize> {
     let mut words = HashMap::new();
     let is_mark =
@@ -65,11 +60,11 @@ fn words(text: &str) -> HashMap<String, usize> {
 }
 
 fn is_arabic(character: char) -> bool {
-    // Its commas and question marks are no letters.
+    // Its commas and question marks are not letters.
     matches!(character, '\u{600}'..='\u{6FF}') && !matches!(character, '\u{60C}' | '\u{61B}' | '\u{61F}')
 }
 
-/// The reference has lam and alef the wrong way round where one glyph stands for both.
+/// The reference has lam and alef in the wrong order if one glyph stands for both.
 fn one_order_of_lam_and_alef(word: &[char]) -> String {
     let word: String = word.iter().collect();
     ["ا", "أ", "إ", "آ"]
@@ -92,8 +87,8 @@ fn f1(found: &str, reference: &str) -> f64 {
     score
 }
 
-/// The reference of these has what stands in a text box four times: for each form of the drawing, and for each paragraph
-/// around it. Nobody reads it four times, so which words there are is compared, and not how many.
+/// In the reference of these, the text of a text box is repeated: for each form of the drawing, and for each paragraph
+/// around it. So only the set of words is compared, not their number.
 const REPEATED_IN_THE_REFERENCE: &[&str] = &["drawingml.docx"];
 
 /// The score of every document of a kind that has a reference.
@@ -154,7 +149,7 @@ fn the_text_of_web_pages_is_found() {
 }
 
 #[test]
-fn text_that_runs_from_right_to_left_is_found_in_the_order_in_which_it_is_read() {
+fn text_from_right_to_left_is_found_in_reading_order() {
     let Some(corpus) = corpus() else { return };
     let scores = scores(&corpus, "pdf");
     let right_to_left: Vec<_> = scores
@@ -168,9 +163,9 @@ fn text_that_runs_from_right_to_left_is_found_in_the_order_in_which_it_is_read()
 }
 
 #[test]
-fn a_document_without_text_or_with_a_password_fails_with_its_own_code() {
+fn a_document_without_text_or_with_a_password_has_its_own_kind_of_error() {
     let Some(corpus) = corpus() else { return };
-    for (document, code) in [
+    for (document, kind) in [
         ("pdf/libreoffice-writer-password.pdf", ErrorKind::Invalid),
         ("pdf/imagemagick-ASCII85Decode.pdf", ErrorKind::NoText),
         ("pdf/imagemagick-CCITTFaxDecode.pdf", ErrorKind::NoText),
@@ -181,12 +176,12 @@ fn a_document_without_text_or_with_a_password_fails_with_its_own_code() {
         ("pdf/ocr_test.pdf", ErrorKind::NoText),
     ] {
         let failure = read(&corpus.join(document)).expect_err(document);
-        assert_eq!(failure.kind, code, "{document}: {failure}");
+        assert_eq!(failure.kind(), kind, "{document}: {failure}");
     }
 }
 
 #[test]
-fn a_hostile_document_ends_in_text_or_in_a_sentence() {
+fn a_hostile_document_ends_in_text_or_in_an_error() {
     let Some(corpus) = corpus() else { return };
     for path in documents(&corpus.join("hostile")) {
         let ending = std::panic::catch_unwind(AssertUnwindSafe(|| read(&path)));
@@ -196,7 +191,7 @@ fn a_hostile_document_ends_in_text_or_in_a_sentence() {
             Err(failure) => {
                 println!("{}: {failure}", path.display());
                 assert!(
-                    matches!(failure.kind, ErrorKind::Damaged | ErrorKind::Invalid | ErrorKind::NoText),
+                    matches!(failure.kind(), ErrorKind::Damaged | ErrorKind::Invalid | ErrorKind::NoText),
                     "{}: {failure}",
                     path.display()
                 );

@@ -1,4 +1,4 @@
-//! Small documents of each kind, made by hand: what is in them is known to the letter.
+//! Small documents of each kind, made by hand, so that tests know their exact content.
 
 use std::io::{Cursor, Write};
 
@@ -93,7 +93,7 @@ pub fn pptx(slides: &[(&str, &str, &str)]) -> Vec<u8> {
     pptx_with_prefix("r", slides)
 }
 
-/// One whose references to slides have this prefix, which each writer chooses for itself.
+/// One whose references to slides have this prefix. Each program chooses its own.
 pub fn pptx_with_prefix(prefix: &str, slides: &[(&str, &str, &str)]) -> Vec<u8> {
     let types = content_types("ppt/presentation.xml", "presentationml.presentation");
     let top = relationships(&[("rId1", "officeDocument", "ppt/presentation.xml")]);
@@ -138,7 +138,7 @@ pub fn pptx_with_prefix(prefix: &str, slides: &[(&str, &str, &str)]) -> Vec<u8> 
     archive(&parts)
 }
 
-/// A presentation that lists so many slides, none of which is there, and breaks behind the last.
+/// A presentation that lists this many slides, none of which exists, and is damaged after the last.
 pub fn pptx_of_missing_slides(number: usize) -> Vec<u8> {
     let list: String = (0..number).map(|n| format!("<p:sldId id=\"{n}\" r:id=\"s{n}\"/>")).collect();
     let targets: Vec<(String, String)> =
@@ -236,7 +236,7 @@ pub fn stream(dictionary: &str, data: &[u8]) -> Vec<u8> {
 
 /// A PDF of pages, each with these operators as its content.
 pub fn pdf_of_contents(contents: &[Vec<u8>], catalog: &str, further: &[Vec<u8>]) -> Vec<u8> {
-    // Catalog, tree, font, then a page and its content each, then whatever else there is.
+    // Catalog, tree, font, then each page and its content, then the further objects.
     let kids: String = (0..contents.len()).map(|n| format!("{} 0 R ", 4 + 2 * n)).collect();
     let mut objects = vec![
         format!("<< /Type /Catalog /Pages 2 0 R {catalog} >>").into_bytes(),
@@ -274,7 +274,7 @@ pub fn pdf(pages: &[&[&str]]) -> Vec<u8> {
     pdf_of_contents(&contents, "", &[])
 }
 
-/// So many blanks, packed as PDF packs its streams.
+/// This many megabytes of blanks, packed as in a stream of a PDF.
 pub fn packed_blanks(megabytes: usize) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     let blanks = vec![b' '; 1 << 20];
