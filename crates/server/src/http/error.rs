@@ -65,10 +65,10 @@ struct RefusalBody {
 /// What the caller learns of an error that is not theirs.
 fn hidden(error: &Error) -> Refusal {
     match error {
-        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+        Error::StorageFull { .. } => {
             Refusal::new(RefusalCode::StorageFull, "The storage is full").retryable()
         }
-        Error::Storage { .. } => {
+        Error::Storage { .. } | Error::BlobMissing { .. } | Error::BlobExists { .. } => {
             Refusal::new(RefusalCode::StorageUnavailable, "The storage does not answer").retryable()
         }
         // Sending the same again would be no use.
