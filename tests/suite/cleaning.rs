@@ -161,11 +161,11 @@ async fn an_upload_that_was_not_seen_to_its_end_is_no_orphan_however_old(db: Tes
     let key = Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id());
     let mut incoming = rest.app.blobs.receive(rest.app.liveness.identity().id, &key).await.unwrap();
     incoming.write(b"12345").await.unwrap();
-    incoming.keep().await.unwrap();
+    incoming.publish(|_| Ok(())).await.unwrap();
     rest.age(&key, rest.now() - TimeDelta::days(30));
     assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
     assert!(rest.is_stored(&key));
-    incoming.finish();
+    incoming.finish().await;
     assert_eq!(clean(&rest).await.metrics["orphanBlobs"]["deleted"], 1);
     assert!(!rest.is_stored(&key));
 }
@@ -581,7 +581,7 @@ async fn the_storage_is_listed_in_pages_that_are_never_longer_than_asked_for() {
         std::fs::write(path, vec![0; number]).unwrap();
         stored.insert((key, number as u64));
     }
-    let mut listing = blobs.list();
+    let mut listing = blobs.list("", None);
     let mut listed = BTreeSet::new();
     loop {
         let page = listing.next_page(7).await.unwrap();

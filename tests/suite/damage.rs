@@ -160,7 +160,7 @@ async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_
     let (stored, half) = (Blobs::key(file, clock.new_id()), Blobs::key(file, clock.new_id()));
     let mut incoming = blobs.receive(dead, &stored).await.unwrap();
     incoming.write(b"12345").await.unwrap();
-    incoming.keep().await.unwrap();
+    incoming.publish(|_| Ok(())).await.unwrap();
     drop(incoming);
     let mut incoming = blobs.receive(dead, &half).await.unwrap();
     incoming.write(b"12").await.unwrap();

@@ -313,7 +313,7 @@ impl History {
                 let mut incoming = app.blobs.receive(app.liveness.identity().id, &key).await?;
                 incoming.write(bytes).await?;
                 if stored {
-                    incoming.keep().await?;
+                    incoming.publish(|_| Ok(())).await?;
                 }
                 // A process that is killed tidies nothing up.
                 std::mem::forget(incoming);
@@ -454,7 +454,7 @@ impl History {
             }
         }
         assert_eq!(self.rest.sweep().await, Vec::<String>::new());
-        let stored = self.rest.app.blobs.list().next_page(10).await.unwrap();
+        let stored = self.rest.app.blobs.list("", None).next_page(10).await.unwrap();
         assert_eq!(stored, []);
         assert_eq!(self.rest.app.blobs.unfinished().await.unwrap(), []);
         let owed = "SELECT COUNT(*) FROM tenants WHERE reserved_bytes + reserved_files + used_bytes + used_files <> 0";

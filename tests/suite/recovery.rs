@@ -338,7 +338,7 @@ async fn what_a_process_left_of_its_uploads_is_cleared_up_once(db: TestDb) {
             (Blobs::key(Uuid::new_v4(), Uuid::new_v4()), Blobs::key(Uuid::new_v4(), Uuid::new_v4()));
         let mut incoming = blobs.receive(dead, &kept).await.unwrap();
         incoming.write(b"12345").await.unwrap();
-        incoming.keep().await.unwrap();
+        incoming.publish(|_| Ok(())).await.unwrap();
         drop(incoming);
         let mut incoming = blobs.receive(dead, &half).await.unwrap();
         incoming.write(b"12").await.unwrap();

@@ -66,7 +66,7 @@ impl Two {
     }
 
     async fn stored(&self) -> usize {
-        self.server.app.blobs.list().next_page(100).await.unwrap().len()
+        self.server.app.blobs.list("", None).next_page(100).await.unwrap().len()
     }
 
     /// What is confirmed arrives, and the books balance.
@@ -294,7 +294,7 @@ async fn an_upload_that_arrives_while_an_abandoned_one_of_its_file_is_cleaned_up
     let key = Blobs::key(file, dead);
     let mut abandoned = two.server.app.blobs.receive(dead, &key).await.unwrap();
     abandoned.write(b"54321").await.unwrap();
-    abandoned.keep().await.unwrap();
+    abandoned.publish(|_| Ok(())).await.unwrap();
     drop(abandoned);
     let gate = two.at_sweeper.hold_at(Held::Before("SELECT * FROM files WHERE id"));
     let (db, blobs) = (two.sweeper.app.db.clone(), two.sweeper.app.blobs.clone());
@@ -452,7 +452,7 @@ async fn two_that_remove_the_same_blobs_leave_none_of_them_and_all_others(db: Te
     for _ in 0..FILES {
         let key = Blobs::key(Uuid::new_v4(), Uuid::new_v4());
         let mut incoming = server.app.blobs.receive(Uuid::new_v4(), &key).await.unwrap();
-        incoming.keep().await.unwrap();
+        incoming.publish(|_| Ok(())).await.unwrap();
     }
     let held = Held::Before("SELECT id FROM workers");
     both(&two, held, async |rest| {

@@ -298,11 +298,11 @@ async fn an_upload_in_flight_is_no_orphan(db: TestDb) {
     let slow = key();
     let mut incoming = rest.app.blobs.receive(rest.app.liveness.identity().id, &slow).await.unwrap();
     incoming.write(b"12345").await.unwrap();
-    incoming.keep().await.unwrap();
+    incoming.publish(|_| Ok(())).await.unwrap();
     rest.age(&slow, rest.now() - TimeDelta::days(30));
     assert_eq!(removed().await, 0);
     assert!(rest.is_stored(&fresh) && rest.is_stored(&slow));
-    incoming.finish();
+    incoming.finish().await;
     clock.advance(Duration::from_hours(2));
     assert_eq!(removed().await, 2, "nobody came for them");
 }

@@ -31,7 +31,7 @@ pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<O
     let ownership = Ownership { db: db.clone(), blobs };
     let adopt = matches!(args.command, Command::Adopt);
     let before = if adopt { Some(ownership.adopt().await?) } else { None };
-    let standing = ownership.look().await?;
+    let standing = ownership.standing().await?;
     db.close().await;
     if as_json {
         let before = before.as_ref().map(Standing::name);

@@ -144,7 +144,7 @@ impl App {
             blobs: blobs.clone(),
             clock: clock.clone(),
             config: config.cleaning.clone(),
-            looking: Arc::default(),
+            scanning: Arc::default(),
         };
         let webhooks = Webhooks::new(
             db.clone(),

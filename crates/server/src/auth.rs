@@ -154,7 +154,7 @@ pub fn own_secret(data_dir: &Path, create: bool) -> Result<String, Error> {
     let path = data_dir.join(SECRET_FILE);
     let cannot = |verb: &str| {
         let what = format!("{verb} {}", path.display());
-        move |source| Error::Storage { what, source }
+        move |source: std::io::Error| Error::Storage { what, source: source.into() }
     };
     if create {
         std::fs::create_dir_all(data_dir).map_err(cannot("create"))?;

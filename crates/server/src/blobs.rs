@@ -1,37 +1,73 @@
-//! Where bytes live.
+//! The storage of the uploaded bytes.
 //!
-//! A key is made of ids only; the name that a person gave the file stays in its row and never becomes a path.
+//! Everything that reads or changes blobs calls [`Blobs`]. The backend behind it is private: a folder today. The calls
+//! ask only for what an object store has too: whole objects that are never overwritten, sizes, streams, ranges, listings
+//! in key order, and one small object that is replaced by compare-and-set. `blobs/contract.rs` tests what each backend
+//! must keep.
+//!
+//! A key is made of ids only. The name that the client gave the file stays in its row and never becomes a path.
 
+#[cfg(test)]
+mod contract;
+mod incoming;
+mod listing;
 mod local;
+mod reader;
 pub mod signed_url;
 
+use std::ops::Range;
 use std::path::PathBuf;
 
-use tokio::fs;
 use uuid::Uuid;
 
-pub use local::{Incoming, Listed, Listing, Stored};
+pub use incoming::{Incoming, Stored};
+pub use listing::Listing;
+pub use reader::BlobReader;
 
+use landfall_core::clock::Time;
 use landfall_store::Error;
 
-/// The storage. (A folder for now; other kinds come in behind the same calls.)
 #[derive(Debug, Clone)]
 pub struct Blobs {
-    folder: local::Folder,
+    backend: Backend,
+}
+
+#[derive(Debug, Clone)]
+enum Backend {
+    Local(local::Folder),
+}
+
+/// What the storage knows of a blob without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobInfo {
+    pub key: String,
+    pub size: u64,
+    /// When its last byte was written.
+    pub written_at: Time,
+}
+
+/// An upload that is still arriving, or that arrived and is not yet known to its file's row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The process that receives it.
+    pub owner: Uuid,
+    pub key: String,
 }
 
 impl Blobs {
-    pub async fn open(folder: PathBuf) -> Result<Self, Error> {
-        Ok(Self { folder: local::Folder::open(folder).await? })
+    /// Opens the storage in a local folder, which is created if it does not exist.
+    pub async fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
+        let folder = local::Folder::open(folder.into()).await?;
+        Ok(Self { backend: Backend::Local(folder) })
     }
 
-    /// The key for one upload of a file. Another upload of the same file gets another.
+    /// The key for one upload of a file. Each upload of the same file has its own key.
     pub fn key(file: Uuid, upload: Uuid) -> String {
-        format!("{}/{}", Self::folder_of(file), upload.simple())
+        format!("{}/{}", Self::prefix_of(file), upload.simple())
     }
 
-    fn folder_of(file: Uuid) -> String {
-        // The last characters of a v7 id are random: they spread files over 256 folders.
+    fn prefix_of(file: Uuid) -> String {
+        // The last characters of a v7 id are random: they spread the files over 256 prefixes.
         let id = file.simple().to_string();
         format!("{}/{id}", &id[30..])
     }
@@ -41,62 +77,108 @@ impl Blobs {
         key.split('/').nth(1).and_then(|id| Uuid::parse_str(id).ok())
     }
 
-    /// Begins to take in bytes that are to be found under `key`. An upload that is dropped before [`Incoming::keep`]
-    /// leaves nothing behind; from then on it has the name of something unfinished until [`Incoming::finish`]. `owner` is the process that takes them in, so that what it leaves when it is killed can
-    /// be told from what another still writes.
+    /// Begins an upload that is to become the blob `key`.
+    ///
+    /// The upload is listed as unfinished, with `owner` as the process that receives it, until [`Incoming::finish`].
+    /// If that process is killed, another one finds the entry and cleans up. An upload that is dropped before
+    /// [`Incoming::publish`] leaves nothing behind.
     pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Incoming, Error> {
-        self.folder.receive(owner, key).await
+        if !is_made_of_ids(key) {
+            return Err(Error::Internal(format!("{key:?} is not a key for an upload")));
+        }
+        match &self.backend {
+            Backend::Local(folder) => Ok(Incoming::local(folder.receive(owner, key).await?)),
+        }
     }
 
-    /// How long the blob is, or `None` where there is none.
+    /// The size and the time of a blob. `None` if there is no such blob.
+    pub async fn head(&self, key: &str) -> Result<Option<BlobInfo>, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.head(key).await,
+        }
+    }
+
+    /// The size of a blob in bytes. `None` if there is no such blob.
     pub async fn size(&self, key: &str) -> Result<Option<u64>, Error> {
-        self.folder.size(key).await
+        Ok(self.head(key).await?.map(|blob| blob.size))
     }
 
-    pub async fn open_file(&self, key: &str) -> Result<fs::File, Error> {
-        self.folder.open_file(key).await
+    /// Streams a whole blob. Fails with [`Error::BlobMissing`] if there is no such blob.
+    pub async fn read(&self, key: &str) -> Result<BlobReader, Error> {
+        self.read_range(key, 0..u64::MAX).await
     }
 
-    pub async fn read(&self, key: &str) -> Result<Vec<u8>, Error> {
-        self.folder.read(key).await
+    /// Streams the bytes of a blob that lie in `range`. A range that goes beyond the end is cut there, so that the reader
+    /// may have fewer bytes, or none. Fails with [`Error::BlobMissing`] if there is no such blob.
+    pub async fn read_range(&self, key: &str, range: Range<u64>) -> Result<BlobReader, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.read_range(key, range).await,
+        }
     }
 
-    /// Removes the blob. One that is not there is removed already.
+    /// Removes a blob. To remove one that does not exist is no error.
     pub async fn remove(&self, key: &str) -> Result<(), Error> {
-        self.folder.remove(key).await
+        match &self.backend {
+            Backend::Local(folder) => folder.remove(key).await,
+        }
     }
 
-    /// Uploads that were not seen to their end yet: whose they are, and the keys they are to have.
-    pub async fn unfinished(&self) -> Result<Vec<(Uuid, String)>, Error> {
-        self.folder.unfinished().await
+    /// Lists the blobs whose keys begin with `prefix` and come after `after`, in the order of their keys (bytewise), a
+    /// page at a time.
+    ///
+    /// `prefix` is made of whole segments: `ab` covers `ab/c` but not `abc`. The empty prefix covers every blob.
+    pub fn list(&self, prefix: &str, after: Option<&str>) -> Listing {
+        match &self.backend {
+            Backend::Local(folder) => Listing::local(folder.clone(), prefix, after),
+        }
     }
 
-    /// Forgets an upload that a process had not seen to its end. What it may have stored is not touched.
-    pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
-        self.folder.forget_unfinished(owner, key).await
-    }
-
-    /// The keys of everything that is stored for a file.
+    /// The keys of all blobs of a file, in their order.
     pub async fn keys_of(&self, file: Uuid) -> Result<Vec<String>, Error> {
-        self.folder.keys_below(&Self::folder_of(file)).await
+        let page = self.list(&Self::prefix_of(file), None).next_page(usize::MAX).await?;
+        Ok(page.into_iter().map(|blob| blob.key).collect())
     }
 
-    /// All that is stored, a page at a time, so that memory does not grow with its number.
-    pub fn list(&self) -> Listing {
-        self.folder.list()
+    /// All uploads that are not finished, of all processes.
+    pub async fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.unfinished().await,
+        }
     }
 
-    /// What the storage has been told of the database that it belongs to.
+    /// Removes the entry of an unfinished upload, with bytes that were not published. A published blob stays.
+    pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.forget_unfinished(owner, key).await,
+        }
+    }
+
+    /// The mark of the database that the storage belongs to.
     pub async fn mark(&self) -> Result<Option<String>, Error> {
-        self.folder.mark().await
+        match &self.backend {
+            Backend::Local(folder) => folder.mark().await,
+        }
     }
 
-    pub async fn set_mark(&self, mark: &str) -> Result<(), Error> {
-        self.folder.set_mark(mark).await
+    /// Replaces the mark if it is still `expected`, and returns whether it was.
+    ///
+    /// A reader, or a restart after a power cut, finds the old mark or the new one, never a part of one.
+    pub async fn replace_mark(&self, expected: Option<&str>, mark: &str) -> Result<bool, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.replace_mark(expected, mark).await,
+        }
     }
 
-    /// Whether the storage answers.
+    /// Checks that the storage can be reached.
     pub async fn check(&self) -> Result<(), Error> {
-        self.folder.check().await
+        match &self.backend {
+            Backend::Local(folder) => folder.check().await,
+        }
     }
+}
+
+/// Whether every backend can store the key as it is: segments of letters, digits, `-` and `_`.
+fn is_made_of_ids(key: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    key.split('/').all(|segment| !segment.is_empty() && segment.bytes().all(is_plain))
 }

@@ -9,6 +9,9 @@ use landfall_core::refusal::Refusal;
 
 use crate::migrate::SchemaError;
 
+/// What a backend of the storage reported. Each has its own type of error.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -21,8 +24,17 @@ pub enum Error {
     Migration(#[from] SchemaError),
     #[error("the database is closed")]
     Closed,
+    /// The storage has no such blob. The storage itself works.
+    #[error("storage: there is no blob {key}")]
+    BlobMissing { key: String },
+    /// The key has a blob already, and a blob is never overwritten.
+    #[error("storage: there is a blob {key} already")]
+    BlobExists { key: String },
+    #[error("storage: full, cannot {what}: {source}")]
+    StorageFull { what: String, source: Cause },
+    /// Any other failure of the storage, or of a file of the server's own.
     #[error("storage: cannot {what}: {source}")]
-    Storage { what: String, source: std::io::Error },
+    Storage { what: String, source: Cause },
     /// The storage does not belong to the database.
     #[error("{0}")]
     StorageMismatch(String),

@@ -144,7 +144,7 @@ impl Db {
         if let Some(folder) = file.parent() {
             std::fs::create_dir_all(folder).map_err(|source| Error::Storage {
                 what: format!("create the folder {}", folder.display()),
-                source,
+                source: source.into(),
             })?;
         }
         let writing = SqlitePoolOptions::new()

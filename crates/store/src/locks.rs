@@ -39,8 +39,10 @@ impl ProcessLock {
                     file.lock()?;
                     Ok(file)
                 };
-                let file = locked()
-                    .map_err(|source| Error::Storage { what: format!("lock {}", path.display()), source })?;
+                let file = locked().map_err(|source| Error::Storage {
+                    what: format!("lock {}", path.display()),
+                    source: source.into(),
+                })?;
                 Ok(Self::File { path, _file: file })
             }
         }

@@ -1,4 +1,4 @@
-//! The storage belongs to the database: no blob without its row, no row without its blob.
+//! The storage belongs to the database, each blob has its row, and each row has its blob.
 
 use uuid::Uuid;
 
@@ -9,12 +9,12 @@ use landfall_store::Error;
 use landfall_store::{Db, args};
 
 /// Rows that are compared with the storage at a time.
-const PAGE_SIZE: i64 = 500;
-const BLOB_PAGE_SIZE: usize = 500;
+const ROWS_PER_PAGE: i64 = 500;
+const BLOBS_PER_PAGE: usize = 500;
 
-/// Whether the database and the storage belong together, and are from the same time.
+/// Whether the storage belongs to the database and has not seen a later state of it.
 pub async fn belong(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
-    let standing = Ownership { db: db.clone(), blobs: storage.clone() }.look().await?;
+    let standing = Ownership { db: db.clone(), blobs: storage.clone() }.standing().await?;
     let mut violations = Violations::default();
     if !standing.may_be_cleaned() {
         violations.push(standing.to_string());
@@ -23,24 +23,24 @@ pub async fn belong(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(),
     Ok(())
 }
 
-/// Blobs without a row. During an upload the blob exists a moment before its row does, so each is checked once more
+/// Blobs that no row knows. An upload has its blob a moment before its row says so. So such a blob is checked again
 /// before it counts.
 pub async fn without_rows(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
     let mut violations = Violations::default();
-    let mut listing = storage.list();
+    let mut listing = storage.list("", None);
     loop {
-        let page = listing.next_page(BLOB_PAGE_SIZE).await?;
+        let page = listing.next_page(BLOBS_PER_PAGE).await?;
         if page.is_empty() {
             break;
         }
         report.blobs += page.len();
-        let mut strays = Vec::new();
+        let mut unknown = Vec::new();
         for blob in page {
             if !is_known(db, &blob.key).await? {
-                strays.push(blob.key);
+                unknown.push(blob.key);
             }
         }
-        for key in strays {
+        for key in unknown {
             if storage.size(&key).await?.is_some() && !is_known(db, &key).await? {
                 violations.push(format!("blob {key} belongs to no file"));
             }
@@ -60,7 +60,7 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     Ok(row.is_some_and(|(known,)| known.as_deref() == Some(key)))
 }
 
-/// Rows whose blob is missing or has another size.
+/// Rows whose blob is missing or has another size than the row says.
 pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
     let mut violations = Violations::default();
     let mut last = Uuid::nil();
@@ -72,7 +72,7 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
                 "SELECT id, blob_key, size_bytes FROM files
                  WHERE id > $1 AND blob_key IS NOT NULL AND status <> 'deleted'
                    AND COALESCE(error_code, '') <> 'INFECTED' ORDER BY id LIMIT $2",
-                args![last, PAGE_SIZE],
+                args![last, ROWS_PER_PAGE],
             )
             .await?;
         let Some((id, ..)) = page.last() else { break };

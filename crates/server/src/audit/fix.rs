@@ -45,7 +45,7 @@ pub async fn fix(
     force: bool,
     now: Time,
 ) -> Result<Fixed, Error> {
-    let standing = storage.look().await?;
+    let standing = storage.standing().await?;
     if !standing.may_be_used() {
         return Err(Error::StorageMismatch(standing.to_string()));
     }
@@ -82,7 +82,7 @@ async fn fix_blobs(
         Permit::HeldBack { why, .. } => return Ok((Vec::new(), Some(why))),
     };
     let mut removed = Violations::default();
-    let mut orphans = Orphans::look(db, blobs, written_before);
+    let mut orphans = Orphans::scan(db, blobs, written_before);
     while let Some(page) = orphans.next_page().await? {
         for orphan in page {
             // What was found beyond the permitted number stays a finding.

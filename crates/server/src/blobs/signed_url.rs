@@ -1,5 +1,5 @@
-//! Upload URLs for the local storage. A URL is good for one file, one method, one size, and until one moment; whoever
-//! holds it needs no token.
+//! Upload URLs for the local storage. A URL is valid for one file, one method and one size, and it expires. A client that
+//! has the URL needs no token.
 
 use chrono::DateTime;
 use hmac::{Hmac, KeyInit, Mac};
@@ -15,7 +15,7 @@ pub struct UrlSigner {
     key: Vec<u8>,
 }
 
-/// What follows the `?` of a signed URL.
+/// The query of a signed URL.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Signature {

@@ -64,10 +64,10 @@ struct RefusalBody {
 /// What the caller learns about an error that it did not cause.
 fn hidden(error: &Error) -> Refusal {
     match error {
-        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+        Error::StorageFull { .. } => {
             Refusal::new(RefusalCode::StorageFull, "The storage is full").retryable()
         }
-        Error::Storage { .. } => {
+        Error::Storage { .. } | Error::BlobMissing { .. } | Error::BlobExists { .. } => {
             Refusal::new(RefusalCode::StorageUnavailable, "The storage does not answer").retryable()
         }
         // The same request would fail again.

@@ -407,8 +407,8 @@ pub async fn download(
     drop(tx);
     let missing = || Refusal::new(RefusalCode::UploadMissing, "The bytes of this file have not arrived yet");
     let key = file.blob_key.as_deref().ok_or_else(missing)?;
-    let blob = app.blobs.open_file(key).await.map_err(|error| match error {
-        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+    let blob = app.blobs.read(key).await.map_err(|error| match error {
+        Error::BlobMissing { .. } => {
             Refusal::new(RefusalCode::FileNotFound, "The bytes of this file are gone from the storage").into()
         }
         other => other,

@@ -105,12 +105,8 @@ impl Upload {
             return Err(wrong_size(expected, format!("{}", incoming.size())));
         }
 
-        let stored = incoming.keep().await?;
-        if let Err(refusal) = check_md5(&stored, [file.declared_md5.as_deref(), self.md5.as_deref()]) {
-            blobs.remove(&key).await?;
-            incoming.finish();
-            return Err(refusal.into());
-        }
+        let declared = [file.declared_md5.as_deref(), self.md5.as_deref()];
+        let stored = incoming.publish(|stored| check_md5(stored, declared)).await?;
         let arrived = Arrived {
             file: id,
             owner,
@@ -124,13 +120,13 @@ impl Upload {
                 if let Some(old) = replaced {
                     blobs.remove(&old).await?;
                 }
-                incoming.finish();
+                incoming.finish().await;
                 Ok(stored)
             }
             Err(error @ Error::Refused(_)) => {
                 // The row does not know these bytes, so nobody would ever remove them.
                 blobs.remove(&key).await?;
-                incoming.finish();
+                incoming.finish().await;
                 Err(error)
             }
             // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished,
@@ -164,7 +160,7 @@ impl Unsettled {
             tracing::debug!(%error, "it is not known yet what became of an upload");
             Clock::System.sleep(SETTLE_AGAIN).await;
         }
-        self.incoming.finish();
+        self.incoming.finish().await;
     }
 
     async fn try_to_settle(&self) -> Result<(), Error> {
@@ -199,7 +195,7 @@ pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), 
     let under_way = blobs.unfinished().await?;
     let known = File::find(&mut db.read().await?, id).await?.and_then(|file| file.blob_key);
     for other in stored {
-        let is_others = other != key && under_way.iter().any(|(_, unfinished)| *unfinished == other);
+        let is_others = other != key && under_way.iter().any(|upload| upload.key == other);
         if !is_others && known.as_ref() != Some(&other) {
             blobs.remove(&other).await?;
         }

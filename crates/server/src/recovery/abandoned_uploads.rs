@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, Unfinished};
 use crate::intake::upload::settle_unfinished;
 use crate::process::liveness::OnDeath;
 use crate::queue::rescue::RescueWorker;
@@ -62,7 +62,7 @@ pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
     }
     let known: Vec<(Uuid,)> = db.read().await?.rows("SELECT id FROM workers", args![]).await?;
     let mut settled = 0;
-    for (owner, key) in unfinished {
+    for Unfinished { owner, key } in unfinished {
         if known.contains(&(owner,)) {
             continue;
         }

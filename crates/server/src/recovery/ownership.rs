@@ -1,10 +1,13 @@
 //! Which database a storage belongs to.
 //!
-//! Whatever the database does not know of looks like nobody's and is cleaned away. So beside the wrong database, or beside
-//! an old backup of the right one, a storage must not be cleaned. Both are told by a mark in the storage: the identity of
-//! its database, and a generation that the database counts up every few minutes, itself first and the mark after. A mark
-//! with another identity is another database's; a mark with a later generation was made by a state of this database that
-//! is not here any more.
+//! A blob that the database does not know looks like an orphan and is removed. So a storage must not be cleaned with the
+//! wrong database, or with an old backup of the right one. A mark in the storage tells both cases: it has the identity of
+//! the database and a generation. The database increments the generation every few minutes, first its own and then the
+//! mark's. A mark with another identity belongs to another database. A mark with a later generation was written by a
+//! later state of this database, which is lost.
+//!
+//! The mark is replaced only if it is still the one that was read. So of two databases that start with the same new
+//! storage at the same time, one gets it and the other is told so.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,10 +20,10 @@ use landfall_core::clock::Clock;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
-/// How often the generation is counted up. What a backup that is younger than this has lost is not noticed.
+/// How often the generation is incremented. A restored backup that is younger than this is not noticed.
 const INTERVAL: Duration = Duration::from_mins(10);
 
-/// What the storage says of its database, and the database of itself.
+/// The identity of a database, as the storage and the database itself have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::FromRow)]
 pub struct Mark {
     #[sqlx(rename = "id")]
@@ -28,18 +31,18 @@ pub struct Mark {
     pub generation: i64,
 }
 
-/// How a storage stands to a database.
+/// The relation between a storage and a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     Ours,
-    /// It has no mark and no blobs, and the database knows no file: both are new.
+    /// It has no mark and no blobs, and the database has no files: both are new.
     Free,
-    /// It has blobs and no mark, and the database knows no file at all.
+    /// It has blobs and no mark, and the database has no files.
     Unmarked,
-    /// It has no mark, and the database knows files: another folder, or one that was not mounted.
+    /// It has no mark, and the database has files: it is another storage, or a folder that was not mounted.
     Missing,
     OfAnother(Mark),
-    /// It has seen a later state of this database.
+    /// A later state of this database wrote its mark.
     Ahead {
         mark: Mark,
         here: Mark,
@@ -49,7 +52,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// In one word, for programs.
+    /// A name for programs.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -62,12 +65,12 @@ impl Standing {
         }
     }
 
-    /// Whether what the database does not know of is really nobody's.
+    /// Whether a blob that the database does not know is really an orphan.
     pub fn may_be_cleaned(&self) -> bool {
         matches!(self, Self::Ours | Self::Free)
     }
 
-    /// Whether the database and the storage have anything to do with one another.
+    /// Whether the database and the storage belong together.
     pub fn may_be_used(&self) -> bool {
         self.may_be_cleaned() || matches!(self, Self::Ahead { .. })
     }
@@ -75,7 +78,7 @@ impl Standing {
 
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const CHECK: &str = "Check DATABASE_URL and STORAGE_URL. If this database shall have this storage all the same, \
+        const CHECK: &str = "Check DATABASE_URL and STORAGE_URL. If this database is to have this storage all the same, \
                              run `landfall storage adopt`";
         match self {
             Self::Ours => write!(f, "The storage belongs to this database"),
@@ -83,22 +86,22 @@ impl fmt::Display for Standing {
             Self::Unmarked => write!(
                 f,
                 "The storage has blobs in it, and this database knows of no file: it would take them all for \
-                 nobody's. {CHECK}"
+                 orphans. {CHECK}"
             ),
             Self::Missing => write!(
                 f,
-                "This database knows of files, and this storage has never been its own: the folder is another, or \
-                 was not mounted. {CHECK}"
+                "This database knows of files, and this storage has never belonged to it: it is another folder, or one \
+                 that was not mounted. {CHECK}"
             ),
             Self::OfAnother(mark) => write!(
                 f,
-                "The storage belongs to another database ({}): this one would take its blobs for nobody's. {CHECK}",
+                "The storage belongs to another database ({}): this one would take its blobs for orphans. {CHECK}",
                 mark.database
             ),
             Self::Ahead { mark, here } => write!(
                 f,
                 "The storage has seen a later state of this database (generation {}, here it is {}): a backup was \
-                 restored, or commits were lost. Blobs that came since look like nobody's, so none of those is \
+                 restored, or commits were lost. Blobs that were stored since then look like orphans, so no orphan is \
                  removed. Save what you need of them, then run `landfall storage adopt`",
                 mark.generation, here.generation
             ),
@@ -116,66 +119,85 @@ pub struct Ownership {
 }
 
 impl Ownership {
-    /// How it stands now. Changes nothing.
-    pub async fn look(&self) -> Result<Standing, Error> {
-        // The mark first: the database was as far as it says before it was made, and only goes on.
-        let mark = self.blobs.mark().await?;
-        let here = identity(&mut self.db.read().await?).await?;
-        let Some(mark) = mark else { return self.look_unmarked().await };
-        let Ok(mark) = serde_json::from_str::<Mark>(&mark) else { return Ok(Standing::Unreadable) };
-        Ok(match here {
-            Some(here) if here.database != mark.database => Standing::OfAnother(mark),
-            Some(here) if here.generation < mark.generation => Standing::Ahead { mark, here },
-            Some(_) => Standing::Ours,
-            None => Standing::OfAnother(mark),
-        })
+    /// How the storage stands to the database now. Changes nothing.
+    pub async fn standing(&self) -> Result<Standing, Error> {
+        Ok(self.load().await?.0)
     }
 
-    async fn look_unmarked(&self) -> Result<Standing, Error> {
+    /// The standing, and the mark that it follows from.
+    async fn load(&self) -> Result<(Standing, Option<String>), Error> {
+        // The mark first: the database had this generation before the mark was written, and only increments it.
+        let text = self.blobs.mark().await?;
+        let here = identity(&mut self.db.read().await?).await?;
+        let Some(text) = text else { return Ok((self.standing_without_mark().await?, None)) };
+        let standing = match (serde_json::from_str::<Mark>(&text), here) {
+            (Err(_), _) => Standing::Unreadable,
+            (Ok(mark), Some(here)) if here.database == mark.database => {
+                if here.generation < mark.generation {
+                    Standing::Ahead { mark, here }
+                } else {
+                    Standing::Ours
+                }
+            }
+            (Ok(mark), _) => Standing::OfAnother(mark),
+        };
+        Ok((standing, Some(text)))
+    }
+
+    async fn standing_without_mark(&self) -> Result<Standing, Error> {
         let sql = "SELECT COUNT(*) FROM (SELECT 1 FROM files LIMIT 1) AS known";
         if self.db.read().await?.number(sql, args![]).await? > 0 {
             return Ok(Standing::Missing);
         }
-        let is_empty = self.blobs.list().next_page(1).await?.is_empty();
+        let is_empty = self.blobs.list("", None).next_page(1).await?.is_empty();
         Ok(if is_empty { Standing::Free } else { Standing::Unmarked })
     }
 
-    /// Takes a storage that is free, and goes on with one that is ours. Leaves any other as it is.
+    /// Takes a storage that is free, and renews the mark of one that is ours. Leaves any other as it is.
     pub async fn keep(&self) -> Result<Standing, Error> {
-        let standing = self.look().await?;
-        if standing.may_be_cleaned() {
-            self.mark(0).await?;
-            return Ok(Standing::Ours);
+        loop {
+            let (standing, mark) = self.load().await?;
+            if !standing.may_be_cleaned() {
+                return Ok(standing);
+            }
+            if self.advance(mark.as_deref(), 0).await? {
+                return Ok(Standing::Ours);
+            }
         }
-        Ok(standing)
     }
 
-    /// Makes the storage this database's, whosever it was. Answers how it stood before.
+    /// Gives the storage to this database, whatever it belonged to. Returns the standing before.
     pub async fn adopt(&self) -> Result<Standing, Error> {
-        let standing = self.look().await?;
-        let seen = match &standing {
-            Standing::Ahead { mark, .. } => mark.generation,
-            _ => 0,
-        };
-        self.mark(seen).await?;
-        Ok(standing)
+        loop {
+            let (standing, mark) = self.load().await?;
+            let generation = match &standing {
+                Standing::Ahead { mark, .. } => mark.generation,
+                _ => 0,
+            };
+            if self.advance(mark.as_deref(), generation).await? {
+                return Ok(standing);
+            }
+        }
     }
 
-    /// Goes one generation on. A crash between the two steps leaves the mark behind, which is as if this had not been.
-    async fn mark(&self, later_than: i64) -> Result<(), Error> {
+    /// Increments the generation, then replaces the mark if it is still `mark`. Returns whether it was: otherwise another
+    /// process has replaced it, and the standing may have changed.
+    ///
+    /// A crash between the two steps leaves the old mark, which is still right: its generation is an earlier one.
+    async fn advance(&self, mark: Option<&str>, later_than: i64) -> Result<bool, Error> {
         let here = self.db.write(Advance { fresh: Clock::System.new_id(), later_than }).await?;
-        let mark = serde_json::to_string(&here).map_err(|error| Error::Internal(error.to_string()))?;
-        self.blobs.set_mark(&mark).await
+        let next = serde_json::to_string(&here).map_err(|error| Error::Internal(error.to_string()))?;
+        self.blobs.replace_mark(mark, &next).await
     }
 
-    /// Keeps the mark up to date, for as long as this process runs.
+    /// Renews the mark for as long as this process runs.
     pub async fn run(self) {
         loop {
             Clock::System.sleep(INTERVAL).await;
             match self.keep().await {
                 Ok(Standing::Ours) => {}
                 Ok(standing) => tracing::warn!("{standing}"),
-                Err(error) => tracing::warn!(%error, "could not look at whose the storage is"),
+                Err(error) => tracing::warn!(%error, "could not check which database the storage belongs to"),
             }
         }
     }
@@ -186,7 +208,7 @@ async fn identity(tx: &mut Tx) -> Result<Option<Mark>, Error> {
 }
 
 struct Advance {
-    /// What this database is called if it has no identity yet.
+    /// The identity that the database gets if it has none yet.
     fresh: Uuid,
     later_than: i64,
 }

@@ -60,7 +60,7 @@ impl Gateway {
         &self,
         file: &File,
         mapping: Option<&serde_json::Value>,
-        document: impl Stream<Item = std::io::Result<Bytes>> + Send + Sync + 'static,
+        document: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     ) -> Result<Converted, Failure> {
         let part = Part::stream_with_length(
             Body::wrap_stream(document),

@@ -84,7 +84,7 @@ impl Pipeline {
             // A process without a scanner does not claim this stage; if it did, it must not let a file pass.
             return Err(Failure::new(Code::ScannerUnavailable, "This process has no virus scanner"));
         };
-        let document = self.blobs.open_file(blob_key(job)?).await.map_err(io_error)?;
+        let document = self.blobs.read(blob_key(job)?).await.map_err(io_error)?;
         scan::scan(clamd, document, || job.made_progress()).await?;
         Ok(Output::Nothing)
     }
@@ -94,8 +94,8 @@ impl Pipeline {
         if let Some(gateway) = &self.gateway {
             return self.convert(gateway, job, key).await;
         }
-        let blob = self.blobs.open_file(key).await.map_err(io_error)?;
-        let size = blob.metadata().await.map_err(|source| io_error(unreadable(key, source)))?.len();
+        let blob = self.blobs.read(key).await.map_err(io_error)?;
+        let size = blob.size();
         let (name, content_type) = (&job.file.file_name, job.file.content_type.as_deref());
         self.read(job, blob, size, name, content_type).await.map(Output::Extracted)
     }
@@ -106,7 +106,7 @@ impl Pipeline {
             let mut tx = self.db.read().await.map_err(db_error)?;
             mapping_of(&mut tx, job.file.id).await.map_err(db_error)?
         };
-        let document = ReaderStream::new(self.blobs.open_file(key).await.map_err(io_error)?);
+        let document = ReaderStream::new(self.blobs.read(key).await.map_err(io_error)?);
         let converted = gateway.convert(&job.file, mapping.as_ref(), document).await?;
         job.made_progress();
         // The response of a service is read with the same care as an upload.
@@ -268,15 +268,11 @@ async fn mapping_of(tx: &mut Tx, file: Uuid) -> Result<Option<serde_json::Value>
     Ok(row.and_then(|(mapping,)| mapping))
 }
 
-fn unreadable(key: &str, source: std::io::Error) -> Error {
-    Error::Storage { what: format!("read {key}"), source }
-}
-
 fn io_error(error: Error) -> Failure {
     let failure = storage_failed(&error);
     match error {
-        // The storage works; only these bytes are missing.
-        Error::Storage { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+        // The storage works. Another attempt would find as little.
+        Error::BlobMissing { .. } => {
             Failure::new(Code::IoError, "The bytes of this file are gone from the storage").permanent()
         }
         _ => failure,

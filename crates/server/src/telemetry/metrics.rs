@@ -214,7 +214,11 @@ pub fn cleaned_up(tenant: &str, bytes: u64) {
 
 pub fn cleanup_failed(error: &Error) {
     let kind = match error {
-        Error::Storage { .. } | Error::StorageMismatch(_) => "storage",
+        Error::Storage { .. }
+        | Error::StorageFull { .. }
+        | Error::BlobMissing { .. }
+        | Error::BlobExists { .. }
+        | Error::StorageMismatch(_) => "storage",
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => "database",
         Error::Refused(_) | Error::Internal(_) => "internal",
     };

@@ -1,13 +1,13 @@
-//! A blob is an orphan if and only if no row has its key, it was written longer ago than the minimum age, and it has not
-//! the name of an upload that was not seen to its end yet.
+//! A blob is an orphan if and only if no row has its key, it was written longer ago than the minimum age, and it does not
+//! belong to an unfinished upload.
 //!
-//! The storage is listed first and the database asked after, so that a blob whose row came in between is known. An upload
-//! has the name of something unfinished until its row knows it, however long that takes; one whose process is gone is
-//! looked after by `abandoned_uploads`. Of what is listed no more than a page is held.
+//! The storage is listed first and the database asked after, so that a blob whose row was written in between is known. An
+//! upload is unfinished until its row knows the blob, however long that takes. `abandoned_uploads` cleans up after a
+//! process that died. No more than one page of the listing is held in memory.
 //!
-//! What the database does not know is nobody's only if it is the right database, in its last state. So before anything goes,
-//! the storage is asked whose it is (`blobs/ownership.rs`) and the orphans are counted: if they are many, and many of what
-//! there is, the mistake is more likely ours, and nothing goes until a person says so.
+//! A blob that the database does not know is an orphan only if it is the right database, in its latest state. So before
+//! anything is removed, the mark of the storage is checked (`recovery/ownership.rs`) and the orphans are counted. If they
+//! are many, both in number and as a share of all blobs, a mistake is more likely, and an operator must force the removal.
 
 use std::collections::HashSet;
 
@@ -16,18 +16,18 @@ use uuid::Uuid;
 
 use super::scan::{Scan, StoreScan};
 use super::{Errors, OrphanCleanup};
-use crate::blobs::{Blobs, Listed, Listing};
+use crate::blobs::{BlobInfo, Blobs, Listing};
 use crate::recovery::ownership::Ownership;
 use crate::telemetry::metrics::orphan_blob_deleted;
 use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Db, Rows, args};
 
-const PAGE: usize = Rows::MOST;
-/// So many orphans are nothing unusual, however few blobs there are.
-const FEW: usize = 100;
-/// Beyond that, one of so many blobs may be an orphan.
-const ONE_OF: usize = 5;
+const PAGE_SIZE: usize = Rows::MOST;
+/// This many orphans are usual, however few blobs there are.
+const USUAL_ORPHANS: usize = 100;
+/// Of more blobs than that, one in this many may be an orphan.
+const USUAL_ONE_IN: usize = 5;
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Metrics {
@@ -36,7 +36,7 @@ pub struct Metrics {
     pub errors: usize,
 }
 
-/// Removes them all. What could not be removed is what the next report on orphans has.
+/// Removes all orphans. The next report on orphans has those that could not be removed.
 pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Result<Metrics, Error> {
     let mut metrics = Metrics::default();
     let written_before = now - to_delta(job.config.orphan_min_age);
@@ -50,7 +50,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
         }
     };
     let mut left = Scan::default();
-    let mut orphans = Orphans::look(&job.db, &job.blobs, written_before);
+    let mut orphans = Orphans::scan(&job.db, &job.blobs, written_before);
     'all: while let Some(page) = orphans.next_page().await? {
         for orphan in page {
             if metrics.total == most {
@@ -63,7 +63,12 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
                 Ok(()) => {
                     metrics.deleted += 1;
                     orphan_blob_deleted();
-                    tracing::info!(job = "orphan-cleanup", key, size, "removed a blob that no file knows");
+                    tracing::info!(
+                        job = "orphan-cleanup",
+                        key,
+                        size,
+                        "removed a blob that belongs to no file"
+                    );
                 }
                 Err(error) => {
                     metrics.errors += 1;
@@ -79,27 +84,27 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
 
 /// Whether orphans may be removed.
 pub enum Permit {
-    /// At most so many.
+    /// At most this many.
     Remove { most: usize },
-    /// None, because of what was found.
+    /// None, for the reason that is given.
     HeldBack { found: Count, why: String },
 }
 
-/// Looks whether the orphans are really nobody's. `force`: a person knows that, however many they are.
+/// Checks whether the orphans may be removed. `force`: the operator allows any number of them.
 pub async fn permit(ownership: &Ownership, written_before: Time, force: bool) -> Result<Permit, Error> {
     let found = count(&ownership.db, &ownership.blobs, written_before).await?;
     if found.orphans == 0 {
         return Ok(Permit::Remove { most: 0 });
     }
-    let standing = ownership.look().await?;
+    let standing = ownership.standing().await?;
     if !standing.may_be_cleaned() {
         return Ok(Permit::HeldBack { found, why: standing.to_string() });
     }
-    let most = if force { usize::MAX } else { FEW.max(found.blobs / ONE_OF) };
+    let most = if force { usize::MAX } else { USUAL_ORPHANS.max(found.blobs / USUAL_ONE_IN) };
     if found.orphans > most {
         let why = format!(
-            "No file knows {} of the {} blobs, which is more than happens by itself, so none was removed. Is it the \
-             right database, and its last state? If so, run `landfall jobs run orphan-cleanup --force`",
+            "{} of the {} blobs belong to no file. That is more than usual, so none was removed. Is it the right \
+             database, in its latest state? If so, run `landfall jobs run orphan-cleanup --force`",
             found.orphans, found.blobs
         );
         return Ok(Permit::HeldBack { found, why });
@@ -107,7 +112,7 @@ pub async fn permit(ownership: &Ownership, written_before: Time, force: bool) ->
     Ok(Permit::Remove { most })
 }
 
-/// What is in the storage.
+/// How much is in the storage.
 #[derive(Default)]
 pub struct Count {
     pub blobs: usize,
@@ -115,10 +120,10 @@ pub struct Count {
     pub scan: Scan,
 }
 
-/// Counts them, and removes none.
+/// Counts the orphans and removes none.
 pub async fn count(db: &Db, blobs: &Blobs, written_before: Time) -> Result<Count, Error> {
     let mut count = Count::default();
-    let mut orphans = Orphans::look(db, blobs, written_before);
+    let mut orphans = Orphans::scan(db, blobs, written_before);
     while let Some(page) = orphans.next_page().await? {
         count.orphans += page.len();
         for orphan in page {
@@ -130,29 +135,29 @@ pub async fn count(db: &Db, blobs: &Blobs, written_before: Time) -> Result<Count
 }
 
 pub struct Orphan {
-    pub blob: Listed,
-    /// Whose file it was uploaded for, if that has a row.
+    pub blob: BlobInfo,
+    /// The user of the file that it was uploaded for, if that file has a row.
     pub user: Option<String>,
 }
 
-/// Walks through the storage and stops at orphans.
+/// Walks through the storage and returns the orphans.
 pub struct Orphans<'a> {
     db: &'a Db,
     blobs: &'a Blobs,
     listing: Listing,
     written_before: Time,
-    /// Blobs that were looked at.
+    /// Blobs that were listed so far, orphans or not.
     passed: usize,
 }
 
 impl<'a> Orphans<'a> {
-    pub fn look(db: &'a Db, blobs: &'a Blobs, written_before: Time) -> Self {
-        Self { db, blobs, listing: blobs.list(), written_before, passed: 0 }
+    pub fn scan(db: &'a Db, blobs: &'a Blobs, written_before: Time) -> Self {
+        Self { db, blobs, listing: blobs.list("", None), written_before, passed: 0 }
     }
 
     /// The orphans of the next page of the storage, which may be none; `None` at the end.
     pub async fn next_page(&mut self) -> Result<Option<Vec<Orphan>>, Error> {
-        let mut page = self.listing.next_page(PAGE).await?;
+        let mut page = self.listing.next_page(PAGE_SIZE).await?;
         if page.is_empty() {
             return Ok(None);
         }
@@ -161,15 +166,15 @@ impl<'a> Orphans<'a> {
         if page.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        // Almost always all are known, and there is nothing more to ask.
+        // Almost always all are known, and the page is done.
         let owners = self.drop_known(&mut page).await?;
         if page.is_empty() {
             return Ok(Some(Vec::new()));
         }
-        // An upload loses the name of something unfinished after its row knows it. So the names are looked at before the
-        // rows: what has none by now and is no row's by then is nobody's.
+        // An upload is finished only after its row knows the blob. So the unfinished uploads are listed before the rows are
+        // read again: a blob that is in neither is an orphan.
         let unfinished = self.blobs.unfinished().await?;
-        page.retain(|blob| unfinished.iter().all(|(_, key)| *key != blob.key));
+        page.retain(|blob| unfinished.iter().all(|upload| upload.key != blob.key));
         self.drop_known(&mut page).await?;
         let orphans = page.into_iter().map(|blob| {
             let file = Blobs::file_of(&blob.key);
@@ -179,8 +184,8 @@ impl<'a> Orphans<'a> {
         Ok(Some(orphans.collect()))
     }
 
-    /// Leaves only what no row knows. Answers the rows of the files that all of it was uploaded for.
-    async fn drop_known(&self, page: &mut Vec<Listed>) -> Result<Vec<Owner>, Error> {
+    /// Keeps the blobs that no row knows. Returns the rows of the files that the whole page was uploaded for.
+    async fn drop_known(&self, page: &mut Vec<BlobInfo>) -> Result<Vec<Owner>, Error> {
         let owners = owners(self.db, page).await?;
         let known: HashSet<&str> = owners.iter().filter_map(|owner| owner.blob_key.as_deref()).collect();
         page.retain(|blob| !known.contains(blob.key.as_str()));
@@ -196,7 +201,7 @@ struct Owner {
 }
 
 /// The rows of the files that these blobs were uploaded for. A key names its file: rows are found by their id.
-async fn owners(db: &Db, page: &[Listed]) -> Result<Vec<Owner>, Error> {
+async fn owners(db: &Db, page: &[BlobInfo]) -> Result<Vec<Owner>, Error> {
     let files: HashSet<Uuid> = page.iter().filter_map(|blob| Blobs::file_of(&blob.key)).collect();
     if files.is_empty() {
         return Ok(Vec::new());

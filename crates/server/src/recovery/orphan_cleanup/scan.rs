@@ -1,5 +1,5 @@
-//! What the last look at the storage found, for whoever asks. A look may take long, so nobody waits for one: it is kept
-//! for an hour, and the next one is made behind the answer.
+//! What the last scan of the storage found. A scan may take long, so its result is kept for an hour, and a request waits
+//! only a short time for a new one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Db, Rows, Tx, Write, args};
 
-/// How long what was found is good for.
-const GOOD_FOR: Duration = Duration::from_hours(1);
-/// How long a request waits for a look to end. Most do; where there are millions of blobs, the next request has it.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Orphans that are named.
-const SAMPLES: usize = 10;
-/// Users whose orphans are counted one by one. Everybody's are counted in any case.
-const MOST_USERS: usize = 10_000;
-/// Under which name everybody's are kept. No user has it.
-const EVERYBODY: &str = "";
+/// How long a result is used before the next request starts a new scan.
+const MAX_AGE: Duration = Duration::from_hours(1);
+/// How long a request waits for a scan. If there are millions of blobs, a later request gets the result.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Orphans whose keys are reported.
+const MAX_SAMPLES: usize = 10;
+/// Users whose orphans are counted separately. The total covers all users.
+const MAX_USERS: usize = 10_000;
+/// Stands for the total over all users in the column of the user. No user has this name.
+const ALL_USERS: &str = "";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
@@ -39,13 +39,13 @@ impl Found {
     fn add(&mut self, key: &str, size: u64) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(i64::try_from(size).unwrap_or(i64::MAX));
-        if self.samples.len() < SAMPLES {
+        if self.samples.len() < MAX_SAMPLES {
             self.samples.push(key.to_owned());
         }
     }
 }
 
-/// Orphans as they are found.
+/// Adds up the orphans during a scan.
 #[derive(Default)]
 pub struct Scan {
     all: Found,
@@ -57,20 +57,20 @@ impl Scan {
         let (key, size) = (&orphan.blob.key, orphan.blob.size);
         self.all.add(key, size);
         if let Some(user) = orphan.user
-            && (self.by_user.len() < MOST_USERS || self.by_user.contains_key(&user))
+            && (self.by_user.len() < MAX_USERS || self.by_user.contains_key(&user))
         {
             self.by_user.entry(user).or_default().add(key, size);
         }
     }
 
     pub fn finish(self) -> Vec<(String, Found)> {
-        let mut found: Vec<_> = self.by_user.into_iter().filter(|(user, _)| user != EVERYBODY).collect();
-        found.push((EVERYBODY.to_owned(), self.all));
+        let mut found: Vec<_> = self.by_user.into_iter().filter(|(user, _)| user != ALL_USERS).collect();
+        found.push((ALL_USERS.to_owned(), self.all));
         found
     }
 }
 
-/// Puts what was found in the place of what was found before.
+/// Replaces the result of the previous scan.
 pub struct StoreScan {
     pub found: Vec<(String, Found)>,
     pub now: Time,
@@ -80,7 +80,7 @@ impl Write for StoreScan {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        // Two looks that end together: the later one waits here for the earlier, and replaces it.
+        // If two scans end at the same time, the second waits here for the first and replaces its result.
         tx.enter_section("orphan scan").await?;
         tx.execute("DELETE FROM orphan_scans", args![]).await?;
         let mut rows = Rows::default();
@@ -91,7 +91,7 @@ impl Write for StoreScan {
     }
 }
 
-/// As it is answered.
+/// The report as the API returns it.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrphanReport {
@@ -116,64 +116,64 @@ pub struct AbandonedView {
     pub oldest_age: i64,
 }
 
-/// Answers reports, and looks at the storage when what is known is too old.
+/// Makes reports, and scans the storage when the last result is too old.
 #[derive(Clone)]
 pub struct Scanner {
     pub db: Db,
     pub blobs: Blobs,
     pub clock: Clock,
     pub config: CleaningConfig,
-    /// Held while this process looks: one look at a time is enough.
-    pub looking: Arc<Mutex<()>>,
+    /// Held during a scan: one at a time is enough for a process.
+    pub scanning: Arc<Mutex<()>>,
 }
 
 impl Scanner {
-    /// `user`: whose; everybody's where there is none. `anew`: also if the last look is fresh.
-    pub async fn report(&self, user: Option<&str>, anew: bool) -> Result<OrphanReport, Error> {
+    /// `user`: only the orphans of this user. `fresh`: scan even if the last result is recent.
+    pub async fn report(&self, user: Option<&str>, fresh: bool) -> Result<OrphanReport, Error> {
         let now = self.clock.now();
-        let last = last_look(&mut self.db.read().await?).await?;
-        if anew || last.is_none_or(|at| now - at >= to_delta(GOOD_FOR)) {
-            self.look_for_a_while().await;
+        let last = last_scan(&mut self.db.read().await?).await?;
+        if fresh || last.is_none_or(|at| now - at >= to_delta(MAX_AGE)) {
+            self.scan_until_timeout().await;
         }
         let mut tx = self.db.read().await?;
         let found: Option<(i64, i64, Value)> = tx
             .row(
                 "SELECT count, bytes, samples FROM orphan_scans WHERE user_id = $1",
-                args![user.unwrap_or(EVERYBODY)],
+                args![user.unwrap_or(ALL_USERS)],
             )
             .await?;
         let (count, total_size, samples) = found.unwrap_or((0, 0, json!([])));
         Ok(OrphanReport {
-            last_scan_time: last_look(&mut tx).await?,
+            last_scan_time: last_scan(&mut tx).await?,
             orphan_blobs: BlobsView { count, total_size, samples },
             abandoned_uploads: self.abandoned(&mut tx, user, now).await?,
         })
     }
 
-    /// Looks in a task of its own, and waits for it as long as a caller would.
-    async fn look_for_a_while(&self) {
-        let Ok(looking) = self.looking.clone().try_lock_owned() else {
-            // Whoever looks already is as good as we are.
+    /// Starts a scan in a task of its own, and waits for it up to the timeout.
+    async fn scan_until_timeout(&self) {
+        let Ok(scanning) = self.scanning.clone().try_lock_owned() else {
+            // Another request has started a scan. Its result serves this one too.
             tokio::select! {
-                _ = self.looking.lock() => {}
-                () = Clock::System.sleep(PATIENCE) => {}
+                _ = self.scanning.lock() => {}
+                () = Clock::System.sleep(TIMEOUT) => {}
             }
             return;
         };
         let scanner = self.clone();
-        let look = tokio::spawn(async move {
-            if let Err(error) = scanner.look().await {
-                tracing::warn!(%error, "could not look for orphans");
+        let scan = tokio::spawn(async move {
+            if let Err(error) = scanner.scan().await {
+                tracing::warn!(%error, "could not scan for orphans");
             }
-            drop(looking);
+            drop(scanning);
         });
         tokio::select! {
-            _ = look => {}
-            () = Clock::System.sleep(PATIENCE) => {}
+            _ = scan => {}
+            () = Clock::System.sleep(TIMEOUT) => {}
         }
     }
 
-    async fn look(&self) -> Result<(), Error> {
+    async fn scan(&self) -> Result<(), Error> {
         let now = self.clock.now();
         let written_before = now - to_delta(self.config.orphan_min_age);
         let found = orphan_blobs::count(&self.db, &self.blobs, written_before).await?;
@@ -196,8 +196,8 @@ impl Scanner {
     }
 }
 
-async fn last_look(tx: &mut Tx) -> Result<Option<Time>, Error> {
+async fn last_scan(tx: &mut Tx) -> Result<Option<Time>, Error> {
     let row: Option<(Time,)> =
-        tx.row("SELECT scanned_at FROM orphan_scans WHERE user_id = $1", args![EVERYBODY]).await?;
+        tx.row("SELECT scanned_at FROM orphan_scans WHERE user_id = $1", args![ALL_USERS]).await?;
     Ok(row.map(|(at,)| at))
 }
