@@ -97,37 +97,37 @@ impl Case {
 
     async fn prepare_more(&self, clock: &ManualClock, action: Action) {
         let (user, rest, tenant) = (&self.user, &self.user.rest, &self.user.caller.tenant);
-        let nobody = Uuid::new_v4();
+        let unknown = Uuid::new_v4();
         match action {
             Retry | WarnOfDeletion | DeleteOldFailure | DeleteReady => {
                 rest.work(tenant, &CancellationToken::new()).await;
             }
-            RecoverStuck => user.break_claim(self.file, Stage::Chunk, nobody).await,
+            RecoverStuck => user.break_claim(self.file, Stage::Chunk, unknown).await,
             GiveUpStuck => {
-                user.break_claim(self.file, Stage::Embed, nobody).await;
+                user.break_claim(self.file, Stage::Embed, unknown).await;
                 rest.sql("UPDATE files SET retry_count = 3 WHERE id = $1", args![self.file]).await;
             }
             RescueWorker => {
-                user.break_claim(self.file, Stage::Extract, nobody).await;
+                user.break_claim(self.file, Stage::Extract, unknown).await;
                 let sql =
                     "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
                            VALUES ($1, 'dead', '', '', 7, $2, $2)";
-                rest.sql(sql, args![nobody, landfall_core::clock::Clock::System.now()]).await;
+                rest.sql(sql, args![unknown, landfall_core::clock::Clock::System.now()]).await;
             }
             ForgetDeleted => user.delete(self.file).await.unwrap(),
             FinishDeletion => user.cancel_batch(self.batch).await.unwrap(),
             CleanOrphans => {
                 for number in 0..3 {
                     rest.store(
-                        &Blobs::key(Uuid::new_v4(), nobody),
+                        &Blobs::key(Uuid::new_v4(), unknown),
                         &number.to_string(),
                         rest.now() - DAY * 2,
                     );
                 }
             }
             CleanUpAfterUpload => {
-                let key = Blobs::key(Uuid::new_v4(), nobody);
-                let mut incoming = rest.app.blobs.receive(nobody, &key).await.unwrap();
+                let key = Blobs::key(Uuid::new_v4(), unknown);
+                let mut incoming = rest.app.blobs.receive(unknown, &key).await.unwrap();
                 incoming.write(b"12345").await.unwrap();
                 incoming.keep().await.unwrap();
             }

@@ -282,10 +282,10 @@ async fn users_see_only_their_own_files_and_an_administrator_sees_all(db: TestDb
         (&hers["metrics"]["failureRate24h"], &his["metrics"]["failureRate24h"]),
         (&json!(100.0), &json!(0.0))
     );
-    let everybodys = format!("{DASHBOARD}?scope=all");
-    bob.get(&everybodys).await.refused(403, "FORBIDDEN");
+    let of_all_users = format!("{DASHBOARD}?scope=all");
+    bob.get(&of_all_users).await.refused(403, "FORBIDDEN");
     let admin = server.admin();
-    let all = admin.get(&everybodys).await.ok();
+    let all = admin.get(&of_all_users).await.ok();
     assert_eq!(states(&all), only(&[("failed", 1), ("ready", 1)]));
     assert_eq!(
         (&all["metrics"]["throughput24h"], &all["metrics"]["failureRate24h"]),
@@ -293,8 +293,8 @@ async fn users_see_only_their_own_files_and_an_administrator_sees_all(db: TestDb
     );
     assert_eq!((&all["activeBatches"], all["recentErrors"].as_array().unwrap().len()), (&json!(1), 1));
     assert_eq!(states(&dashboard(&admin).await), only(&[]), "the administrator's own files");
-    let nobody = reqwest::get(format!("{}{DASHBOARD}", server.base)).await.unwrap();
-    assert_eq!(nobody.status(), 401);
+    let anonymous = reqwest::get(format!("{}{DASHBOARD}", server.base)).await.unwrap();
+    assert_eq!(anonymous.status(), 401);
     server.stop().await;
 }
 

@@ -59,8 +59,8 @@ async fn pass_some_time(app: &App) {
 #[on_each_database]
 async fn events_are_read_in_order_in_pages_of_any_size(db: TestDb) {
     let rest = OfflineApp::open(&db, &manual_clock(), &[]).await;
-    let everybody = Audience::Everybody;
-    assert!(read(&rest.app.db, &everybody, 10).await.is_empty());
+    let audience = Audience::Everybody;
+    assert!(read(&rest.app.db, &audience, 10).await.is_empty());
     for (kind, user) in
         [("one", "alice"), ("two", "bob"), ("three", "alice"), ("four", ""), ("five", "alice")]
     {
@@ -68,7 +68,7 @@ async fn events_are_read_in_order_in_pages_of_any_size(db: TestDb) {
     }
     for limit in [1, 2, 3, 5, 100] {
         assert_eq!(
-            kinds(&read(&rest.app.db, &everybody, limit).await),
+            kinds(&read(&rest.app.db, &audience, limit).await),
             ["one", "two", "three", "four", "five"]
         );
         let alice = Audience::User("alice".to_owned());

@@ -279,15 +279,15 @@ async fn a_ticket_opens_a_stream_for_a_limited_time_and_nothing_else(db: TestDb)
     let ticket = issued["ticket"].as_str().unwrap();
     assert_eq!(issued["expiresAt"], "2026-01-02T03:04:35Z");
     // Without any header, like a browser.
-    let nobody = Client::new(server.base.clone(), String::new());
-    let with = |ticket: &str| nobody.http.get(format!("{}{EVENTS}?ticket={ticket}", server.base));
+    let anonymous = Client::new(server.base.clone(), String::new());
+    let with = |ticket: &str| anonymous.http.get(format!("{}{EVENTS}?ticket={ticket}", server.base));
     let mut stream = EventStream::begin(with(ticket)).await;
     assert_eq!(stream.next().await.unwrap()["type"], "stream:open");
     let file = alice.upload("a.txt", b"hello").await;
     assert_eq!(states(&stream.up_to(|event| is_state(event, &file, "ready")).await), PATH_TO_READY);
 
     let refused = async |ticket: &str, code: &str| {
-        nobody.send(with(ticket).header("accept", "text/event-stream")).await.refused(401, code);
+        anonymous.send(with(ticket).header("accept", "text/event-stream")).await.refused(401, code);
     };
     let (claims, signature) = ticket.split_once('.').unwrap();
     refused("", "INVALID_TICKET").await;
@@ -300,7 +300,10 @@ async fn a_ticket_opens_a_stream_for_a_limited_time_and_nothing_else(db: TestDb)
         .get("/api/v2/uploads/files")
         .await
         .refused(401, "INVALID_TOKEN");
-    nobody.send(nobody.http.get(format!("{}{EVENTS}", server.base))).await.refused(401, "UNAUTHENTICATED");
+    anonymous
+        .send(anonymous.http.get(format!("{}{EVENTS}", server.base)))
+        .await
+        .refused(401, "UNAUTHENTICATED");
     clock.advance(Duration::from_secs(30));
     refused(ticket, "TICKET_EXPIRED").await;
 }

@@ -38,7 +38,7 @@ impl Write for BlockClaims {
 #[on_each_database]
 async fn a_working_server_is_alive_and_ready(db: TestDb) {
     let server = TestServer::new(&db).await;
-    let client = Client { token: String::new(), ..server.client("nobody") };
+    let client = Client { token: String::new(), ..server.client("anonymous") };
     assert_eq!(client.get("/healthz").await.ok(), json!({ "status": "ok" }));
     until("it is ready", async || client.get("/readyz").await.status == 200).await;
     let answer = client.get("/readyz").await.ok();
@@ -54,8 +54,8 @@ async fn a_working_server_is_alive_and_ready(db: TestDb) {
 async fn a_server_starts_on_a_machine_without_trusted_certificates(db: TestDb) {
     let empty = tempfile::tempdir().unwrap();
     // Both variables: with only one of them set, certificates may still be found.
-    let nobody = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", empty.path().to_str().unwrap())];
-    let process = Process::start(&db, &nobody);
+    let no_certificates = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", empty.path().to_str().unwrap())];
+    let process = Process::start(&db, &no_certificates);
     until("it is ready", async || process.client().get("/readyz").await.status == 200).await;
 }
 

@@ -353,9 +353,9 @@ async fn another_user_sees_nothing_and_changes_nothing(db: TestDb) {
 #[on_each_database]
 async fn without_a_token_only_health_and_the_description_are_available(db: TestDb) {
     let (server, his) = create_resources(&db).await;
-    let nobody = server.client("nobody");
+    let anonymous = server.client("anonymous");
     for call in calls(&his) {
-        let (status, answer) = send(&nobody, &call, false).await;
+        let (status, answer) = send(&anonymous, &call, false).await;
         let what = format!("{} {}: {status} {answer}", call.method, call.path);
         if is_public(call.operation) {
             assert_eq!(call.operation["tags"][0], "health", "{what}");

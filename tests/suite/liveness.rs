@@ -48,7 +48,7 @@ async fn files_of_a_killed_process_are_taken_over_long_before_its_heartbeat_expi
     assert_eq!(lost, 1);
     client.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
     second.signal("TERM");
-    assert!(second.wait(), "it ends well");
+    assert!(second.wait(), "it exits cleanly");
     let (code, printed) = run(&db, &["audit"]);
     assert_eq!(code, 0, "{printed}");
 }
@@ -90,7 +90,7 @@ async fn a_frozen_process_that_wakes_up_again_changes_nothing(db: TestDb) {
     assert!(entries[taken + 1..].iter().all(|entry| entry["worker"] != holder), "{entries:#?}");
     for process in [frozen, other] {
         process.signal("TERM");
-        assert!(process.wait(), "it ends well");
+        assert!(process.wait(), "it exits cleanly");
     }
     let (code, printed) = run(&db, &["audit"]);
     assert_eq!(code, 0, "{printed}");

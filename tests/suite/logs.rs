@@ -124,7 +124,7 @@ async fn no_secret_gets_into_the_log_whether_requests_succeed_or_fail(db: TestDb
         client.post("/api/v2/uploads/dlq/retry-all", json!({})).await.ok();
         logged.process.signal("TERM");
         let (path, ended) = (logged.path.clone(), logged.process.wait());
-        assert!(ended, "it ends well");
+        assert!(ended, "it exits cleanly");
         let log = std::fs::read_to_string(&path).unwrap();
         assert!(log.len() > 10_000, "the log is long enough: {log}");
 

@@ -179,6 +179,6 @@ async fn a_user_can_neither_see_nor_mark_the_notifications_of_another(db: TestDb
             .refused(404, "NOTIFICATION_NOT_FOUND");
     }
     assert_eq!(list(&alice, "").await["unreadCount"], 1);
-    let nobody = Client::new(server.base.clone(), "no token".to_owned());
-    assert_eq!(nobody.get(NOTIFICATIONS).await.status, 401);
+    let anonymous = Client::new(server.base.clone(), "no token".to_owned());
+    assert_eq!(anonymous.get(NOTIFICATIONS).await.status, 401);
 }

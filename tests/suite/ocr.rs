@@ -121,7 +121,7 @@ async fn the_ocr_program_cannot_reach_the_data_of_the_server(db: TestDb) {
         (: > "$own/made") && echo FOUND a place to write
         (: > /tmp/made-$$) && echo FOUND a place to write
         chmod 600 "$own/tesseract" && echo FOUND rights to change
-        kill -0 {test} && echo FOUND somebody to kill
+        kill -0 {test} && echo FOUND a process to kill
         (: > /dev/null) || echo FOUND no way to be silent
         head -c 1 /usr/bin/env >/dev/null || echo FOUND nothing of the system
         echo The end."#,

@@ -38,7 +38,7 @@ async fn the_router_and_the_description_have_the_same_paths() {
 async fn a_path_accepts_exactly_the_methods_that_it_describes() {
     let db = TestDb::sqlite();
     let server = Setup::default().with("ROLE", "api").start(&db).await;
-    let nobody = Client::new(server.base.clone(), String::new());
+    let anonymous = Client::new(server.base.clone(), String::new());
     let id = uuid::Uuid::nil().to_string();
     for (path, item) in document()["paths"].as_object().expect("paths") {
         let parts = path.split('/').map(|part| match part {
@@ -48,8 +48,8 @@ async fn a_path_accepts_exactly_the_methods_that_it_describes() {
         });
         let address = parts.collect::<Vec<_>>().join("/");
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            let request = nobody.http.request(method.clone(), format!("{}{address}", nobody.base));
-            let answer = nobody.send(request).await;
+            let request = anonymous.http.request(method.clone(), format!("{}{address}", anonymous.base));
+            let answer = anonymous.send(request).await;
             if item.get(method.as_str().to_ascii_lowercase()).is_some() {
                 assert!(![404, 405, 500].contains(&answer.status), "{method} {path}: {answer:?}");
             } else {

@@ -162,7 +162,7 @@ async fn the_rest_waits_until_the_canaries_are_finished(db: TestDb) {
     work.fix('e');
     let last = server(&db, &work).await;
     let alice = last.client("alice");
-    until("the operation is over", async || operation(&alice, &id).await["endedAt"].is_string()).await;
+    until("the operation has ended", async || operation(&alice, &id).await["endedAt"].is_string()).await;
     last.idle().await;
     let ended = operation(&alice, &id).await;
     assert_eq!((summary(&ended).1, summary(&ended).2), ("completed", 8));
@@ -195,7 +195,7 @@ async fn an_interrupted_operation_continues_elsewhere_and_counts_each_file_once(
     let third = server(&db, &work).await;
     let alice = third.client("alice");
     let id = id.to_string();
-    until("the operation is over", async || operation(&alice, &id).await["endedAt"].is_string()).await;
+    until("the operation has ended", async || operation(&alice, &id).await["endedAt"].is_string()).await;
     third.idle().await;
     let ended = operation(&alice, &id).await;
     assert_eq!((summary(&ended).1, summary(&ended).2, summary(&ended).3), ("completed", 430, 0));
@@ -218,7 +218,7 @@ async fn a_request_for_very_many_files_returns_before_all_are_retried(db: TestDb
     assert_eq!((summary(&begun).1, summary(&begun).2), ("running", 1_000));
     let working = Setup::default().work(Script::new()).start(&db).await;
     let id = summary(&begun).0;
-    until("the operation is over", async || operation(&alice, &id).await["endedAt"].is_string()).await;
+    until("the operation has ended", async || operation(&alice, &id).await["endedAt"].is_string()).await;
     let ended = operation(&alice, &id).await;
     assert_eq!((summary(&ended).1, summary(&ended).2), ("completed", 1_150));
     working.idle().await;

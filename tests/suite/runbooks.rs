@@ -175,7 +175,7 @@ fn every_setting_exists() {
             let looks_like_one = setting.len() > 4
                 && setting.contains('_')
                 && setting.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-            // Codes look the same, and have a document of their own.
+            // Codes look the same; they are in another document.
             let codes = std::fs::read_to_string(root().join("docs/errors.md")).unwrap();
             if looks_like_one && !codes.contains(&format!("`{setting}`")) {
                 assert!(known.contains(&format!("`{setting}`")), "{name}: {setting}");

@@ -85,7 +85,7 @@ async fn files_wait_while_the_scanner_is_down_and_use_no_attempt(db: TestDb) {
 
 #[on_each_database]
 async fn a_file_that_was_to_be_scanned_does_not_pass_without_a_scanner(db: TestDb) {
-    let nowhere = db.folder.path().join("nobody.sock").display().to_string();
+    let nowhere = db.folder.path().join("missing.sock").display().to_string();
     let server = Setup::default().with("CLAMD_ADDRESS", nowhere).start(&db).await;
     let file = server.client("ada").upload("a.txt", b"Still waiting.").await;
     server.idle().await;

@@ -59,7 +59,7 @@ async fn a_file_whose_stages_ran_on_two_processes_has_one_trace(db: TestDb) {
     // Spans in transit are sent before the processes end.
     for process in [one, other] {
         process.signal("TERM");
-        assert!(process.wait(), "it ends well");
+        assert!(process.wait(), "it exits cleanly");
     }
 
     let registered = only(collector.spans().into_iter().filter(|span| span.parent == OURS).collect());
@@ -131,7 +131,7 @@ async fn a_retry_continues_in_the_trace_of_its_caller_with_a_link_to_the_first(d
     client.send(retry).await.ok();
     until("it is ready", async || client.status(&file).await == "ready").await;
     process.signal("TERM");
-    assert!(process.wait(), "it ends well");
+    assert!(process.wait(), "it exits cleanly");
 
     let mut attempts = collector.of_file(&file, "extract");
     attempts.sort_by_key(|span| span.trace == ANOTHER);
@@ -193,7 +193,7 @@ async fn a_bulk_retry_continues_in_the_trace_of_its_caller(db: TestDb) {
         until("it is ready", async || client.status(file).await == "ready").await;
     }
     process.signal("TERM");
-    assert!(process.wait(), "it ends well");
+    assert!(process.wait(), "it exits cleanly");
     for file in &files {
         let again = only(
             collector.of_file(file, "extract").into_iter().filter(|span| span.trace == ANOTHER).collect(),
@@ -239,7 +239,7 @@ async fn a_collector_that_hangs_or_is_down_costs_a_warning_and_nothing_else() {
         };
         until("the warning is logged", async || complaints() > 0).await;
         process.signal("TERM");
-        assert!(process.wait(), "it ends well");
+        assert!(process.wait(), "it exits cleanly");
         assert_eq!(complaints(), 1, "it is logged once");
     }
 }
@@ -259,7 +259,7 @@ async fn the_caller_decides_whether_a_trace_is_kept() {
         until("it is ready", async || client.status(file).await == "ready").await;
     }
     process.signal("TERM");
-    assert!(process.wait(), "it ends well");
+    assert!(process.wait(), "it exits cleanly");
     assert_eq!(collector.of_file(&kept, "embed").len(), 1);
     assert!(collector.of_file(&not_kept, "embed").is_empty());
     let reader = Db::open(&db.url, 4).await.unwrap();

@@ -141,8 +141,8 @@ async fn webhooks_of_another_user_are_not_found(db: TestDb) {
     assert_eq!(ids(&alice).await, std::slice::from_ref(&hook.id));
     assert_eq!(ids(&server.admin()).await, std::slice::from_ref(&all.id));
     assert!(ids(&server.client("bob")).await.is_empty());
-    let nobody = crate::support::Client::new(server.base.clone(), "no token".to_owned());
-    assert_eq!(nobody.get(WEBHOOKS).await.status, 401);
+    let anonymous = crate::support::Client::new(server.base.clone(), "no token".to_owned());
+    assert_eq!(anonymous.get(WEBHOOKS).await.status, 401);
 }
 
 #[on_each_database]

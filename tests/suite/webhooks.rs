@@ -135,7 +135,7 @@ async fn a_webhook_gets_the_types_it_names_and_an_administrator_may_get_those_of
     let (alice, bob) = (server.client("alice"), server.client("bob"));
     let (few, all) = (Receiver::serve([]).await, Receiver::serve([]).await);
     let named = Hook::register_as(&alice, json!({ "url": few.url, "eventTypes": ["batch:completed"] })).await;
-    let everybodys = Hook::register_as(&server.admin(), json!({ "url": all.url, "scope": "all" })).await;
+    let of_all_users = Hook::register_as(&server.admin(), json!({ "url": all.url, "scope": "all" })).await;
     let (batch, _) = alice.upload_all(&["a.txt".to_owned()]).await;
     bob.upload("b.txt", b"12345").await;
     server.idle().await;
@@ -146,7 +146,7 @@ async fn a_webhook_gets_the_types_it_names_and_an_administrator_may_get_those_of
     let whose = |call: &Call| call.json()["data"]["userId"].as_str().map(str::to_owned);
     let users: HashSet<Option<String>> = calls.iter().map(whose).collect();
     assert_eq!(users, HashSet::from([Some("alice".to_owned()), Some("bob".to_owned()), None]));
-    everybodys.settled().await;
+    of_all_users.settled().await;
     assert_eq!(all.calls().len(), calls.len());
     let calls = few.wait_for_calls(1).await;
     assert_eq!(
