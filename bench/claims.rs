@@ -1,15 +1,15 @@
-//! What a claim costs when one user waits, when a thousand do, and when a million files do; and what it costs to be
-//! told that a service is down. Measured in turns, so that whatever else the machine does falls on all of them.
+//! What a claim costs when one user waits, when a thousand wait, and when a million files wait; and what a claim
+//! costs while a service is down. The cases alternate, so that other load on the machine affects all of them.
 
 use landfall_core::clock::Clock;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
+use super::claim_harness::{ClaimHarness, per_file};
 use super::databases::Kind;
-use super::desk::{Desk, per_file};
 use super::figures::Figures;
-use super::filling::add_waiting;
 use super::measure::median;
+use super::seed_rows::add_waiting;
 
 const ROUNDS: usize = 15;
 /// Claims in a round, and files in a claim.
@@ -23,43 +23,46 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
         ("1 user, 1000000 files waiting", 1, 1_000_000),
         ("1000 users, 1000 files each", 1_000, 1_000),
     ];
-    let mut desks = Vec::new();
+    let mut harnesses = Vec::new();
     for (number, (_, users, files)) in queues.into_iter().enumerate() {
-        let desk = Desk::open(kind, &format!("claims{number}")).await?;
-        add_waiting(&desk.db, users, files).await?;
-        desks.push((desk, Vec::new()));
+        let harness = ClaimHarness::open(kind, &format!("claims{number}")).await?;
+        add_waiting(&harness.db, users, files).await?;
+        harnesses.push((harness, Vec::new()));
     }
-    let mut refused = Desk::open(kind, "refused").await?;
+    let mut refused = ClaimHarness::open(kind, "refused").await?;
     add_waiting(&refused.db, 1_000, 10).await?;
     refused.db.write(OpenCircuit).await?;
     let mut refusals = Vec::new();
     for round in 0..=ROUNDS {
-        for (desk, samples) in &mut desks {
-            desk.begin().await?;
-            let before = desk.used();
+        for (harness, samples) in &mut harnesses {
+            harness.begin().await?;
+            let before = harness.used();
             for _ in 0..CLAIMS {
-                desk.claim(FILES).await?;
+                harness.claim(FILES).await?;
             }
             // The first round prepares the statements.
             if round > 0 {
-                samples.push(per_file(desk.used().saturating_sub(before), CLAIMS * FILES));
+                samples.push(per_file(harness.used().saturating_sub(before), CLAIMS * FILES));
             }
         }
         refused.begin().await?;
         let before = refused.used();
         for _ in 0..CLAIMS {
-            anyhow::ensure!(refused.look(FILES).await?.is_empty(), "an open circuit lets nothing through");
+            anyhow::ensure!(
+                refused.try_claim(FILES).await?.is_empty(),
+                "an open circuit lets nothing through"
+            );
         }
         if round > 0 {
             refusals.push(per_file(refused.used().saturating_sub(before), CLAIMS));
         }
     }
     let mut figures = Figures::default();
-    let single = median(&desks[0].1);
-    for ((what, _, _), (desk, samples)) in queues.into_iter().zip(desks) {
+    let single = median(&harnesses[0].1);
+    for ((what, _, _), (harness, samples)) in queues.into_iter().zip(harnesses) {
         figures.add(format!("claim: CPU µs per file, {what}"), median(&samples));
         figures.add(format!("claim: {what} : 1 user"), median(&samples) / single);
-        desk.close().await?;
+        harness.close().await?;
     }
     figures.add("claim refused by an open circuit: CPU µs".to_owned(), median(&refusals));
     refused.close().await?;

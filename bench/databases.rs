@@ -1,4 +1,4 @@
-//! A database for one scenario, gone when the scenario is.
+//! A database for one scenario, removed at its end.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// Where `scripts/with-postgres` says that its server is.
+/// Where `scripts/with-postgres` runs its server.
 fn server() -> Option<String> {
     std::env::var("LANDFALL_TEST_DATABASE_URL").ok()
 }
@@ -78,7 +78,7 @@ impl Fresh {
     }
 }
 
-/// The process that all processes of the PostgreSQL server come from, where they run on this machine.
+/// The parent process of the PostgreSQL server, if it runs on this machine.
 pub async fn postmaster(db: &Db) -> anyhow::Result<Option<i64>> {
     if !db.is_postgres() {
         return Ok(None);
@@ -89,7 +89,7 @@ pub async fn postmaster(db: &Db) -> anyhow::Result<Option<i64>> {
         .map(|process| process.parent))
 }
 
-/// The processes of the server that serve this database's connections.
+/// The server processes for the connections of this database.
 pub async fn backends(db: &Db) -> anyhow::Result<Vec<i64>> {
     if !db.is_postgres() {
         return Ok(Vec::new());

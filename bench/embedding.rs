@@ -1,4 +1,4 @@
-//! What a chunk's vector costs, with the built-in model and with the one that `make model` fetches.
+//! What the vector of a chunk costs, with the built-in model and with the one that `make model` fetches.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -44,14 +44,14 @@ async fn measure(figures: &mut Figures, name: &str, variables: &[(&str, &str)]) 
     let embedder = Embedder::open(&config.embed).await?;
     let text = SENTENCES.iter().cycle().take(2_000).copied().collect::<Vec<_>>().join(" ");
     let extracted = Extracted { text, markup: Markup::Plain, places: Vec::new() };
-    let (going_on, cores) = (CancellationToken::new(), Cores::of_this_machine().of_user("bench"));
+    let (cancel, cores) = (CancellationToken::new(), Cores::of_this_machine().of_user("bench"));
     let chunks = chunk(&extracted, config.chunks, embedder.tokens(), || ControlFlow::Continue(()))?;
     let texts: Vec<String> = chunks.into_iter().map(|chunk| chunk.text).take(CHUNKS).collect();
     anyhow::ensure!(texts.len() == CHUNKS, "{} chunks", texts.len());
-    // The first ones warm the caches and start the threads.
-    embedder.embed(&texts[..8], &cores, &going_on, || ()).await?;
+    // The first texts warm the caches and start the threads.
+    embedder.embed(&texts[..8], &cores, &cancel, || ()).await?;
     let watch = Stopwatch::start();
-    embedder.embed(&texts, &cores, &going_on, || ()).await?;
+    embedder.embed(&texts, &cores, &cancel, || ()).await?;
     let (seconds, cpu_seconds) = (watch.elapsed().as_secs_f64(), watch.cpu().as_secs_f64());
     let of = format!("embedding: {name}, chunks of {} tokens", config.chunks.size_tokens);
     figures.add(format!("{of}, per CPU second"), CHUNKS as f64 / cpu_seconds);

@@ -1,4 +1,4 @@
-//! What was measured, and the table that shows it.
+//! The figures, and the table that shows them.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Table {
         }
     }
 
-    /// Of what was measured several times, the table has the median.
+    /// A figure that was measured several times is shown as its median.
     pub fn print(&self) {
         println!("\n{:NAME_WIDTH$} {:>10} {:>10}   target", "", "SQLite", "PostgreSQL");
         let mut group = "";
@@ -56,7 +56,7 @@ impl Table {
     }
 }
 
-/// What we want to reach.
+/// The target of a figure.
 fn target(line: &str) -> &'static str {
     match line {
         line if line.ends_with("files: CPU ms per flow") => "under 0.2",
@@ -72,7 +72,7 @@ fn target(line: &str) -> &'static str {
     }
 }
 
-/// Three significant digits, thousands apart.
+/// Three significant digits, with a thousands separator.
 fn number(value: f64) -> String {
     match value {
         value if value >= 1_000.0 => {

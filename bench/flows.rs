@@ -1,7 +1,7 @@
-//! What a file's way through the queue costs: `make bench`.
+//! What the way of a file through the queue costs: `make bench`.
 //!
-//! Files go through stages that do nothing, on SQLite and on PostgreSQL, so that all that is measured is ours. Each
-//! scenario runs in a process of its own, so that none inherits another's memory, and in a database of its own.
+//! Files go through stages that do nothing, on SQLite and on PostgreSQL, so that only the queue is measured. Each
+//! scenario runs in its own process, so that none inherits the memory of another, and in its own database.
 //!
 //!     make bench                                                       everything
 //!     scripts/with-postgres cargo bench --bench flows -- latency       the scenarios with this word in their names
@@ -14,13 +14,13 @@
     reason = "counts and ranks of samples are small"
 )]
 
-mod answers;
+mod requests;
 mod claims;
 mod databases;
-mod desk;
+mod claim_harness;
 mod embedding;
 mod figures;
-mod filling;
+mod seed_rows;
 mod flatness;
 mod latency;
 mod limits;
@@ -48,7 +48,7 @@ enum Scenario {
     Latency(Kind),
     Flatness(Kind),
     Claims(Kind),
-    Answers(Kind),
+    Requests(Kind),
     Orphans,
     Streams(Kind),
     Vectors(usize),
@@ -64,7 +64,7 @@ impl Scenario {
         all.extend(each(Self::Latency));
         all.extend(each(Self::Flatness));
         all.extend(each(Self::Claims));
-        all.extend(each(Self::Answers));
+        all.extend(each(Self::Requests));
         all.push(Self::Orphans);
         all.extend(each(Self::Streams));
         all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
@@ -79,11 +79,11 @@ impl Scenario {
             Self::Latency(kind) => format!("{}-latency", kind.name()),
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
             Self::Claims(kind) => format!("{}-claims", kind.name()),
-            Self::Answers(kind) => format!("{}-answers", kind.name()),
+            Self::Requests(kind) => format!("{}-requests", kind.name()),
             Self::Orphans => "orphans".to_owned(),
             Self::Streams(kind) => format!("{}-streams", kind.name()),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
-            // It needs no database; the figures stand in the first column.
+            // It needs no database; its figures are in the first column.
             Self::Embedding => "embedding".to_owned(),
         }
     }
@@ -95,7 +95,7 @@ impl Scenario {
             | Self::Latency(kind)
             | Self::Flatness(kind)
             | Self::Claims(kind)
-            | Self::Answers(kind)
+            | Self::Requests(kind)
             | Self::Streams(kind) => kind,
             Self::Vectors(_) | Self::Embedding | Self::Orphans => Kind::Sqlite,
         }
@@ -115,7 +115,7 @@ impl Scenario {
             Self::Latency(kind) => latency::run(kind).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Claims(kind) => claims::run(kind).await,
-            Self::Answers(kind) => Box::pin(answers::run(kind, finished()?)).await,
+            Self::Requests(kind) => Box::pin(requests::run(kind, finished()?)).await,
             Self::Orphans => orphans::run(finished()?).await,
             Self::Streams(kind) => streams::run(kind).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
@@ -145,7 +145,7 @@ fn main() -> anyhow::Result<()> {
 fn run_here(name: &str) -> anyhow::Result<()> {
     let scenario = Scenario::all().into_iter().find(|scenario| scenario.name() == name);
     let scenario = scenario.with_context(|| format!("there is no scenario {name}"))?;
-    // The same runtime as the server's.
+    // The same runtime as the server.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let figures = runtime.block_on(scenario.run())?;
     println!("{}", serde_json::to_string(&figures)?);
@@ -153,7 +153,7 @@ fn run_here(name: &str) -> anyhow::Result<()> {
 }
 
 fn run_all() -> anyhow::Result<()> {
-    // Cargo adds options of its own, such as `--bench`.
+    // Cargo adds its own options, such as `--bench`.
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let (mut table, mut failed) = (Table::default(), Vec::new());
     for scenario in Scenario::all() {
@@ -169,7 +169,7 @@ fn run_all() -> anyhow::Result<()> {
             eprintln!("{name}");
             match run_in_child(&name) {
                 Ok(figures) => table.add(scenario.kind(), figures),
-                // The others are worth seeing all the same.
+                // The other scenarios are still worth running.
                 Err(error) => failed.push(error),
             }
         }
@@ -185,5 +185,5 @@ fn run_in_child(scenario: &str) -> anyhow::Result<Figures> {
         .stderr(Stdio::inherit())
         .output()?;
     anyhow::ensure!(child.status.success(), "{scenario} ended with {}", child.status);
-    serde_json::from_slice(&child.stdout).with_context(|| format!("{scenario} answered no figures"))
+    serde_json::from_slice(&child.stdout).with_context(|| format!("{scenario} printed no figures"))
 }

@@ -1,4 +1,4 @@
-//! One file at a time comes to a worker that has nothing to do.
+//! One file at a time arrives at an idle worker.
 
 use std::time::{Duration, Instant};
 
@@ -18,13 +18,13 @@ use uuid::Uuid;
 
 use super::databases::{Fresh, Kind};
 use super::figures::Figures;
-use super::filling::{TENANT, USER};
 use super::measure::{milliseconds, quantile};
+use super::seed_rows::{TENANT, USER};
 use super::worker::{Running, default_config};
 
 const SAMPLES: usize = 400;
 const WARM_UP: usize = 20;
-/// Between two files, so that the worker has gone to sleep.
+/// Between two files, so that the worker is asleep.
 const PAUSE: Duration = Duration::from_millis(5);
 const BODY: &[u8] = b"Landfall takes files in.";
 
@@ -36,7 +36,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     let (mut confirmed, mut claimed, mut ready) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..SAMPLES + WARM_UP {
         let caller = Caller { user: USER.to_owned(), tenant: TENANT.to_owned(), admin: false };
-        let file = arrive(&running, &config, &caller).await?;
+        let file = upload_unconfirmed(&running, &config, &caller).await?;
         tokio::time::sleep(PAUSE).await;
 
         let began = Instant::now();
@@ -44,11 +44,11 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
             .await?;
         running.wake.send(Signal::Work);
         let answered = began.elapsed();
-        let seen = running.through(number + 1).await?;
+        let progress = running.finished(number + 1).await?;
         running.until("files", file, "ready").await?;
         if number >= WARM_UP {
             confirmed.push(milliseconds(answered));
-            claimed.push(milliseconds(seen.claimed_at - began));
+            claimed.push(milliseconds(progress.claimed_at - began));
             ready.push(milliseconds(began.elapsed()));
         }
     }
@@ -63,7 +63,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
 }
 
 /// Everything that happens to a file before its confirmation.
-async fn arrive(running: &Running, config: &Config, caller: &Caller) -> anyhow::Result<Uuid> {
+async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller) -> anyhow::Result<Uuid> {
     let clock = Clock::System;
     let (id, size) = (clock.new_id(), i64::try_from(BODY.len())?);
     let announced = Announced {

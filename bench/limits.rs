@@ -1,4 +1,4 @@
-//! What the machine and the driver can do at most, to read the other figures against.
+//! The limits of the machine and of the driver, to compare the other figures with.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use super::databases::{Fresh, Kind};
 use super::figures::Figures;
 use super::measure::Stopwatch;
 
-const LONG_ENOUGH: Duration = Duration::from_millis(1_500);
+const MEASURING_TIME: Duration = Duration::from_millis(1_500);
 const RECORD: [u8; 256] = [b'x'; 256];
 const ROWS: i64 = 10_000;
 const TABLE: &str = "CREATE TABLE floor (id BIGINT PRIMARY KEY, n BIGINT NOT NULL)";
@@ -45,7 +45,7 @@ fn appends(fresh: &Fresh) -> anyhow::Result<f64> {
     let mut file = OpenOptions::new().create(true).append(true).open(fresh.path().join("appends"))?;
     let watch = Stopwatch::start();
     let mut count = 0.0;
-    while watch.elapsed() < LONG_ENOUGH {
+    while watch.elapsed() < MEASURING_TIME {
         file.write_all(&RECORD)?;
         file.sync_data()?;
         count += 1.0;
@@ -53,7 +53,7 @@ fn appends(fresh: &Fresh) -> anyhow::Result<f64> {
     Ok(count / watch.elapsed().as_secs_f64())
 }
 
-/// Rows updated one after the other, `at_once` in each transaction, by prepared statements on one connection.
+/// Updates rows one after the other, `at_once` in each transaction, with prepared statements on one connection.
 async fn updates(kind: Kind, fresh: &Fresh, at_once: i64) -> anyhow::Result<f64> {
     macro_rules! measure {
         ($connection:expr) => {{
@@ -63,7 +63,7 @@ async fn updates(kind: Kind, fresh: &Fresh, at_once: i64) -> anyhow::Result<f64>
             sqlx::raw_sql(FILL).execute(&mut connection).await?;
             let watch = Stopwatch::start();
             let mut count = 0;
-            while watch.elapsed() < LONG_ENOUGH {
+            while watch.elapsed() < MEASURING_TIME {
                 let mut transaction = connection.begin().await?;
                 for _ in 0..at_once {
                     count += 1;

@@ -1,8 +1,8 @@
-//! What a process has used so far, and what the machine can do at most.
+//! CPU time and memory of processes, a stopwatch, and statistics.
 
 use std::time::{Duration, Instant};
 
-/// The processor time that all threads of this process have used.
+/// The CPU time of all threads of this process.
 pub fn own_cpu() -> Duration {
     const PROCESS_CPU_TIME: i32 = 2;
     #[repr(C)]
@@ -15,27 +15,27 @@ pub fn own_cpu() -> Duration {
     }
     let mut time = Timespec { seconds: 0, nanoseconds: 0 };
     // SAFETY: the C library is linked into every program here; on 64-bit Linux this is the layout of `timespec`, and
-    // the pointer is good for the call.
-    let answer = unsafe { clock_gettime(PROCESS_CPU_TIME, &raw mut time) };
-    assert_eq!(answer, 0, "the clock of the process can be read");
+    // the pointer is valid for the call.
+    let result = unsafe { clock_gettime(PROCESS_CPU_TIME, &raw mut time) };
+    assert_eq!(result, 0, "the clock of the process can be read");
     Duration::new(
         u64::try_from(time.seconds).expect("no process has used negative time"),
         u32::try_from(time.nanoseconds).expect("less than a second"),
     )
 }
 
-/// The most memory that this process ever had in use, in MiB.
+/// The peak memory of this process, in MiB.
 pub fn peak_memory() -> f64 {
     status("VmHWM:")
 }
 
-/// The memory that this process has in use, in MiB.
+/// The memory of this process, in MiB.
 pub fn memory() -> f64 {
     status("VmRSS:")
 }
 
 fn status(name: &str) -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux says what a process uses");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux reports the status of a process");
     let kibibytes: f64 = status
         .lines()
         .find_map(|line| line.strip_prefix(name))
@@ -44,14 +44,14 @@ fn status(name: &str) -> f64 {
     kibibytes / 1024.0
 }
 
-/// What a process with a single thread has used. `None` where there is no such process, or it is not on this machine.
+/// The CPU time of a process with a single thread. `None` if it does not exist or runs on another machine.
 pub fn cpu_of(process: i64) -> Option<ProcessTimes> {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}")).ok();
     let stat = read("stat")?;
     // The name in parentheses may contain anything, so count from behind it.
     let (before, rest) = stat.rsplit_once(')')?;
     let fields: Vec<u64> = rest.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
-    // These are in ticks of a hundredth of a second; `schedstat` has nanoseconds, where the kernel keeps it.
+    // These are ticks of a hundredth of a second; `schedstat` has nanoseconds, if the kernel provides it.
     let ticks = |first: usize| Duration::from_millis((fields[first] + fields[first + 1]) * 10);
     let nanoseconds = read("schedstat").and_then(|text| text.split_whitespace().next()?.parse().ok());
     Some(ProcessTimes {
@@ -69,7 +69,7 @@ pub struct ProcessTimes {
     pub ended_children: Duration,
 }
 
-/// The time that a process, its children and those of them that ended have used.
+/// The CPU time of a process, its children and its ended children.
 pub fn cpu_of_family(parent: i64) -> Duration {
     let children = std::fs::read_dir("/proc")
         .expect("Linux lists processes")
@@ -81,7 +81,7 @@ pub fn cpu_of_family(parent: i64) -> Duration {
     children + cpu_of(parent).map_or(Duration::ZERO, |process| process.own + process.ended_children)
 }
 
-/// A stopwatch for real time and for this process's.
+/// A stopwatch for real time and for the CPU time of this process.
 pub struct Stopwatch {
     began: Instant,
     cpu: Duration,

@@ -1,4 +1,4 @@
-//! A clean-up of a million blobs that no file knows: how long it takes, and how much memory.
+//! A cleanup of a million blobs without a file: how long it takes, and how much memory.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ pub async fn run(blobs: i64) -> anyhow::Result<Figures> {
     let storage = Ownership { db: db.clone(), blobs: Blobs::open(root.clone()).await? };
     storage.keep().await?;
     for number in 0..blobs {
-        // Each where the only upload of a file would be, without a folder of its own.
+        // Each blob is where the only upload of a file would be, without its own folder.
         let folder = root.join("blobs").join(format!("{:02x}", number % 256));
         if number < 256 {
             std::fs::create_dir_all(&folder)?;
@@ -32,7 +32,7 @@ pub async fn run(blobs: i64) -> anyhow::Result<Figures> {
     let mut variables = Variables::default();
     variables.set("ORPHAN_MIN_AGE_MS", "1");
     let config = Config::from_variables(variables)?.cleaning;
-    // So many orphans are a mistake to it, unless it is told that they are none.
+    // The cleanup refuses to remove so many orphans without force.
     let job = OrphanCleanup {
         db: db.clone(),
         blobs: storage.blobs.clone(),

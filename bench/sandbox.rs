@@ -1,8 +1,8 @@
-//! What it costs to read a document in a process of its own: `cargo bench --bench sandbox`.
+//! What it costs to read a document in a separate process: `cargo bench --bench sandbox`.
 //!
-//! Each document is read in this process, by the pool, and by a process that is started for it alone. The documents are
-//! a few typical ones and every file of the corpus that can be read (`LANDFALL_CORPUS`, or `../shared/corpus` beside the
-//! checkout, if there is one). Where poppler's `pdftotext` is installed, it reads the PDFs beside us.
+//! Each document is read in this process, by the pool, and by a process started for it alone. The documents are a few
+//! typical ones and every readable file of the corpus (`LANDFALL_CORPUS`, or `../shared/corpus` beside the
+//! checkout, if it exists). If `pdftotext` of poppler is installed, it reads the PDFs for comparison.
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::io::Write as _;
@@ -75,7 +75,7 @@ async fn run() -> anyhow::Result<()> {
         documents += 1;
         bytes += sample.bytes.len();
         if poppler && sample.is("pdf") {
-            // One that it cannot read is not compared.
+            // A document that it cannot read is not compared.
             if let Some(theirs) = pdftotext(&sample)? {
                 pdfs += 1;
                 by_poppler += theirs;
@@ -168,7 +168,7 @@ fn typical() -> Vec<Sample> {
     .collect()
 }
 
-/// What can be read of the files below a folder. The others cost as much as their refusal, which is nothing.
+/// The readable files below a folder. Refusals cost nothing.
 fn corpus(folder: &Path) -> anyhow::Result<Vec<Sample>> {
     let (mut folders, mut samples): (Vec<PathBuf>, _) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {

@@ -1,8 +1,8 @@
-//! A thousand open event streams: what one costs, and how soon an event is there.
+//! A thousand open event streams: what one costs, and how soon an event arrives.
 //!
-//! The clients are a process of their own, so that the memory that is measured is the server's. Each event concerns one
-//! user, who has ten streams. In the second round there is one more client, an administrator who gets everything and
-//! never reads it.
+//! The clients are a separate process, so that only the memory of the server is measured. Each event is for one user,
+//! who has ten streams. In the second round there is one more client, an administrator who gets all events and never
+//! reads them.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -25,16 +25,16 @@ use tokio_util::sync::CancellationToken;
 use super::databases::{Fresh, Kind};
 use super::figures::Figures;
 use super::measure::{memory, quantile};
-use super::worker::Nothing;
+use super::worker::NoWork;
 
-/// Set for the process of the clients: where the server is.
+/// Set for the client process: the address of the server.
 pub const CLIENTS: &str = "BENCH_CLIENTS";
 const SECRET: &str = "a secret of the benchmark's own, long enough";
 const STREAMS: usize = 1_000;
 const USERS: usize = 100;
 const EVENTS: usize = 600;
 const BETWEEN_EVENTS: Duration = Duration::from_millis(15);
-/// Bytes in each event. All of them together are more than the kernel keeps for one who does not read.
+/// Bytes in each event. All events together exceed what the kernel buffers for a client that does not read.
 const SIZE: usize = 16 * 1024;
 
 pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
@@ -43,7 +43,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     variables.set("DATABASE_URL", fresh.url.clone());
     variables.set("DATA_DIR", fresh.path().display().to_string());
     variables.set("JWT_SECRET", SECRET);
-    let replacements = Replacements { work: Some(Nothing::new()), ..Replacements::default() };
+    let replacements = Replacements { work: Some(NoWork::new()), ..Replacements::default() };
     let app = App::start(Config::from_variables(variables)?, replacements).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();
@@ -64,7 +64,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     let what = |figure: &str| format!("{STREAMS} event streams: {figure}");
     figures.add(what("KiB for each"), per_stream);
 
-    for (round, name) in ["", ", beside one who never reads"].into_iter().enumerate() {
+    for (round, name) in ["", ", beside a client that never reads"].into_iter().enumerate() {
         let lazy = if round == 0 { None } else { Some(never_read(&address).await?) };
         let mut committed = HashMap::new();
         for number in 0..EVENTS {
@@ -73,8 +73,8 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
             committed.insert(id, now());
             tokio::time::sleep(BETWEEN_EVENTS).await;
         }
-        let seen = clients.seen(committed.len() * STREAMS / USERS).await?;
-        let delays: Vec<f64> = seen
+        let received = clients.received(committed.len() * STREAMS / USERS).await?;
+        let delays: Vec<f64> = received
             .into_iter()
             .filter_map(|(id, at)| committed.get(&id).map(|committed| (at - committed).max(0) as f64 / 1e6))
             .collect();
@@ -109,13 +109,13 @@ impl Write for OneEvent {
     }
 }
 
-/// Nanoseconds, the same in every process of this machine.
+/// Nanoseconds, comparable across all processes of this machine.
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
     i64::try_from(now.as_nanos()).expect("it is earlier than 2262")
 }
 
-/// The other process, from here.
+/// The client process, seen from the server.
 struct Clients {
     child: Child,
     input: ChildStdin,
@@ -123,7 +123,7 @@ struct Clients {
 }
 
 impl Clients {
-    /// Answers when all streams are open.
+    /// Returns when all streams are open.
     async fn start(address: &str) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .env(CLIENTS, address)
@@ -137,8 +137,8 @@ impl Clients {
         Ok(Self { child, input, lines })
     }
 
-    /// What came to them since the last time: so many events, with their ids and when that was.
-    async fn seen(&mut self, events: usize) -> anyhow::Result<Vec<(i64, i64)>> {
+    /// So many events that arrived since the last call, with their ids and times.
+    async fn received(&mut self, events: usize) -> anyhow::Result<Vec<(i64, i64)>> {
         self.input.write_all(format!("{events}\n").as_bytes()).await?;
         let line = self.lines.next_line().await?.context("the clients ended")?;
         Ok(serde_json::from_str(&line)?)
@@ -151,25 +151,25 @@ impl Clients {
     }
 }
 
-/// The other process itself.
+/// The client process itself.
 pub async fn clients(address: &str) -> anyhow::Result<()> {
-    let (saw, mut seen) = mpsc::unbounded_channel();
+    let (sender, mut received) = mpsc::unbounded_channel();
     for number in 0..STREAMS {
         let token = token(&format!("user-{}", number % USERS), None)?;
         let stream = ask(TcpStream::connect(address).await?, address, &token, "").await?;
-        tokio::spawn(listen(stream, saw.clone()));
+        tokio::spawn(listen(stream, sender.clone()));
     }
-    // Each says first where it begins.
+    // Each stream says first where it begins.
     for _ in 0..STREAMS {
-        seen.recv().await.context("a stream ended")?;
+        received.recv().await.context("a stream ended")?;
     }
     println!("open");
     let mut line = String::new();
-    // The others go on listening while this one waits for the server's word.
+    // The other tasks keep listening while this one waits for the next command.
     while tokio::task::block_in_place(|| std::io::stdin().read_line(&mut line))? > 0 {
         let mut got: Vec<(i64, i64)> = Vec::new();
         for _ in 0..line.trim().parse::<usize>()? {
-            got.push(seen.recv().await.context("a stream ended")?);
+            got.push(received.recv().await.context("a stream ended")?);
         }
         println!("{}", serde_json::to_string(&got)?);
         line.clear();
@@ -192,8 +192,8 @@ async fn ask(mut stream: TcpStream, address: &str, token: &str, query: &str) -> 
     Ok(stream)
 }
 
-/// Notes when each event came, by the line with its id.
-async fn listen(mut stream: TcpStream, saw: mpsc::UnboundedSender<(i64, i64)>) -> anyhow::Result<()> {
+/// Records when each event arrived, by the line with its id.
+async fn listen(mut stream: TcpStream, sender: mpsc::UnboundedSender<(i64, i64)>) -> anyhow::Result<()> {
     let (mut text, mut piece) = (Vec::new(), vec![0; 32 * 1024]);
     loop {
         let read = stream.read(&mut piece).await?;
@@ -203,7 +203,7 @@ async fn listen(mut stream: TcpStream, saw: mpsc::UnboundedSender<(i64, i64)>) -
         while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
             if let Some(id) = std::str::from_utf8(&line).ok().and_then(|line| line.strip_prefix("id: ")) {
-                saw.send((id.trim().parse()?, at))?;
+                sender.send((id.trim().parse()?, at))?;
             }
         }
     }

@@ -1,9 +1,9 @@
-//! A batch of files that all wait when the worker starts, until the batch is complete.
+//! A batch of files that are all queued when the worker starts, until the batch is complete.
 
 use super::databases::{Fresh, Kind, postmaster};
 use super::figures::Figures;
-use super::filling::queue_batch;
 use super::measure::{Stopwatch, cpu_of_family, milliseconds, peak_memory};
+use super::seed_rows::queue_batch;
 use super::worker::Running;
 
 pub async fn run(kind: Kind, files: usize) -> anyhow::Result<Figures> {
@@ -15,7 +15,7 @@ pub async fn run(kind: Kind, files: usize) -> anyhow::Result<Figures> {
 
     let watch = Stopwatch::start();
     running.start();
-    running.through(files).await?;
+    running.finished(files).await?;
     running.until("batches", batch, "completed").await?;
     let (elapsed, cpu) = (watch.elapsed(), watch.cpu());
 
@@ -28,7 +28,7 @@ pub async fn run(kind: Kind, files: usize) -> anyhow::Result<Figures> {
         let server = cpu_of_family(postmaster).saturating_sub(before);
         figures.add(what("server's CPU ms per flow"), milliseconds(server) / count);
     }
-    // Four where the worker carries each file through its stages: a claim and three endings. More where it hands over.
+    // Four if the worker carries each file through its stages: a claim and three settlements. More if it hands over.
     let steps = running
         .db
         .read()

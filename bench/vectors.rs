@@ -1,4 +1,4 @@
-//! What a search costs on SQLite, beside the virtual table that sqlite-vec has for the same vectors.
+//! What a search costs on SQLite, compared with the virtual table of sqlite-vec for the same vectors.
 
 use landfall_core::clock::{Clock, Time};
 use landfall_server::content::search::{Meaning, Question, search};
@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::databases::{Fresh, Kind};
 use super::figures::Figures;
-use super::filling::{TENANT, USER};
 use super::measure::{Stopwatch, median, milliseconds};
+use super::seed_rows::{TENANT, USER};
 
 const DIMENSIONS: usize = 384;
 const MODEL: &str = "bench";
@@ -29,7 +29,7 @@ pub async fn run(chunks: usize) -> anyhow::Result<Figures> {
         db.write(Indexed::make(number * CHUNKS_A_FILE, &mut random)).await?;
     }
     let (mut whole, mut meaning, mut virtual_table) = (Vec::new(), Vec::new(), Vec::new());
-    // The first question warms the caches.
+    // The first query warms the caches.
     for number in 0..=QUERIES {
         let vector = random.vector();
         let samples = [

@@ -1,4 +1,4 @@
-//! A worker whose stages do nothing, so that all it costs is the queue.
+//! A worker whose stages do nothing, so that only the queue costs time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,37 +24,37 @@ use uuid::Uuid;
 
 use super::databases::Fresh;
 
-/// The settings that a server would have that nobody configured.
+/// The default settings.
 pub fn default_config() -> anyhow::Result<Config> {
     Ok(Config::from_variables(Variables::default())?)
 }
 
-/// Stages that end as soon as they begin, and tell what came by.
-pub struct Nothing {
-    pub seen: watch::Sender<Seen>,
+/// Stages that end at once, and report their progress.
+pub struct NoWork {
+    pub progress: watch::Sender<Progress>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
-    /// When the first stage of a file began last.
+pub struct Progress {
+    /// When the first stage of a file last began.
     pub claimed_at: Instant,
-    /// How many files came to their last stage.
-    pub through: usize,
+    /// How many files reached their last stage.
+    pub finished: usize,
 }
 
-impl Nothing {
+impl NoWork {
     pub fn new() -> Arc<Self> {
-        let seen = Seen { claimed_at: Instant::now(), through: 0 };
-        Arc::new(Self { seen: watch::Sender::new(seen) })
+        let progress = Progress { claimed_at: Instant::now(), finished: 0 };
+        Arc::new(Self { progress: watch::Sender::new(progress) })
     }
 }
 
-impl Work for Nothing {
+impl Work for NoWork {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
-        self.seen.send_if_modified(|seen| {
+        self.progress.send_if_modified(|progress| {
             match job.stage {
-                Stage::Extract => seen.claimed_at = Instant::now(),
-                Stage::Embed => seen.through += 1,
+                Stage::Extract => progress.claimed_at = Instant::now(),
+                Stage::Embed => progress.finished += 1,
                 _ => {}
             }
             job.stage == Stage::Embed
@@ -63,20 +63,20 @@ impl Work for Nothing {
     }
 }
 
-/// All of a process that a file meets after its confirmation.
+/// The parts of a process that a file needs after its confirmation.
 pub struct Running {
     pub db: Db,
     pub blobs: Blobs,
     pub wake: Wake,
     pub liveness: Arc<Liveness>,
     pub worker: Worker,
-    seen: watch::Receiver<Seen>,
+    progress: watch::Receiver<Progress>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Running {
-    /// Opens everything and registers the process, but looks at no file yet.
+    /// Opens everything and registers the process, but polls no file yet.
     pub async fn prepare(fresh: &Fresh) -> anyhow::Result<Self> {
         let config = default_config()?;
         let db = fresh.open(config.database_connections).await?;
@@ -86,8 +86,8 @@ impl Running {
         let description = describe("bench:1".to_owned(), &config.queue.stages);
         let liveness =
             Liveness::start(db.clone(), Clock::System, config.queue.liveness, description, on_death).await?;
-        let work = Nothing::new();
-        let seen = work.seen.subscribe();
+        let work = NoWork::new();
+        let progress = work.progress.subscribe();
         let worker =
             Worker::new(db.clone(), Clock::System, config.queue, work, wake.clone(), liveness.clone());
         Ok(Self {
@@ -96,7 +96,7 @@ impl Running {
             wake,
             liveness,
             worker,
-            seen,
+            progress,
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
@@ -108,13 +108,13 @@ impl Running {
         self.tasks.spawn(async move { worker.run(stop).await });
     }
 
-    /// Resolves when so many files in all have come to their last stage.
-    pub async fn through(&mut self, files: usize) -> anyhow::Result<Seen> {
-        Ok(*self.seen.wait_for(|seen| seen.through >= files).await?)
+    /// Resolves when so many files in total have reached their last stage.
+    pub async fn finished(&mut self, files: usize) -> anyhow::Result<Progress> {
+        Ok(*self.progress.wait_for(|progress| progress.finished >= files).await?)
     }
 
-    /// Asks again and again until the row has this status. Only the last commit is waited for in this way, because
-    /// asking costs time that belongs to the worker.
+    /// Polls until the row has this status. Only the last commit is waited for like this, because
+    /// polling costs CPU time that the worker needs.
     pub async fn until(&self, table: &str, id: Uuid, status: &str) -> anyhow::Result<()> {
         let sql = format!("SELECT COUNT(*) FROM {table} WHERE id = $1 AND status = $2");
         while self.db.read().await?.number(sql.clone(), args![id, status]).await? == 0 {}

@@ -1,4 +1,4 @@
-//! A folder of real documents: `KIND/NAME`, and beside some of them `KIND/NAME.txt` with the text of a reference tool.
+//! A folder of real documents: `KIND/NAME`, and for some of them `KIND/NAME.txt` with the text of a reference tool.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub struct Corpus {
 }
 
 pub struct Document {
-    /// As the questions call it: the path inside the folder.
+    /// The name in the questions: the path inside the folder.
     pub name: String,
     pub path: PathBuf,
     /// Whether a reference tool found text in it.
@@ -21,7 +21,7 @@ pub struct Document {
 }
 
 impl Corpus {
-    /// `None` where there is none. One that was asked for by name must be there.
+    /// `None` if there is none. A folder that is named explicitly must exist.
     pub fn find() -> anyhow::Result<Option<Self>> {
         let folder = match std::env::var_os(FOLDER) {
             Some(folder) => PathBuf::from(folder),

@@ -1,4 +1,4 @@
-//! Takes all documents in and waits until each is searchable or failed.
+//! Uploads all documents and waits until each is searchable or failed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use super::corpus::{Corpus, Document};
 use super::server::Server;
 
 const AT_ONCE: usize = 4;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
-/// A document that takes longer is told of, not waited for.
-const LONGEST_WAIT: Duration = Duration::from_mins(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// A document that takes longer is reported, not waited for.
+const TIMEOUT: Duration = Duration::from_mins(30);
 
 #[derive(Default)]
-pub struct Taken {
-    /// Every file that was accepted, by the name that the questions know.
+pub struct Intake {
+    /// Every accepted file, by its name in the questions.
     pub names: HashMap<Uuid, String>,
     pub ready: Vec<String>,
-    /// The names of those that are not, by what is said of them.
+    /// The names of the other files, by error code or status.
     pub failed: BTreeMap<String, Vec<String>>,
 }
 
-pub async fn take_in(server: &Server, corpus: &Corpus) -> anyhow::Result<Taken> {
+pub async fn upload_all(server: &Server, corpus: &Corpus) -> anyhow::Result<Intake> {
     let batch =
         server.post("/api/v2/uploads/batches", &json!({ "fileCount": corpus.documents.len() })).await?;
     let batch = batch["batchId"].as_str().context("a batch has an id")?.to_owned();
@@ -34,33 +34,33 @@ pub async fn take_in(server: &Server, corpus: &Corpus) -> anyhow::Result<Taken> 
         .buffer_unordered(AT_ONCE)
         .try_collect()
         .await?;
-    let mut taken = Taken::default();
+    let mut intake = Intake::default();
     for (document, upload) in uploads {
         match upload {
-            Ok(id) => drop(taken.names.insert(id, document.name.clone())),
-            Err(code) => taken.fail(&code, &document.name),
+            Ok(id) => drop(intake.names.insert(id, document.name.clone())),
+            Err(code) => intake.fail(&code, &document.name),
         }
     }
-    wait(server, &batch, taken.names.len()).await?;
-    let names: Vec<(Uuid, String)> = taken.names.iter().map(|(id, name)| (*id, name.clone())).collect();
+    wait(server, &batch, intake.names.len()).await?;
+    let names: Vec<(Uuid, String)> = intake.names.iter().map(|(id, name)| (*id, name.clone())).collect();
     for (id, name) in names {
         let file = server.get(&format!("/api/v2/uploads/files/{id}")).await?;
         match file["status"].as_str() {
-            Some("ready") => taken.ready.push(name),
-            Some("failed") => taken.fail(file["error"]["code"].as_str().unwrap_or("without a code"), &name),
-            other => taken.fail(&format!("still {}", other.unwrap_or("nowhere")), &name),
+            Some("ready") => intake.ready.push(name),
+            Some("failed") => intake.fail(file["error"]["code"].as_str().unwrap_or("without a code"), &name),
+            other => intake.fail(&format!("still {}", other.unwrap_or("nowhere")), &name),
         }
     }
-    Ok(taken)
+    Ok(intake)
 }
 
-impl Taken {
+impl Intake {
     fn fail(&mut self, why: &str, name: &str) {
         self.failed.entry(why.to_owned()).or_default().push(name.to_owned());
     }
 }
 
-/// The whole way in; answers the file's id, or the code with which the server would not have it.
+/// Registers, uploads and confirms a file; returns its id, or the code of the refusal.
 async fn upload(server: &Server, batch: &str, document: &Document) -> anyhow::Result<Result<Uuid, String>> {
     let bytes = tokio::fs::read(&document.path).await?;
     let name = document.path.file_name().context("a document has a name")?.to_string_lossy();
@@ -83,14 +83,14 @@ async fn upload(server: &Server, batch: &str, document: &Document) -> anyhow::Re
 
 async fn wait(server: &Server, batch: &str, files: usize) -> anyhow::Result<()> {
     let (began, path) = (Instant::now(), format!("/api/v2/uploads/batches/{batch}"));
-    while began.elapsed() < LONGEST_WAIT {
+    while began.elapsed() < TIMEOUT {
         let summary: Value = server.get(&path).await?["summary"].take();
         let ended = ["ready", "failed"].map(|state| summary[state].as_u64().unwrap_or(0)).iter().sum::<u64>();
         if ended >= files as u64 {
             return Ok(());
         }
-        tokio::time::sleep(BETWEEN_LOOKS).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    eprintln!("some documents are still not through after {LONGEST_WAIT:?}");
+    eprintln!("some documents are not finished after {TIMEOUT:?}");
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! What a process with threads and children has used so far, as Linux tells it.
+//! CPU time and memory of a process with threads and children, as Linux reports them.
 
 use std::fs;
 use std::time::Duration;
 
 use anyhow::Context;
 
-/// The processor time of all threads of a process, of its children, and of those of them that ended.
+/// The CPU time of all threads of a process, of its children, and of its ended children.
 pub fn cpu_of_tree(process: u32) -> anyhow::Result<Duration> {
     let all: Vec<Times> = fs::read_dir("/proc")?
         .filter_map(|entry| times_of(entry.ok()?.file_name().to_str()?.parse().ok()?))
@@ -41,7 +41,7 @@ fn times_of(process: u32) -> Option<Times> {
     })
 }
 
-/// The most memory that a process ever had in use, in MiB.
+/// The peak memory of a process, in MiB.
 pub fn peak_memory(process: u32) -> anyhow::Result<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let kibibytes: f64 = status

@@ -9,12 +9,12 @@ use super::corpus::Corpus;
 #[serde(deny_unknown_fields)]
 pub struct Question {
     pub question: String,
-    /// For the person who doubts that the question is a good one.
+    /// Explains the question to a reader who doubts it.
     #[serde(rename = "answer")]
     _answer: String,
-    /// More than one where documents say the same.
+    /// More than one if several documents say the same.
     pub files: Vec<String>,
-    /// Empty where the format has no pages.
+    /// Empty if the format has no pages.
     pub pages: Vec<i64>,
     /// Whether it uses other words than the document does.
     pub paraphrase: bool,

@@ -1,9 +1,9 @@
-//! Prints what was measured.
+//! Prints the figures.
 
 use super::corpus::Corpus;
 use super::questions::Question;
-use super::score::{Answer, hit_at, mean_reciprocal_rank};
-use crate::intake::Taken;
+use super::score::{SearchResult, hit_at, mean_reciprocal_rank};
+use crate::intake::Intake;
 
 const NAME_WIDTH: usize = 58;
 /// By words and meaning together, by words alone, by meaning alone.
@@ -15,12 +15,12 @@ pub struct Cost {
     pub peak_mebibytes: f64,
 }
 
-pub fn print(corpus: &Corpus, taken: &Taken, cost: &Cost, milliseconds: &[f64]) {
+pub fn print(corpus: &Corpus, intake: &Intake, cost: &Cost, milliseconds: &[f64]) {
     let line = |name: &str, value: f64| println!("{name:NAME_WIDTH$} {value:>10.1}");
     println!();
     line("documents", corpus.documents.len() as f64);
-    line("documents: ready", taken.ready.len() as f64);
-    for (why, names) in &taken.failed {
+    line("documents: ready", intake.ready.len() as f64);
+    for (why, names) in &intake.failed {
         line(&format!("documents: {why}"), names.len() as f64);
     }
     line("first upload to last file searchable, s", cost.seconds);
@@ -32,22 +32,22 @@ pub fn print(corpus: &Corpus, taken: &Taken, cost: &Cost, milliseconds: &[f64]) 
         line("a question over the wire, median ms", *median);
     }
     let has_text = |name: &str| corpus.documents.iter().any(|one| one.has_text && one.name == name);
-    for (why, names) in &taken.failed {
+    for (why, names) in &intake.failed {
         for name in names.iter().filter(|name| has_text(name)) {
             println!("  {name} has text, and ended with {why}");
         }
     }
 }
 
-pub fn print_ranks(questions: &[Question], ways: Ways<&Vec<Answer>>, taken: &Taken) {
+pub fn print_ranks(questions: &[Question], ways: Ways<&Vec<SearchResult>>, intake: &Intake) {
     println!("\n{:NAME_WIDTH$} {:>10} {:>10} {:>10}", "", "hybrid", "words", "meaning");
-    let rank_of = |answer: &Answer| answer.file_rank;
+    let rank_of = |result: &SearchResult| result.file_rank;
     group("right file", questions, ways, |_| true, rank_of);
     group("right file, asked in its own words", questions, ways, |question| !question.paraphrase, rank_of);
     group("right file, asked in other words", questions, ways, |question| question.paraphrase, rank_of);
     let has_pages = |question: &Question| !question.pages.is_empty();
-    group("right page, where there are pages", questions, ways, has_pages, |answer| answer.page_rank);
-    let ready = |question: &&Question| question.files.iter().any(|file| taken.ready.contains(file));
+    group("right page, where there are pages", questions, ways, has_pages, |result| result.page_rank);
+    let ready = |question: &&Question| question.files.iter().any(|file| intake.ready.contains(file));
     let without = questions.len() - questions.iter().filter(ready).count();
     if without > 0 {
         println!(
@@ -57,15 +57,15 @@ pub fn print_ranks(questions: &[Question], ways: Ways<&Vec<Answer>>, taken: &Tak
     print_missed(questions, ways, ready);
 }
 
-/// What to look at: each is the search's fault or the question's.
-fn print_missed(questions: &[Question], ways: Ways<&Vec<Answer>>, ready: impl Fn(&&Question) -> bool) {
+/// What to check: each is a fault of the search or of the question.
+fn print_missed(questions: &[Question], ways: Ways<&Vec<SearchResult>>, ready: impl Fn(&&Question) -> bool) {
     println!("\nNot among the first three (rank by words, by meaning):");
     for (index, question) in questions.iter().enumerate().filter(|(_, question)| ready(question)) {
         let [hybrid, words, meaning] = ways.map(|answers| &answers[index]);
         if hybrid.file_rank.is_some_and(|rank| rank <= 3) {
             continue;
         }
-        let shown = |answer: &Answer| answer.file_rank.map_or("-".to_owned(), |rank| rank.to_string());
+        let shown = |result: &SearchResult| result.file_rank.map_or("-".to_owned(), |rank| rank.to_string());
         let first = hybrid.first.as_ref().map_or("nothing", |place| place.file.as_str());
         println!("  ({}, {}) {}", shown(words), shown(meaning), question.question);
         println!("      wanted {}, first was {first}", question.files.join(" or "));
@@ -75,13 +75,13 @@ fn print_missed(questions: &[Question], ways: Ways<&Vec<Answer>>, ready: impl Fn
 fn group(
     name: &str,
     questions: &[Question],
-    ways: Ways<&Vec<Answer>>,
+    ways: Ways<&Vec<SearchResult>>,
     chosen: impl Fn(&Question) -> bool,
-    rank_of: impl Fn(&Answer) -> Option<usize>,
+    rank_of: impl Fn(&SearchResult) -> Option<usize>,
 ) {
     let ranks: Ways<Vec<Option<usize>>> = ways.map(|answers| {
         let chosen = questions.iter().zip(answers).filter(|(question, _)| chosen(question));
-        chosen.map(|(_, answer)| rank_of(answer)).collect()
+        chosen.map(|(_, result)| rank_of(result)).collect()
     });
     println!("{name}: {} questions", ranks[0].len());
     let line = |name: &str, figure: &dyn Fn(&[Option<usize>]) -> f64| {

@@ -1,4 +1,4 @@
-//! The real program in a process of its own, so that what it uses is its own.
+//! The real program in its own process, so that its costs can be measured.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::process;
 
-/// The user that a server without settings makes a token for.
+/// The user of the token that a server without settings creates.
 pub const USER: &str = "admin";
-const OF_THE_STAGES: [&str; 3] = ["EXTRACT_", "CHUNK_", "EMBED_"];
+const STAGE_PREFIXES: [&str; 3] = ["EXTRACT_", "CHUNK_", "EMBED_"];
 
 pub struct Server {
     child: Child,
@@ -23,11 +23,11 @@ pub struct Server {
 }
 
 /// Settings that a comparison may change.
-pub fn settings_of_the_stages() -> impl Iterator<Item = (String, String)> {
-    // One that is not text is none of ours.
+pub fn stage_settings() -> impl Iterator<Item = (String, String)> {
+    // A setting that is not text is not ours.
     let texts = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    texts.filter(|(name, _)| OF_THE_STAGES.iter().any(|stage| name.starts_with(stage)))
+    texts.filter(|(name, _)| STAGE_PREFIXES.iter().any(|stage| name.starts_with(stage)))
 }
 
 pub fn database_url(folder: &Path) -> String {
@@ -40,8 +40,8 @@ impl Server {
             .arg("serve")
             .current_dir(folder)
             .env_clear()
-            .envs(settings_of_the_stages())
-            // A program that reads pictures is looked for there.
+            .envs(stage_settings())
+            // The OCR program is searched there.
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("DATA_DIR", folder)
             .env("DATABASE_URL", database_url(folder))
@@ -81,7 +81,7 @@ impl Server {
         accepted(self.try_post(path, body).await?)
     }
 
-    /// The answer, or the code of the refusal.
+    /// The response, or the code of the refusal.
     pub async fn try_post(&self, path: &str, body: &Value) -> anyhow::Result<Result<Value, String>> {
         self.send(self.request(Method::POST, path).json(body)).await
     }
@@ -105,7 +105,7 @@ impl Server {
         Ok(Err(code.to_owned()))
     }
 
-    /// Lets it finish as SIGTERM does.
+    /// Stops it with SIGTERM.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         let sent = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
         anyhow::ensure!(sent.success(), "the server could not be told to stop");
@@ -120,7 +120,7 @@ fn accepted(answer: Result<Value, String>) -> anyhow::Result<Value> {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nothing is left running; one that has ended cannot be killed.
+        // Leave nothing running; a process that has ended cannot be killed.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,4 +1,4 @@
-//! What needs a person is said, at most once an hour, whoever notices it and whether or not anybody listens.
+//! Alerts for operators: each is sent at most once an hour across all processes, also if the channel is down.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::support::at_rest::AtRest;
+use crate::support::offline_app::OfflineApp;
 use crate::support::{Script, Setup, TestDb, manual_clock, on_each_database};
 
 /// Where alerts are sent to.
 #[derive(Clone, Default)]
 struct Channel {
     messages: Arc<Mutex<Vec<Value>>>,
-    /// How many it refuses first.
+    /// How many messages it refuses first.
     refusals: Arc<Mutex<usize>>,
 }
 
@@ -54,20 +54,20 @@ impl Channel {
     }
 }
 
-async fn open(db: &TestDb, webhook: &str) -> AtRest {
+async fn open(db: &TestDb, webhook: &str) -> OfflineApp {
     let mut variables = vec![("ALERT_DEAD_LETTERS", "3".to_owned())];
     if !webhook.is_empty() {
         variables.push(("ALERT_WEBHOOK_URL", webhook.to_owned()));
     }
-    AtRest::open(db, &manual_clock(), &variables).await
+    OfflineApp::open(db, &manual_clock(), &variables).await
 }
 
-async fn look(rest: &AtRest) -> Vec<String> {
-    let raised = rest.app.alerts().check_once(rest.now()).await.expect("it looks");
+async fn check_alerts(rest: &OfflineApp) -> Vec<String> {
+    let raised = rest.app.alerts().check_once(rest.now()).await.expect("the check runs");
     raised.into_iter().map(|alert| alert.name).collect()
 }
 
-async fn open_circuit(rest: &AtRest) {
+async fn open_circuit(rest: &OfflineApp) {
     rest.sql(
         "INSERT INTO circuits (service, state, failures, until) VALUES ('gateway', 'open', 5, $1)",
         args![rest.now() + TimeDelta::minutes(1)],
@@ -76,19 +76,19 @@ async fn open_circuit(rest: &AtRest) {
 }
 
 #[on_each_database]
-async fn an_open_circuit_is_told_of_once_an_hour_over_all_processes(db: TestDb) {
+async fn an_open_circuit_is_alerted_once_an_hour_across_all_processes(db: TestDb) {
     let (channel, url) = Channel::open(0).await;
     let rest = open(&db, &url).await;
-    assert!(look(&rest).await.is_empty(), "all is well");
+    assert!(check_alerts(&rest).await.is_empty(), "nothing is wrong");
     open_circuit(&rest).await;
-    let (one, other) = tokio::join!(look(&rest), look(&rest));
+    let (one, other) = tokio::join!(check_alerts(&rest), check_alerts(&rest));
     assert_eq!([one, other].concat(), ["circuit-open:gateway"]);
     rest.clock.advance(Duration::from_mins(59));
-    assert!(look(&rest).await.is_empty());
+    assert!(check_alerts(&rest).await.is_empty());
     assert_eq!(channel.texts().len(), 1, "{:?}", channel.texts());
     assert!(channel.texts()[0].contains("the extraction service"), "{:?}", channel.texts());
     rest.clock.advance(Duration::from_mins(1));
-    assert_eq!(look(&rest).await, ["circuit-open:gateway"]);
+    assert_eq!(check_alerts(&rest).await, ["circuit-open:gateway"]);
     assert_eq!(channel.texts().len(), 2);
     let events: Vec<(String, Value)> =
         rest.rows("SELECT user_id, data FROM events WHERE kind = 'alert:raised'", args![]).await;
@@ -97,43 +97,43 @@ async fn an_open_circuit_is_told_of_once_an_hour_over_all_processes(db: TestDb) 
 }
 
 #[on_each_database]
-async fn a_channel_that_is_closed_keeps_nothing_and_gets_it_when_it_opens(db: TestDb) {
+async fn an_alert_reaches_a_channel_that_was_down_once_it_is_back(db: TestDb) {
     let (channel, url) = Channel::open(2).await;
     let rest = open(&db, &url).await;
     open_circuit(&rest).await;
-    assert_eq!(look(&rest).await.len(), 1);
+    assert_eq!(check_alerts(&rest).await.len(), 1);
     assert!(channel.texts().is_empty());
-    look(&rest).await;
+    check_alerts(&rest).await;
     assert!(channel.texts().is_empty());
     for _ in 0..3 {
-        look(&rest).await;
+        check_alerts(&rest).await;
         assert_eq!(channel.texts().len(), 1);
     }
 }
 
 #[on_each_database]
-async fn nobody_at_the_other_end_is_tried_a_few_times_and_no_more(db: TestDb) {
+async fn an_unreachable_channel_is_tried_only_a_few_times(db: TestDb) {
     // A port that was free a moment ago.
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let rest = open(&db, &format!("http://{closed}/")).await;
     open_circuit(&rest).await;
     for _ in 0..8 {
-        look(&rest).await;
+        check_alerts(&rest).await;
     }
     assert_eq!(rest.number("SELECT attempts FROM alerts").await, 5);
     assert_eq!(rest.number("SELECT COUNT(*) FROM alerts WHERE delivered_at IS NULL").await, 1);
 }
 
 #[on_each_database]
-async fn without_a_channel_an_alert_is_still_an_event(db: TestDb) {
+async fn without_a_channel_an_alert_is_still_recorded_as_an_event(db: TestDb) {
     let rest = open(&db, "").await;
     open_circuit(&rest).await;
-    assert_eq!(look(&rest).await, ["circuit-open:gateway"]);
+    assert_eq!(check_alerts(&rest).await, ["circuit-open:gateway"]);
     assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'alert:raised'").await, 1);
 }
 
 #[on_each_database]
-async fn files_that_wait_with_nobody_to_work_on_them_are_told_of(db: TestDb) {
+async fn files_that_wait_without_a_worker_raise_an_alert(db: TestDb) {
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
     let admin = server.admin();
@@ -141,18 +141,18 @@ async fn files_that_wait_with_nobody_to_work_on_them_are_told_of(db: TestDb) {
     server.client("alice").upload("a.txt", b"12345").await;
     server.idle().await;
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[("ROLE", "api".to_owned())]).await;
+    let rest = OfflineApp::open(&db, &clock, &[("ROLE", "api".to_owned())]).await;
     clock.advance(Duration::from_mins(1));
-    assert!(look(&rest).await.is_empty(), "it is paused because somebody wants it so");
+    assert!(check_alerts(&rest).await.is_empty(), "an operator paused the stage");
     rest.sql("DELETE FROM paused_stages", args![]).await;
-    assert_eq!(look(&rest).await, ["no-workers:extract"]);
+    assert_eq!(check_alerts(&rest).await, ["no-workers:extract"]);
     rest.sql("UPDATE workers SET stages = 'extract'", args![]).await;
     clock.advance(Duration::from_hours(1));
-    assert!(look(&rest).await.is_empty(), "somebody works");
+    assert!(check_alerts(&rest).await.is_empty(), "a worker is running");
 }
 
 #[on_each_database]
-async fn more_failures_than_usual_are_told_of(db: TestDb) {
+async fn a_high_failure_rate_raises_an_alert(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new();
     for _ in 0..3 {
@@ -168,13 +168,13 @@ async fn more_failures_than_usual_are_told_of(db: TestDb) {
     server.idle().await;
     server.stop().await;
     let rest = open(&db, "").await;
-    assert_eq!(look(&rest).await, ["dead-letter-growth"]);
+    assert_eq!(check_alerts(&rest).await, ["dead-letter-growth"]);
     rest.clock.advance(Duration::from_hours(1));
-    assert!(look(&rest).await.is_empty(), "they are an hour old");
+    assert!(check_alerts(&rest).await.is_empty(), "the failures are an hour old");
 }
 
 #[on_each_database]
-async fn a_job_that_met_errors_is_told_of_until_it_meets_none(db: TestDb) {
+async fn a_job_with_errors_raises_an_alert_until_a_run_has_none(db: TestDb) {
     let rest = open(&db, "").await;
     rest.sql("INSERT INTO job_schedules (name, schedule) VALUES ('x', '0 0 * * *')", args![]).await;
     let run = async |errors: Value| {
@@ -187,10 +187,10 @@ async fn a_job_that_met_errors_is_told_of_until_it_meets_none(db: TestDb) {
         .await;
     };
     run(json!([])).await;
-    assert!(look(&rest).await.is_empty());
+    assert!(check_alerts(&rest).await.is_empty());
     run(json!(["blob a: gone", "blob b: gone"])).await;
-    assert_eq!(look(&rest).await, ["recovery-errors:x"]);
+    assert_eq!(check_alerts(&rest).await, ["recovery-errors:x"]);
     rest.clock.advance(Duration::from_hours(1));
     run(json!([])).await;
-    assert!(look(&rest).await.is_empty());
+    assert!(check_alerts(&rest).await.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Every way to ask wrongly, and the answer to each.
+//! Every kind of bad request, and the response to each.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ async fn server(db: &TestDb) -> TestServer {
     Setup::default().work(Script::new()).start(db).await
 }
 
-async fn raw(client: &Client, path: &str, body: &'static str) -> crate::support::Answer {
+async fn raw(client: &Client, path: &str, body: &'static str) -> crate::support::ApiResponse {
     client.send(client.request(Method::POST, path).body(body)).await
 }
 
 #[on_each_database]
-async fn a_body_that_cannot_be_read_is_refused_with_what_is_wrong(db: TestDb) {
+async fn a_body_that_cannot_be_parsed_is_refused_with_the_reason(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     for (body, code) in [
@@ -43,7 +43,7 @@ async fn a_body_that_cannot_be_read_is_refused_with_what_is_wrong(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_file_that_cannot_be_taken_is_refused_with_its_own_code(db: TestDb) {
+async fn a_file_that_is_not_acceptable_is_refused_with_its_own_code(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let file = |name: &str, size: i64| json!({ "fileName": name, "fileSize": size });
@@ -64,7 +64,7 @@ async fn a_file_that_cannot_be_taken_is_refused_with_its_own_code(db: TestDb) {
     let error = alice.post(INIT, file("a", (50 << 20) + 1)).await.refused(413, "TOO_LARGE");
     assert_eq!(error["message"], "File exceeds 50 MB limit");
     assert_eq!(alice.quota().await, (0, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
@@ -83,11 +83,11 @@ async fn a_batch_that_cannot_be_opened_is_refused(db: TestDb) {
     alice.post(&path, json!([])).await.refused(400, "INVALID_FILE_COUNT");
     let bad = json!([{ "fileName": "a", "fileSize": 1 }, { "fileName": "", "fileSize": 1 }]);
     let error = alice.post(&path, bad).await.refused(400, "INVALID_FILE_NAME");
-    assert_eq!(error["details"]["index"], 1, "says which of them it was");
+    assert_eq!(error["details"]["index"], 1, "the index of the bad entry");
 }
 
 #[on_each_database]
-async fn what_is_somebody_elses_does_not_exist(db: TestDb) {
+async fn resources_of_another_user_are_not_found(db: TestDb) {
     let server = server(&db).await;
     let (alice, mallory) = (server.client("alice"), server.client("mallory"));
     let batch = alice.open_batch(2).await;
@@ -122,13 +122,13 @@ async fn what_is_somebody_elses_does_not_exist(db: TestDb) {
     }
     assert_eq!(mallory.get("/api/v2/uploads/files").await.ok()["files"], json!([]));
     assert_eq!(mallory.get("/api/v2/uploads/files?scope=all").await.code(), "FORBIDDEN");
-    assert_eq!(alice.status(&file).await, "ready", "and nothing happened to it");
+    assert_eq!(alice.status(&file).await, "ready", "the file is unchanged");
     let everyones = server.admin().get("/api/v2/uploads/files?scope=all").await.ok();
     assert_eq!(everyones["files"].as_array().unwrap().len(), 1);
 }
 
 #[on_each_database]
-async fn an_upload_url_is_good_for_one_file_one_size_and_a_while(db: TestDb) {
+async fn an_upload_url_is_valid_for_one_file_one_size_and_a_limited_time(db: TestDb) {
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
     let alice = server.client("alice");
@@ -148,7 +148,7 @@ async fn an_upload_url_is_good_for_one_file_one_size_and_a_while(db: TestDb) {
     let get = alice.send(alice.http.get(url)).await;
     get.refused(405, "METHOD_NOT_ALLOWED");
 
-    // A fresh one pushes the deadline of the file back; without it the file would go with its first.
+    // A fresh URL extends the deadline of the file; without it the file would expire with the first URL.
     clock.advance(std::time::Duration::from_mins(50));
     let fresh = alice.post(&format!("/api/v2/uploads/files/{file}/upload-url"), json!({})).await.ok();
     clock.advance(std::time::Duration::from_secs(601));
@@ -158,18 +158,18 @@ async fn an_upload_url_is_good_for_one_file_one_size_and_a_while(db: TestDb) {
     let late = alice.post(&format!("/api/v2/uploads/files/{file}/upload-url"), json!({})).await;
     late.refused(409, "INVALID_STATE");
     server.idle().await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_body_of_another_size_is_refused_and_the_url_stays_good(db: TestDb) {
+async fn a_body_of_another_size_is_refused_and_the_url_stays_valid(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let ticket = alice.register(None, "a", 5).await;
     let (file, url) = (ticket["fileId"].as_str().unwrap(), ticket["uploadUrl"].as_str().unwrap());
     alice.put(url, "1234").await.refused(400, "SIZE_MISMATCH");
     alice.put(url, "123456").await.refused(400, "SIZE_MISMATCH");
-    // The same without a Content-Length that gives it away.
+    // The same without a Content-Length header, so that only the bytes show it.
     for body in ["1234", "123456"] {
         let stream = futures_util::stream::iter([Ok::<_, std::io::Error>(body)]);
         alice.put(url, reqwest::Body::wrap_stream(stream)).await.refused(400, "SIZE_MISMATCH");
@@ -180,11 +180,11 @@ async fn a_body_of_another_size_is_refused_and_the_url_stays_good(db: TestDb) {
     alice.put(url, "12345").await.ok();
     assert_eq!(alice.confirm(file).await.ok()["status"], "queued");
     server.idle().await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn an_upload_that_breaks_off_leaves_nothing_behind(db: TestDb) {
+async fn an_interrupted_upload_leaves_nothing_behind(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let ticket = alice.register(None, "a", 5).await;
@@ -192,18 +192,18 @@ async fn an_upload_that_breaks_off_leaves_nothing_behind(db: TestDb) {
     let stream = futures_util::stream::iter([Ok("12"), Err(std::io::Error::other("cut"))]);
     let cut = alice.http.put(url).body(reqwest::Body::wrap_stream(stream)).send().await;
     assert!(cut.is_err(), "{cut:?}");
-    // The next one goes through the same server after the broken one was seen to its end.
+    // The next upload passes through the same server after it is done with the interrupted one.
     alice.put(url, "12345").await.ok();
     alice.confirm(file).await.ok();
     server.idle().await;
     while leftovers(&db) > 0 {
         tokio::task::yield_now().await;
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn bytes_that_are_not_the_declared_ones_are_refused(db: TestDb) {
+async fn bytes_with_another_md5_than_declared_are_refused(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let right = "827ccb0eea8a706c4c34a16891f84e7b"; // of 12345
@@ -223,11 +223,11 @@ async fn bytes_that_are_not_the_declared_ones_are_refused(db: TestDb) {
     alice.post(&confirm, json!({ "size": 5, "md5": right, "x": 1 })).await.refused(400, "INVALID_REQUEST");
     assert_eq!(alice.post(&confirm, json!({ "size": 5, "md5": right })).await.ok()["status"], "queued");
     server.idle().await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn the_same_idempotency_key_gives_the_same_answer_and_another_request_is_refused(db: TestDb) {
+async fn a_repeated_idempotency_key_returns_the_same_response_and_refuses_another_request(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let send = async |client: &Client, key: &str, body: Value| {
@@ -241,18 +241,18 @@ async fn the_same_idempotency_key_gives_the_same_answer_and_another_request_is_r
     assert_ne!(send(&server.client("bob"), "k", body.clone()).await.ok()["fileId"], first["fileId"]);
     send(&alice, "", body.clone()).await.refused(400, "INVALID_IDEMPOTENCY_KEY");
     send(&alice, &"k".repeat(300), body).await.refused(400, "INVALID_IDEMPOTENCY_KEY");
-    // A refusal is not kept: the same request may succeed later.
+    // A refusal is not stored: the same request may succeed later.
     let batch = alice.open_batch(1).await;
     let path = format!("/api/v2/uploads/batches/{batch}/upload-urls");
     let two = json!([{ "fileName": "a", "fileSize": 1 }, { "fileName": "b", "fileSize": 1 }]);
     let request = || alice.request(Method::POST, &path).header("Idempotency-Key", "k3");
     alice.send(request().json(&two)).await.refused(409, "BATCH_FULL");
     alice.send(request().json(&two[0])).await.ok();
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn pages_show_every_file_once_newest_first(db: TestDb) {
+async fn pages_list_every_file_once_newest_first(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let mut registered = Vec::new();
@@ -288,7 +288,7 @@ async fn pages_show_every_file_once_newest_first(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_name_is_data_wherever_it_appears(db: TestDb) {
+async fn a_file_name_is_treated_as_data_everywhere(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let name = "<img src=x onerror=alert(1)> \"quoted\"; ü.txt";
@@ -308,7 +308,7 @@ async fn a_name_is_data_wherever_it_appears(db: TestDb) {
 }
 
 #[on_each_database]
-async fn addresses_and_methods_that_do_not_exist_say_so(db: TestDb) {
+async fn unknown_paths_and_methods_have_their_own_codes(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     alice.get("/api/v2/nothing").await.refused(404, "NOT_FOUND");
@@ -318,7 +318,7 @@ async fn addresses_and_methods_that_do_not_exist_say_so(db: TestDb) {
 }
 
 #[on_each_database]
-async fn text_that_is_not_there_yet_says_so(db: TestDb) {
+async fn text_and_bytes_that_do_not_exist_yet_are_refused_with_a_code(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");
     let file = alice.register(None, "a", 1).await["fileId"].as_str().unwrap().to_owned();
@@ -329,7 +329,7 @@ async fn text_that_is_not_there_yet_says_so(db: TestDb) {
     assert_eq!(alice.file(&file).await["waitingFor"], "upload");
 }
 
-/// Files that an upload left half-written.
+/// Partial files that an upload left behind.
 fn leftovers(db: &TestDb) -> usize {
     std::fs::read_dir(db.folder.path().join("blobs/incoming")).unwrap().count()
 }

@@ -1,4 +1,4 @@
-//! Who is let in.
+//! Which tokens the server accepts.
 
 use axum::Json;
 use axum::routing::get;
@@ -16,7 +16,7 @@ fn in_an_hour() -> i64 {
     (Clock::System.now() + chrono::TimeDelta::hours(1)).timestamp()
 }
 
-async fn ask(server: &TestServer, token: &str) -> crate::support::Answer {
+async fn ask(server: &TestServer, token: &str) -> crate::support::ApiResponse {
     Client::new(server.base.clone(), token.to_owned()).get(QUOTA).await
 }
 
@@ -25,7 +25,7 @@ fn signed(secret: &str, claims: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_a_token_signed_with_the_secret_and_not_expired_is_let_in() {
+async fn only_an_unexpired_token_signed_with_the_secret_is_accepted() {
     let db = TestDb::sqlite();
     let secret = "a secret that is long enough to be one";
     let server = Setup::default().with("JWT_SECRET", secret).with("ROLE", "api").start(&db).await;
@@ -51,7 +51,7 @@ async fn only_a_token_signed_with_the_secret_and_not_expired_is_let_in() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_of_another_issuer_are_checked_with_its_published_keys() {
-    // What an identity provider does: a key pair, of which it publishes one half.
+    // Like an identity provider: a key pair whose public half is published.
     let key = EncodingKey::from_ec_pem(EC_KEY.as_bytes()).unwrap();
     let mut published = Jwk::from_encoding_key(&key, Algorithm::ES256).unwrap();
     published.common.key_id = Some("key-1".to_owned());
@@ -73,14 +73,14 @@ async fn tokens_of_another_issuer_are_checked_with_its_published_keys() {
     };
     assert_eq!(ask(&server, &sign("key-1", &key, Algorithm::ES256)).await.ok()["tenantId"], "alice");
     ask(&server, &sign("key-2", &key, Algorithm::ES256)).await.refused(401, "INVALID_TOKEN");
-    // The public key is no secret: a token "signed" with it is nobody's.
+    // The public key is not secret: a token "signed" with it must be refused.
     let forged = EncodingKey::from_secret(b"whatever is published");
     ask(&server, &sign("key-1", &forged, Algorithm::HS256)).await.refused(401, "INVALID_TOKEN");
     issuer.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_without_a_secret_keeps_its_own_to_itself_and_to_this_machine() {
+async fn a_generated_secret_is_private_to_the_server_and_only_used_on_this_machine() {
     use std::os::unix::fs::PermissionsExt;
     let db = TestDb::sqlite();
     let server = Setup::default().with("ROLE", "api").start(&db).await;
@@ -89,14 +89,14 @@ async fn a_server_without_a_secret_keeps_its_own_to_itself_and_to_this_machine()
     let kept = std::fs::read_to_string(&file).unwrap();
     server.stop().await;
     let _again = Setup::default().with("ROLE", "api").start(&db).await;
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept, "tokens outlive a restart");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), kept, "tokens stay valid after a restart");
 
     let open = config(&TestDb::sqlite(), &[("BIND_ADDRESS", "0.0.0.0".to_owned())]);
     let refused = App::start(open, Replacements::default()).await.err().expect("refused");
     assert!(refused.to_string().contains("JWT_SECRET"), "{refused}");
 }
 
-/// Made for this test; it opens nothing.
+/// Generated for this test; used nowhere else.
 const EC_KEY: &str = "-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgtmw6d6QxiQB7XeV3
 708iX4QJ3fE+QHrKdNfvf9P3X1qhRANCAASrX4b+kW740ebJEERVnxOsizkntJjS

@@ -1,4 +1,4 @@
-//! Files that belong together.
+//! Batches: files that belong together.
 
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage::Extract;
@@ -22,21 +22,21 @@ async fn a_batch_waits_for_every_file_it_was_opened_for(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_batch_takes_no_more_files_than_it_was_opened_for(db: TestDb) {
+async fn a_batch_accepts_no_more_files_than_it_was_opened_for(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(2).await;
     let path = format!("/api/v2/uploads/batches/{batch}/upload-urls");
     let file = json!({ "fileName": "a", "fileSize": 1 });
     alice.post(&path, json!([file, file, file])).await.refused(409, "BATCH_FULL");
-    assert_eq!(alice.quota().await, (0, 0), "nothing of the list was kept");
+    assert_eq!(alice.quota().await, (0, 0), "no file of the list was registered");
     alice.post(&path, json!([file, file])).await.ok();
     alice.post(&path, file).await.refused(409, "BATCH_FULL");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_closed_batch_is_complete_with_what_it_has(db: TestDb) {
+async fn a_closed_batch_is_complete_with_the_files_it_has(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(10).await;
@@ -47,7 +47,7 @@ async fn a_closed_batch_is_complete_with_what_it_has(db: TestDb) {
     let file = json!({ "fileName": "b", "fileSize": 1 });
     let path = format!("/api/v2/uploads/batches/{batch}/upload-urls");
     alice.post(&path, file).await.refused(409, "BATCH_NOT_ACTIVE");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
@@ -76,11 +76,11 @@ async fn a_retried_file_makes_its_batch_active_and_completes_it_again(db: TestDb
         .await
         .unwrap();
     assert_eq!(completions, 2);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_deleted_from_a_batch_is_one_that_it_no_longer_waits_for(db: TestDb) {
+async fn a_batch_no_longer_waits_for_a_file_that_was_deleted_from_it(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(2).await;
@@ -90,11 +90,11 @@ async fn a_file_deleted_from_a_batch_is_one_that_it_no_longer_waits_for(db: Test
     assert_eq!(alice.batch(&batch).await["status"], "active");
     alice.delete(&format!("/api/v2/uploads/files/{unwanted}")).await.ok();
     assert_eq!(alice.batch(&batch).await["status"], "completed");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_is_confirmed_in_its_own_batch_only(db: TestDb) {
+async fn a_file_can_be_confirmed_only_in_its_own_batch(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let (mine, other) = (alice.open_batch(1).await, alice.open_batch(1).await);
@@ -105,7 +105,7 @@ async fn a_file_is_confirmed_in_its_own_batch_only(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_cancelled_batch_ends_what_has_not_arrived_and_keeps_what_has(db: TestDb) {
+async fn a_cancelled_batch_stops_unfinished_files_and_keeps_finished_ones(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
     let server = Setup::default().work(script.clone()).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
@@ -135,7 +135,7 @@ async fn a_cancelled_batch_ends_what_has_not_arrived_and_keeps_what_has(db: Test
     let counts =
         ["ready", "failed", "cancelled", "deleted", "registered", "uploaded", "queued", "extracting"];
     assert_eq!(counts.map(|state| seen["progress"][state].as_i64().unwrap()), [1, 1, 3, 3, 0, 0, 0, 0]);
-    // The work is stopped: nobody opens the gate.
+    // The work is cancelled: the test never opens the gate.
     server.idle().await;
     for (file, status) in [
         (&failed, "failed"),
@@ -152,7 +152,7 @@ async fn a_cancelled_batch_ends_what_has_not_arrived_and_keeps_what_has(db: Test
     for file in [&uploaded, &registered] {
         alice.confirm(file).await.refused(410, "FILE_DELETED");
     }
-    assert_eq!(alice.quota().await, (9, 18), "what never arrived is given back, the rest is still stored");
+    assert_eq!(alice.quota().await, (9, 18), "missing uploads are refunded, the rest is still stored");
     let bytes = uploaded.parse().unwrap();
     until("its bytes are gone", async || server.app.blobs.keys_of(bytes).await.unwrap().is_empty()).await;
     assert_eq!(alice.status(&other).await, "uploaded");
@@ -167,18 +167,18 @@ async fn a_cancelled_batch_ends_what_has_not_arrived_and_keeps_what_has(db: Test
     let new = json!({ "fileName": "late", "fileSize": 1 });
     let late = alice.post(&format!("/api/v2/uploads/batches/{batch}/upload-urls"), new).await;
     late.refused(409, "BATCH_NOT_ACTIVE");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 
-    // A person may want one of them after all.
+    // A user can still retry one of them.
     alice.post(&format!("/api/v2/uploads/files/{queued}/retry"), json!({})).await.ok();
     server.idle().await;
     let seen = alice.batch(&batch).await;
     assert_eq!((&seen["status"], &seen["summary"]["ready"]), (&json!("cancelled"), &json!(2)));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_batch_of_thousands_is_cancelled_as_one(db: TestDb) {
+async fn a_batch_of_thousands_is_cancelled_as_a_whole(db: TestDb) {
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(2_100).await;
@@ -194,11 +194,11 @@ async fn a_batch_of_thousands_is_cancelled_as_one(db: TestDb) {
     assert_eq!(alice.quota().await, (0, 40));
     let seen = alice.post(&format!("/api/v2/uploads/batches/{}/cancel", waiting.0), json!({})).await.ok();
     assert_eq!((&seen["status"], &seen["progress"]["cancelled"]), (&json!("cancelled"), &json!(40)));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_batch_is_cancelled_by_its_owner_and_before_it_is_complete(db: TestDb) {
+async fn only_the_owner_cancels_a_batch_and_only_before_it_is_complete(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let (alice, mallory) = (server.client("alice"), server.client("mallory"));
     let batch = alice.open_batch(1).await;

@@ -1,5 +1,5 @@
-//! Documents made to hurt, among others that are not, through the whole server: they end with a sentence about what is
-//! wrong with them, and nobody else notices.
+//! Hostile documents among normal ones, through the whole server: each fails with a message that says what is wrong,
+//! and the other files are not affected.
 
 use landfall_test_documents as made;
 use serde_json::json;
@@ -7,15 +7,15 @@ use serde_json::json;
 use crate::support::{Setup, TestDb, landfall_itself, until};
 
 const BATCH: usize = 100;
-/// Fewer than a server would allow, so that the test need not pack so many.
-const MOST_CELLS: usize = 100_000;
+/// Lower than the default of a server, so that the test packs fewer cells.
+const MAX_CELLS: usize = 100_000;
 
-/// Ten that cannot be read, with the code that each must end with.
+/// Ten documents that cannot be read, with the error code that each must end with.
 fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let blanks = " ".repeat(20 << 20);
     let entities = "<?xml version=\"1.0\"?><!DOCTYPE a [<!ENTITY b \"ha\"><!ENTITY c \"&b;&b;&b;&b;&b;&b;&b;&b;\">\
         <!ENTITY d \"&c;&c;&c;&c;&c;&c;&c;&c;\">]><a>&d;</a>";
-    let cells = "<c><v>7</v></c>".repeat(MOST_CELLS + 1);
+    let cells = "<c><v>7</v></c>".repeat(MAX_CELLS + 1);
     let many_cells = format!("<sheetData><row>{cells}</row></sheetData>");
     let unpacking = made::stream("/Filter /FlateDecode", &made::packed_blanks(400));
     let whole = made::docx(&made::paragraph("Whole."));
@@ -38,10 +38,10 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_bombs_in_a_batch_of_a_hundred_end_explained_and_the_other_ninety_ready() {
+async fn ten_bombs_in_a_batch_of_a_hundred_fail_with_a_reason_and_the_other_ninety_are_ready() {
     let db = TestDb::sqlite();
     let server =
-        Setup::default().extractor(landfall_itself()).with("EXTRACT_MAX_CELLS", MOST_CELLS).start(&db).await;
+        Setup::default().extractor(landfall_itself()).with("EXTRACT_MAX_CELLS", MAX_CELLS).start(&db).await;
     let client = server.client("ada");
     let batch = client.open_batch(BATCH).await;
     let bombs = bombs();
@@ -73,6 +73,6 @@ async fn ten_bombs_in_a_batch_of_a_hundred_end_explained_and_the_other_ninety_re
         );
     }
     assert_eq!(client.batch(&batch).await["summary"], json!({ "total": BATCH, "ready": 90, "failed": 10 }));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }

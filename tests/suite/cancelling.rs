@@ -1,4 +1,4 @@
-//! A person calls a file off: the work on it ends, wherever it is done.
+//! A user cancels a file: the work on it stops, whichever process runs it.
 
 use landfall_core::lifecycle::Stage::Embed;
 use serde_json::json;
@@ -8,12 +8,12 @@ use crate::support::script::Gate;
 use crate::support::{Script, Setup, Step, TestDb, on_each_database};
 
 #[on_each_database]
-async fn cancelled_through_another_process_the_request_is_dropped(db: TestDb) {
+async fn a_cancel_through_another_process_drops_the_running_request(db: TestDb) {
     let (gateway, url) = GatewayServer::serve([Reply::Never]).await;
     let front = Setup::default().with("ROLE", "api").start(&db).await;
     let back = Setup::default()
         .with("EXTRACT_GATEWAY_URL", url)
-        // Nothing but the cancellation ends the request.
+        // Only the cancellation ends the request.
         .with("GATEWAY_TIMEOUT_MS", 3_600_000)
         .start(&db)
         .await;
@@ -27,16 +27,16 @@ async fn cancelled_through_another_process_the_request_is_dropped(db: TestDb) {
     back.idle().await;
     let seen = client.file(&file).await;
     assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("cancelled"), &json!("CANCELLED")));
-    assert_eq!(client.quota().await.1, used, "what is cancelled is still stored");
+    assert_eq!(client.quota().await.1, used, "a cancelled file still uses quota");
     client.delete(&format!("/api/v2/uploads/files/{file}")).await;
     assert_eq!(client.quota().await, (0, 0));
-    back.assert_books_balance().await;
+    back.assert_audit_clean().await;
     front.stop().await;
     back.stop().await;
 }
 
 #[on_each_database]
-async fn cancelled_at_its_last_step_a_file_is_ready_or_cancelled_and_never_both(db: TestDb) {
+async fn a_file_cancelled_at_its_last_stage_is_ready_or_cancelled_and_never_both(db: TestDb) {
     for _ in 0..8 {
         let gate = Gate::default();
         let script = Script::new().then(Embed, Step::Block(gate.clone()));
@@ -68,7 +68,7 @@ async fn cancelled_at_its_last_step_a_file_is_ready_or_cancelled_and_never_both(
                 .count(),
             1
         );
-        server.assert_books_balance().await;
+        server.assert_audit_clean().await;
         server.stop().await;
     }
 }

@@ -8,20 +8,20 @@ use sqlx::{Connection, SqliteConnection};
 use crate::support::process::Process;
 use crate::support::{TestDb, until};
 
-/// A server, a folder to work in, and the program to work with.
-struct Desk {
+/// A server, a working folder, and the program.
+struct Session {
     db: TestDb,
     server: Process,
 }
 
-struct Said {
+struct CommandOutput {
     code: i32,
     out: String,
     err: String,
 }
 
-impl Said {
-    /// The one JSON value that a script reads.
+impl CommandOutput {
+    /// The single JSON value on stdout, as a script reads it.
     #[track_caller]
     fn json(&self) -> Value {
         serde_json::from_str(&self.out)
@@ -29,7 +29,7 @@ impl Said {
     }
 }
 
-impl Desk {
+impl Session {
     fn new() -> Self {
         Self::with(&[])
     }
@@ -44,18 +44,18 @@ impl Desk {
         std::fs::write(self.db.folder.path().join(name), text).unwrap();
     }
 
-    fn say(&self, arguments: &[&str]) -> Said {
-        self.say_to(&self.server.base, arguments)
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
+        self.run_against(&self.server.base, arguments)
     }
 
-    fn say_to(&self, server: &str, arguments: &[&str]) -> Said {
+    fn run_against(&self, server: &str, arguments: &[&str]) -> CommandOutput {
         let output = Process::command(&self.db)
             .args(arguments)
             .env("LANDFALL_URL", server)
             .stderr(Stdio::piped())
             .output()
             .expect("the program runs");
-        Said {
+        CommandOutput {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
             err: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -64,57 +64,57 @@ impl Desk {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_are_sent_followed_listed_and_found() {
-    let desk = Desk::new();
-    desk.write("tides.md", "# Tides\n\nThe harbour closes at low tide.");
-    desk.write("crew.csv", "name,rank\nNemo,captain\n");
-    let sent = desk.say(&["upload", "tides.md", "crew.csv", "--wait"]);
+async fn files_are_uploaded_followed_listed_and_found() {
+    let session = Session::new();
+    session.write("tides.md", "# Tides\n\nThe harbour closes at low tide.");
+    session.write("crew.csv", "name,rank\nNemo,captain\n");
+    let sent = session.run(&["upload", "tides.md", "crew.csv", "--wait"]);
     assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
 
-    let listed = desk.say(&["files", "--json"]).json();
+    let listed = session.run(&["files", "--json"]).json();
     let files = listed["files"].as_array().unwrap();
     assert_eq!(files.len(), 2);
     assert!(files.iter().all(|file| file["status"] == "ready"));
-    assert!(desk.say(&["files", "--name", "TIDES"]).out.contains("tides.md"));
-    assert!(!desk.say(&["files", "--name", "tides"]).out.contains("crew.csv"));
+    assert!(session.run(&["files", "--name", "TIDES"]).out.contains("tides.md"));
+    assert!(!session.run(&["files", "--name", "tides"]).out.contains("crew.csv"));
 
-    let found = desk.say(&["search", "when does the port close?"]);
+    let found = session.run(&["search", "when does the port close?"]);
     assert_eq!(found.code, 0);
     assert!(found.out.contains("tides.md") && found.out.contains("harbour closes"), "{}", found.out);
 
     let id = files[0]["fileId"].as_str().unwrap();
-    let status = desk.say(&["status", id]);
+    let status = session.run(&["status", id]);
     assert!(status.out.contains("ready") && status.out.contains("extracting"), "{}", status.out);
-    let batch = desk.say(&["status", files[0]["batchId"].as_str().unwrap(), "--json"]).json();
+    let batch = session.run(&["status", files[0]["batchId"].as_str().unwrap(), "--json"]).json();
     assert_eq!(batch["summary"]["ready"], 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn maintenance_is_listed_and_run_by_hand() {
-    let desk = Desk::new();
-    let ran = desk.say(&["jobs", "run", "stuck-file-recovery", "--json"]);
+async fn maintenance_jobs_are_listed_and_run_by_hand() {
+    let session = Session::new();
+    let ran = session.run(&["jobs", "run", "stuck-file-recovery", "--json"]);
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     assert_eq!(ran.json()["metrics"]["totalStuck"], 0);
-    let listed = desk.say(&["jobs", "list"]);
+    let listed = session.run(&["jobs", "list"]);
     assert!(
         listed.out.contains("stuck-file-recovery") && listed.out.contains("totalStuck 0"),
         "{}",
         listed.out
     );
-    let jobs = desk.say(&["jobs", "list", "--json"]).json();
+    let jobs = session.run(&["jobs", "list", "--json"]).json();
     assert!(jobs["jobs"].as_array().unwrap().iter().all(|job| job["nextRunAt"].is_string()), "{jobs}");
-    let unknown = desk.say(&["jobs", "run", "tidy-up"]);
+    let unknown = session.run(&["jobs", "run", "tidy-up"]);
     assert!(unknown.code == 2 && unknown.err.contains("JOB_NOT_FOUND"), "{}", unknown.err);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn stuck_files_are_listed_and_given_back() {
-    // It waits at a stage that nobody does.
-    let desk = Desk::with(&[("WORKER_STAGES", "chunk")]);
-    desk.write("a.txt", "All is well.");
-    assert_eq!(desk.say(&["upload", "a.txt"]).code, 0);
-    let id = desk.say(&["files", "--json"]).json()["files"][0]["fileId"].as_str().unwrap().to_owned();
-    let well = desk.say(&["stuck"]);
+async fn stuck_files_are_listed_and_retried() {
+    // The file waits at a stage that no worker runs.
+    let session = Session::with(&[("WORKER_STAGES", "chunk")]);
+    session.write("a.txt", "All is well.");
+    assert_eq!(session.run(&["upload", "a.txt"]).code, 0);
+    let id = session.run(&["files", "--json"]).json()["files"][0]["fileId"].as_str().unwrap().to_owned();
+    let well = session.run(&["stuck"]);
     assert_eq!(well.code, 0, "{}", well.err);
     assert!(
         well.out.contains("No file is stuck") && well.out.contains("1 file waits at extract"),
@@ -122,59 +122,59 @@ async fn stuck_files_are_listed_and_given_back() {
         well.out
     );
 
-    let mut wrong_clock = SqliteConnection::connect(&desk.db.url).await.unwrap();
+    let mut wrong_clock = SqliteConnection::connect(&session.db.url).await.unwrap();
     let sql =
         "UPDATE files SET is_due = FALSE, run_after = '2099-01-01T00:00:00+00:00' WHERE status = 'queued'";
     assert_eq!(sqlx::query(sql).execute(&mut wrong_clock).await.unwrap().rows_affected(), 1);
-    let listed = desk.say(&["stuck", "list"]).out;
+    let listed = session.run(&["stuck", "list"]).out;
     assert!(listed.contains("a.txt") && listed.contains(&id) && listed.contains("not_due"), "{listed}");
-    assert_eq!(desk.say(&["stuck", "--json", "--all"]).json()["total"], 1);
-    let stranger = desk.say(&["token", "--user", "bob"]).out;
-    assert_eq!(desk.say(&["stuck", "--json", "--token", stranger.trim()]).json()["total"], 0);
+    assert_eq!(session.run(&["stuck", "--json", "--all"]).json()["total"], 1);
+    let stranger = session.run(&["token", "--user", "bob"]).out;
+    assert_eq!(session.run(&["stuck", "--json", "--token", stranger.trim()]).json()["total"], 0);
 
-    let retried = desk.say(&["stuck", "retry-all"]);
+    let retried = session.run(&["stuck", "retry-all"]);
     assert!(retried.code == 0 && retried.out.contains("1 file in the queue again"), "{}", retried.out);
-    assert_eq!(desk.say(&["stuck", "retry-all", "--json"]).json()["retriedCount"], 0);
-    let retried = desk.say(&["stuck", "retry", &id]);
+    assert_eq!(session.run(&["stuck", "retry-all", "--json"]).json()["retriedCount"], 0);
+    let retried = session.run(&["stuck", "retry", &id]);
     assert!(
         retried.out.contains("was queued and is queued now (retry 1)"),
         "{} {}",
         retried.out,
         retried.err
     );
-    let unknown = desk.say(&["stuck", "retry", "01890000-0000-7000-8000-000000000000"]);
+    let unknown = session.run(&["stuck", "retry", "01890000-0000-7000-8000-000000000000"]);
     assert!(unknown.code == 2 && unknown.err.contains("FILE_NOT_FOUND"), "{}", unknown.err);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_left_over_is_reported_and_gone_after_cleaning() {
-    let desk = Desk::with(&[("ORPHAN_MIN_AGE_MS", "1")]);
-    assert!(desk.say(&["orphans"]).out.contains("Every blob belongs to a file"));
-    let folder = desk.db.folder.path().join("blobs/blobs/ff");
+async fn orphans_are_reported_and_gone_after_a_cleanup() {
+    let session = Session::with(&[("ORPHAN_MIN_AGE_MS", "1")]);
+    assert!(session.run(&["orphans"]).out.contains("Every blob belongs to a file"));
+    let folder = session.db.folder.path().join("blobs/blobs/ff");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("stray"), "x").unwrap();
-    // A look is good for an hour.
-    assert_eq!(desk.say(&["orphans", "--json"]).json()["orphanBlobs"]["count"], 0);
-    until("it is old enough", async || {
-        desk.say(&["orphans", "--refresh", "--json"]).json()["orphanBlobs"]["count"] == 1
+    // A report is cached for an hour.
+    assert_eq!(session.run(&["orphans", "--json"]).json()["orphanBlobs"]["count"], 0);
+    until("the blob is old enough", async || {
+        session.run(&["orphans", "--refresh", "--json"]).json()["orphanBlobs"]["count"] == 1
     })
     .await;
-    let found = desk.say(&["orphans"]).out;
+    let found = session.run(&["orphans"]).out;
     assert!(found.contains("1 blob (1 B)") && found.contains("ff/stray"), "{found}");
-    let user = desk.say(&["token", "--user", "bob"]).out;
-    let refused = desk.say(&["orphans", "--refresh", "--token", user.trim()]);
+    let user = session.run(&["token", "--user", "bob"]).out;
+    let refused = session.run(&["orphans", "--refresh", "--token", user.trim()]);
     assert!(refused.code == 2 && refused.err.contains("FORBIDDEN"), "{}", refused.err);
-    assert_eq!(desk.say(&["jobs", "run", "orphan-cleanup"]).code, 0);
-    assert!(desk.say(&["orphans", "--refresh"]).out.contains("Every blob belongs to a file"));
+    assert_eq!(session.run(&["jobs", "run", "orphan-cleanup"]).code, 0);
+    assert!(session.run(&["orphans", "--refresh"]).out.contains("Every blob belongs to a file"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn how_everything_stands_is_printed_once_for_a_script() {
-    let desk = Desk::new();
-    desk.write("a.txt", "All is well.");
-    desk.write("b.pdf", "this is no PDF");
-    assert_eq!(desk.say(&["upload", "a.txt", "b.pdf", "--wait"]).code, 1);
-    let seen = desk.say(&["top", "--once", "--all"]);
+async fn the_overall_status_is_printed_once_for_a_script() {
+    let session = Session::new();
+    session.write("a.txt", "All is well.");
+    session.write("b.pdf", "this is no PDF");
+    assert_eq!(session.run(&["upload", "a.txt", "b.pdf", "--wait"]).code, 1);
+    let seen = session.run(&["top", "--once", "--all"]);
     assert_eq!(seen.code, 0, "{}", seen.err);
     for part in [
         "everybody's files",
@@ -188,30 +188,30 @@ async fn how_everything_stands_is_printed_once_for_a_script() {
     ] {
         assert!(seen.out.contains(part), "{part}: {}", seen.out);
     }
-    assert!(!seen.out.contains('\u{1b}'), "no colours where no terminal is: {}", seen.out);
-    let json = desk.say(&["top", "--once", "--json"]).json();
+    assert!(!seen.out.contains('\u{1b}'), "no colours without a terminal: {}", seen.out);
+    let json = session.run(&["top", "--once", "--json"]).json();
     assert_eq!((&json["dashboard"]["dlqDepth"], &json["stuck"]["total"]), (&Value::from(1), &Value::from(0)));
     assert!(json["queueStatus"]["workers"][0]["name"].is_string(), "{json}");
 
-    let user = desk.say(&["token", "--user", "bob"]).out;
-    let own = desk.say(&["top", "--once", "--token", user.trim()]);
+    let user = session.run(&["token", "--user", "bob"]).out;
+    let own = session.run(&["top", "--once", "--token", user.trim()]);
     assert!(own.out.contains("your files") && own.out.contains("none yet"), "{} {}", own.out, own.err);
     assert!(!own.out.contains("WORKER") && !own.out.contains("b.pdf"), "{}", own.out);
-    let refused = desk.say(&["top", "--once", "--all", "--token", user.trim()]);
+    let refused = session.run(&["top", "--once", "--all", "--token", user.trim()]);
     assert!(refused.code == 2 && refused.err.contains("FORBIDDEN"), "{}", refused.err);
-    let nobody = desk.say_to("http://127.0.0.1:9", &["top", "--once"]);
-    assert!(nobody.code == 2 && nobody.err.contains("landfall serve"), "{}", nobody.err);
-    assert_eq!(desk.say(&["top", "--once", "--interval", "0"]).code, 2);
+    let unreachable = session.run_against("http://127.0.0.1:9", &["top", "--once"]);
+    assert!(unreachable.code == 2 && unreachable.err.contains("landfall serve"), "{}", unreachable.err);
+    assert_eq!(session.run(&["top", "--once", "--interval", "0"]).code, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest() {
-    let desk = Desk::new();
-    desk.write("good.txt", "All is well.");
-    desk.write("empty.txt", "");
-    desk.write("fake.pdf", "this is no PDF");
+async fn a_path_that_cannot_be_uploaded_gets_its_own_line_and_does_not_stop_the_rest() {
+    let session = Session::new();
+    session.write("good.txt", "All is well.");
+    session.write("empty.txt", "");
+    session.write("fake.pdf", "this is no PDF");
     let sent =
-        desk.say(&["upload", "good.txt", "empty.txt", "missing.txt", "fake.pdf", ".", "--wait", "--json"]);
+        session.run(&["upload", "good.txt", "empty.txt", "missing.txt", "fake.pdf", ".", "--wait", "--json"]);
     assert_eq!(sent.code, 1, "{}", sent.err);
     let report = sent.json();
     let of = |path: &str| {
@@ -227,96 +227,100 @@ async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest
         assert!(sent.err.contains(path), "{}", sent.err);
     }
     let batch = report["batches"][0]["batchId"].as_str().unwrap();
-    assert_eq!(desk.say(&["status", batch, "--json"]).json()["status"], "completed", "it waits for nothing");
+    assert_eq!(
+        session.run(&["status", batch, "--json"]).json()["status"],
+        "completed",
+        "the batch does not wait for them"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_letters_are_listed_retried_and_discarded() {
-    let desk = Desk::new();
-    assert!(desk.say(&["dlq", "list"]).out.contains("no such dead letters"));
-    desk.write("one.pdf", "this is no PDF");
-    desk.write("two.pdf", "nor is this");
-    assert_eq!(desk.say(&["upload", "one.pdf", "two.pdf", "--wait"]).code, 1);
+    let session = Session::new();
+    assert!(session.run(&["dlq", "list"]).out.contains("no such dead letters"));
+    session.write("one.pdf", "this is no PDF");
+    session.write("two.pdf", "nor is this");
+    assert_eq!(session.run(&["upload", "one.pdf", "two.pdf", "--wait"]).code, 1);
 
-    let listed = desk.say(&["dlq", "list", "--json", "--code", "NOT_PDF", "--stage", "extract"]).json();
+    let listed = session.run(&["dlq", "list", "--json", "--code", "NOT_PDF", "--stage", "extract"]).json();
     let entries = listed["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 2);
-    let shown = desk.say(&["dlq", "list", "--limit", "1"]).out;
+    let shown = session.run(&["dlq", "list", "--limit", "1"]).out;
     assert!(shown.contains("NOT_PDF") && shown.contains("--limit shows more"), "{shown}");
-    let groups = desk.say(&["dlq", "groups", "--json"]).json();
+    let groups = session.run(&["dlq", "groups", "--json"]).json();
     assert_eq!(
         (groups["groups"].as_array().unwrap().len(), &groups["groups"][0]["count"]),
         (1, &Value::from(2))
     );
     let fingerprint = groups["groups"][0]["fingerprint"].as_str().unwrap();
-    assert!(desk.say(&["dlq", "groups"]).out.contains(fingerprint));
+    assert!(session.run(&["dlq", "groups"]).out.contains(fingerprint));
 
-    let again = desk.say(&["dlq", "retry-all", "--fingerprint", fingerprint, "--wait"]);
+    let again = session.run(&["dlq", "retry-all", "--fingerprint", fingerprint, "--wait"]);
     assert_eq!(again.code, 1, "{} {}", again.out, again.err);
     assert!(
         again.out.contains("2 files in the queue again") && again.out.contains("same way"),
         "{}",
         again.out
     );
-    let all = desk.say(&["dlq", "retry-all", "--code", "NO_TEXT", "--all", "--json"]);
+    let all = session.run(&["dlq", "retry-all", "--code", "NO_TEXT", "--all", "--json"]);
     assert_eq!((all.code, all.json()["retriedCount"].as_i64()), (0, Some(0)));
 
     let id = entries[0]["fileId"].as_str().unwrap();
-    let retried = desk.say(&["dlq", "retry", id]);
+    let retried = session.run(&["dlq", "retry", id]);
     assert_eq!(retried.code, 0, "{} {}", retried.out, retried.err);
-    until("it failed once more", async || desk.say(&["dlq", "discard", id]).code == 0).await;
-    let left = desk.say(&["dlq", "list", "--json"]).json();
+    until("it failed again", async || session.run(&["dlq", "discard", id]).code == 0).await;
+    let left = session.run(&["dlq", "list", "--json"]).json();
     assert_eq!(left["entries"].as_array().unwrap().len(), 1);
-    let gone = desk.say(&["dlq", "retry", id]);
+    let gone = session.run(&["dlq", "retry", id]);
     assert!(gone.code == 2 && gone.err.contains("FILE_DELETED"), "{}", gone.err);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_asked_wrongly_ends_with_two_and_a_sentence() {
-    let desk = Desk::new();
-    desk.write("a.txt", "a");
-    let nobody = desk.say_to("http://127.0.0.1:9", &["upload", "a.txt"]);
-    assert_eq!(nobody.code, 2);
-    assert!(nobody.err.contains("landfall serve"), "{}", nobody.err);
-    let unknown = desk.say(&["status", "01890000-0000-7000-8000-000000000000"]);
+async fn a_wrong_invocation_exits_with_two_and_a_message() {
+    let session = Session::new();
+    session.write("a.txt", "a");
+    let unreachable = session.run_against("http://127.0.0.1:9", &["upload", "a.txt"]);
+    assert_eq!(unreachable.code, 2);
+    assert!(unreachable.err.contains("landfall serve"), "{}", unreachable.err);
+    let unknown = session.run(&["status", "01890000-0000-7000-8000-000000000000"]);
     assert_eq!(unknown.code, 2, "{} {}", unknown.out, unknown.err);
-    let stranger = desk.say(&["files", "--token", "rubbish"]);
+    let stranger = session.run(&["files", "--token", "rubbish"]);
     assert_eq!(stranger.code, 2);
     assert!(stranger.err.contains("INVALID_TOKEN"), "{}", stranger.err);
-    assert_eq!(desk.say(&["files", "--status", "lost"]).code, 2);
-    assert_eq!(desk.say(&["token", "--user", "a", "--ttl", "soon"]).code, 2);
+    assert_eq!(session.run(&["files", "--status", "lost"]).code, 2);
+    assert_eq!(session.run(&["token", "--user", "a", "--ttl", "soon"]).code, 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_token_opens_the_files_of_its_user_and_no_others() {
-    let desk = Desk::new();
-    desk.write("a.txt", "Only for Alice.");
-    let token = |user: &str| desk.say(&["token", "--user", user]).out.trim().to_owned();
+async fn a_token_gives_access_to_the_files_of_its_user_only() {
+    let session = Session::new();
+    session.write("a.txt", "Only for Alice.");
+    let token = |user: &str| session.run(&["token", "--user", user]).out.trim().to_owned();
     let (alice, bob) = (token("alice"), token("bob"));
-    assert_eq!(desk.say(&["upload", "a.txt", "--wait", "--token", &alice]).code, 0);
+    assert_eq!(session.run(&["upload", "a.txt", "--wait", "--token", &alice]).code, 0);
     let count = |token: &str| {
-        desk.say(&["files", "--json", "--token", token]).json()["files"].as_array().unwrap().len()
+        session.run(&["files", "--json", "--token", token]).json()["files"].as_array().unwrap().len()
     };
     assert_eq!((count(&alice), count(&bob)), (1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_audit_ends_with_one_when_something_is_wrong() {
-    let desk = Desk::new();
-    desk.write("a.txt", "All is well.");
-    assert_eq!(desk.say(&["upload", "a.txt", "--wait"]).code, 0);
-    let well = desk.say(&["audit", "--json"]);
+async fn the_audit_exits_with_one_when_it_finds_a_problem() {
+    let session = Session::new();
+    session.write("a.txt", "All is well.");
+    assert_eq!(session.run(&["upload", "a.txt", "--wait"]).code, 0);
+    let well = session.run(&["audit", "--json"]);
     assert_eq!((well.code, &well.json()["findings"]), (0, &serde_json::json!([])));
-    let stray = desk.db.folder.path().join("blobs/blobs/ff");
+    let stray = session.db.folder.path().join("blobs/blobs/ff");
     std::fs::create_dir_all(&stray).unwrap();
     std::fs::write(stray.join("stray"), "x").unwrap();
-    let wrong = desk.say(&["audit"]);
+    let wrong = session.run(&["audit"]);
     assert_eq!(wrong.code, 1);
     assert!(wrong.out.contains("ff/stray"), "{}", wrong.out);
 }
 
 #[test]
-fn the_settings_are_shown_with_where_they_come_from() {
+fn the_settings_are_shown_with_their_sources() {
     let db = TestDb::sqlite();
     std::fs::write(db.folder.path().join(".env"), "CHUNK_SIZE=100\n").unwrap();
     let output = Process::command(&db).args(["config", "--json"]).output().unwrap();
@@ -337,7 +341,7 @@ fn the_settings_are_shown_with_where_they_come_from() {
 }
 
 #[test]
-fn a_command_that_nobody_reads_to_the_end_ends_without_a_complaint() {
+fn a_command_whose_output_is_closed_early_exits_without_an_error() {
     use std::process::{Command, Stdio};
     let mut command = Command::new(env!("CARGO_BIN_EXE_landfall"))
         .arg("config")
@@ -345,7 +349,7 @@ fn a_command_that_nobody_reads_to_the_end_ends_without_a_complaint() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    // Gone before it has said anything.
+    // Close the pipe before the command has printed anything.
     drop(command.stdout.take());
     let said = command.wait_with_output().expect("it ends").stderr;
     assert_eq!(String::from_utf8_lossy(&said), "");

@@ -1,4 +1,4 @@
-//! Killed again and again, at whatever moment: everything arrives all the same.
+//! Processes are killed again and again at arbitrary moments: every file still finishes.
 
 use landfall_store::{Db, args};
 use rand::{RngExt, SeedableRng};
@@ -11,7 +11,7 @@ const FILES: i64 = 25;
 const ROUNDS: usize = 20;
 
 #[on_each_database]
-async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
+async fn twenty_five_files_finish_despite_twenty_kills(db: TestDb) {
     let mut random = rand::rngs::StdRng::seed_from_u64(4711);
     let quick = [("POLL_INTERVAL_MS", "50"), ("CHUNK_SIZE", "60"), ("CHUNK_OVERLAP", "10")];
     let process = Process::start(&db, &quick);
@@ -22,7 +22,7 @@ async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
         let text = format!("Entry {number}: wind from the west, the sea is calm. ").repeat(12);
         files.push(client.upload_in(&batch, &format!("{number}.txt"), text.as_bytes()).await);
     }
-    // The moments of the kills are counted in steps of the files, so that each finds other work half done.
+    // Each kill waits for a number of steps of the files, so that each one interrupts different work.
     let reader = Db::open(&db.url, 4).await.unwrap();
     let steps = async || {
         let sql = "SELECT COUNT(*) FROM events WHERE to_state IS NOT NULL";
@@ -49,7 +49,7 @@ async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
     let (code, printed) = run(&db, &["audit"]);
     assert_eq!(code, 0, "{printed}");
 
-    // A file that was in hand at three deaths in a row is suspected, and says so; a person may think otherwise.
+    // A file that was claimed at three deaths in a row fails as suspected; a user may retry it.
     for file in &files {
         let seen = client.file(file).await;
         if seen["status"] == "failed" {
@@ -59,7 +59,7 @@ async fn twenty_five_files_arrive_through_twenty_kills(db: TestDb) {
     }
     until("all are ready", async || client.batch(&batch).await["summary"]["ready"] == json!(FILES)).await;
     assert_eq!(client.batch(&batch).await["summary"], json!({ "total": FILES, "ready": FILES, "failed": 0 }));
-    // Each stage's effect once: as many chunks as the text has, as many entries as chunks.
+    // Each stage took effect once: as many chunks as the text has, as many index entries as chunks.
     let counts =
         async |sql: &str| reader.read().await.unwrap().number(sql.to_owned(), args![]).await.unwrap();
     let expected = counts("SELECT CAST(SUM(chunk_count) AS BIGINT) FROM files").await;

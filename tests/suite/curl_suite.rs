@@ -1,4 +1,4 @@
-//! `scripts/curl-suite.sh` finds a good server good, and names what is wrong with another.
+//! `scripts/curl-suite.sh` passes against a correct server, and names what is wrong with another.
 
 use std::process::{Command, Output};
 
@@ -28,7 +28,7 @@ async fn run(mut command: Command) -> (i32, String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_of_its_own_has_no_surprises() {
+async fn the_script_finds_nothing_unexpected_on_its_own_server() {
     let mut command = script();
     command.arg("--own-server").env("LANDFALL", env!("CARGO_BIN_EXE_landfall"));
     let (code, said, wrong) = run(command).await;
@@ -37,7 +37,7 @@ async fn a_server_of_its_own_has_no_surprises() {
 }
 
 #[on_each_database]
-async fn a_running_server_has_none_either_whoever_asks(db: TestDb) {
+async fn the_script_finds_nothing_unexpected_on_a_running_server(db: TestDb) {
     let server = Setup::default().start(&db).await;
     for client in [server.admin(), server.client("ada")] {
         let bystander = client.upload("bystander.pdf", b"this is no PDF either").await;
@@ -49,15 +49,18 @@ async fn a_running_server_has_none_either_whoever_asks(db: TestDb) {
         assert!(said.contains(" calls, 0 unexpected"), "{said}");
         let files = client.get("/api/v2/uploads/files").await.ok();
         let left: Vec<_> = files["files"].as_array().unwrap().iter().map(|file| &file["fileId"]).collect();
-        assert_eq!(left, [bystander.as_str()], "it takes its own files away and leaves others alone");
+        assert_eq!(left, [bystander.as_str()], "it removes its own files and leaves others alone");
         assert_eq!(client.file(&bystander).await["retryCount"], 0);
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
-/// Passes everything on to a server, except one answer that it makes up.
-async fn lie(State((to, path)): State<(String, &'static str)>, request: Request) -> Response {
+/// Forwards everything to a server, except one response that it makes up.
+async fn forward_with_one_wrong_response(
+    State((to, path)): State<(String, &'static str)>,
+    request: Request,
+) -> Response {
     if request.uri().path() == path {
         return (StatusCode::OK, r#"{"files": [], "total": 0, "withoutWorkers": {}}"#).into_response();
     }
@@ -78,13 +81,14 @@ async fn lie(State((to, path)): State<(String, &'static str)>, request: Request)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_not_as_it_should_be_is_named() {
+async fn a_wrong_response_is_named() {
     let db = TestDb::sqlite();
     let server = Setup::default().start(&db).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let router =
-        Router::new().fallback(lie).with_state((server.base.clone(), "/api/v2/uploads/stuck/retry-all"));
+    let router = Router::new()
+        .fallback(forward_with_one_wrong_response)
+        .with_state((server.base.clone(), "/api/v2/uploads/stuck/retry-all"));
     tokio::spawn(async move {
         let settings = Config::from_variables(Variables::default()).expect("the defaults are good").http;
         landfall_server::http::serve(listener, router, &settings, CancellationToken::new()).await;
@@ -99,7 +103,7 @@ async fn an_answer_that_is_not_as_it_should_be_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_not_there_ends_it_at_once() {
+async fn an_unreachable_server_ends_the_script_at_once() {
     let mut command = script();
     command.env("LANDFALL_URL", "http://127.0.0.1:9").env("LANDFALL_TOKEN", "any");
     let (code, _, wrong) = run(command).await;

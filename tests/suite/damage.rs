@@ -1,4 +1,4 @@
-//! The audit sees damage: each kind is done by hand, by SQL or on disk, and must be named.
+//! The audit finds damage: each kind is done by SQL or on disk, and must be reported.
 
 use landfall_server::blobs::Blobs;
 use landfall_server::recovery::abandoned_uploads::sweep_once;
@@ -18,7 +18,7 @@ impl Write for Sql {
 }
 
 /// A server with one batch of two ready files and a registered one.
-async fn in_good_order(db: &TestDb) -> TestServer {
+async fn undamaged_server(db: &TestDb) -> TestServer {
     let server = TestServer::new(db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(2).await;
@@ -26,13 +26,13 @@ async fn in_good_order(db: &TestDb) -> TestServer {
     alice.upload_in(&batch, "b.txt", b"Something else to be found.").await;
     alice.register(None, "c.txt", 10).await;
     server.idle().await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server
 }
 
 #[on_each_database]
-async fn every_damage_to_the_rows_is_named(db: TestDb) {
-    let server = in_good_order(&db).await;
+async fn every_damage_to_the_rows_is_reported(db: TestDb) {
+    let server = undamaged_server(&db).await;
     for (damage, repair, invariant) in [
         (
             "UPDATE tenants SET used_bytes = used_bytes + 1",
@@ -74,13 +74,13 @@ async fn every_damage_to_the_rows_is_named(db: TestDb) {
         let found = server.findings().await;
         assert!(found.iter().any(|finding| finding.invariant == invariant), "{damage}: {found:?}");
         server.app.db.write(Sql(repair)).await.unwrap();
-        server.assert_books_balance().await;
+        server.assert_audit_clean().await;
     }
 }
 
 #[on_each_database]
-async fn an_index_entry_that_is_missing_is_named(db: TestDb) {
-    let server = in_good_order(&db).await;
+async fn a_missing_index_entry_is_reported(db: TestDb) {
+    let server = undamaged_server(&db).await;
     server
         .app
         .db
@@ -92,8 +92,8 @@ async fn an_index_entry_that_is_missing_is_named(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_file_held_by_nobody_alive_is_named(db: TestDb) {
-    let server = in_good_order(&db).await;
+async fn a_file_held_by_no_living_worker_is_reported(db: TestDb) {
+    let server = undamaged_server(&db).await;
     let held = "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at
                 WHERE file_name = 'a.txt'";
     server.app.db.write(Sql(held)).await.unwrap();
@@ -102,8 +102,8 @@ async fn a_file_held_by_nobody_alive_is_named(db: TestDb) {
 }
 
 #[on_each_database]
-async fn blobs_and_rows_that_have_lost_one_another_are_named(db: TestDb) {
-    let server = in_good_order(&db).await;
+async fn blobs_without_rows_and_rows_without_blobs_are_reported(db: TestDb) {
+    let server = undamaged_server(&db).await;
     let blobs = db.folder.path().join("blobs/blobs");
     let stray = blobs.join("00/0189000000007000800000000000aa00");
     std::fs::create_dir_all(&stray).unwrap();
@@ -132,7 +132,7 @@ async fn blobs_and_rows_that_have_lost_one_another_are_named(db: TestDb) {
 
 #[on_each_database]
 async fn the_database_refuses_rows_that_contradict_themselves(db: TestDb) {
-    let server = in_good_order(&db).await;
+    let server = undamaged_server(&db).await;
     for nonsense in [
         "UPDATE files SET status = 'extracting' WHERE file_name = 'a.txt'",
         "UPDATE files SET claim = id, claimed_by = id, claimed_at = created_at WHERE file_name = 'a.txt'",
@@ -146,17 +146,17 @@ async fn the_database_refuses_rows_that_contradict_themselves(db: TestDb) {
         let written = server.app.db.write(Sql(nonsense)).await;
         assert!(matches!(written, Err(Error::Database(_))), "{nonsense}: {written:?}");
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_knows_is_kept(db: TestDb) {
-    let server = in_good_order(&db).await;
+async fn an_upload_of_a_dead_process_is_removed_unless_its_row_records_it(db: TestDb) {
+    let server = undamaged_server(&db).await;
     let (blobs, clock) = (&server.app.blobs, &server.app.clock);
     let dead = clock.new_id();
     let ticket = server.client("alice").register(None, "d.txt", 5).await;
     let file: uuid::Uuid = ticket["fileId"].as_str().unwrap().parse().unwrap();
-    // Stored, but the process died before the row could say so; and half written.
+    // One is stored, but the process died before it updated the row; the other is half written.
     let (stored, half) = (Blobs::key(file, clock.new_id()), Blobs::key(file, clock.new_id()));
     let mut incoming = blobs.receive(dead, &stored).await.unwrap();
     incoming.write(b"12345").await.unwrap();
@@ -165,10 +165,10 @@ async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_
     let mut incoming = blobs.receive(dead, &half).await.unwrap();
     incoming.write(b"12").await.unwrap();
     std::mem::forget(incoming);
-    // Another one of a process that lives.
+    // Another one, of a living process.
     let alive = Blobs::key(file, clock.new_id());
     let mut going_on = blobs.receive(server.app.liveness.identity().id, &alive).await.unwrap();
-    // Died after the row knew: only the name of something unfinished is left.
+    // The process died after it updated the row: only the marker of an unfinished upload is left.
     let known: Option<(String,)> = server
         .app
         .db
@@ -186,20 +186,24 @@ async fn an_upload_that_a_dying_process_left_is_cleaned_up_and_one_that_its_row_
 
     assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 3);
     assert_eq!(sweep_once(&server.app.db, blobs).await.unwrap(), 0);
-    assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 1, "the living one's");
+    assert_eq!(
+        std::fs::read_dir(folder.join("incoming")).unwrap().count(),
+        1,
+        "the upload of the living process"
+    );
     going_on.write(b"12345").await.unwrap();
     drop(going_on);
     assert_eq!(std::fs::read_dir(folder.join("incoming")).unwrap().count(), 0);
     assert_eq!(blobs.size(&stored).await.unwrap(), None);
     assert!(blobs.size(&known).await.unwrap().is_some());
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_deletion_that_was_cut_short_is_finished(db: TestDb) {
+async fn an_interrupted_deletion_is_finished(db: TestDb) {
     use landfall_server::recovery::unfinished_deletions::sweep_once;
-    let server = in_good_order(&db).await;
-    // As a crash leaves it between the row and the blob.
+    let server = undamaged_server(&db).await;
+    // The state after a crash between the row and the blob.
     let blobs = db.folder.path().join("blobs/blobs");
     let hidden = db.folder.path().join("hidden");
     let key: Option<(uuid::Uuid, String)> = server
@@ -228,7 +232,7 @@ async fn a_deletion_that_was_cut_short_is_finished(db: TestDb) {
     assert!(!blobs.join(&key).exists());
     assert_eq!(sweep_once(&server.app.db, &server.app.blobs).await.unwrap(), 0);
     assert_eq!(server.client("alice").quota().await, (10, 27));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -251,10 +255,10 @@ async fn sqlite_syncs_every_commit_to_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_writer_of_sqlite_survives_a_commit_that_fails() {
-    /// As a full disk leaves it: the transaction is gone when the commit comes.
-    struct Pulled;
-    impl Write for Pulled {
+async fn the_sqlite_writer_survives_a_failed_commit() {
+    /// Like a full disk: the transaction is gone at the commit.
+    struct LostTransaction;
+    impl Write for LostTransaction {
         type Output = ();
         async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
             tx.script("ROLLBACK").await
@@ -263,11 +267,11 @@ async fn the_writer_of_sqlite_survives_a_commit_that_fails() {
     let db = TestDb::sqlite();
     let server = TestServer::new(&db).await;
     for _ in 0..3 {
-        assert!(server.app.db.write(Pulled).await.is_err());
+        assert!(server.app.db.write(LostTransaction).await.is_err());
         let alice = server.client("alice");
         let file = alice.upload("a.txt", b"All is well again.").await;
         server.idle().await;
         assert_eq!(alice.status(&file).await, "ready");
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }

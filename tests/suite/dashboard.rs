@@ -1,4 +1,4 @@
-//! The dashboard: the truth at the moment of the question, after every kind of change, and nobody else's.
+//! The dashboard is correct at every request, after every kind of change, and shows only the caller's files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::at_rest::Sql;
+use crate::support::offline_app::Sql;
 use crate::support::script::Gate;
 use crate::support::{
     Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
@@ -29,7 +29,7 @@ async fn dashboard(client: &Client) -> Value {
     client.get(DASHBOARD).await.ok()
 }
 
-/// The states that have files in them, by the dashboard.
+/// The states that have files, according to the dashboard.
 fn states(dashboard: &Value) -> BTreeMap<String, i64> {
     let distribution = dashboard["statusDistribution"].as_object().expect("an object");
     distribution
@@ -39,7 +39,7 @@ fn states(dashboard: &Value) -> BTreeMap<String, i64> {
         .collect()
 }
 
-/// The same, by the lists of the files in each state, page by page.
+/// The same according to the file lists of each state, page by page.
 async fn listed(client: &Client) -> BTreeMap<String, i64> {
     let mut counted = BTreeMap::new();
     for status in Status::ALL {
@@ -67,7 +67,7 @@ fn only(states: &[(&str, i64)]) -> BTreeMap<String, i64> {
     states.iter().map(|(status, count)| ((*status).to_owned(), *count)).collect()
 }
 
-/// Compares, in one moment, what is kept with the rows themselves: every user's and everybody's, by state and by stage.
+/// Compares the stored totals with the rows in one snapshot: for each user and for all, by state and by stage.
 async fn compare(app: &App, users: &[&str]) {
     let mut tx = app.db.snapshot().await.unwrap();
     let rows: Vec<(String, String, String, i64)> = tx
@@ -99,7 +99,7 @@ async fn compare(app: &App, users: &[&str]) {
     }
 }
 
-/// Ends at random, so that files take every way that there is.
+/// Ends at random, so that files take every possible path.
 struct Chance;
 
 impl Work for Chance {
@@ -116,7 +116,7 @@ impl Work for Chance {
     }
 }
 
-/// Does something with a file or a batch of theirs, whether or not that is allowed where it is.
+/// Does something with a file or a batch of the user, whether or not its state allows it.
 async fn act(
     server: &TestServer,
     client: &Client,
@@ -158,7 +158,7 @@ async fn act(
 }
 
 #[on_each_database]
-async fn it_has_the_names_that_clients_know(db: TestDb) {
+async fn the_dashboard_has_the_documented_fields(db: TestDb) {
     let work = Script::new().then(Stage::Extract, Step::Fail(Code::ParseError));
     let server = Setup::default().work(work).start(&db).await;
     let alice = server.client("alice");
@@ -207,7 +207,7 @@ async fn it_has_the_names_that_clients_know(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_file_is_counted_in_the_next_answer_wherever_it_goes(db: TestDb) {
+async fn every_change_of_a_file_is_counted_in_the_next_response(db: TestDb) {
     let clock = manual_clock();
     let (extract, embed) = (Gate::default(), Gate::default());
     let work = Script::new()
@@ -250,22 +250,22 @@ async fn a_file_is_counted_in_the_next_answer_wherever_it_goes(db: TestDb) {
     assert_eq!(answer["oldestWaitingMs"], 0);
     alice.post(&format!("/api/v2/uploads/files/{first}/retry"), json!({ "fromStage": "extract" })).await.ok();
     server.idle().await;
-    assert_eq!(states(&dashboard(&alice).await), only(&[("failed", 1)]), "it fails once more");
+    assert_eq!(states(&dashboard(&alice).await), only(&[("failed", 1)]), "it fails again");
     alice.post(&format!("/api/v2/uploads/files/{first}/retry"), json!({})).await.ok();
     embed.reached().await;
     assert_eq!(states(&dashboard(&alice).await), only(&[("embedding", 1)]));
     embed.open();
     server.idle().await;
     assert_eq!(states(&dashboard(&alice).await), only(&[("ready", 1)]));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn nobody_sees_anybody_elses_and_an_administrator_sees_all(db: TestDb) {
+async fn users_see_only_their_own_files_and_an_administrator_sees_all(db: TestDb) {
     let work = Script::new().then(Stage::Extract, Step::Fail(Code::ParseError));
     let server = Setup::default().work(work).start(&db).await;
-    // Of one tenant, to which the files of both belong.
+    // Two users of one tenant, which owns the files of both.
     let (alice, bob) = (server.client_of("alice", "acme"), server.client_of("bob", "acme"));
     alice.upload("broken.txt", b"x").await;
     server.idle().await;
@@ -282,24 +282,24 @@ async fn nobody_sees_anybody_elses_and_an_administrator_sees_all(db: TestDb) {
         (&hers["metrics"]["failureRate24h"], &his["metrics"]["failureRate24h"]),
         (&json!(100.0), &json!(0.0))
     );
-    let everybodys = format!("{DASHBOARD}?scope=all");
-    bob.get(&everybodys).await.refused(403, "FORBIDDEN");
+    let of_all_users = format!("{DASHBOARD}?scope=all");
+    bob.get(&of_all_users).await.refused(403, "FORBIDDEN");
     let admin = server.admin();
-    let all = admin.get(&everybodys).await.ok();
+    let all = admin.get(&of_all_users).await.ok();
     assert_eq!(states(&all), only(&[("failed", 1), ("ready", 1)]));
     assert_eq!(
         (&all["metrics"]["throughput24h"], &all["metrics"]["failureRate24h"]),
         (&json!(1), &json!(50.0))
     );
     assert_eq!((&all["activeBatches"], all["recentErrors"].as_array().unwrap().len()), (&json!(1), 1));
-    assert_eq!(states(&dashboard(&admin).await), only(&[]), "their own");
-    let nobody = reqwest::get(format!("{}{DASHBOARD}", server.base)).await.unwrap();
-    assert_eq!(nobody.status(), 401);
+    assert_eq!(states(&dashboard(&admin).await), only(&[]), "the administrator's own files");
+    let anonymous = reqwest::get(format!("{}{DASHBOARD}", server.base)).await.unwrap();
+    assert_eq!(anonymous.status(), 401);
     server.stop().await;
 }
 
 #[on_each_database]
-async fn what_came_to_its_end_counts_for_a_day(db: TestDb) {
+async fn finished_files_are_counted_for_a_day(db: TestDb) {
     let clock = manual_clock();
     let gate = Gate::default();
     let work = Script::new()
@@ -333,7 +333,7 @@ async fn what_came_to_its_end_counts_for_a_day(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_stuck_file_is_counted_as_the_list_of_them_has_it(db: TestDb) {
+async fn a_stuck_file_is_counted_as_in_the_list_of_stuck_files(db: TestDb) {
     let clock = manual_clock();
     let server = Setup::default()
         .work(Script::new())
@@ -346,7 +346,7 @@ async fn a_stuck_file_is_counted_as_the_list_of_them_has_it(db: TestDb) {
     server.idle().await;
     let stuck = "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at";
     server.app.db.write(Sql(stuck.to_owned(), args![])).await.unwrap();
-    assert_eq!(dashboard(&alice).await["stuckFiles"], 0, "patience first");
+    assert_eq!(dashboard(&alice).await["stuckFiles"], 0, "not stuck yet");
     clock.advance(Duration::from_mins(31));
     assert_eq!(dashboard(&alice).await["stuckFiles"], 1);
     assert_eq!(dashboard(&server.client("bob")).await["stuckFiles"], 0);
@@ -356,7 +356,7 @@ async fn a_stuck_file_is_counted_as_the_list_of_them_has_it(db: TestDb) {
 }
 
 #[on_each_database]
-async fn whatever_happens_the_totals_are_the_rows_at_every_moment(db: TestDb) {
+async fn the_totals_equal_the_rows_at_every_moment(db: TestDb) {
     let server = Setup::default()
         .work(Arc::new(Chance))
         .with("RETRY_BASE_DELAY_MS", 5)
@@ -368,18 +368,18 @@ async fn whatever_happens_the_totals_are_the_rows_at_every_moment(db: TestDb) {
     let watching = tokio::spawn({
         let (app, done) = (server.app.clone(), done.clone());
         async move {
-            let mut looks = 0;
+            let mut checks = 0;
             while !done.is_cancelled() {
                 compare(&app, &users).await;
-                looks += 1;
+                checks += 1;
             }
-            looks
+            checks
         }
     });
     let histories = (0_u64..4).map(|number| {
         let server = &server;
         async move {
-            // Two at once for each user, one of them also for another tenant.
+            // Two tasks for each user, one of them also for another tenant.
             let user = users[usize::try_from(number % 2).unwrap()];
             let client = if number < 2 { server.client(user) } else { server.client_of(user, "shared") };
             let mut dice = StdRng::seed_from_u64(number);
@@ -392,12 +392,12 @@ async fn whatever_happens_the_totals_are_the_rows_at_every_moment(db: TestDb) {
     futures_util::future::join_all(histories).await;
     server.idle().await;
     done.cancel();
-    let looks: usize = watching.await.expect("what is kept is always what there is");
-    assert!(looks > 0);
+    let checks: usize = watching.await.expect("the totals always equal the rows");
+    assert!(checks > 0);
     compare(&server.app, &users).await;
     for user in users {
         let client = server.client(user);
-        until("the answer is the truth", async || {
+        until("the response is correct", async || {
             let mut tx = server.app.db.read().await.unwrap();
             let rows: Vec<(String, i64)> = tx
                 .rows("SELECT status, COUNT(*) FROM files WHERE user_id = $1 AND status <> 'deleted' GROUP BY status", args![user])
@@ -411,12 +411,12 @@ async fn whatever_happens_the_totals_are_the_rows_at_every_moment(db: TestDb) {
         let client = server.client(user);
         assert_eq!(listed(&client).await, states(&dashboard(&client).await));
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn a_name_is_found_however_far_down_it_is(db: TestDb) {
+async fn a_name_is_found_however_far_down_the_list_it_is(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let needle = alice.register(None, "needle.txt", 1).await["fileId"].clone();
@@ -434,7 +434,7 @@ async fn a_name_is_found_however_far_down_it_is(db: TestDb) {
     let later = server.app.clock.now() + chrono::TimeDelta::hours(1);
     server.app.db.write(Sql(hay, args![later])).await.unwrap();
     let first = alice.get("/api/v2/uploads/files?q=NEEDLE").await.ok();
-    assert_eq!(first["files"], json!([]), "no answer looks at more than it may");
+    assert_eq!(first["files"], json!([]), "no request scans more rows than the limit");
     assert!(first["nextCursor"].is_string());
     let found = pages(&alice, "q=NEEDLE").await;
     assert_eq!((found.len(), &found[0]["fileId"]), (1, &needle));

@@ -1,5 +1,5 @@
-//! The database goes away under load and comes back: callers are told so at once, workers stop and go on by themselves,
-//! and nothing is lost.
+//! The database goes away under load and comes back: callers get an error at once, workers stop and resume by
+//! themselves, and nothing is lost.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,17 +19,15 @@ use crate::support::cluster::Cluster;
 use crate::support::script::Gate;
 use crate::support::{Client, Script, Setup, Step, TestDb, until};
 
-/// Keep-alives that let a test see within seconds what otherwise takes a minute.
-fn hasty() -> Setup {
-    Setup::default()
-        .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300))
-        .with("HEARTBEAT_EXPIRY_MS", 3_000)
+/// Short keep-alives, so that a test notices within seconds what otherwise takes a minute.
+fn short_keep_alives() -> Setup {
+    Setup::default().change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300)).with("HEARTBEAT_EXPIRY_MS", 3_000)
 }
 
-/// Takes a moment for each stage, so that there are always some in hand.
-struct Unhurried;
+/// Takes a moment for each stage, so that some files are always in progress.
+struct SlowStages;
 
-impl Work for Unhurried {
+impl Work for SlowStages {
     fn run<'a>(&'a self, _: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
         async {
             Clock::System.sleep(Duration::from_millis(40)).await;
@@ -39,7 +37,7 @@ impl Work for Unhurried {
     }
 }
 
-/// A request that may fail, but only in the one way.
+/// A request that may fail, but only as unavailable.
 async fn ask(client: &Client, request: reqwest::RequestBuilder, refusals: &Refusals) -> Option<Value> {
     let answer = client.send(request).await;
     if answer.status < 300 {
@@ -58,7 +56,7 @@ struct Refusals {
 impl Refusals {
     fn take(&self, status: u16, body: Value) {
         let error = &body["error"];
-        // An upload whose process lost its name on the way is told to send the bytes again.
+        // An upload whose process lost its identity meanwhile is told to send the bytes again.
         let known = [json!("DATABASE_UNAVAILABLE"), json!("UPLOAD_INTERRUPTED")].contains(&error["code"]);
         if status == 503 && known && error["retryable"] == true {
             self.unavailable.fetch_add(1, Ordering::Relaxed);
@@ -68,12 +66,12 @@ impl Refusals {
     }
 }
 
-/// Brings one file in, each call repeated until it goes well, as a client should.
-async fn bring_in(client: &Client, batch: &str, name: &str, refusals: &Refusals) -> String {
+/// Uploads one file and repeats each call until it succeeds, as a client should.
+async fn upload_with_retries(client: &Client, batch: &str, name: &str, refusals: &Refusals) -> String {
     let again = async || Clock::System.sleep(Duration::from_millis(50)).await;
     let register = format!("/api/v2/uploads/batches/{batch}/upload-urls");
     let ticket = loop {
-        // With a key, so that one whose answer was lost is not registered twice.
+        // With a key, so that a request whose response was lost does not register twice.
         let request = client
             .request(Method::POST, &register)
             .header("idempotency-key", name)
@@ -93,7 +91,7 @@ async fn bring_in(client: &Client, batch: &str, name: &str, refusals: &Refusals)
             return file;
         }
         again().await;
-        // The confirm may have been written although its answer was lost; then there is nothing left to send.
+        // The confirm may be committed although its response was lost; then there is nothing left to upload.
         let shown = client.request(Method::GET, &format!("/api/v2/uploads/files/{file}"));
         let status = ask(client, shown, refusals).await.map(|shown| shown["status"].clone());
         if status.is_some_and(|status| !["registered", "uploaded"].contains(&status.as_str().unwrap())) {
@@ -102,13 +100,13 @@ async fn bring_in(client: &Client, batch: &str, name: &str, refusals: &Refusals)
     }
 }
 
-/// `until_lost`: it is gone until the workers may not be believed in any more.
-async fn outlive(outages: usize, until_lost: bool) {
+/// `until_lost`: the outage lasts until the heartbeats of the workers have expired.
+async fn survive_outages(outages: usize, until_lost: bool) {
     const FILES: usize = 120;
     let Some(cluster) = Cluster::start_new() else { return };
     let db = cluster.database();
     let expiry = if until_lost { 3_000 } else { 600_000 };
-    let setup = || hasty().with("HEARTBEAT_EXPIRY_MS", expiry).work(Arc::new(Unhurried));
+    let setup = || short_keep_alives().with("HEARTBEAT_EXPIRY_MS", expiry).work(Arc::new(SlowStages));
     let (one, other) = (setup().start(&db).await, setup().start(&db).await);
     let client = one.client("ada");
     let batch = client.open_batch(FILES).await;
@@ -120,14 +118,14 @@ async fn outlive(outages: usize, until_lost: bool) {
         coming.push(tokio::spawn(async move {
             let mut files = Vec::new();
             for number in (lane..FILES).step_by(8) {
-                files.push(bring_in(&client, &batch, &format!("{number}.txt"), &refusals).await);
+                files.push(upload_with_retries(&client, &batch, &format!("{number}.txt"), &refusals).await);
                 done.fetch_add(1, Ordering::Relaxed);
             }
             files
         }));
     }
     for round in 1..=outages {
-        until("files come in", async || done.load(Ordering::Relaxed) > round * 10).await;
+        until("files arrive", async || done.load(Ordering::Relaxed) > round * 10).await;
         let names = [one.app.liveness.identity(), other.app.liveness.identity()];
         cluster.kill();
         until("both are not ready", async || {
@@ -136,18 +134,14 @@ async fn outlive(outages: usize, until_lost: bool) {
                 .all(|seen| seen.status == 503 && seen.body["checks"]["database"]["status"] == "failed")
         })
         .await;
-        assert_eq!(
-            client.get("/healthz").await.status,
-            200,
-            "it lives, and starting it anew would mend nothing"
-        );
+        assert_eq!(client.get("/healthz").await.status, 200, "it is alive, and a restart would not help");
         let error = client
             .get(&format!("/api/v2/uploads/batches/{batch}"))
             .await
             .refused(503, "DATABASE_UNAVAILABLE");
         assert_eq!(error["retryable"], true);
         if until_lost {
-            until("both stop what they cannot prove to hold", async || {
+            until("both stop work on claims that they cannot prove", async || {
                 names.iter().all(|name| name.lost.is_cancelled())
             })
             .await;
@@ -167,59 +161,55 @@ async fn outlive(outages: usize, until_lost: bool) {
                     server.app.db.read().await.unwrap().number(sql, args![]).await.unwrap() >= 2
                 })
                 .await;
-                assert_eq!(server.app.liveness.identity().id, before.id, "nobody was taken for dead");
+                assert_eq!(server.app.liveness.identity().id, before.id, "no worker was declared dead");
             }
         }
     }
     let mut files = Vec::new();
     for lane in coming {
-        files.extend(lane.await.expect("all come in"));
+        files.extend(lane.await.expect("all files are uploaded"));
     }
-    assert_eq!(*refusals.others.lock().unwrap(), Vec::<Value>::new(), "nothing else was answered");
-    assert!(refusals.unavailable.load(Ordering::Relaxed) > 0, "somebody was told");
+    assert_eq!(*refusals.others.lock().unwrap(), Vec::<Value>::new(), "no other error was returned");
+    assert!(refusals.unavailable.load(Ordering::Relaxed) > 0, "some requests were refused");
     until("all are ready", async || client.batch(&batch).await["status"] == "completed").await;
     assert_eq!(client.batch(&batch).await["summary"], json!({ "total": FILES, "ready": FILES, "failed": 0 }));
     assert_eq!(files.len(), FILES);
-    // An upload whose answer was lost is looked into as soon as the database answers.
-    until("the books balance", async || one.findings().await.is_empty()).await;
+    // An upload whose response was lost is settled as soon as the database is back.
+    until("the audit finds nothing", async || one.findings().await.is_empty()).await;
     one.stop().await;
     other.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres_is_killed_under_load_again_and_again_and_nothing_is_lost() {
-    // More often than a file may lose its worker: an outage is not held against the files.
-    outlive(4, false).await;
+async fn nothing_is_lost_when_postgres_is_killed_again_and_again_under_load() {
+    // More often than a file may lose its worker: an outage does not count against the files.
+    survive_outages(4, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgres_is_away_for_longer_than_a_worker_is_believed_in_and_nothing_is_lost() {
-    outlive(2, true).await;
+async fn nothing_is_lost_when_postgres_is_down_for_longer_than_the_heartbeat_expiry() {
+    survive_outages(2, true).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn work_in_hand_outlives_a_restart_of_postgres_and_is_not_done_twice() {
+async fn running_work_survives_a_restart_of_postgres_and_is_not_repeated() {
     let Some(cluster) = Cluster::start_new() else { return };
     let db = cluster.database();
     let gate = Gate::default();
     let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
-    // So that only the lock could give it away, which the server forgot when it was killed.
-    let patient = || {
-        Setup::default()
-            .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300))
-            .with("HEARTBEAT_EXPIRY_MS", 600_000)
-    };
+    // Only the lock could show that the worker is dead, and PostgreSQL forgot the locks when it was killed.
+    let patient = || Setup::default().change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300)).with("HEARTBEAT_EXPIRY_MS", 600_000);
     let server = patient().work(script.clone()).start(&db).await;
     let other = patient().with("WORKER_STAGES", "embed").work(Script::new()).start(&db).await;
     let client = server.client("ada");
     let file = client.upload("a.txt", b"bytes").await;
     gate.reached().await;
     cluster.kill();
-    until("it is noticed", async || client.get("/readyz").await.status == 503).await;
+    until("the outage is noticed", async || client.get("/readyz").await.status == 503).await;
     cluster.start_again().await;
     until("it is back", async || client.get("/readyz").await.status == 200).await;
-    // The other one has had a look, and many a chance to take it for dead.
-    until("the other one looks", async || other.app.liveness.rescue_dead_workers().await.is_ok()).await;
+    // The other process has checked, and had many chances to declare the first one dead.
+    until("the other process checks", async || other.app.liveness.rescue_dead_workers().await.is_ok()).await;
     gate.open();
     until("it is ready", async || {
         let answer = client.get(&format!("/api/v2/uploads/files/{file}")).await;
@@ -230,22 +220,22 @@ async fn work_in_hand_outlives_a_restart_of_postgres_and_is_not_done_twice() {
     assert_eq!(
         client.states(&file).await.iter().filter(|state| *state == "queued").count(),
         1,
-        "it was never given back"
+        "the file was never released"
     );
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
     other.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_postgres_that_is_frozen_is_as_good_as_gone_until_it_goes_on() {
+async fn a_frozen_postgres_is_treated_as_down_until_it_continues() {
     let Some(cluster) = Cluster::start_new() else { return };
     let db = cluster.database();
-    let server = hasty().start(&db).await;
+    let server = short_keep_alives().start(&db).await;
     let client = server.client("ada");
     let file = client.upload("a.txt", b"Some words to be found.").await;
     server.idle().await;
-    // Its children answer on the connections that there are; nobody new is let in.
+    // Its backends still serve open connections; new connections are not accepted.
     cluster.signal("STOP");
     let many = futures_util::future::join_all((0..40).map(|_| client.get("/api/v2/uploads/files")));
     let answers = many.await;
@@ -260,7 +250,7 @@ async fn a_postgres_that_is_frozen_is_as_good_as_gone_until_it_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sqlite_file_that_another_program_locks_is_answered_in_the_same_way() {
+async fn a_sqlite_file_locked_by_another_program_gets_the_same_response() {
     use sqlx::{Connection, SqliteConnection};
     let db = TestDb::sqlite();
     let server = Setup::default().start(&db).await;
@@ -281,6 +271,6 @@ async fn a_sqlite_file_that_another_program_locks_is_answered_in_the_same_way() 
     client.confirm(&file).await.ok();
     server.idle().await;
     assert_eq!(client.status(&file).await, "ready");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Files that failed for good: looked at and discarded.
+//! Files that failed permanently: listed and discarded.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use landfall_core::clock::Time;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::ailments::{
-    Ailments, DLQ, RETRY_ALL, entries, fingerprint, groups, names, seen, server, time,
+use crate::support::scripted_failures::{
+    DLQ, RETRY_ALL, ScriptedFailures, entries, fingerprint, groups, names, server, summary, time,
 };
 use crate::support::{Setup, TestDb, on_each_database};
 
 #[on_each_database]
-async fn five_hundred_dead_letters_of_three_causes_are_three_groups(db: TestDb) {
-    let server = server(&db, &Ailments::new()).await;
+async fn five_hundred_dead_letters_with_three_causes_form_three_groups(db: TestDb) {
+    let server = server(&db, &ScriptedFailures::new()).await;
     let alice = server.client("alice");
     let all = [names('p', 300), names('d', 150), names('e', 50)].concat();
     let (batch, files) = alice.upload_all(&all).await;
@@ -40,7 +40,7 @@ async fn five_hundred_dead_letters_of_three_causes_are_three_groups(db: TestDb) 
     let order: Vec<Time> = listed.iter().map(|entry| time(&entry["failedAt"])).collect();
     assert!(order.is_sorted_by(|one, next| one >= next), "the newest first");
     let ids: BTreeSet<_> = listed.iter().map(|entry| entry["fileId"].as_str().unwrap().to_owned()).collect();
-    assert_eq!((listed.len(), ids), (500, files.into_iter().collect()), "each once");
+    assert_eq!((listed.len(), ids), (500, files.into_iter().collect()), "each entry once");
 
     let first = fingerprint(&alice, "PARSE_ERROR").await;
     for (query, count) in [
@@ -53,14 +53,14 @@ async fn five_hundred_dead_letters_of_three_causes_are_three_groups(db: TestDb) 
     ] {
         assert_eq!(entries(&alice, &query).await.len(), count, "{query}");
     }
-    assert_eq!(entries(&server.admin(), "").await.len(), 0, "an administrator's own");
+    assert_eq!(entries(&server.admin(), "").await.len(), 0, "the administrator has none");
     assert_eq!(entries(&server.admin(), "scope=all").await.len(), 500);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn an_entry_says_what_a_person_needs_to_judge_it(db: TestDb) {
-    let work = Ailments::new();
+async fn an_entry_shows_what_a_user_needs_to_judge_it(db: TestDb) {
+    let work = ScriptedFailures::new();
     let server = server(&db, &work).await;
     let alice = server.client("alice");
     let (batch, files) = alice.upload_all(&names('p', 1)).await;
@@ -74,7 +74,7 @@ async fn an_entry_says_what_a_person_needs_to_judge_it(db: TestDb) {
     };
     assert_eq!(entries(&alice, "").await, [entry(&failed_at)]);
 
-    // Retried, and failed again: it says so.
+    // Retried, and failed again: the entry says so.
     let retried = alice.post(&format!("{DLQ}/{}/retry", files[0]), json!({})).await.ok();
     assert_eq!(retried, json!({ "success": true, "fileId": files[0], "status": "queued" }));
     server.idle().await;
@@ -82,17 +82,17 @@ async fn an_entry_says_what_a_person_needs_to_judge_it(db: TestDb) {
     assert_eq!(again["retriedBy"], "alice");
     assert!(time(&again["retriedAt"]) > time(&failed_at));
     assert!(time(&again["failedAt"]) > time(&again["retriedAt"]));
-    work.mend('p');
+    work.fix('p');
     alice.post(&format!("{DLQ}/{}/retry", files[0]), json!({})).await.ok();
     server.idle().await;
     assert_eq!(entries(&alice, "").await, [] as [Value; 0]);
     assert_eq!(groups(&alice).await, [] as [Value; 0]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_discarded_file_is_deleted_and_its_quota_given_back(db: TestDb) {
-    let server = server(&db, &Ailments::new()).await;
+async fn a_discarded_file_is_deleted_and_refunded(db: TestDb) {
+    let server = server(&db, &ScriptedFailures::new()).await;
     let (alice, mallory) = (server.client("alice"), server.client("mallory"));
     let (batch, files) = alice.upload_all(&names('p', 2)).await;
     server.idle().await;
@@ -107,12 +107,12 @@ async fn a_discarded_file_is_deleted_and_its_quota_given_back(db: TestDb) {
     assert!(server.app.blobs.keys_of(files[0].parse().unwrap()).await.unwrap().is_empty());
     assert_eq!(entries(&alice, "").await.len(), 1);
     assert_eq!(alice.batch(&batch).await["progress"]["deleted"], 1);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn only_what_failed_is_a_dead_letter(db: TestDb) {
-    let work = Ailments::new();
+async fn only_failed_files_are_dead_letters(db: TestDb) {
+    let work = ScriptedFailures::new();
     let server = server(&db, &work).await;
     let alice = server.client("alice");
     let ready = alice.upload("a", b"a").await;
@@ -132,12 +132,12 @@ async fn only_what_failed_is_a_dead_letter(db: TestDb) {
     }
     assert_eq!(alice.status(&cancelled).await, "cancelled");
     assert_eq!(entries(&alice, "").await, [] as [Value; 0]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn what_is_asked_wrongly_is_refused(db: TestDb) {
-    let server = server(&db, &Ailments::new()).await;
+async fn bad_requests_are_refused(db: TestDb) {
+    let server = server(&db, &ScriptedFailures::new()).await;
     let (alice, mallory) = (server.client("alice"), server.client("mallory"));
     let (_, files) = alice.upload_all(&names('p', 1)).await;
     server.idle().await;
@@ -175,7 +175,7 @@ async fn what_is_asked_wrongly_is_refused(db: TestDb) {
     }
     alice.post(RETRY_ALL, json!({ "scope": "all" })).await.refused(403, "FORBIDDEN");
 
-    let (own, ..) = seen(&alice.post(RETRY_ALL, json!({ "code": "NO_TEXT" })).await.ok());
+    let (own, ..) = summary(&alice.post(RETRY_ALL, json!({ "code": "NO_TEXT" })).await.ok());
     let nothing = "01890000-0000-7000-8000-000000000000";
     for id in [files[0].as_str(), nothing, "not-an-id", "%00", "..%2f.."] {
         mallory.post(&format!("{DLQ}/{id}/retry"), json!({})).await.refused(404, "FILE_NOT_FOUND");
@@ -189,6 +189,6 @@ async fn what_is_asked_wrongly_is_refused(db: TestDb) {
     assert_eq!(entries(&mallory, "").await, [] as [Value; 0]);
     assert_eq!(groups(&mallory).await, [] as [Value; 0]);
     assert_eq!(mallory.get("/api/v2/uploads/operations").await.ok()["operations"], json!([]));
-    assert_eq!(entries(&alice, "").await.len(), 1, "and nothing happened to it");
+    assert_eq!(entries(&alice, "").await.len(), 1, "the file is unchanged");
     assert_eq!(server.admin().get(&format!("/api/v2/uploads/operations/{own}")).await.status, 200);
 }

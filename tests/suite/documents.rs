@@ -1,4 +1,4 @@
-//! Real documents of every kind that is read, through the whole server.
+//! Real documents of every supported kind, through the whole server.
 
 use landfall_test_documents as made;
 use serde_json::json;
@@ -58,11 +58,11 @@ async fn every_kind_of_text_becomes_searchable(db: TestDb) {
         let found = hits.iter().any(|hit| hit["fileId"] == json!(file) && hit["matched"][0] == "words");
         assert!(found, "{name} is not found by {word}: {hits:?}");
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_document_that_cannot_be_read_says_why(db: TestDb) {
+async fn a_document_that_cannot_be_read_fails_with_the_reason(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     let documents: Vec<(&str, &[u8], &str)> = vec![
@@ -84,7 +84,7 @@ async fn a_document_that_cannot_be_read_says_why(db: TestDb) {
         assert_eq!(seen["error"]["class"], "DOCUMENT_ERROR");
         assert!(seen["error"]["message"].as_str().unwrap().len() > 10);
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]

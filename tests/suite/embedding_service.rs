@@ -1,4 +1,4 @@
-//! A service as the model: what it is sent, what of its answers is believed, and what its refusals mean for a file.
+//! An embedding service: the requests it gets, which responses are accepted, and what its errors mean for a file.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ fn with(service: &EmbeddingServer) -> Setup {
         .with("EMBEDDINGS_API_KEY", KEY)
 }
 
-/// A document of seven chunks: each heading has its own.
+/// A document of seven chunks, one for each heading.
 fn seven_sections() -> String {
     let about = ["the cat", "the ship", "the clock", "a river", "some bread", "that hill", "old paper"];
     about.iter().enumerate().map(|(n, what)| format!("## Part {n}\n\nAll about {what}.\n\n")).collect()
 }
 
 #[on_each_database]
-async fn chunks_go_in_batches_and_their_vectors_come_back_in_the_order_of_their_indexes(db: TestDb) {
+async fn chunks_are_sent_in_batches_and_vectors_are_matched_by_index(db: TestDb) {
     let service = EmbeddingServer::start(64).await;
     service.otherwise(Reply::Backwards);
     let server =
@@ -44,16 +44,16 @@ async fn chunks_go_in_batches_and_their_vectors_come_back_in_the_order_of_their_
         assert_eq!(hits[0]["heading"], part, "{question}");
         assert_eq!(hits[0]["matched"], json!(["meaning"]), "{question}");
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn an_answer_that_cannot_be_right_is_not_stored(db: TestDb) {
+async fn an_invalid_response_is_not_stored(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let server = with(&service)
         .with("RETRY_MAX_ATTEMPTS", 1)
         .with("EMBEDDINGS_DIMENSIONS", 8)
-        // A service that answers nothing but nonsense is as good as down, and would be waited for.
+        // A service that returns only invalid responses counts as down, and files would wait for it.
         .with("CIRCUIT_THRESHOLD", 1_000)
         .start(&db)
         .await;
@@ -110,12 +110,12 @@ async fn an_answer_that_cannot_be_right_is_not_stored(db: TestDb) {
         assert!(seen["error"]["message"].as_str().unwrap().contains(said), "{name}: {}", seen["error"]);
         assert_eq!(seen["error"]["class"], "LLM_ERROR");
     }
-    assert!(alice.search("feline cat").await.is_empty(), "nothing of them is in the index");
-    server.assert_books_balance().await;
+    assert!(alice.search("feline cat").await.is_empty(), "no vector of them is in the index");
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_model_that_changes_its_dimensions_meets_nothing_of_before(db: TestDb) {
+async fn vectors_of_other_dimensions_are_not_mixed_with_earlier_ones(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let server = with(&service).with("RETRY_MAX_ATTEMPTS", 1).start(&db).await;
     let alice = server.client("alice");
@@ -130,7 +130,7 @@ async fn a_model_that_changes_its_dimensions_meets_nothing_of_before(db: TestDb)
 }
 
 #[on_each_database]
-async fn a_service_that_names_a_time_is_asked_again_at_that_time(db: TestDb) {
+async fn a_service_that_names_a_retry_time_is_called_again_at_that_time(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let cases = [(429, "45", 45), (503, "45", 45), (429, "Fri, 01 Jan 2100 00:00:00 GMT", 3_600)];
     for (status, header, wait) in cases {
@@ -154,7 +154,7 @@ async fn a_service_that_names_a_time_is_asked_again_at_that_time(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_service_that_recovers_costs_an_attempt_and_no_file(db: TestDb) {
+async fn a_service_that_recovers_costs_an_attempt_and_fails_no_file(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let clock = manual_clock();
     let server = with(&service).clock(&clock).start(&db).await;
@@ -169,11 +169,11 @@ async fn a_service_that_recovers_costs_an_attempt_and_no_file(db: TestDb) {
     server.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
     assert_eq!(service.calls().len(), 3);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_refusal_that_would_be_repeated_is_final_and_says_why_without_the_key(db: TestDb) {
+async fn a_permanent_refusal_is_final_and_its_message_does_not_contain_the_key(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let server = with(&service).start(&db).await;
     let alice = server.client("alice");
@@ -191,7 +191,7 @@ async fn a_refusal_that_would_be_repeated_is_final_and_says_why_without_the_key(
         let message = seen["error"]["message"].as_str().unwrap();
         assert!(message.contains(&status.to_string()) && message.contains("bad key"), "{message}");
         assert!(!message.contains(KEY), "{message}");
-        assert_eq!(service.calls().len(), 1, "asked once");
+        assert_eq!(service.calls().len(), 1, "called once");
     }
 }
 
@@ -208,7 +208,7 @@ async fn a_redirect_is_not_followed(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_service_that_hangs_is_given_up_and_so_is_the_request(db: TestDb) {
+async fn a_request_to_a_hanging_service_times_out_and_is_dropped(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let server =
         with(&service).with("EMBEDDINGS_TIMEOUT_MS", 300).with("RETRY_MAX_ATTEMPTS", 1).start(&db).await;
@@ -223,7 +223,7 @@ async fn a_service_that_hangs_is_given_up_and_so_is_the_request(db: TestDb) {
 }
 
 #[on_each_database]
-async fn the_request_for_a_file_that_is_called_off_is_dropped(db: TestDb) {
+async fn the_request_of_a_cancelled_file_is_dropped(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let server = with(&service).start(&db).await;
     let alice = server.client("alice");
@@ -234,11 +234,11 @@ async fn the_request_for_a_file_that_is_called_off_is_dropped(db: TestDb) {
     service.dropped().await;
     server.idle().await;
     assert_eq!(alice.status(&file).await, "cancelled");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_search_goes_by_words_while_the_service_is_down_and_says_so(db: TestDb) {
+async fn a_search_uses_only_words_while_the_service_is_down_and_says_so(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let server = with(&service).start(&db).await;
     let alice = server.client("alice");
@@ -252,7 +252,7 @@ async fn a_search_goes_by_words_while_the_service_is_down_and_says_so(db: TestDb
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_key_is_neither_in_the_log_nor_among_the_settings() {
+async fn the_key_appears_neither_in_the_log_nor_in_the_settings() {
     let db = TestDb::sqlite();
     let service = EmbeddingServer::start(8).await;
     service.otherwise(Reply::Echo(401));

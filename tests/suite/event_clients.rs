@@ -1,4 +1,4 @@
-//! Clients that others wrote, on servers that know of events from one another only.
+//! Third-party clients, on servers that learn of events only from each other.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -14,27 +14,27 @@ use crate::support::{Script, Setup, TestDb, TestServer, on_each_database};
 const CUTS: usize = 100;
 const FILES: usize = 500;
 
-/// All of a user's events after `after`, as they are in the database.
-async fn written(server: &TestServer, user: &str, after: i64) -> Vec<i64> {
+/// The ids of all events of a user after `after`, as they are in the database.
+async fn stored_event_ids(server: &TestServer, user: &str, after: i64) -> Vec<i64> {
     let mut tx = server.app.db.read().await.expect("a connection");
     let sql = "SELECT id FROM events WHERE user_id = $1 AND id > $2 ORDER BY id";
     let ids: Vec<(i64,)> = tx.rows(sql, args![user, after]).await.expect("an answer");
     ids.into_iter().map(|(id,)| id).collect()
 }
 
-/// What a client printed so far.
-struct Listening {
+/// What a client has printed so far.
+struct ListeningClient {
     client: NodeClient,
     ids: Vec<i64>,
     cuts: u64,
 }
 
-impl Listening {
-    /// Reads on until that has come; what the stream says of itself is not among the events.
+impl ListeningClient {
+    /// Reads until `reached` holds; messages about the stream itself are not counted as events.
     async fn up_to(mut self, reached: impl Fn(&Self) -> bool + Send + 'static) -> Self {
         let reading = tokio::task::spawn_blocking(move || {
             while !reached(&self) {
-                let line = self.client.line().expect("it goes on until it has all");
+                let line = self.client.line().expect("it runs until it has all events");
                 let kind = line["type"].as_str().unwrap_or("stream:");
                 assert_ne!(kind, "stream:gap");
                 if !kind.starts_with("stream:") {
@@ -44,67 +44,63 @@ impl Listening {
             }
             self
         });
-        reading.await.expect("the client goes on")
+        reading.await.expect("the reader does not panic")
     }
 }
 
-/// A client is cut off again and again, comes back to now the one and now the other of two processes, and files flow.
-async fn cut_off_at_random(db: TestDb, kind: &str) {
+/// A client is disconnected again and again and reconnects to either of two processes while files are processed.
+async fn disconnect_at_random(db: TestDb, kind: &str) {
     let variables = [("ROLE", "api")];
     let servers = [Process::start(&db, &variables), Process::start(&db, &variables)];
-    // The work is done by a third.
+    // A third process does the work.
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
-    let began = written(&server, "alice", 0).await.last().copied().unwrap_or(0);
+    let began = stored_event_ids(&server, "alice", 0).await.last().copied().unwrap_or(0);
     let arguments = [kind, &CUTS.to_string(), &servers[0].base, &servers[1].base];
     let variables = [("LANDFALL_TOKEN", alice.token.clone()), ("LANDFALL_AFTER", began.to_string())];
     let Some(client) = NodeClient::start("listen.mjs", &arguments, &variables) else { return };
-    let listening = Listening { client, ids: Vec::new(), cuts: 0 };
+    let listening = ListeningClient { client, ids: Vec::new(), cuts: 0 };
     let names: Vec<String> = (0..FILES).map(|number| format!("{number}.txt")).collect();
     alice.upload_all(&names).await;
     server.idle().await;
-    // The last counts of the batch come within a second.
-    crate::support::until("all is told", async || {
+    // The last counts of the batch are sent within a second.
+    crate::support::until("all events are written", async || {
         let owed = "SELECT COUNT(*) FROM batches WHERE progress_due IS NOT NULL";
         server.app.db.read().await.unwrap().number(owed, args![]).await.unwrap() == 0
     })
     .await;
-    let expected = written(&server, "alice", began).await;
+    let expected = stored_event_ids(&server, "alice", began).await;
     let last = *expected.last().expect("there are events");
     let listening = listening.up_to(move |so_far| so_far.ids.last() == Some(&last)).await;
     assert!(expected.len() > FILES * 7);
     assert_eq!(listening.ids.len(), expected.len());
     assert_eq!(listening.ids, expected, "each once and in order");
-    // It was really cut off so often, and hears on.
+    // It was really disconnected that often, and still receives events.
     let listening = listening.up_to(|so_far| so_far.cuts > 0).await;
     assert_eq!(listening.cuts, CUTS as u64);
     alice.upload("last.txt", b"x").await;
     server.idle().await;
-    let all = written(&server, "alice", began).await;
+    let all = stored_event_ids(&server, "alice", began).await;
     let count = all.len();
     let listening = listening.up_to(move |so_far| so_far.ids.len() == count).await;
     assert_eq!(listening.ids, all);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     drop(servers);
 }
 
 #[on_each_database]
-async fn a_web_socket_that_is_cut_off_a_hundred_times_gets_every_event_once(db: TestDb) {
-    cut_off_at_random(db, "ws").await;
+async fn a_web_socket_disconnected_a_hundred_times_gets_every_event_once(db: TestDb) {
+    disconnect_at_random(db, "ws").await;
 }
 
 #[on_each_database]
-async fn an_event_source_that_is_cut_off_a_hundred_times_gets_every_event_once(db: TestDb) {
-    cut_off_at_random(db, "sse").await;
+async fn an_event_source_disconnected_a_hundred_times_gets_every_event_once(db: TestDb) {
+    disconnect_at_random(db, "sse").await;
 }
 
 #[on_each_database]
-async fn a_web_socket_learns_why_it_is_closed(db: TestDb) {
-    let server = Setup::default()
-        .work(Script::new())
-        .change(|config| config.events.heartbeat = Duration::from_millis(50))
-        .start(&db)
-        .await;
+async fn a_web_socket_gets_the_reason_when_it_is_closed(db: TestDb) {
+    let server = Setup::default().work(Script::new()).change(|config| config.events.heartbeat = Duration::from_millis(50)).start(&db).await;
     let alice = server.client("alice");
     let variables = [("LANDFALL_TOKEN", alice.token.clone())];
     let Some(mut client) = NodeClient::start("listen.mjs", &["ws", "0", &server.base], &variables) else {
@@ -123,7 +119,7 @@ async fn a_web_socket_learns_why_it_is_closed(db: TestDb) {
     server.stop().await;
     let close = tokio::task::spawn_blocking(move || {
         loop {
-            let line = client.line().expect("it is told");
+            let line = client.line().expect("the client prints the reason");
             if !line["close"].is_null() {
                 return line;
             }
@@ -135,7 +131,7 @@ async fn a_web_socket_learns_why_it_is_closed(db: TestDb) {
 }
 
 #[on_each_database]
-async fn the_command_line_shows_what_happened_and_what_happens(db: TestDb) {
+async fn the_command_line_shows_past_and_new_events(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("a.txt", b"x").await;
@@ -168,12 +164,12 @@ async fn the_command_line_shows_what_happened_and_what_happens(db: TestDb) {
     let file = alice.upload("b.txt", b"x").await;
     let news = tokio::task::spawn_blocking(move || lines.take(7).map(Result::unwrap).collect::<Vec<_>>());
     assert!(news.await.unwrap().iter().all(|line| line.contains(&file)));
-    following.kill().expect("it goes on until it is stopped");
+    following.kill().expect("it runs until it is killed");
     following.wait().expect("it ends");
 }
 
 #[on_each_database]
-async fn an_event_reaches_the_listeners_of_other_processes(db: TestDb) {
+async fn an_event_reaches_listeners_on_other_processes(db: TestDb) {
     let other = Process::start(&db, &[("ROLE", "api")]);
     let server = Setup::default().work(Script::new()).start(&db).await;
     let mut alice = server.client("alice");
@@ -182,7 +178,7 @@ async fn an_event_reaches_the_listeners_of_other_processes(db: TestDb) {
     let file = server.client("alice").upload("a.txt", b"x").await;
     let ready = |event: &Value| crate::support::stream::is_state(event, &file, "ready");
     assert_eq!(stream.up_to(ready).await.len(), 7);
-    // It goes on when the one that writes is another.
+    // It also works when another process writes.
     server.stop().await;
     let again = Setup::default().work(Script::new()).start(&db).await;
     let file = again.client("alice").upload("b.txt", b"x").await;

@@ -1,4 +1,4 @@
-//! One user's ten thousand files do not hold up another's single one.
+//! Ten thousand files of one user do not delay the single file of another.
 
 use landfall_core::lifecycle::Stage::Extract;
 use landfall_store::Error;
@@ -35,7 +35,7 @@ impl Write for Backlog {
     }
 }
 
-/// A server with one slot that is taken, so that what waits behind it is put in order.
+/// A server with one slot, which is occupied, so that the files behind it are put in order.
 async fn one_slot(db: &TestDb) -> (TestServer, std::sync::Arc<Script>, Gate) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
@@ -52,7 +52,7 @@ async fn upload_with_priority(client: &Client, priority: &str, name: &str) {
 }
 
 #[on_each_database]
-async fn ten_thousand_files_of_one_user_do_not_hold_up_one_of_another(db: TestDb) {
+async fn ten_thousand_files_of_one_user_do_not_delay_one_of_another(db: TestDb) {
     let (server, script, gate) = one_slot(&db).await;
     server.app.db.write(Backlog { user: "alice", files: 10_000 }).await.unwrap();
     let bob = server.client("bob");
@@ -87,7 +87,7 @@ async fn tenants_take_turns_and_so_do_the_users_of_each(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_file_of_high_priority_overtakes_its_owners_others(db: TestDb) {
+async fn a_high_priority_file_overtakes_the_other_files_of_its_owner(db: TestDb) {
     let (server, script, gate) = one_slot(&db).await;
     let alice = server.client("alice");
     upload_with_priority(&alice, "low", "low").await;

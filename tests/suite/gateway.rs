@@ -1,4 +1,4 @@
-//! An operator's own extraction, in place of what is built in.
+//! An operator's own extraction service, in place of the built-in extraction.
 
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::{Setup, TestDb, manual_clock, on_each_database, until};
 
 #[on_each_database]
-async fn the_answer_is_kept_and_its_text_is_found(db: TestDb) {
+async fn the_response_is_stored_and_its_text_is_found(db: TestDb) {
     let page = "<h1>Tides</h1><p>The moon pulls the <b>ocean</b>.</p>";
-    let (script, url) = GatewayServer::serve([Reply::Answer(200, "text/html; charset=utf-8", page)]).await;
+    let (script, url) =
+        GatewayServer::serve([Reply::ApiResponse(200, "text/html; charset=utf-8", page)]).await;
     let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
     let client = server.client("ada");
     let mapping = json!({ "columns": ["a", "b"] });
@@ -40,14 +41,14 @@ async fn the_answer_is_kept_and_its_text_is_found(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_gateway_that_stumbles_is_asked_again_later_and_one_that_refuses_is_not(db: TestDb) {
-    let text = || Reply::Answer(200, "text/plain", "At last, some words.");
+async fn a_gateway_with_a_temporary_error_is_called_again_later_and_one_that_refuses_is_not(db: TestDb) {
+    let text = || Reply::ApiResponse(200, "text/plain", "At last, some words.");
     let (script, url) = GatewayServer::serve([
-        Reply::Answer(502, "text/plain", "oops"),
+        Reply::ApiResponse(502, "text/plain", "oops"),
         Reply::RetryAfter("30"),
         text(),
-        Reply::Answer(400, "text/plain", "no such column"),
-        Reply::Answer(200, "image/png", "png"),
+        Reply::ApiResponse(400, "text/plain", "no such column"),
+        Reply::ApiResponse(200, "image/png", "png"),
     ])
     .await;
     let clock = manual_clock();
@@ -82,15 +83,16 @@ async fn a_gateway_that_stumbles_is_asked_again_later_and_one_that_refuses_is_no
 }
 
 #[on_each_database]
-async fn two_bad_answers_and_a_good_one_are_three_calls_with_growing_waits_between_them(db: TestDb) {
-    let bad = || Reply::Answer(502, "text/plain", "oops");
+async fn two_failed_calls_and_a_good_one_are_three_calls_with_growing_waits(db: TestDb) {
+    let bad = || Reply::ApiResponse(502, "text/plain", "oops");
     let (script, url) =
-        GatewayServer::serve([bad(), bad(), Reply::Answer(200, "text/plain", "Third time lucky.")]).await;
+        GatewayServer::serve([bad(), bad(), Reply::ApiResponse(200, "text/plain", "Third time lucky.")])
+            .await;
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
     let client = server.client("ada");
     let file = client.upload("a.bin", b"bytes").await;
-    // 5 s and 10 s, each a fifth more or less.
+    // 5 s and 10 s, each plus or minus a fifth.
     for (calls, too_soon, rest) in [(1, 3_999, 2_001), (2, 7_999, 4_001)] {
         server.idle().await;
         clock.advance(Duration::from_millis(too_soon));
@@ -104,8 +106,8 @@ async fn two_bad_answers_and_a_good_one_are_three_calls_with_growing_waits_betwe
 }
 
 #[on_each_database]
-async fn a_gateway_that_asks_to_be_left_alone_for_ever_is_asked_again_after_an_hour(db: TestDb) {
-    let text = Reply::Answer(200, "text/plain", "Here again.");
+async fn an_endless_wait_that_the_gateway_asks_for_is_limited_to_an_hour(db: TestDb) {
+    let text = Reply::ApiResponse(200, "text/plain", "Here again.");
     let (script, url) = GatewayServer::serve([Reply::RetryAfter("99999999999"), text]).await;
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
@@ -120,8 +122,8 @@ async fn a_gateway_that_asks_to_be_left_alone_for_ever_is_asked_again_after_an_h
 }
 
 #[on_each_database]
-async fn a_document_goes_nowhere_but_where_it_was_sent(db: TestDb) {
-    let (elsewhere, there) = GatewayServer::serve([Reply::Answer(200, "text/plain", "Caught.")]).await;
+async fn a_redirect_of_the_gateway_is_not_followed(db: TestDb) {
+    let (elsewhere, there) = GatewayServer::serve([Reply::ApiResponse(200, "text/plain", "Caught.")]).await;
     let (_, url) = GatewayServer::serve([Reply::Redirect(there)]).await;
     let server = Setup::default().with("EXTRACT_GATEWAY_URL", url).start(&db).await;
     let client = server.client("ada");
@@ -133,7 +135,7 @@ async fn a_document_goes_nowhere_but_where_it_was_sent(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_gateway_that_hangs_is_left_and_the_request_really_dropped(db: TestDb) {
+async fn a_call_to_a_hanging_gateway_times_out_and_is_dropped(db: TestDb) {
     let (script, url) = GatewayServer::serve([Reply::Never, Reply::Never]).await;
     let server = Setup::default()
         .with("EXTRACT_GATEWAY_URL", &url)
@@ -158,7 +160,7 @@ async fn a_gateway_that_hangs_is_left_and_the_request_really_dropped(db: TestDb)
 }
 
 #[on_each_database]
-async fn a_mapping_that_is_none_is_refused_at_the_door(db: TestDb) {
+async fn an_invalid_mapping_is_refused_at_registration(db: TestDb) {
     let server = crate::support::TestServer::new(&db).await;
     let client = server.client("ada");
     for mapping in [json!("columns"), json!(7), json!({ "a": "\u{0}" }), json!({ "a": "x".repeat(70_000) })] {

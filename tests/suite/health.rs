@@ -1,4 +1,4 @@
-//! Alive, and able to work. Every way not to be is named.
+//! Liveness and readiness. Every reason not to be ready is named.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ async fn checks(client: &Client) -> (u16, Value) {
     (answer.status, Value::Object(checks))
 }
 
-/// Keeps what every claim looks at to itself until the gate is opened.
-struct InTheWay(Gate);
+/// Locks the rows that every claim reads until the gate is opened.
+struct BlockClaims(Gate);
 
-impl Write for InTheWay {
+impl Write for BlockClaims {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
@@ -36,9 +36,9 @@ impl Write for InTheWay {
 }
 
 #[on_each_database]
-async fn a_server_that_works_is_alive_and_ready(db: TestDb) {
+async fn a_working_server_is_alive_and_ready(db: TestDb) {
     let server = TestServer::new(&db).await;
-    let client = Client { token: String::new(), ..server.client("nobody") };
+    let client = Client { token: String::new(), ..server.client("anonymous") };
     assert_eq!(client.get("/healthz").await.ok(), json!({ "status": "ok" }));
     until("it is ready", async || client.get("/readyz").await.status == 200).await;
     let answer = client.get("/readyz").await.ok();
@@ -51,16 +51,16 @@ async fn a_server_that_works_is_alive_and_ready(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_machine_that_trusts_nobody_has_a_server_all_the_same(db: TestDb) {
+async fn a_server_starts_on_a_machine_without_trusted_certificates(db: TestDb) {
     let empty = tempfile::tempdir().unwrap();
-    // Both: with one of them named, the other may still be found.
-    let nobody = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", empty.path().to_str().unwrap())];
-    let process = Process::start(&db, &nobody);
+    // Both variables: with only one of them set, certificates may still be found.
+    let no_certificates = [("SSL_CERT_FILE", "/dev/null"), ("SSL_CERT_DIR", empty.path().to_str().unwrap())];
+    let process = Process::start(&db, &no_certificates);
     until("it is ready", async || process.client().get("/readyz").await.status == 200).await;
 }
 
 #[on_each_database]
-async fn a_process_that_does_not_work_has_no_worker_to_check(db: TestDb) {
+async fn a_process_without_a_worker_has_no_worker_check(db: TestDb) {
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let ok = json!("ok");
     assert_eq!(
@@ -71,7 +71,7 @@ async fn a_process_that_does_not_work_has_no_worker_to_check(db: TestDb) {
 }
 
 #[on_each_database]
-async fn without_its_storage_it_is_not_ready_but_alive(db: TestDb) {
+async fn without_its_storage_a_server_is_not_ready_but_alive(db: TestDb) {
     let server = TestServer::new(&db).await;
     let client = server.client("ada");
     let (blobs, aside) = (db.folder.path().join("blobs"), db.folder.path().join("aside"));
@@ -85,18 +85,18 @@ async fn without_its_storage_it_is_not_ready_but_alive(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_worker_whose_loop_has_ended_makes_it_not_ready_at_once(db: TestDb) {
+async fn a_server_whose_worker_loop_has_ended_is_not_ready(db: TestDb) {
     let mut server = Setup::default().work(Script::new()).start(&db).await;
     let client = server.client("ada");
     until("it is ready", async || checks(&client).await.0 == 200).await;
-    // As a panic does: it is dropped in the middle of what it was doing.
+    // Like a panic: the task is dropped in the middle of its work.
     server.abort_work().await;
     let (status, seen) = checks(&client).await;
     assert_eq!((status, &seen["worker"], &seen["database"]), (503, &json!("failed"), &json!("ok")));
 }
 
 #[on_each_database]
-async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestDb) {
+async fn a_server_whose_worker_loop_hangs_is_not_ready_until_it_continues(db: TestDb) {
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
     let client = server.client("ada");
@@ -104,14 +104,14 @@ async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestD
     let gate = Gate::default();
     let held = tokio::spawn({
         let (db, gate) = (server.app.db.clone(), gate.clone());
-        async move { db.write(InTheWay(gate)).await }
+        async move { db.write(BlockClaims(gate)).await }
     });
     gate.reached().await;
-    until("it is noticed", async || {
+    until("the hang is noticed", async || {
         server.app.wake.poll_work();
         clock.advance(Duration::from_secs(22));
         let (status, seen) = checks(&client).await;
-        // On SQLite there is one writer, and it hangs as well.
+        // On SQLite there is one writer, and it hangs too.
         assert_eq!(seen["database"], if server.app.db.is_postgres() { "ok" } else { "failed" });
         status == 503 && seen["worker"] == "failed"
     })
@@ -119,7 +119,7 @@ async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestD
     assert_eq!(client.get("/healthz").await.status, 200);
     gate.open();
     held.await.unwrap().unwrap();
-    until("it goes on", async || {
+    until("the loop continues", async || {
         server.app.wake.poll_work();
         checks(&client).await.0 == 200
     })
@@ -128,7 +128,7 @@ async fn a_worker_whose_loop_hangs_makes_it_not_ready_until_it_goes_on(db: TestD
 }
 
 #[on_each_database]
-async fn long_work_is_not_a_loop_that_hangs(db: TestDb) {
+async fn long_work_is_not_a_hanging_loop(db: TestDb) {
     let gate = Gate::default();
     let clock = manual_clock();
     let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
@@ -139,7 +139,7 @@ async fn long_work_is_not_a_loop_that_hangs(db: TestDb) {
     for _ in 0..5 {
         clock.advance(Duration::from_secs(15));
         server.app.wake.poll_work();
-        until("the loop comes by", async || checks(&client).await.0 == 200).await;
+        until("the loop runs", async || checks(&client).await.0 == 200).await;
     }
     gate.open();
     server.idle().await;

@@ -1,8 +1,8 @@
-//! Whatever happens to files, in whatever order, with the database lost at whatever moment: what the tenants are charged
-//! for is what was accepted and not deleted, after every single step; and in the end every file that was confirmed has
-//! made landfall, with its blob, and there is no other blob.
+//! Random sequences of actions, with the database lost at random moments: after every step each tenant is charged for
+//! exactly what was accepted and not deleted; at the end every confirmed file is finished, with its blob, and there
+//! is no other blob.
 //!
-//! The histories are made of a fixed seed. `LANDFALL_TEST_HISTORIES` asks for more of them, `LANDFALL_TEST_SEED` for others.
+//! The histories come from a fixed seed. `LANDFALL_TEST_HISTORIES` runs more of them, `LANDFALL_TEST_SEED` others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use rand::{RngExt, SeedableRng};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::support::at_rest::AtRest;
-use crate::support::hands::{Hands, Working, at_rest};
-use crate::support::meddler::{Break, Meddler};
+use crate::support::actions::{RunningWorker, TestUser, offline_app};
+use crate::support::fault_injector::{Break, PlannedFaults};
+use crate::support::offline_app::OfflineApp;
 use crate::support::{TestDb, on_each_database, until};
 
 const HISTORIES: u64 = 10;
 const STEPS: usize = 60;
 const TENANTS: [&str; 2] = ["acme", "zeta"];
 const DAY: Duration = Duration::from_hours(24);
-/// Some arrive, some fail at each stage, some only the first time.
+/// Some succeed, some fail at each stage, some fail only the first time.
 const NAMES: [&str; 7] = ["a", "b", "xf", "cf", "ef", "ct", "et"];
 
 fn number_from(variable: &str, default: u64) -> u64 {
@@ -46,15 +46,15 @@ enum Cost {
 
 use Cost::{Nothing, Refunded, Reserved, Used};
 
-/// What was done, to which of the model's files or batches.
+/// What is done, and to which file or batch of the model.
 #[derive(Debug, Clone, Copy)]
-enum Deed {
+enum Action {
     OpenBatch(usize),
     Register(usize),
     Upload(usize),
     UploadTooShort(usize),
     UploadBrokenOff(usize),
-    /// The process dies with the bytes in hand; `true`: they are stored already, and the row does not know it.
+    /// The process dies during an upload; `true`: the bytes are stored already, and the row does not record it.
     DieUploading(usize, bool),
     Confirm(usize),
     Cancel(usize),
@@ -74,7 +74,7 @@ enum Deed {
     CleanUpAfterUploads,
 }
 
-/// What became of a deed, as far as whoever did it knows.
+/// The outcome of an action, as far as its caller knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
@@ -123,16 +123,16 @@ impl Row {
 struct History {
     db: TestDb,
     clock: ManualClock,
-    meddler: Arc<Meddler>,
-    rest: Arc<AtRest>,
-    working: Option<Working>,
+    fault_injector: Arc<PlannedFaults>,
+    rest: Arc<OfflineApp>,
+    working: Option<RunningWorker>,
     random: StdRng,
     files: Vec<ModelFile>,
     batches: Vec<ModelBatch>,
     journal: Journal,
 }
 
-/// What happened so far, said when it ends badly.
+/// What happened so far, printed when the test fails.
 #[derive(Default)]
 struct Journal(Vec<String>);
 
@@ -147,58 +147,68 @@ impl Drop for Journal {
 impl History {
     async fn begin(db: TestDb, seed: u64) -> Self {
         let clock = ManualClock::starting_at("2040-01-02T03:04:05Z".parse().unwrap());
-        let meddler = Meddler::new();
-        let rest = at_rest(&db, &clock, &meddler, &[]).await;
+        let fault_injector = PlannedFaults::new();
+        let rest = offline_app(&db, &clock, &fault_injector, &[]).await;
         let random = StdRng::seed_from_u64(seed);
         let journal = Journal(vec![format!("LANDFALL_TEST_SEED={seed}")]);
-        Self { db, clock, meddler, rest, working: None, random, files: vec![], batches: vec![], journal }
+        Self {
+            db,
+            clock,
+            fault_injector,
+            rest,
+            working: None,
+            random,
+            files: vec![],
+            batches: vec![],
+            journal,
+        }
     }
 
-    fn hands(&self, tenant: usize) -> Hands {
-        Hands::of(&self.rest, TENANTS[tenant])
+    fn user(&self, tenant: usize) -> TestUser {
+        TestUser::of(&self.rest, TENANTS[tenant])
     }
 
-    fn choose(&mut self) -> Deed {
+    fn choose(&mut self) -> Action {
         let choice = self.random.random_range(0..100);
         if self.files.is_empty() || choice < 14 {
             return self.choose_new_file();
         }
-        // Mostly one of the last, whose fate is still open.
+        // Mostly one of the last files, whose outcome is still open.
         let recent = self.files.len().saturating_sub(8);
         let file = self.random.random_range(recent..self.files.len());
         match choice {
-            14..30 => Deed::Upload(file),
-            30..32 => Deed::UploadTooShort(file),
-            32..34 => Deed::UploadBrokenOff(file),
-            34..37 => Deed::DieUploading(file, self.random.random()),
-            37..53 => Deed::Confirm(file),
-            53..56 => Deed::Cancel(file),
-            56..61 => Deed::Retry(file),
-            61..66 => Deed::Delete(file),
-            66..69 => self.choose_batch(Deed::CloseBatch, file),
-            69..71 => self.choose_batch(Deed::CancelBatch, file),
-            71..77 => Deed::BeginWork,
-            77..79 => Deed::EndWork,
+            14..30 => Action::Upload(file),
+            30..32 => Action::UploadTooShort(file),
+            32..34 => Action::UploadBrokenOff(file),
+            34..37 => Action::DieUploading(file, self.random.random()),
+            37..53 => Action::Confirm(file),
+            53..56 => Action::Cancel(file),
+            56..61 => Action::Retry(file),
+            61..66 => Action::Delete(file),
+            66..69 => self.choose_batch(Action::CloseBatch, file),
+            69..71 => self.choose_batch(Action::CancelBatch, file),
+            71..77 => Action::BeginWork,
+            77..79 => Action::EndWork,
             79..85 => {
                 let hours = [1, 2, 25, 8 * 24, 24 * 24][self.random.random_range(0..5)];
-                Deed::Wait(Duration::from_hours(hours))
+                Action::Wait(Duration::from_hours(hours))
             }
-            85..88 => Deed::Expire,
-            88..90 => Deed::RecoverStuck,
-            90..92 => Deed::TimeOutBatches,
-            92..95 => Deed::CleanUp,
-            95..97 => Deed::Forget,
-            97..99 => Deed::FinishDeletions,
-            _ => Deed::CleanUpAfterUploads,
+            85..88 => Action::Expire,
+            88..90 => Action::RecoverStuck,
+            90..92 => Action::TimeOutBatches,
+            92..95 => Action::CleanUp,
+            95..97 => Action::Forget,
+            97..99 => Action::FinishDeletions,
+            _ => Action::CleanUpAfterUploads,
         }
     }
 
-    fn choose_new_file(&mut self) -> Deed {
+    fn choose_new_file(&mut self) -> Action {
         let tenant = self.random.random_range(0..TENANTS.len());
         if self.random.random_ratio(1, 4) {
             let (number, places) = (self.batches.len(), self.random.random_range(1..5));
             self.batches.push(ModelBatch { tenant, key: format!("batch{number}"), places, id: None });
-            return Deed::OpenBatch(number);
+            return Action::OpenBatch(number);
         }
         let within: Vec<usize> = (0..self.batches.len())
             .filter(|batch| self.batches[*batch].tenant == tenant && self.batches[*batch].id.is_some())
@@ -214,100 +224,100 @@ impl History {
             id: None,
             cost: Nothing,
         });
-        Deed::Register(number)
+        Action::Register(number)
     }
 
-    fn choose_batch(&self, deed: fn(usize) -> Deed, file: usize) -> Deed {
+    fn choose_batch(&self, action: fn(usize) -> Action, file: usize) -> Action {
         match self.files[file].batch {
-            Some(batch) if self.batches[batch].id.is_some() => deed(batch),
-            _ => Deed::Expire,
+            Some(batch) if self.batches[batch].id.is_some() => action(batch),
+            _ => Action::Expire,
         }
     }
 
     async fn step(&mut self) {
-        let deed = self.choose();
+        let action = self.choose();
         let breaks = self.random.random_ratio(2, 5).then(|| {
-            let how = if self.random.random() { Break::Once } else { Break::ForGood };
+            let how = if self.random.random() { Break::Once } else { Break::Permanently };
             (self.random.random_range(1..24), how)
         });
         let before = self.rows().await;
-        let gone = breaks.map(|(step, how)| self.meddler.break_at(step, how));
-        let outcome = match self.act(deed).await {
+        let gone = breaks.map(|(step, how)| self.fault_injector.break_at(step, how));
+        let outcome = match self.act(action).await {
             Ok(()) => Outcome::Done,
             Err(Error::Refused(_)) => Outcome::Refused,
             Err(_) => Outcome::Unknown,
         };
-        self.meddler.rest();
-        self.journal.0.push(format!("{deed:?} {breaks:?} → {outcome:?}"));
-        if gone.is_some_and(|gone| gone.is_cancelled()) || matches!(deed, Deed::DieUploading(..)) {
+        self.fault_injector.reset();
+        self.journal.0.push(format!("{action:?} {breaks:?} → {outcome:?}"));
+        if gone.is_some_and(|gone| gone.is_cancelled()) || matches!(action, Action::DieUploading(..)) {
             self.die().await;
         }
-        self.account_for(deed, outcome, &before).await;
+        self.account_for(action, outcome, &before).await;
     }
 
-    async fn act(&mut self, deed: Deed) -> Result<(), Error> {
+    async fn act(&mut self, action: Action) -> Result<(), Error> {
         let (rest, now) = (self.rest.clone(), self.rest.now());
-        match deed {
-            Deed::OpenBatch(batch) => {
+        match action {
+            Action::OpenBatch(batch) => {
                 let ModelBatch { tenant, key, places, .. } = &self.batches[batch];
-                let id = self.hands(*tenant).open_batch(*places, key).await?;
+                let id = self.user(*tenant).open_batch(*places, key).await?;
                 self.batches[batch].id = Some(id);
             }
-            Deed::Register(file) => {
+            Action::Register(file) => {
                 let ModelFile { tenant, name, size, batch, .. } = &self.files[file];
                 let batch = batch.and_then(|batch| self.batches[batch].id);
-                self.hands(*tenant).register(batch, name, *size).await?;
+                self.user(*tenant).register(batch, name, *size).await?;
             }
-            Deed::Wait(time) => self.clock.advance(time),
-            Deed::BeginWork => {
+            Action::Wait(time) => self.clock.advance(time),
+            Action::BeginWork => {
                 if self.working.is_none() {
-                    self.working = Some(Working::begin(&rest));
+                    self.working = Some(RunningWorker::begin(&rest));
                 }
                 rest.app.wake.poll_work();
             }
-            Deed::EndWork => self.end_work().await,
-            Deed::CloseBatch(batch) => {
+            Action::EndWork => self.end_work().await,
+            Action::CloseBatch(batch) => {
                 let ModelBatch { tenant, id, .. } = &self.batches[batch];
-                self.hands(*tenant).close_batch(id.expect("it was opened")).await?;
+                self.user(*tenant).close_batch(id.expect("it was opened")).await?;
             }
-            Deed::CancelBatch(batch) => {
+            Action::CancelBatch(batch) => {
                 let ModelBatch { tenant, id, .. } = &self.batches[batch];
-                self.hands(*tenant).cancel_batch(id.expect("it was opened")).await?;
+                self.user(*tenant).cancel_batch(id.expect("it was opened")).await?;
             }
-            Deed::Expire => drop(rest.app.stuck_files.expiry.sweep_once(now).await?),
-            Deed::RecoverStuck => drop(rest.app.stuck_files.sweep_once(now).await?),
-            Deed::TimeOutBatches => drop(rest.batch_timeout().sweep_once(now).await?),
-            Deed::CleanUp => drop(rest.app.orphan_cleanup.sweep_once(now).await?),
-            Deed::Forget => drop(rest.app.retention.sweep_once(now).await?),
-            Deed::FinishDeletions => {
+            Action::Expire => drop(rest.app.stuck_files.expiry.sweep_once(now).await?),
+            Action::RecoverStuck => drop(rest.app.stuck_files.sweep_once(now).await?),
+            Action::TimeOutBatches => drop(rest.batch_timeout().sweep_once(now).await?),
+            Action::CleanUp => drop(rest.app.orphan_cleanup.sweep_once(now).await?),
+            Action::Forget => drop(rest.app.retention.sweep_once(now).await?),
+            Action::FinishDeletions => {
                 unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await?;
             }
-            Deed::CleanUpAfterUploads => {
+            Action::CleanUpAfterUploads => {
                 abandoned_uploads::sweep_once(&rest.app.db, &rest.app.blobs).await?;
             }
-            Deed::Upload(file)
-            | Deed::UploadTooShort(file)
-            | Deed::UploadBrokenOff(file)
-            | Deed::DieUploading(file, _)
-            | Deed::Confirm(file)
-            | Deed::Cancel(file)
-            | Deed::Retry(file)
-            | Deed::Delete(file) => self.act_on_file(deed, file).await?,
+            Action::Upload(file)
+            | Action::UploadTooShort(file)
+            | Action::UploadBrokenOff(file)
+            | Action::DieUploading(file, _)
+            | Action::Confirm(file)
+            | Action::Cancel(file)
+            | Action::Retry(file)
+            | Action::Delete(file) => self.act_on_file(action, file).await?,
         }
         Ok(())
     }
 
-    async fn act_on_file(&self, deed: Deed, file: usize) -> Result<(), Error> {
+    async fn act_on_file(&self, action: Action, file: usize) -> Result<(), Error> {
         const BYTES: &[u8] = b"123456789";
         let ModelFile { tenant, size, id, .. } = self.files[file];
-        // A file whose registration was refused is as good as any other that does not exist.
-        let (hands, id) = (self.hands(tenant), id.unwrap_or_default());
+        // A file whose registration was refused is treated like one that does not exist.
+        let (user, id) = (self.user(tenant), id.unwrap_or_default());
         let bytes = &BYTES[..usize::try_from(size).expect("small")];
-        match deed {
-            Deed::Upload(_) => hands.send(id, size, vec![Ok(bytes)]).await,
-            Deed::UploadTooShort(_) => hands.send(id, size, vec![Ok(&bytes[1..])]).await,
-            Deed::UploadBrokenOff(_) => hands.send(id, size, vec![Ok(bytes), Err("cut off")]).await,
-            Deed::DieUploading(_, stored) => {
+        match action {
+            Action::Upload(_) => user.send(id, size, vec![Ok(bytes)]).await,
+            Action::UploadTooShort(_) => user.send(id, size, vec![Ok(&bytes[1..])]).await,
+            Action::UploadBrokenOff(_) => user.send(id, size, vec![Ok(bytes), Err("cut off")]).await,
+            Action::DieUploading(_, stored) => {
                 let app = &self.rest.app;
                 let key = Blobs::key(id, app.clock.new_id());
                 let mut incoming = app.blobs.receive(app.liveness.identity().id, &key).await?;
@@ -315,14 +325,14 @@ impl History {
                 if stored {
                     incoming.publish(|_| Ok(())).await?;
                 }
-                // A process that is killed tidies nothing up.
+                // A killed process cleans up nothing.
                 std::mem::forget(incoming);
                 Ok(())
             }
-            Deed::Confirm(_) => hands.confirm(id).await.map(drop),
-            Deed::Cancel(_) => hands.cancel(id).await.map(drop),
-            Deed::Retry(_) => hands.retry(id).await.map(drop),
-            _ => hands.delete(id).await,
+            Action::Confirm(_) => user.confirm(id).await.map(drop),
+            Action::Cancel(_) => user.cancel(id).await.map(drop),
+            Action::Retry(_) => user.retry(id).await.map(drop),
+            _ => user.delete(id).await,
         }
     }
 
@@ -332,25 +342,25 @@ impl History {
         }
     }
 
-    /// The process dies; sometimes another is started in its place, sometimes it is the same that was only cut off.
+    /// The process dies; sometimes another one starts in its place, sometimes the same one was only cut off.
     async fn die(&mut self) {
         let dead = self.rest.app.liveness.identity();
         dead.lost.cancel();
         self.end_work().await;
         self.settle_uploads().await;
         if self.random.random() {
-            self.rest.die_and_rise().await;
+            self.rest.die_and_restart().await;
             return;
         }
         self.journal.0.push("another process".to_owned());
-        // Its connections break with it.
+        // Its connections break too.
         self.rest.app.db.close().await;
-        self.rest.looking_on.close().await;
-        self.rest = at_rest(&self.db, &self.clock, &self.meddler, &[]).await;
-        until("the dead are found", async || {
-            self.rest.app.liveness.rescue_dead_workers().await.expect("it looks");
+        self.rest.observer.close().await;
+        self.rest = offline_app(&self.db, &self.clock, &self.fault_injector, &[]).await;
+        until("the dead process is found", async || {
+            self.rest.app.liveness.rescue_dead_workers().await.expect("the check runs");
             let sql = "SELECT COUNT(*) FROM workers WHERE id = $1";
-            let mut tx = self.rest.looking_on.read().await.expect("a connection");
+            let mut tx = self.rest.observer.read().await.expect("a connection");
             tx.number(sql, args![dead.id]).await.expect("an answer") == 0
         })
         .await;
@@ -369,15 +379,15 @@ impl History {
         let sql = "SELECT f.id, f.status, f.created_at, f.confirmed_at, f.upload_until, f.failed_at,
                           b.expires_at AS batch_expires_at
                    FROM files f LEFT JOIN batches b ON b.id = f.batch_id";
-        let mut tx = self.rest.looking_on.read().await.expect("a connection");
+        let mut tx = self.rest.observer.read().await.expect("a connection");
         let rows: Vec<Row> = tx.rows(sql, args![]).await.expect("an answer");
         rows.into_iter().map(|row| (row.id, row)).collect()
     }
 
-    /// Each file costs what it may cost after this, and its tenant is charged for exactly that.
-    async fn account_for(&mut self, deed: Deed, outcome: Outcome, before: &BTreeMap<Uuid, Row>) {
+    /// Each file costs what it may cost after this action, and its tenant is charged for exactly that.
+    async fn account_for(&mut self, action: Action, outcome: Outcome, before: &BTreeMap<Uuid, Row>) {
         let rows = self.rows().await;
-        if let Deed::Register(file) = deed {
+        if let Action::Register(file) = action {
             self.files[file].id = self.find(file).await;
         }
         let now = self.rest.now();
@@ -385,15 +395,15 @@ impl History {
             let row = file.id.and_then(|id| rows.get(&id));
             let cost = match (row, file.cost) {
                 (Some(row), _) => row.cost(),
-                // Its tombstone was forgotten.
+                // Its tombstone was purged.
                 (None, Refunded) => Refunded,
                 (None, _) => Nothing,
             };
             let was = file.id.and_then(|id| before.get(&id));
-            let allowed = may_cost(deed, outcome, number, file, was, now);
+            let allowed = may_cost(action, outcome, number, file, was, now);
             assert!(
                 allowed.contains(&cost),
-                "{deed:?} {outcome:?}: file {} is {cost:?}, not one of {allowed:?}",
+                "{action:?} {outcome:?}: file {} is {cost:?}, not one of {allowed:?}",
                 file.name
             );
             file.cost = cost;
@@ -405,29 +415,29 @@ impl History {
             };
             let charged =
                 "SELECT reserved_bytes, reserved_files, used_bytes, used_files FROM tenants WHERE id = $1";
-            let mut tx = self.rest.looking_on.read().await.expect("a connection");
+            let mut tx = self.rest.observer.read().await.expect("a connection");
             let charged: Option<(i64, i64, i64, i64)> =
                 tx.row(charged, args![*name]).await.expect("an answer");
             let ((reserved_bytes, reserved), (used_bytes, used)) = (sum(Reserved), sum(Used));
             let owed = (reserved_bytes, reserved, used_bytes, used);
-            assert_eq!(charged.unwrap_or_default(), owed, "{name} after {deed:?}");
+            assert_eq!(charged.unwrap_or_default(), owed, "{name} after {action:?}");
         }
     }
 
     async fn find(&self, file: usize) -> Option<Uuid> {
         let ModelFile { tenant, name, .. } = &self.files[file];
         let sql = "SELECT id FROM files WHERE tenant_id = $1 AND file_name = $2";
-        let mut tx = self.rest.looking_on.read().await.expect("a connection");
+        let mut tx = self.rest.observer.read().await.expect("a connection");
         let found: Vec<(Uuid,)> = tx.rows(sql, args![TENANTS[*tenant], name]).await.expect("an answer");
         assert!(found.len() <= 1, "one file of each name");
         found.first().map(|(id,)| *id)
     }
 
-    /// Nobody does anything any more, the worker works, the sweeps sweep.
+    /// No further actions: the worker finishes everything, and the sweeps run.
     async fn end(mut self) {
         self.end_work().await;
         self.settle_uploads().await;
-        self.rest.die_and_rise().await;
+        self.rest.die_and_restart().await;
         for _ in 0..2 {
             self.clock.advance(DAY);
             assert_eq!(self.rest.sweep().await, Vec::<String>::new());
@@ -438,8 +448,8 @@ impl History {
         assert_eq!(self.rest.findings().await, []);
         let rows = self.rows().await;
         for row in rows.values() {
-            let at_rest = matches!(row.status.as_str(), "ready" | "failed" | "cancelled" | "deleted");
-            assert!(at_rest, "{row:?}");
+            let offline_app = matches!(row.status.as_str(), "ready" | "failed" | "cancelled" | "deleted");
+            assert!(offline_app, "{row:?}");
         }
         for file in &self.files {
             let status = file.id.and_then(|id| rows.get(&id)).map(|row| row.status.as_str());
@@ -447,10 +457,10 @@ impl History {
                 assert_eq!(status, Some("failed"), "{}", file.name);
             }
         }
-        // All of it goes, and nothing is left of it: neither blobs nor debts.
+        // Everything is deleted, and nothing is left: neither blobs nor charges.
         for file in &self.files {
             if let (Some(id), Used | Reserved) = (file.id, file.cost) {
-                self.hands(file.tenant).delete(id).await.unwrap();
+                self.user(file.tenant).delete(id).await.unwrap();
             }
         }
         assert_eq!(self.rest.sweep().await, Vec::<String>::new());
@@ -461,13 +471,13 @@ impl History {
         assert_eq!(self.rest.number(owed).await, 0);
         assert_eq!(self.rest.findings().await, []);
         self.rest.app.db.close().await;
-        self.rest.looking_on.close().await;
+        self.rest.observer.close().await;
     }
 }
 
-/// What a file may cost after a deed that had this outcome.
+/// What a file may cost after an action with this outcome.
 fn may_cost(
-    deed: Deed,
+    action: Action,
     outcome: Outcome,
     number: usize,
     file: &ModelFile,
@@ -482,25 +492,27 @@ fn may_cost(
     };
     let may_become = |cost: Cost| vec![file.cost, cost];
     let over = |time: Option<Time>| time.is_some_and(|time| time <= now);
-    match deed {
-        Deed::Register(which) if which == number => becomes(Reserved),
-        Deed::Confirm(which) if which == number && file.cost == Reserved => becomes(Used),
-        Deed::Delete(which) if which == number && file.cost != Nothing => becomes(Refunded),
-        Deed::CancelBatch(which) if file.batch == Some(which) && file.cost == Reserved => becomes(Refunded),
-        _ => match (deed, was) {
-            (Deed::Expire | Deed::RecoverStuck, Some(was)) if over(was.upload_until) => {
+    match action {
+        Action::Register(which) if which == number => becomes(Reserved),
+        Action::Confirm(which) if which == number && file.cost == Reserved => becomes(Used),
+        Action::Delete(which) if which == number && file.cost != Nothing => becomes(Refunded),
+        Action::CancelBatch(which) if file.batch == Some(which) && file.cost == Reserved => becomes(Refunded),
+        _ => match (action, was) {
+            (Action::Expire | Action::RecoverStuck, Some(was)) if over(was.upload_until) => {
                 let adopted = was.status == "uploaded";
                 may_become(if adopted { Used } else { Refunded })
             }
-            (Deed::TimeOutBatches, Some(was)) if was.status == "registered" && over(was.batch_expires_at) => {
+            (Action::TimeOutBatches, Some(was))
+                if was.status == "registered" && over(was.batch_expires_at) =>
+            {
                 may_become(Refunded)
             }
-            (Deed::CleanUp, Some(was))
+            (Action::CleanUp, Some(was))
                 if was.status == "registered" && over(was.upload_until) && was.created_at + DAY <= now =>
             {
                 may_become(Refunded)
             }
-            (Deed::CleanUp, Some(was)) if over(was.failed_at.map(|failed| failed + 30 * DAY)) => {
+            (Action::CleanUp, Some(was)) if over(was.failed_at.map(|failed| failed + 30 * DAY)) => {
                 may_become(Refunded)
             }
             _ => same,
@@ -509,13 +521,13 @@ fn may_cost(
 }
 
 #[on_each_database]
-async fn after_any_history_every_tenant_is_charged_for_what_is_there_and_every_file_has_arrived(db: TestDb) {
+async fn after_any_history_every_tenant_is_charged_for_its_files_and_every_file_is_finished(db: TestDb) {
     let histories = number_from("LANDFALL_TEST_HISTORIES", HISTORIES);
     let seed = number_from("LANDFALL_TEST_SEED", 4711);
     let is_sqlite = db.url.starts_with("sqlite:");
     let mut first = Some(db);
     for number in 0..histories {
-        // Each on a database of its own, where no fault can hide behind what an earlier one left.
+        // Each on its own database, so that no fault is hidden by what an earlier history left.
         let db = match first.take() {
             Some(db) => db,
             None if is_sqlite => TestDb::sqlite(),

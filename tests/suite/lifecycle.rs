@@ -1,4 +1,4 @@
-//! The states, and the ways between them.
+//! The states and the transitions between them.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ fn edges() -> BTreeSet<(Status, Status)> {
 }
 
 #[test]
-fn the_document_draws_exactly_the_ways_that_there_are() {
+fn the_document_draws_exactly_the_existing_transitions() {
     let document = include_str!("../../docs/lifecycle.md");
     let drawn: BTreeSet<(Status, Status)> = document
         .lines()
         .filter_map(|line| line.trim().split_once(" --> "))
-        // What stands behind a colon says what happens on the way.
+        // The text after a colon is the label of the transition.
         .map(|(from, to)| (from, to.split(':').next().unwrap_or(to)))
         .filter(|(from, to)| *from != "[*]" && *to != "[*]")
         .map(|(from, to)| (from.parse().expect("a state"), to.parse().expect("a state")))
@@ -24,7 +24,7 @@ fn the_document_draws_exactly_the_ways_that_there_are() {
 }
 
 #[test]
-fn every_state_leads_to_a_terminal_one_and_only_people_lead_out_of_those() {
+fn every_state_leads_to_a_terminal_one_and_only_users_lead_out_of_those() {
     for status in Status::ALL {
         let mut reached = BTreeSet::from([status]);
         loop {
@@ -56,7 +56,7 @@ fn nothing_leaves_deleted_and_nothing_is_ready_without_embedding() {
 
 proptest! {
     #[test]
-    fn a_random_walk_keeps_to_the_table(steps in proptest::collection::vec(0..Transition::all().len(), 1..200)) {
+    fn a_random_walk_follows_the_table(steps in proptest::collection::vec(0..Transition::all().len(), 1..200)) {
         let all = Transition::all();
         let mut status = Status::Registered;
         let mut finished: Vec<Stage> = Vec::new();
@@ -68,7 +68,7 @@ proptest! {
                     if let Transition::Advance(stage) | Transition::HandOver(stage) = transition {
                         finished.push(stage);
                     }
-                    // Ready means that the last thing that was finished is the last stage there is.
+                    // Ready means that the last finished stage is the last stage of the pipeline.
                     if next == Status::Ready {
                         prop_assert_eq!(finished.last(), Some(&Stage::Embed));
                     }
@@ -84,7 +84,7 @@ proptest! {
 }
 
 #[test]
-fn the_document_lists_exactly_the_failures_that_there_are() {
+fn the_document_lists_exactly_the_existing_failures() {
     use landfall_core::failure::Code;
     let document = include_str!("../../docs/errors.md");
     let listed: Vec<&str> = document.lines().filter(|line| line.starts_with("| `")).collect();

@@ -1,4 +1,4 @@
-//! Rates that are kept over all processes, and stages that are held up by hand.
+//! Rate limits that hold across all processes, and stages that an operator pauses.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn upload_many(server: &TestServer, user: &str, count: usize) {
     }
 }
 
-/// Lets time pass in small steps; every process has done what it can after each.
+/// Lets time pass in small steps; after each step every process has done what it can.
 async fn pass(clock: &ManualClock, servers: &[&TestServer], time: Duration) {
     const STEP: Duration = Duration::from_millis(50);
     for _ in 0..time.as_millis() / STEP.as_millis() {
@@ -27,7 +27,7 @@ async fn pass(clock: &ManualClock, servers: &[&TestServer], time: Duration) {
 }
 
 #[on_each_database]
-async fn a_rate_limit_is_kept_over_two_processes_and_drops_nothing(db: TestDb) {
+async fn a_rate_limit_holds_across_two_processes_and_drops_nothing(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new();
     let start = async || {
@@ -49,7 +49,7 @@ async fn a_rate_limit_is_kept_over_two_processes_and_drops_nothing(db: TestDb) {
     assert_eq!(waiting["files"][0]["waitingFor"], "rate_limit", "{waiting}");
     let queues = one.admin().get("/api/v2/admin/queue-status").await.ok()["queues"].take();
     let until: chrono::DateTime<chrono::Utc> =
-        queues["file-extract"]["limitedUntil"].as_str().expect("it is held up").parse().unwrap();
+        queues["file-extract"]["limitedUntil"].as_str().expect("the stage is limited").parse().unwrap();
     assert!(
         until > one.app.clock.now() && until <= one.app.clock.now() + chrono::TimeDelta::seconds(1),
         "{queues}"
@@ -66,17 +66,17 @@ async fn a_rate_limit_is_kept_over_two_processes_and_drops_nothing(db: TestDb) {
         .rows("SELECT data FROM events WHERE kind = 'queue:rate-limit-exceeded'", args![])
         .await
         .unwrap();
-    assert_eq!(events.len(), 1, "said once a minute and not for every file");
+    assert_eq!(events.len(), 1, "one event a minute, not one for each file");
     assert_eq!(events[0].0["queue"], "file-extract");
     clock.advance(Duration::from_secs(1));
     let queues = one.admin().get("/api/v2/admin/queue-status").await.ok()["queues"].take();
-    assert!(queues["file-extract"]["limitedUntil"].is_null(), "nothing holds it up now: {queues}");
+    assert!(queues["file-extract"]["limitedUntil"].is_null(), "nothing limits it now: {queues}");
     one.stop().await;
     other.stop().await;
 }
 
 #[on_each_database]
-async fn a_user_has_a_rate_of_their_own(db: TestDb) {
+async fn each_user_has_a_separate_rate(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new();
     let server =
@@ -93,7 +93,7 @@ async fn a_user_has_a_rate_of_their_own(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_limit_on_users_does_not_end_their_taking_turns(db: TestDb) {
+async fn a_rate_limit_for_users_keeps_their_turns(db: TestDb) {
     use crate::support::Step;
     use crate::support::script::Gate;
     use landfall_core::lifecycle::Stage::Extract;
@@ -119,13 +119,13 @@ async fn a_limit_on_users_does_not_end_their_taking_turns(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_paused_stage_holds_on_every_process_until_it_is_resumed(db: TestDb) {
+async fn a_paused_stage_stays_paused_on_every_process_until_it_is_resumed(db: TestDb) {
     let script = Script::new();
     let start = async || Setup::default().work(script.clone()).start(&db).await;
     let (one, other) = (start().await, start().await);
     let admin = one.admin();
     admin.post("/api/v2/admin/queues/embed/pause", json!({})).await.ok();
-    // Each has looked at the queue since.
+    // Each process has polled the queue since.
     one.idle().await;
     other.idle().await;
     let client = one.client("alice");
@@ -148,7 +148,7 @@ async fn a_paused_stage_holds_on_every_process_until_it_is_resumed(db: TestDb) {
 }
 
 #[on_each_database]
-async fn only_an_administrator_holds_up_a_stage_and_only_one_that_there_is(db: TestDb) {
+async fn only_an_administrator_pauses_a_stage_and_only_an_existing_one(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     alice.post("/api/v2/admin/queues/embed/pause", json!({})).await.refused(403, "FORBIDDEN");

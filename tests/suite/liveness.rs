@@ -1,4 +1,4 @@
-//! Processes that die, freeze, and come back. Real ones.
+//! Real processes that die, freeze and come back.
 
 use serde_json::Value;
 
@@ -21,8 +21,8 @@ async fn history(client: &Client, file: &str) -> Vec<Value> {
 }
 
 #[on_each_database]
-async fn what_a_killed_process_held_is_taken_over_long_before_any_heartbeat_could_tell(db: TestDb) {
-    // No heartbeat expires within a day: only the lock that died with the process can give it away.
+async fn files_of_a_killed_process_are_taken_over_long_before_its_heartbeat_expires(db: TestDb) {
+    // No heartbeat expires within a day: only the lock that is free again shows that the process died.
     let service = EmbeddingServer::start(8).await;
     service.otherwise(Reply::Hang);
     let patient = [
@@ -47,7 +47,7 @@ async fn what_a_killed_process_held_is_taken_over_long_before_any_heartbeat_coul
     assert_eq!(lost, 1);
     client.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
     second.signal("TERM");
-    assert!(second.wait(), "it ends well");
+    assert!(second.wait(), "it exits cleanly");
     let (code, printed) = run(&db, &["audit"]);
     assert_eq!(code, 0, "{printed}");
 }
@@ -72,8 +72,8 @@ async fn a_frozen_process_that_wakes_up_again_changes_nothing(db: TestDb) {
     assert_eq!(workers().await, 1);
     let worker = client.file(&file).await["inflight"]["worker"].clone();
     assert!(worker != Value::Null && worker != holder, "{worker}");
-    // Awake, it has what it waited for while the other still waits. It finds that it was taken for dead, lets the file
-    // be, and takes on new work under a new name.
+    // After it wakes up, it has its result while the other process still works. It finds that it was declared dead,
+    // drops the file, and takes new work under a new name.
     answer_to_the_frozen.open();
     frozen.signal("CONT");
     until("the woken process works under its new name", async || workers().await == 2).await;
@@ -85,7 +85,7 @@ async fn a_frozen_process_that_wakes_up_again_changes_nothing(db: TestDb) {
     assert!(entries[taken + 1..].iter().all(|entry| entry["worker"] != holder), "{entries:#?}");
     for process in [frozen, other] {
         process.signal("TERM");
-        assert!(process.wait(), "it ends well");
+        assert!(process.wait(), "it exits cleanly");
     }
     let (code, printed) = run(&db, &["audit"]);
     assert_eq!(code, 0, "{printed}");
@@ -105,7 +105,7 @@ async fn two_processes_share_the_work_and_do_nothing_twice(db: TestDb) {
     let mut workers = std::collections::BTreeSet::new();
     for file in &files {
         let entries = history(&clients[0], file).await;
-        // Claimed or carried into each stage exactly once, whoever did it.
+        // Each file was claimed or carried into each stage exactly once, by either process.
         for state in ["extracting", "chunking", "embedding", "ready"] {
             assert_eq!(entries.iter().filter(|entry| entry["to"] == state).count(), 1, "{entries:#?}");
         }

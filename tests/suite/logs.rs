@@ -1,4 +1,4 @@
-//! The log: every line with the ids of what it is about, and never a secret.
+//! The log: every line has the ids of its subject, and never a secret.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -37,7 +37,7 @@ impl Logged {
     }
 
     fn lines(&self) -> Vec<Value> {
-        // The last may be on its way.
+        // The last line may be incomplete.
         let text = self.text();
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
         whole
@@ -52,7 +52,7 @@ impl Logged {
     }
 }
 
-/// A token as an administrator makes one for somebody.
+/// A token that an administrator issues for a user.
 fn token(db: &TestDb, user: &str) -> String {
     let made = Process::command(db)
         .env("JWT_SECRET", JWT_SECRET)
@@ -63,13 +63,13 @@ fn token(db: &TestDb, user: &str) -> String {
 }
 
 #[on_each_database]
-async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
+async fn no_secret_gets_into_the_log_whether_requests_succeed_or_fail(db: TestDb) {
     let (gateway, url) = GatewayServer::serve([
-        Reply::Answer(400, "text/plain", "no"),
-        Reply::Answer(503, "text/plain", "gone"),
+        Reply::ApiResponse(400, "text/plain", "no"),
+        Reply::ApiResponse(503, "text/plain", "gone"),
     ])
     .await;
-    gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
+    gateway.otherwise(Reply::ApiResponse(200, "text/plain", "Some words about the sea."));
     let gateway_url =
         url.replace("http://", &format!("http://me:{GATEWAY_PASSWORD}@")) + "?key=" + GATEWAY_KEY;
     let embeddings = EmbeddingServer::start(8).await;
@@ -99,7 +99,7 @@ async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
         for number in 0..4 {
             let ticket = client.register(None, &format!("{number}.txt"), 5).await;
             let url = ticket["uploadUrl"].as_str().unwrap().to_owned();
-            // Too few, with another's signature, and right.
+            // Too few bytes, a forged signature, and a correct upload.
             client.put(&url, "x").await.refused(400, "SIZE_MISMATCH");
             let forged = url.replace("signature=", "signature=00");
             assert!(client.put(&forged, "bytes").await.status >= 400);
@@ -112,7 +112,7 @@ async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
         assert_eq!(other.get("/api/v2/uploads/files").await.status, 401);
         client.get(&format!("/api/v2/uploads/files?token={token}")).await.refused(400, "INVALID_REQUEST");
         client.search("sea").await;
-        until("all have come to an end", async || {
+        until("all files are finished", async || {
             let files = client.get("/api/v2/uploads/files").await.ok();
             files["files"]
                 .as_array()
@@ -124,9 +124,9 @@ async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
         client.post("/api/v2/uploads/dlq/retry-all", json!({})).await.ok();
         logged.process.signal("TERM");
         let (path, ended) = (logged.path.clone(), logged.process.wait());
-        assert!(ended, "it ends well");
+        assert!(ended, "it exits cleanly");
         let log = std::fs::read_to_string(&path).unwrap();
-        assert!(log.len() > 10_000, "it had a lot to say: {log}");
+        assert!(log.len() > 10_000, "the log is long enough: {log}");
 
         let reader = Db::open(&db.url, 4).await.unwrap();
         let kept: Vec<(Vec<u8>,)> =
@@ -142,7 +142,7 @@ async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
             token.clone(),
             expired,
         ];
-        // Without its signature a token is worth nothing, and with it everything.
+        // A token without its signature is harmless; with it, it gives full access.
         secrets.push(token.rsplit('.').next().unwrap().to_owned());
         secrets.extend(
             kept.iter().map(|(value,)| value.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
@@ -165,11 +165,11 @@ async fn no_secret_gets_into_the_log_whatever_goes_well_or_wrong(db: TestDb) {
 }
 
 #[on_each_database]
-async fn every_line_has_the_ids_of_what_it_is_about(db: TestDb) {
+async fn every_line_has_the_ids_of_its_subject(db: TestDb) {
     let (gateway, url) = GatewayServer::serve([Reply::Never]).await;
-    gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
+    gateway.otherwise(Reply::ApiResponse(200, "text/plain", "Some words about the sea."));
     let collector = Collector::start().await;
-    // Only warnings: the ids are there all the same.
+    // Only warnings: the ids are logged all the same.
     let logged = Logged::start(
         &db,
         &[
@@ -198,7 +198,7 @@ async fn every_line_has_the_ids_of_what_it_is_about(db: TestDb) {
         "{line}"
     );
 
-    // The storage is gone, and a request says so.
+    // The storage is gone, and a request logs that.
     let blobs = db.folder.path().join("blobs");
     std::fs::rename(&blobs, db.folder.path().join("aside")).unwrap();
     let request = client

@@ -1,4 +1,4 @@
-//! Something is taken away from under a running server. Every file still ends ready, or failed with a reason and a retry
+//! Something is removed from under a running server. Every file still ends ready, or failed with a reason and a retry
 //! that works.
 
 use std::time::Duration;
@@ -10,13 +10,13 @@ use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use sqlx_postgres::PgConnection;
 
-use crate::support::at_rest::Sql;
+use crate::support::offline_app::Sql;
 use crate::support::script::Gate;
 use crate::support::{
     Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
 };
 
-async fn hold_up(server: &TestServer, stage: &str, action: &str) {
+async fn control_queue(server: &TestServer, stage: &str, action: &str) {
     server.admin().post(&format!("/api/v2/admin/queues/{stage}/{action}"), json!({})).await.ok();
     server.idle().await;
 }
@@ -29,11 +29,11 @@ async fn retry_from(client: &Client, file: &str, stage: &str) {
     client.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({ "fromStage": stage })).await.ok();
 }
 
-/// Nobody can write to the database for a while.
+/// The database accepts no writes for a while.
 enum Interruption {
-    /// Another program has it.
+    /// Another program has locked it.
     Held(Box<SqliteConnection>),
-    /// Every connection was cut, and new ones are let in again.
+    /// All connections were cut, and new ones are accepted again.
     Cut,
 }
 
@@ -59,14 +59,14 @@ impl Interruption {
 }
 
 #[on_each_database]
-async fn text_that_is_gone_fails_its_file_with_a_reason_and_a_retry_from_extraction_heals_it(db: TestDb) {
+async fn missing_text_fails_its_file_with_a_reason_and_a_retry_from_extraction_repairs_it(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
-    hold_up(&server, "chunk", "pause").await;
+    control_queue(&server, "chunk", "pause").await;
     let file = alice.upload("a.txt", b"Words about the sea.").await;
     server.idle().await;
     change(&server, "DELETE FROM artifacts").await;
-    hold_up(&server, "chunk", "resume").await;
+    control_queue(&server, "chunk", "resume").await;
     let seen = alice.file(&file).await;
     assert_eq!(
         (&seen["status"], &seen["error"]["code"], &seen["error"]["stage"]),
@@ -77,35 +77,35 @@ async fn text_that_is_gone_fails_its_file_with_a_reason_and_a_retry_from_extract
     retry_from(&alice, &file, "extract").await;
     server.idle().await;
     assert_eq!(alice.search("sea").await.len(), 1);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn chunks_that_are_gone_fail_their_file_and_a_retry_from_chunking_heals_it(db: TestDb) {
+async fn missing_chunks_fail_their_file_and_a_retry_from_chunking_repairs_it(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
-    hold_up(&server, "embed", "pause").await;
+    control_queue(&server, "embed", "pause").await;
     let file = alice.upload("a.txt", b"Words about the sea.").await;
     server.idle().await;
     change(&server, "DELETE FROM chunks").await;
-    hold_up(&server, "embed", "resume").await;
+    control_queue(&server, "embed", "resume").await;
     let seen = alice.file(&file).await;
     assert_eq!((&seen["status"], &seen["error"]["stage"]), (&json!("failed"), &json!("embed")), "{seen}");
     retry_from(&alice, &file, "chunk").await;
     server.idle().await;
     assert_eq!(alice.search("sea").await.len(), 1);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn bytes_that_are_gone_fail_their_own_file_and_hold_up_no_other(db: TestDb) {
+async fn missing_bytes_fail_their_own_file_and_delay_no_other(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
-    hold_up(&server, "extract", "pause").await;
+    control_queue(&server, "extract", "pause").await;
     let mut files = Vec::new();
-    // More of them than failures in a row would open the circuit of the storage.
+    // More files than the number of failures in a row that would open the circuit of the storage.
     for number in 0..8 {
         files.push(alice.upload(&format!("{number}.txt"), b"Words about the sea.").await);
     }
@@ -115,7 +115,7 @@ async fn bytes_that_are_gone_fail_their_own_file_and_hold_up_no_other(db: TestDb
             server.app.blobs.remove(&key).await.unwrap();
         }
     }
-    hold_up(&server, "extract", "resume").await;
+    control_queue(&server, "extract", "resume").await;
     assert_eq!(alice.status(kept).await, "ready");
     for file in lost {
         let error = &alice.file(file).await["error"];
@@ -135,7 +135,7 @@ async fn bytes_that_are_gone_fail_their_own_file_and_hold_up_no_other(db: TestDb
 }
 
 #[on_each_database]
-async fn a_storage_that_takes_no_bytes_refuses_the_upload_and_the_same_url_is_good_afterwards(db: TestDb) {
+async fn a_storage_that_accepts_no_bytes_refuses_the_upload_and_the_same_url_works_afterwards(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     let ticket = alice.register(None, "a.txt", 20).await;
@@ -150,12 +150,12 @@ async fn a_storage_that_takes_no_bytes_refuses_the_upload_and_the_same_url_is_go
     alice.confirm(ticket["fileId"].as_str().unwrap()).await.ok();
     server.idle().await;
     assert_eq!(alice.search("sea").await.len(), 1);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn a_database_that_goes_away_for_a_while_loses_no_file(db: TestDb) {
+async fn a_temporary_outage_of_the_database_loses_no_file(db: TestDb) {
     let (gate, script) = (Gate::default(), Script::new());
     for stage in [Extract, Chunk, Embed] {
         script.then(stage, Step::Block(gate.clone()));
@@ -174,7 +174,7 @@ async fn a_database_that_goes_away_for_a_while_loses_no_file(db: TestDb) {
         gate.open();
         interruption.end().await;
     }
-    // Where a stage had to be done again, it is not held up any more.
+    // A stage that had to run again is not blocked any more.
     for _ in 0..10 {
         gate.open();
     }
@@ -182,12 +182,12 @@ async fn a_database_that_goes_away_for_a_while_loses_no_file(db: TestDb) {
     until("the file is ready", async || alice.get(&path).await.body["status"] == "ready").await;
     let states = alice.states(&file).await;
     assert_eq!(states.iter().filter(|state| *state == "ready").count(), 1, "{states:?}");
-    until("nobody holds what nobody has", async || server.findings().await.is_empty()).await;
+    until("no lost claim is left", async || server.findings().await.is_empty()).await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn a_wait_for_the_next_attempt_outlives_a_restart(db: TestDb) {
+async fn a_wait_for_the_next_attempt_survives_a_restart(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new().then(Chunk, Step::Fail(Code::DbError));
     let server = Setup::default().clock(&clock).work(script.clone()).start(&db).await;
@@ -203,17 +203,17 @@ async fn a_wait_for_the_next_attempt_outlives_a_restart(db: TestDb) {
     let alice = server.client("alice");
     server.idle().await;
     assert_eq!(alice.file(&file).await["retryAfter"], before["retryAfter"]);
-    assert_eq!(script.runs().len(), 2, "it is not its time yet");
+    assert_eq!(script.runs().len(), 2, "the next attempt is not due yet");
     clock.advance(Duration::from_secs(10));
     server.idle().await;
     assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Chunk, 2), (Embed, 1)]);
     assert_eq!(alice.status(&file).await, "ready");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn a_file_that_nobody_was_woken_for_is_found_by_looking(db: TestDb) {
+async fn a_file_whose_wake_signal_was_lost_is_found_by_polling(db: TestDb) {
     let script = Script::new().then(Extract, Step::Fail(Code::DbError));
     let server = Setup::default()
         .work(script)
@@ -225,10 +225,10 @@ async fn a_file_that_nobody_was_woken_for_is_found_by_looking(db: TestDb) {
     let file = alice.upload("a", b"a").await;
     server.idle().await;
     assert_eq!(alice.file(&file).await["waitingFor"], "retry");
-    // Put into the queue behind everybody's back: no signal is given.
+    // Queued directly in the database: no signal is sent.
     let sql = "UPDATE files SET run_after = created_at, is_due = TRUE WHERE status = 'queued'";
     change(&server, sql).await;
     until("it is ready", async || alice.status(&file).await == "ready").await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }

@@ -1,5 +1,5 @@
-//! The contract, in sentences. Everything that touches a database runs on SQLite and, where `make test` has started
-//! one, on PostgreSQL.
+//! The contract of the server, one sentence for each test. Tests with a database run on SQLite and, where `make test`
+//! has started one, on PostgreSQL.
 
 mod support;
 
@@ -9,7 +9,7 @@ mod auth;
 mod batches;
 mod bombs;
 mod cancelling;
-mod cleaning;
+mod cleanup;
 mod command_line;
 mod configuration;
 mod crash_points;
@@ -26,16 +26,16 @@ mod event_order;
 mod events;
 mod fairness;
 mod gateway;
-mod healing;
+mod recovery_jobs;
 mod health;
 mod histories;
-mod journey;
+mod end_to_end;
 mod lifecycle;
 mod limits;
 mod liveness;
 mod logs;
 mod losses;
-mod mending;
+mod audit_fix;
 mod model_folder;
 mod notifications;
 mod observability;

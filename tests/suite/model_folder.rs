@@ -1,4 +1,4 @@
-//! A model in a folder: what makes its vectors, what its chunks are measured by, and which folders will not do.
+//! A model in a folder: it creates the vectors and counts the tokens of chunks; and which folders are refused.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[on_each_database]
-async fn a_model_in_a_folder_makes_the_vectors_and_measures_the_chunks(db: TestDb) {
+async fn a_model_in_a_folder_creates_the_vectors_and_counts_the_tokens(db: TestDb) {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 1);
     let server = Setup::default().with("EMBED_MODEL_DIR", folder.path().display()).start(&db).await;
@@ -55,11 +55,11 @@ async fn a_model_in_a_folder_makes_the_vectors_and_measures_the_chunks(db: TestD
     }
     let hits = alice.search("zebra ship").await;
     assert!(hits[0]["matched"].as_array().unwrap().contains(&json!("meaning")), "{}", hits[0]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[tokio::test]
-async fn vectors_have_length_one_and_are_of_the_model_and_the_text_alone() {
+async fn vectors_have_length_one_and_depend_only_on_the_model_and_the_text() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 1);
     let first = open(folder.path()).await;
@@ -78,12 +78,12 @@ async fn vectors_have_length_one_and_are_of_the_model_and_the_text_alone() {
     assert_eq!(
         open(moved.path()).await.model().unwrap(),
         name,
-        "the same files elsewhere are the same model"
+        "the same files in another folder are the same model"
     );
     write(moved.path(), 2);
     assert!(!open(moved.path()).await.is_current(&name), "other weights are another model");
 
-    // The last token in the window counts; what lies beyond it changes nothing.
+    // The last token within the window counts; tokens beyond it change nothing.
     let most = "cat ".repeat(WINDOW - 1);
     let texts = ["dog", "ship", "dog ship"].map(|end| format!("{most}{end}"));
     let vectors = embed(&first, &texts.each_ref().map(String::as_str)).await;
@@ -92,14 +92,14 @@ async fn vectors_have_length_one_and_are_of_the_model_and_the_text_alone() {
 }
 
 #[tokio::test]
-async fn the_pooling_is_the_one_that_the_folder_names() {
+async fn the_pooling_is_the_one_named_in_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 1);
     let by_mean = open(folder.path()).await;
     let pooling =
         |mode: &str| json!({ "word_embedding_dimension": DIMENSIONS, mode: true, "include_prompt": true });
     write_json(folder.path(), "1_Pooling/config.json", &pooling("pooling_mode_mean_tokens"));
-    assert_eq!(open(folder.path()).await.model(), by_mean.model(), "the mean is what it is without a word");
+    assert_eq!(open(folder.path()).await.model(), by_mean.model(), "the mean is the default");
     write_json(folder.path(), "1_Pooling/config.json", &pooling("pooling_mode_cls_token"));
     let by_first = open(folder.path()).await;
     assert_ne!(by_first.model(), by_mean.model());
@@ -109,7 +109,7 @@ async fn the_pooling_is_the_one_that_the_folder_names() {
 }
 
 #[test]
-fn the_size_of_a_chunk_fits_the_model() {
+fn the_chunk_size_fits_the_model() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), 1);
     assert_eq!(settings(folder.path(), None).unwrap().chunks.size_tokens, WINDOW);
@@ -119,7 +119,7 @@ fn the_size_of_a_chunk_fits_the_model() {
         complaints[0].contains("at most 38") && complaints[0].contains("EMBED_MODEL_DIR"),
         "{complaints:?}"
     );
-    // A model that is trained on less than it has places for says so.
+    // A model that was trained on fewer tokens than it has positions says so.
     write_json(
         folder.path(),
         "sentence_bert_config.json",
@@ -129,7 +129,7 @@ fn the_size_of_a_chunk_fits_the_model() {
 }
 
 #[test]
-fn a_folder_that_will_not_do_is_named_with_what_is_wrong() {
+fn an_unusable_folder_is_named_with_what_is_wrong() {
     type Damage = fn(&Path);
     let cases: &[(&str, Damage)] = &[
         ("there is no model.safetensors", |folder| {
@@ -172,7 +172,7 @@ fn a_folder_that_will_not_do_is_named_with_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn files_that_do_not_belong_together_stop_the_start_with_a_sentence() {
+async fn files_that_do_not_belong_together_stop_the_start_with_a_message() {
     type Damage = fn(&Path);
     let cases: &[(&str, Damage)] = &[
         ("model.safetensors", |folder| write_weights(folder, 1, 16)),
@@ -197,7 +197,7 @@ async fn files_that_do_not_belong_together_stop_the_start_with_a_sentence() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_model_that_make_fetches_understands_what_is_said_in_other_words() {
+async fn the_fetched_model_matches_sentences_of_the_same_meaning_in_other_words() {
     if !Path::new(FETCHED).is_dir() {
         eprintln!("not run: `make model` fetches the model for it");
         return;
@@ -209,7 +209,7 @@ async fn the_model_that_make_fetches_understands_what_is_said_in_other_words() {
         embed(&embedder, &["a cat sat on the mat", "a kitten rests on the rug", "quarterly revenue"]).await;
     let (near, far) = (cosine(&vectors[0], &vectors[1]), cosine(&vectors[0], &vectors[2]));
     assert!(near > 0.5 && far < 0.2, "{near} {far}");
-    // The first numbers that the model's own page shows for this sentence.
+    // The first numbers that the model's page shows for this sentence.
     let known = embed(&embedder, &["This is an example sentence"]).await;
     for (found, expected) in known[0].iter().zip([0.067_66, 0.063_50, 0.048_71]) {
         assert!((found - expected).abs() < 1e-4, "{:?}", &known[0][..3]);

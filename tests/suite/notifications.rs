@@ -1,4 +1,4 @@
-//! Users are told what became of their files: once, in the transaction in which it happened, and nobody else is.
+//! Users are notified of what happened to their files: once, in the same transaction, and only the owner.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use landfall_store::args;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::at_rest::AtRest;
+use crate::support::offline_app::OfflineApp;
 use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database};
 
 const NOTIFICATIONS: &str = "/api/v2/notifications";
 
-/// A server at which so many of alice's files failed, one after the other.
+/// A server on which so many of alice's files failed, one after the other.
 async fn with_failures(db: &TestDb, count: usize) -> TestServer {
     let clock = manual_clock();
     let script = Script::new();
@@ -40,7 +40,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[on_each_database]
-async fn the_owner_of_a_file_that_failed_is_told_once_and_why(db: TestDb) {
+async fn the_owner_of_a_failed_file_is_notified_once_with_the_reason(db: TestDb) {
     let server = with_failures(&db, 1).await;
     let alice = server.client("alice");
     let found = list(&alice, "").await;
@@ -63,17 +63,17 @@ async fn the_owner_of_a_file_that_failed_is_told_once_and_why(db: TestDb) {
     assert_eq!(events[0].0, "alice");
     assert_eq!(events[0].1["notificationId"], told["notificationId"]);
 
-    // Retried and ready: nothing more to tell.
+    // Retried and ready: no further notification.
     let file = told["fileId"].as_str().unwrap();
     alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
     server.idle().await;
     assert_eq!(alice.status(file).await, "ready");
     assert_eq!(list(&alice, "").await["notifications"].as_array().unwrap().len(), 1);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_that_is_tried_again_by_itself_is_not_told_of_until_it_fails_for_good(db: TestDb) {
+async fn a_file_that_is_retried_automatically_causes_no_notification_until_it_fails_permanently(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new();
     for _ in 0..3 {
@@ -92,13 +92,13 @@ async fn a_file_that_is_tried_again_by_itself_is_not_told_of_until_it_fails_for_
 }
 
 #[on_each_database]
-async fn the_owner_of_a_file_that_its_workers_died_with_is_told(db: TestDb) {
+async fn the_owner_of_a_file_whose_workers_died_is_notified(db: TestDb) {
     let clock = manual_clock();
     let server = with_failures(&db, 0).await;
     server.client("alice").upload("poison.txt", b"12345").await;
     server.idle().await;
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     let worker = Uuid::new_v4();
     rest.sql(
         "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
@@ -123,7 +123,7 @@ async fn the_owner_of_a_file_that_its_workers_died_with_is_told(db: TestDb) {
 }
 
 #[on_each_database]
-async fn the_list_goes_from_new_to_old_in_pages(db: TestDb) {
+async fn the_list_is_paged_from_new_to_old(db: TestDb) {
     let server = with_failures(&db, 5).await;
     let alice = server.client("alice");
     let mut seen = Vec::new();
@@ -141,7 +141,7 @@ async fn the_list_goes_from_new_to_old_in_pages(db: TestDb) {
 }
 
 #[on_each_database]
-async fn what_was_read_stays_read_and_all_can_be_read_at_once(db: TestDb) {
+async fn read_notifications_stay_read_and_all_can_be_marked_at_once(db: TestDb) {
     let server = with_failures(&db, 3).await;
     let alice = server.client("alice");
     let first = list(&alice, "").await["notifications"][0]["notificationId"].as_str().unwrap().to_owned();
@@ -160,7 +160,7 @@ async fn what_was_read_stays_read_and_all_can_be_read_at_once(db: TestDb) {
 }
 
 #[on_each_database]
-async fn nobody_sees_or_reads_what_another_was_told(db: TestDb) {
+async fn a_user_can_neither_see_nor_mark_the_notifications_of_another(db: TestDb) {
     let server = with_failures(&db, 1).await;
     let alice = server.client("alice");
     let id = list(&alice, "").await["notifications"][0]["notificationId"].as_str().unwrap().to_owned();
@@ -179,6 +179,6 @@ async fn nobody_sees_or_reads_what_another_was_told(db: TestDb) {
             .refused(404, "NOTIFICATION_NOT_FOUND");
     }
     assert_eq!(list(&alice, "").await["unreadCount"], 1);
-    let nobody = Client::new(server.base.clone(), "no token".to_owned());
-    assert_eq!(nobody.get(NOTIFICATIONS).await.status, 401);
+    let anonymous = Client::new(server.base.clone(), "no token".to_owned());
+    assert_eq!(anonymous.get(NOTIFICATIONS).await.status, 401);
 }

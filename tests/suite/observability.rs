@@ -1,5 +1,5 @@
-//! What Prometheus reads: every name that there is, after real work; who may read it; and the rules and the dashboard that
-//! are made of it.
+//! Prometheus metrics: all of them after real work, who may read them, and the rules and the dashboard that use
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -65,13 +65,13 @@ impl Scrape {
     }
 }
 
-/// A server on which all has happened that is counted.
+/// A server on which everything that is counted has happened.
 async fn busy(db: &TestDb) -> TestServer {
     let clock = manual_clock();
     let work = Script::new()
         .then(Stage::Extract, Step::Fail(Code::ParseError))
         .then(Stage::Chunk, Step::Fail(Code::DbError));
-    // By hand alone: a run of the calendar's might be under way.
+    // Started by hand only: a scheduled run might be in progress.
     let server = Setup::default()
         .with("STUCK_RECOVERY_SCHEDULE", "0 0 1 1 *")
         .with("ORPHAN_CLEANUP_SCHEDULE", "0 0 1 1 *")
@@ -103,7 +103,7 @@ fn is_close(left: f64, right: f64) -> bool {
 }
 
 #[on_each_database]
-async fn a_scrape_after_work_has_every_metric_and_the_truth(db: TestDb) {
+async fn a_scrape_after_work_has_every_metric_with_correct_values(db: TestDb) {
     let before = metrics::recorder().render();
     let before = Scrape::parse(before);
     let server = busy(&db).await;
@@ -145,7 +145,7 @@ async fn a_scrape_after_work_has_every_metric_and_the_truth(db: TestDb) {
     ] {
         assert!(grew(series) >= least, "{series}: {}", grew(series));
     }
-    assert!(!scrape.text.contains("no/such/address"), "what was asked for is no label");
+    assert!(!scrape.text.contains("no/such/address"), "requested paths are not labels");
     for (series, value) in [
         ("file_pipeline_status{status=\"ready\"}", 1.0),
         ("file_pipeline_status{status=\"failed\"}", 1.0),
@@ -165,7 +165,7 @@ async fn a_scrape_after_work_has_every_metric_and_the_truth(db: TestDb) {
 }
 
 #[on_each_database]
-async fn whoever_reads_the_metrics_has_to_be_let_in(db: TestDb) {
+async fn reading_the_metrics_needs_permission(db: TestDb) {
     let server =
         Setup::default().work(Script::new()).with("METRICS_TOKEN", "only-for-prometheus").start(&db).await;
     let url = format!("{}/metrics", server.base);
@@ -184,7 +184,7 @@ async fn whoever_reads_the_metrics_has_to_be_let_in(db: TestDb) {
     assert_eq!(ask(Some(&server.client("alice").token)).await, 403);
     server.stop().await;
 
-    // Without one, only where nobody from elsewhere can ask.
+    // Without a token, only if the server cannot be reached from other machines.
     let server = Setup::default().work(Script::new()).start(&db).await;
     let http = server.client("alice").http;
     let url = format!("{}/metrics", server.base);
@@ -212,21 +212,21 @@ async fn whoever_reads_the_metrics_has_to_be_let_in(db: TestDb) {
 }
 
 #[on_each_database]
-async fn without_its_database_a_process_still_answers_and_says_so(db: TestDb) {
+async fn without_its_database_a_process_still_serves_metrics_and_reports_the_outage(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     server.app.db.close().await;
     let scrape = Scrape::of(&server).await;
     assert!(is_close(scrape.value("landfall_database_up"), 0.0));
     assert!(scrape.samples.contains_key("landfall_files_completed_total"));
-    assert!(!scrape.text.contains("file_pipeline_status{"), "what is not known is not said");
+    assert!(!scrape.text.contains("file_pipeline_status{"), "unknown values are left out");
 }
 
 #[on_each_database]
-async fn rules_and_dashboard_use_only_metrics_that_there_are(db: TestDb) {
+async fn rules_and_dashboard_use_only_existing_metrics(db: TestDb) {
     let server = busy(&db).await;
     let mut known = Scrape::of(&server).await.names();
     server.stop().await;
-    // What Prometheus makes itself of every target.
+    // Prometheus itself adds these for every target.
     known.insert("up".to_owned());
     let rules = std::fs::read_to_string(ALERTS).expect("the rules");
     let expressions = rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ").map(str::to_owned));
@@ -252,7 +252,7 @@ async fn rules_and_dashboard_use_only_metrics_that_there_are(db: TestDb) {
     }
 }
 
-/// The names of metrics in a query: words that are no function, label, keyword, or text.
+/// The names of metrics in a query: words that are not functions, labels, keywords, or strings.
 fn metrics_in(query: &str) -> BTreeSet<String> {
     const WORDS: &[&str] = &[
         "by",
@@ -341,7 +341,7 @@ fn promtool() -> Option<String> {
 }
 
 #[test]
-fn the_rules_are_good_and_each_raises_what_it_is_for() {
+fn the_rules_are_valid_and_each_alert_fires_when_it_should() {
     let Some(promtool) = promtool() else { return };
     for arguments in [
         vec!["check", "rules", ALERTS],

@@ -1,4 +1,4 @@
-//! Words in pictures: read where tesseract is installed, and where it is not, the file says what would help.
+//! Text in images: read where tesseract is installed; elsewhere the file says what would help.
 
 use std::fs::{Permissions, write};
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ use crate::support::process::Process;
 use crate::support::{TestDb, TestServer, landfall_itself, on_each_database, until};
 
 #[on_each_database]
-async fn a_picture_of_words_is_read_or_says_what_would_help(db: TestDb) {
+async fn an_image_of_text_is_read_or_the_error_says_what_would_help(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("sign.bmp", &made::picture_of("TIDES")).await;
@@ -30,11 +30,11 @@ async fn a_picture_of_words_is_read_or_says_what_would_help(db: TestDb) {
         assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("NO_TEXT")));
         assert!(seen["error"]["message"].as_str().unwrap().contains("tesseract"));
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[tokio::test]
-async fn a_picture_that_is_none_is_an_error_and_no_text() {
+async fn an_invalid_image_is_an_error_and_not_empty_text() {
     let Some(ocr) = Ocr::find(&landfall_itself(), "eng") else {
         eprintln!("SKIPPED: tesseract is not installed");
         return;
@@ -46,19 +46,19 @@ async fn a_picture_that_is_none_is_an_error_and_no_text() {
     assert!(error.to_string().contains("tesseract"), "{error}");
 }
 
-/// A program that takes tesseract's place, in a folder of its own.
-struct Scripted {
+/// A script in place of tesseract, in its own folder.
+struct FakeTesseract {
     folder: TempDir,
 }
 
-impl Scripted {
+impl FakeTesseract {
     fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let scripted = Self { folder };
-        let program = scripted.program();
+        let tesseract = Self { folder };
+        let program = tesseract.program();
         write(&program, format!("#!/bin/bash\n{script}\n")).expect("a script");
         std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
-        scripted
+        tesseract
     }
 
     fn program(&self) -> PathBuf {
@@ -76,38 +76,39 @@ impl Scripted {
 }
 
 #[tokio::test]
-async fn a_program_that_says_too_much_is_ended_and_its_words_are_kept() {
+async fn a_program_that_prints_too_much_is_ended_and_its_text_is_kept() {
     let complaining =
-        Scripted::new("cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' w >&2; echo The words.");
+        FakeTesseract::new("cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' w >&2; echo The words.");
     assert_eq!(complaining.ocr().recognise(b"A picture").await.unwrap(), "The words.\n");
-    // It would go on for ever, and the test with it.
-    let talkative = Scripted::new("cat >/dev/null; yes word");
+    // It would run forever, and so would the test.
+    let talkative = FakeTesseract::new("cat >/dev/null; yes word");
     assert_eq!(talkative.ocr().recognise(b"A picture").await.unwrap().len(), 1 << 20);
-    // One that closes its ears is heard all the same.
-    let deaf = Scripted::new("echo Enough seen.");
+    // The output of a program that closes its input is read all the same.
+    let deaf = FakeTesseract::new("echo Enough seen.");
     assert_eq!(deaf.ocr().recognise(&vec![0; 4 << 20]).await.unwrap(), "Enough seen.\n");
-    let failing = Scripted::new("cat >/dev/null; echo First this. >&2; echo Then that. >&2; exit 1");
+    let failing = FakeTesseract::new("cat >/dev/null; echo First this. >&2; echo Then that. >&2; exit 1");
     let error = failing.ocr().recognise(b"A picture").await.unwrap_err();
     assert!(error.to_string().ends_with("Then that."), "{error}");
 }
 
 #[tokio::test]
-async fn ocr_of_a_document_ends_in_time_and_keeps_what_it_found() {
-    let scripted =
-        Scripted::new("read -r picture; [ \"$picture\" = slow ] && exec sleep 1000; echo \"Seen: $picture\"");
+async fn ocr_of_a_document_ends_in_time_and_keeps_the_text_so_far() {
+    let tesseract = FakeTesseract::new(
+        "read -r picture; [ \"$picture\" = slow ] && exec sleep 1000; echo \"Seen: $picture\"",
+    );
     let pictures: [&[u8]; 4] = [b"one\n", b"two\n", b"slow\n", b"three\n"];
-    let ocr = scripted.ocr().within(Duration::from_secs(3));
+    let ocr = tesseract.ocr().within(Duration::from_secs(3));
     let (words, failed) = ocr.recognise_all(pictures.into_iter(), || async {}).await;
     assert_eq!(words, ["Seen: one\n", "Seen: two\n", ""]);
     assert!(failed.unwrap().to_string().contains("took longer"));
 }
 
 #[on_each_database]
-async fn the_program_that_reads_pictures_reaches_nothing_of_ours(db: TestDb) {
+async fn the_ocr_program_cannot_reach_the_data_of_the_server(db: TestDb) {
     let secret = db.folder.path().join("secret");
     write(&secret, "TREASURE").unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let scripted = Scripted::new(&format!(
+    let tesseract = FakeTesseract::new(&format!(
         r#"
         own="${{BASH_SOURCE%/*}}"
         cat >/dev/null
@@ -120,7 +121,7 @@ async fn the_program_that_reads_pictures_reaches_nothing_of_ours(db: TestDb) {
         (: > "$own/made") && echo FOUND a place to write
         (: > /tmp/made-$$) && echo FOUND a place to write
         chmod 600 "$own/tesseract" && echo FOUND rights to change
-        kill -0 {test} && echo FOUND somebody to kill
+        kill -0 {test} && echo FOUND a process to kill
         (: > /dev/null) || echo FOUND no way to be silent
         head -c 1 /usr/bin/env >/dev/null || echo FOUND nothing of the system
         echo The end."#,
@@ -129,7 +130,7 @@ async fn the_program_that_reads_pictures_reaches_nothing_of_ours(db: TestDb) {
         address = listener.local_addr().unwrap().to_string().replace(':', "/"),
         test = std::process::id(),
     ));
-    let path = scripted.path();
+    let path = tesseract.path();
     let variables = [("PATH", path.as_str()), ("EMBEDDINGS_API_KEY", "SESAME"), ("LC_ALL", "C")];
     let server = Process::start(&db, &variables);
     let client = server.client();
@@ -147,13 +148,13 @@ async fn the_program_that_reads_pictures_reaches_nothing_of_ours(db: TestDb) {
 }
 
 #[on_each_database]
-async fn the_program_that_reads_pictures_dies_with_the_server_and_with_its_file(db: TestDb) {
-    // Whatever it does to stay, it and what it starts carry this number.
+async fn the_ocr_program_dies_with_the_server_and_with_its_file(db: TestDb) {
+    // However it tries to stay alive, it and its children carry this number.
     let mark = format!("1{:08}", Uuid::new_v4().as_u128() % 100_000_000);
-    let scripted = Scripted::new(&format!(
+    let tesseract = FakeTesseract::new(&format!(
         "trap '' TERM HUP INT PIPE; sleep {mark} & setsid sleep {mark} & (sleep {mark} & sleep {mark}) & exec sleep {mark}"
     ));
-    let path = scripted.path();
+    let path = tesseract.path();
     for cancelled in [true, false] {
         let mut server = Process::start(&db, &[("PATH", path.as_str())]);
         let client = server.client();

@@ -1,4 +1,4 @@
-//! The description of the API says what is there, all of it, and nothing else.
+//! The description of the API lists everything that exists, and nothing else.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{Client, Setup, TestDb};
 
-/// Path, method and description of everything.
+/// Path, method and description of every operation.
 fn operations() -> Vec<(&'static str, &'static str, &'static Value)> {
     let mut all = Vec::new();
     for (path, item) in document()["paths"].as_object().expect("paths") {
@@ -25,7 +25,7 @@ fn operations() -> Vec<(&'static str, &'static str, &'static Value)> {
 async fn the_router_and_the_description_have_the_same_paths() {
     let db = TestDb::sqlite();
     let server = Setup::default().with("ROLE", "api").start(&db).await;
-    // What a router shows of itself has every path in quotes.
+    // The debug output of a router has every path in quotes.
     let shown = format!("{:?}", http::router(server.app.clone()));
     let routed: BTreeSet<&str> =
         shown.split('"').filter(|part| part.starts_with('/') && !part.contains("__private")).collect();
@@ -35,10 +35,10 @@ async fn the_router_and_the_description_have_the_same_paths() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_path_takes_the_methods_that_it_describes_and_no_others() {
+async fn a_path_accepts_exactly_the_methods_that_it_describes() {
     let db = TestDb::sqlite();
     let server = Setup::default().with("ROLE", "api").start(&db).await;
-    let nobody = Client::new(server.base.clone(), String::new());
+    let anonymous = Client::new(server.base.clone(), String::new());
     let id = uuid::Uuid::nil().to_string();
     for (path, item) in document()["paths"].as_object().expect("paths") {
         let parts = path.split('/').map(|part| match part {
@@ -48,8 +48,8 @@ async fn a_path_takes_the_methods_that_it_describes_and_no_others() {
         });
         let address = parts.collect::<Vec<_>>().join("/");
         for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            let request = nobody.http.request(method.clone(), format!("{}{address}", nobody.base));
-            let answer = nobody.send(request).await;
+            let request = anonymous.http.request(method.clone(), format!("{}{address}", anonymous.base));
+            let answer = anonymous.send(request).await;
             if item.get(method.as_str().to_ascii_lowercase()).is_some() {
                 assert!(![404, 405, 500].contains(&answer.status), "{method} {path}: {answer:?}");
             } else {
@@ -60,7 +60,7 @@ async fn a_path_takes_the_methods_that_it_describes_and_no_others() {
 }
 
 #[test]
-fn each_operation_has_a_name_of_its_own_a_group_and_a_sentence() {
+fn each_operation_has_a_unique_name_a_group_and_a_summary() {
     let mut names = BTreeSet::new();
     let groups: Vec<&Value> =
         document()["tags"].as_array().expect("tags").iter().map(|tag| &tag["name"]).collect();
@@ -75,23 +75,23 @@ fn each_operation_has_a_name_of_its_own_a_group_and_a_sentence() {
 }
 
 #[test]
-fn everything_that_is_referred_to_is_there() {
-    fn look(value: &Value) {
+fn every_reference_resolves() {
+    fn check(value: &Value) {
         match value {
             Value::Object(fields) => {
                 if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
                     assert!(document().pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
                 }
-                fields.values().for_each(look);
+                fields.values().for_each(check);
             }
-            Value::Array(items) => items.iter().for_each(look),
+            Value::Array(items) => items.iter().for_each(check),
             _ => {}
         }
     }
-    look(document());
+    check(document());
 }
 
-/// The name of every refusal that the code gives.
+/// The name of every refusal that the code returns.
 fn written_refusals() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut folders = vec![Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).to_owned()];
@@ -115,10 +115,10 @@ fn written_refusals() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_refusal_in_the_list_is_given_somewhere() {
+fn every_listed_refusal_is_returned_somewhere() {
     let written = written_refusals();
     for known in RefusalCode::ALL {
-        assert!(written.contains(&format!("{known:?}")), "{known:?} is never given");
+        assert!(written.contains(&format!("{known:?}")), "{known:?} is never returned");
     }
 }
 
@@ -134,7 +134,7 @@ fn every_refusal_is_described_for_some_route() {
             }
         }
     }
-    // What is at no address has no description.
+    // An unknown path has no description.
     described.insert((405, "METHOD_NOT_ALLOWED"));
     let known: BTreeSet<(u16, &str)> =
         RefusalCode::ALL.iter().map(|known| (known.status(), known.code())).collect();
@@ -142,7 +142,7 @@ fn every_refusal_is_described_for_some_route() {
 }
 
 #[test]
-fn the_document_of_errors_lists_every_refusal() {
+fn the_error_document_lists_every_refusal() {
     let document = include_str!("../../docs/errors.md");
     let listed: Vec<String> = document
         .lines()
@@ -157,7 +157,7 @@ fn the_document_of_errors_lists_every_refusal() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_of_the_description_opens_without_a_token_and_loads_nothing_from_elsewhere() {
+async fn the_api_page_opens_without_a_token_and_loads_nothing_from_other_hosts() {
     let db = TestDb::sqlite();
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let http = landfall_server::outbound::client();

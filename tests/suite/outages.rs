@@ -1,4 +1,4 @@
-//! A service goes down: files wait for it, none fails by it, and all go on when it is back.
+//! A service goes down: files wait for it, none fails because of it, and all continue when it is back.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::support::embedding_server::EmbeddingServer;
 use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::{Client, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
-const DOWN: Reply = Reply::Answer(503, "text/plain", "gone fishing");
-const UP: Reply = Reply::Answer(200, "text/plain", "Some words about the sea.");
+const DOWN: Reply = Reply::ApiResponse(503, "text/plain", "gone fishing");
+const UP: Reply = Reply::ApiResponse(200, "text/plain", "Some words about the sea.");
 const THRESHOLD: usize = 5;
 const PROBES: usize = 3;
 
-/// As many at once as failures open the circuit: more would be under way when the last of those comes back.
+/// As many at once as failures open the circuit: more would still be running when the circuit opens.
 fn setup(gateway: &str) -> Setup {
     Setup::default().with("EXTRACT_GATEWAY_URL", gateway).with("EXTRACT_CONCURRENCY", THRESHOLD)
 }
@@ -31,14 +31,14 @@ async fn circuit(server: &TestServer, service: &str) -> Value {
     circuits.into_iter().find(|circuit| circuit["service"] == service).unwrap()
 }
 
-/// The files by their state and the attempts that they have made.
+/// The number of files for each state and number of attempts.
 async fn states(server: &TestServer) -> Vec<(String, i64, i64)> {
     let sql = "SELECT status, attempt, COUNT(*) FROM files GROUP BY status, attempt ORDER BY status, attempt";
     server.app.db.read().await.unwrap().rows(sql, args![]).await.unwrap()
 }
 
 #[on_each_database]
-async fn a_thousand_files_outlast_a_gateway_that_is_down_for_an_hour(db: TestDb) {
+async fn a_thousand_files_outlast_a_gateway_outage_of_an_hour(db: TestDb) {
     const FILES: usize = 1_000;
     let (gateway, url) = GatewayServer::serve([]).await;
     gateway.otherwise(DOWN);
@@ -63,7 +63,7 @@ async fn a_thousand_files_outlast_a_gateway_that_is_down_for_an_hour(db: TestDb)
         server.idle().await;
     }
     assert!(gateway.calls().len() <= THRESHOLD + 60 * PROBES, "{} calls", gateway.calls().len());
-    assert!(gateway.calls().len() > THRESHOLD, "nobody ever looked whether it is back");
+    assert!(gateway.calls().len() > THRESHOLD, "no probe was ever sent");
     let all = i64::try_from(FILES).unwrap();
     assert_eq!(states(&server).await, [("queued".to_owned(), 0, all)]);
 
@@ -75,12 +75,12 @@ async fn a_thousand_files_outlast_a_gateway_that_is_down_for_an_hour(db: TestDb)
     let states = states(&server).await;
     assert!(states.iter().all(|(status, _, _)| status == "ready"), "{states:?}");
     assert_eq!(circuit(&server, "gateway").await["state"], "closed");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn two_processes_have_one_circuit(db: TestDb) {
+async fn two_processes_share_one_circuit(db: TestDb) {
     let (gateway, url) = GatewayServer::serve([]).await;
     gateway.otherwise(DOWN);
     let one = setup(&url).start(&db).await;
@@ -91,7 +91,7 @@ async fn two_processes_have_one_circuit(db: TestDb) {
     let seen = [circuit(&one, "gateway").await, circuit(&other, "gateway").await];
     assert_eq!(seen[0], seen[1]);
 
-    // Whatever was under way has ended, and neither begins anything more.
+    // All running work has ended, and neither process starts more.
     one.idle().await;
     other.idle().await;
     let calls = gateway.calls().len();
@@ -104,7 +104,7 @@ async fn two_processes_have_one_circuit(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_half_open_circuit_lets_three_through_and_closes_after_them(db: TestDb) {
+async fn a_half_open_circuit_lets_three_files_through_and_closes_after_them(db: TestDb) {
     let (gateway, url) = GatewayServer::serve([]).await;
     gateway.otherwise(DOWN);
     let clock = manual_clock();
@@ -114,17 +114,17 @@ async fn a_half_open_circuit_lets_three_through_and_closes_after_them(db: TestDb
     server.idle().await;
     gateway.otherwise(Reply::Never);
     clock.advance(Duration::from_secs(61));
-    // The worker may be about to lie down for a second of the new time.
+    // The worker may be about to sleep for a second of the new time.
     server.app.wake.poll_work();
     gateway.open.subscribe().wait_for(|open| *open == PROBES).await.unwrap();
     let state = circuit(&server, "gateway").await;
     assert_eq!(state["state"], "half-open", "{state}");
     client.upload("one-more.bin", b"bytes").await;
-    // A look at the queue that is begun now finds three on their way and lets no more through.
+    // A poll of the queue that starts now finds three probes running and lets no more through.
     server.app.wake.poll_work();
     assert_eq!(gateway.calls().len(), THRESHOLD + PROBES);
 
-    // They never come back: others are sent after them.
+    // The probes never return: others are sent after them.
     gateway.otherwise(UP);
     clock.advance(Duration::from_secs(121));
     server.idle().await;
@@ -150,8 +150,8 @@ async fn a_half_open_circuit_lets_three_through_and_closes_after_them(db: TestDb
 }
 
 #[on_each_database]
-async fn what_made_the_circuit_open_is_tried_again_like_everything_else(db: TestDb) {
-    // It stumbles over two documents, six times in a row, and is well again.
+async fn the_files_that_opened_the_circuit_are_retried_like_all_others(db: TestDb) {
+    // The gateway fails on two documents, six times in a row, and then works again.
     let (gateway, url) = GatewayServer::serve(vec![DOWN; 6]).await;
     let clock = manual_clock();
     let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
@@ -175,10 +175,12 @@ async fn what_made_the_circuit_open_is_tried_again_like_everything_else(db: Test
 }
 
 #[on_each_database]
-async fn documents_that_the_gateway_cannot_take_become_dead_letters_and_hold_up_nobody_for_ever(db: TestDb) {
+async fn documents_that_the_gateway_cannot_process_become_dead_letters_and_do_not_block_others_permanently(
+    db: TestDb,
+) {
     let (gateway, url) = GatewayServer::serve([]).await;
     gateway.otherwise(UP);
-    gateway.to_one_with("poison", DOWN);
+    gateway.reply_to_text("poison", DOWN);
     let clock = manual_clock();
     let server = setup(&url).clock(&clock).with("CIRCUIT_THRESHOLD", 2).start(&db).await;
     let (mallory, alice) = (server.client("mallory"), server.client("alice"));
@@ -196,7 +198,7 @@ async fn documents_that_the_gateway_cannot_take_become_dead_letters_and_hold_up_
     for file in &good {
         assert_eq!(alice.status(file).await, "ready", "{}", alice.file(file).await);
     }
-    // Whoever is left when nobody else comes any more has no witness against it, and waits.
+    // The last files have no successful call of another file to be compared with, so they wait.
     let mut failed = 0;
     for file in &bad {
         failed += usize::from(mallory.status(file).await == "failed");
@@ -220,9 +222,9 @@ async fn documents_that_the_gateway_cannot_take_become_dead_letters_and_hold_up_
 }
 
 #[on_each_database]
-async fn a_refusal_says_that_the_gateway_is_there(db: TestDb) {
+async fn a_refusal_shows_that_the_gateway_is_up(db: TestDb) {
     let (gateway, url) = GatewayServer::serve([]).await;
-    gateway.otherwise(Reply::Answer(400, "text/plain", "not this one"));
+    gateway.otherwise(Reply::ApiResponse(400, "text/plain", "not this one"));
     let server = setup(&url).start(&db).await;
     let client = server.client("ada");
     let files = upload_many(&client, 12).await;
@@ -238,7 +240,7 @@ async fn a_refusal_says_that_the_gateway_is_there(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_storage_that_cannot_be_read_is_waited_for(db: TestDb) {
+async fn files_wait_for_a_storage_that_cannot_be_read(db: TestDb) {
     use crate::support::{Script, Step};
     use landfall_core::failure::Code;
     use landfall_core::lifecycle::Stage::Extract;
@@ -252,7 +254,7 @@ async fn a_storage_that_cannot_be_read_is_waited_for(db: TestDb) {
     let files = upload_many(&client, 12).await;
     server.idle().await;
     assert_eq!(circuit(&server, "storage").await["state"], "open");
-    assert_eq!(states(&server).await, [("queued".to_owned(), 0, 12)], "no attempt was burnt");
+    assert_eq!(states(&server).await, [("queued".to_owned(), 0, 12)], "no attempt was used");
     for _ in 0..5 {
         clock.advance(Duration::from_secs(61));
         server.idle().await;

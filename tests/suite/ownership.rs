@@ -1,4 +1,4 @@
-//! A storage beside the wrong database, or beside an old backup of the right one: nothing is cleaned away.
+//! A storage beside the wrong database, or beside an old backup of the right one: no blob is removed.
 
 use std::process::{Output, Stdio};
 
@@ -12,12 +12,12 @@ use landfall_store::Error;
 use landfall_store::args;
 use serde_json::{Value, json};
 
-use crate::support::at_rest::AtRest;
+use crate::support::offline_app::OfflineApp;
 use crate::support::process::Process;
 use crate::support::{Script, Setup, TestDb, config, manual_clock, on_each_database};
 
-/// Leaves a server's data with these files in it.
-async fn leave(db: &TestDb, clock: &ManualClock, names: &[&str]) {
+/// Runs a server, uploads these files to it, and stops it.
+async fn run_server_with(db: &TestDb, clock: &ManualClock, names: &[&str]) {
     let server = Setup::default().clock(clock).work(Script::new()).start(db).await;
     for name in names {
         server.client("alice").upload(name, b"12345").await;
@@ -26,8 +26,8 @@ async fn leave(db: &TestDb, clock: &ManualClock, names: &[&str]) {
     server.stop().await;
 }
 
-async fn open_with(db: &TestDb, clock: &ManualClock, url: &str) -> AtRest {
-    AtRest::open(db, clock, &[("DATABASE_URL", url.to_owned())]).await
+async fn open_with(db: &TestDb, clock: &ManualClock, url: &str) -> OfflineApp {
+    OfflineApp::open(db, clock, &[("DATABASE_URL", url.to_owned())]).await
 }
 
 /// Why a server does not start with this database.
@@ -42,7 +42,7 @@ async fn refusal(db: &TestDb, url: &str) -> String {
 }
 
 /// Runs the program on this database.
-fn say(db: &TestDb, url: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
+fn run_program(db: &TestDb, url: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Process::command(db);
     let Output { status, stdout, stderr } =
         command.env("DATABASE_URL", url).args(arguments).stderr(Stdio::piped()).output().expect("it runs");
@@ -50,12 +50,12 @@ fn say(db: &TestDb, url: &str, arguments: &[&str]) -> (Option<i32>, String, Stri
     (status.code(), text(stdout), text(stderr))
 }
 
-async fn clean(rest: &AtRest) -> SweepReport {
-    rest.app.orphan_cleanup.sweep_once(rest.now()).await.expect("it sweeps")
+async fn clean(rest: &OfflineApp) -> SweepReport {
+    rest.app.orphan_cleanup.sweep_once(rest.now()).await.expect("the sweep runs")
 }
 
-/// Makes everything in the storage old enough to go.
-fn age_all(rest: &AtRest) -> Vec<String> {
+/// Makes everything in the storage old enough to be removed.
+fn age_all(rest: &OfflineApp) -> Vec<String> {
     let keys = rest.stored().into_keys().filter_map(|path| {
         let path = path.to_str()?.to_owned();
         path.split_once("blobs/blobs/").map(|(_, key)| key.to_owned())
@@ -67,7 +67,7 @@ fn age_all(rest: &AtRest) -> Vec<String> {
     keys
 }
 
-fn store_strays(rest: &AtRest, count: usize, age: TimeDelta) -> Vec<String> {
+fn store_strays(rest: &OfflineApp, count: usize, age: TimeDelta) -> Vec<String> {
     let strays: Vec<String> =
         (0..count).map(|_| Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id())).collect();
     for key in &strays {
@@ -77,52 +77,59 @@ fn store_strays(rest: &AtRest, count: usize, age: TimeDelta) -> Vec<String> {
 }
 
 #[on_each_database]
-async fn beside_the_storage_of_another_database_no_server_starts_until_it_is_adopted(db: TestDb) {
+async fn no_server_starts_with_the_storage_of_another_database_until_it_is_adopted(db: TestDb) {
     let clock = manual_clock();
-    leave(&db, &clock, &["a", "b", "c"]).await;
+    run_server_with(&db, &clock, &["a", "b", "c"]).await;
     let other = db.another().await;
     let why = refusal(&db, &other).await;
     assert!(why.contains("another database") && why.contains("landfall storage adopt"), "{why}");
-    let (code, _, told) = say(&db, &other, &["serve"]);
+    let (code, _, told) = run_program(&db, &other, &["serve"]);
     assert!(code == Some(2) && told.contains(&why), "{code:?} {told}");
-    let (code, _, told) = say(&db, &other, &["audit", "--fix"]);
+    let (code, _, told) = run_program(&db, &other, &["audit", "--fix"]);
     assert!(code == Some(2) && told.contains(&why), "{code:?} {told}");
-    let (code, told, _) = say(&db, &other, &["audit"]);
+    let (code, told, _) = run_program(&db, &other, &["audit"]);
     assert!(code == Some(1) && told.contains(&why), "{code:?} {told}");
-    let (code, told, _) = say(&db, &other, &["storage", "show", "--json"]);
+    let (code, told, _) = run_program(&db, &other, &["storage", "show", "--json"]);
     let told: Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!((code, &told["standing"]), (Some(1), &json!("of-another")));
 
-    let rest = AtRest::open(&db, &clock, &[]).await;
-    assert_eq!(age_all(&rest).len(), 3, "nothing is gone");
-    rest.assert_books_balance().await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
+    assert_eq!(age_all(&rest).len(), 3, "no blob was removed");
+    rest.assert_audit_clean().await;
     rest.app.db.close().await;
-    let (code, told, _) = say(&db, &other, &["storage", "adopt"]);
+    let (code, told, _) = run_program(&db, &other, &["storage", "adopt"]);
     assert_eq!((code, told.as_str()), (Some(0), "The storage belongs to this database.\n"));
     drop(open_with(&db, &clock, &other).await);
-    assert!(refusal(&db, &db.url).await.contains("another database"), "now it is the first that has none");
+    assert!(
+        refusal(&db, &db.url).await.contains("another database"),
+        "now the first database has no storage"
+    );
 }
 
 #[on_each_database]
-async fn a_server_that_runs_when_its_storage_is_given_away_cleans_no_more(db: TestDb) {
+async fn a_running_server_removes_no_orphans_after_its_storage_was_given_to_another_database(db: TestDb) {
     let clock = manual_clock();
-    leave(&db, &clock, &["a"]).await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    run_server_with(&db, &clock, &["a"]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     let strays = store_strays(&rest, 1, TimeDelta::days(2));
-    assert_eq!(say(&db, &db.another().await, &["storage", "adopt"]).0, Some(0));
+    assert_eq!(run_program(&db, &db.another().await, &["storage", "adopt"]).0, Some(0));
     let report = clean(&rest).await;
     assert!(report.errors[0].contains("another database"), "{report:?}");
     assert!(rest.is_stored(&strays[0]));
 }
 
 #[on_each_database]
-async fn beside_a_restored_backup_no_blob_is_cleaned_away_until_the_storage_is_adopted(db: TestDb) {
+async fn after_a_restored_backup_no_blob_is_removed_until_the_storage_is_adopted(db: TestDb) {
     let clock = manual_clock();
-    leave(&db, &clock, &["before"]).await;
+    run_server_with(&db, &clock, &["before"]).await;
     let backup = db.back_up().await;
-    leave(&db, &clock, &["after"]).await;
+    run_server_with(&db, &clock, &["after"]).await;
     let rest = open_with(&db, &clock, &backup).await;
-    assert_eq!(rest.number("SELECT COUNT(*) FROM files").await, 1, "it knows nothing of the second file");
+    assert_eq!(
+        rest.number("SELECT COUNT(*) FROM files").await,
+        1,
+        "the backup does not have the second file"
+    );
     let keys = age_all(&rest);
     assert_eq!(keys.len(), 2);
     let report = clean(&rest).await;
@@ -132,14 +139,14 @@ async fn beside_a_restored_backup_no_blob_is_cleaned_away_until_the_storage_is_a
     );
     assert_eq!(report.metrics["orphanBlobs"], json!({ "total": 1, "deleted": 0, "errors": 0 }));
     let forced = rest.app.orphan_cleanup.forced().expect("it can be forced");
-    assert_eq!(forced.sweep_once(rest.now()).await.unwrap().errors.len(), 1, "force is not meant for this");
+    assert_eq!(forced.sweep_once(rest.now()).await.unwrap().errors.len(), 1, "force does not override this");
     let now = Clock::System.now();
     let (heartbeat, written) = (now - TimeDelta::seconds(20), now - TimeDelta::days(1));
-    let mended = fix(&rest.app.ownership, heartbeat, written, true, now).await.unwrap();
-    assert!(mended.held_back.is_some_and(|why| why.contains("a later state")));
+    let fixed = fix(&rest.app.ownership, heartbeat, written, true, now).await.unwrap();
+    assert!(fixed.held_back.is_some_and(|why| why.contains("a later state")));
     assert!(rest.findings().await.iter().any(|found| found.invariant == "the storage is the database's own"));
-    assert!(keys.iter().all(|key| rest.is_stored(key)), "both are there");
-    // What runs beside it does not wear the difference away.
+    assert!(keys.iter().all(|key| rest.is_stored(key)), "both blobs are there");
+    // A server that runs meanwhile does not hide the difference.
     for _ in 0..5 {
         rest.app.ownership.keep().await.unwrap();
     }
@@ -147,14 +154,14 @@ async fn beside_a_restored_backup_no_blob_is_cleaned_away_until_the_storage_is_a
 
     rest.app.ownership.adopt().await.unwrap();
     assert_eq!(clean(&rest).await.metrics["orphanBlobs"]["deleted"], 1);
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_crash_between_the_database_and_the_mark_is_no_restored_backup(db: TestDb) {
+async fn a_crash_between_the_database_and_the_mark_is_not_taken_for_a_restored_backup(db: TestDb) {
     let clock = manual_clock();
-    leave(&db, &clock, &["a"]).await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    run_server_with(&db, &clock, &["a"]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     rest.sql("UPDATE database_identity SET generation = generation + 1", args![]).await;
     store_strays(&rest, 1, TimeDelta::days(2));
     let report = clean(&rest).await;
@@ -163,7 +170,7 @@ async fn a_crash_between_the_database_and_the_mark_is_no_restored_backup(db: Tes
         (0, &json!(1)),
         "{report:?}"
     );
-    // And of many that go on at once, none takes the others for a later state.
+    // And of many processes that increment at once, none takes the others for a later state.
     let keep = async || rest.app.ownership.keep().await.unwrap();
     for _ in 0..20 {
         let (one, two, three) = tokio::join!(keep(), keep(), keep());
@@ -172,37 +179,37 @@ async fn a_crash_between_the_database_and_the_mark_is_no_restored_backup(db: Tes
 }
 
 #[on_each_database]
-async fn a_storage_without_a_mark_is_taken_by_nobody_who_may_lose_by_it(db: TestDb) {
+async fn a_storage_without_a_mark_is_refused_where_files_could_be_lost(db: TestDb) {
     let clock = manual_clock();
-    leave(&db, &clock, &["a"]).await;
+    run_server_with(&db, &clock, &["a"]).await;
     let mark = db.folder.path().join("blobs/database.json");
     std::fs::remove_file(&mark).unwrap();
     let empty = db.another().await;
     let why = refusal(&db, &empty).await;
     assert!(why.contains("knows of no file"), "{why}");
-    assert!(!mark.exists(), "and has left no mark");
-    // Nor by its own database, to which it looks like another folder, or one that was not mounted.
+    assert!(!mark.exists(), "no mark was written");
+    // Nor by its own database, for which it looks like another folder, or one that was not mounted.
     let why = refusal(&db, &db.url).await;
     assert!(why.contains("was not mounted") && why.contains("landfall storage adopt"), "{why}");
-    assert!(!mark.exists(), "and has left no mark");
-    assert_eq!(say(&db, &db.url, &["storage", "adopt"]).0, Some(0));
-    leave(&db, &clock, &[]).await;
+    assert!(!mark.exists(), "no mark was written");
+    assert_eq!(run_program(&db, &db.url, &["storage", "adopt"]).0, Some(0));
+    run_server_with(&db, &clock, &[]).await;
     assert!(mark.exists());
     std::fs::write(&mark, "{\"database\":").unwrap();
     let why = refusal(&db, &db.url).await;
     assert!(why.contains("does not say readably") && why.contains("landfall storage adopt"), "{why}");
-    assert_eq!(say(&db, &db.url, &["storage", "adopt"]).0, Some(0));
-    leave(&db, &clock, &[]).await;
+    assert_eq!(run_program(&db, &db.url, &["storage", "adopt"]).0, Some(0));
+    run_server_with(&db, &clock, &[]).await;
 }
 
 #[on_each_database]
-async fn more_orphans_than_happen_by_themselves_are_left_until_a_person_says_so(db: TestDb) {
+async fn unusually_many_orphans_are_kept_until_an_operator_forces_the_removal(db: TestDb) {
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
     server.client("alice").upload("known", b"12345").await;
     server.idle().await;
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     age_all(&rest);
     let strays = store_strays(&rest, 101, TimeDelta::days(2));
     let report = clean(&rest).await;
@@ -211,7 +218,7 @@ async fn more_orphans_than_happen_by_themselves_are_left_until_a_person_says_so(
     assert!(report.errors[0].contains("--force"), "{report:?}");
     assert!(strays.iter().all(|key| rest.is_stored(key)));
 
-    // The same by hand, which the operator is told of; then by force.
+    // The same when the operator starts the job; then with force.
     let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
     let admin = server.admin();
     let run = "/api/v2/admin/jobs/orphan-cleanup/run";
@@ -233,17 +240,17 @@ async fn more_orphans_than_happen_by_themselves_are_left_until_a_person_says_so(
         (&json!([]), &json!(101)),
         "{ran}"
     );
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn a_hundred_orphans_or_a_fifth_of_the_blobs_go_by_themselves(db: TestDb) {
+async fn a_hundred_orphans_or_a_fifth_of_the_blobs_are_removed_without_force(db: TestDb) {
     let clock = manual_clock();
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     store_strays(&rest, 100, TimeDelta::days(2));
     assert_eq!(clean(&rest).await.metrics["orphanBlobs"]["deleted"], 100);
-    // Those that are still young are blobs like any other.
+    // New blobs count as blobs too.
     let young = store_strays(&rest, 419, TimeDelta::hours(1));
     store_strays(&rest, 105, TimeDelta::days(2));
     let report = clean(&rest).await;
@@ -255,20 +262,20 @@ async fn a_hundred_orphans_or_a_fifth_of_the_blobs_go_by_themselves(db: TestDb) 
 }
 
 #[on_each_database]
-async fn the_audit_leaves_many_orphans_too_and_says_what_to_do(db: TestDb) {
+async fn the_audit_keeps_many_orphans_too_and_says_what_to_do(db: TestDb) {
     let clock = manual_clock();
-    leave(&db, &clock, &["known"]).await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    run_server_with(&db, &clock, &["known"]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     let strays: Vec<String> =
         (0..101).map(|_| Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id())).collect();
     for key in &strays {
         rest.store(key, "stray", Clock::System.now() - TimeDelta::days(2));
     }
-    let (code, told, _) = say(&db, &db.url, &["audit", "--fix"]);
+    let (code, told, _) = run_program(&db, &db.url, &["audit", "--fix"]);
     assert!(code == Some(1) && told.contains("left alone: No file knows 101"), "{code:?} {told}");
     assert!(strays.iter().all(|key| rest.is_stored(key)));
-    assert_eq!(say(&db, &db.url, &["audit", "--force"]).0, Some(2), "force is for mending");
-    let (code, told, _) = say(&db, &db.url, &["audit", "--fix", "--force"]);
+    assert_eq!(run_program(&db, &db.url, &["audit", "--force"]).0, Some(2), "force needs --fix");
+    let (code, told, _) = run_program(&db, &db.url, &["audit", "--fix", "--force"]);
     assert!(code == Some(0) && !told.contains("left alone"), "{code:?} {told}");
     assert!(!strays.iter().any(|key| rest.is_stored(key)));
 }

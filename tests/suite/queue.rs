@@ -1,4 +1,4 @@
-//! Who does the work, when, and what becomes of it.
+//! The worker: which files it processes, when, and with what result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock, on_e
 const LONG: Duration = Duration::from_secs(90);
 
 #[on_each_database]
-async fn a_stage_that_fails_is_tried_again_after_a_growing_wait_and_then_given_up(db: TestDb) {
+async fn a_failing_stage_is_retried_after_a_growing_wait_and_then_given_up(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new();
     for _ in 0..3 {
@@ -58,11 +58,11 @@ async fn a_stage_that_fails_is_tried_again_after_a_growing_wait_and_then_given_u
     clock.advance(LONG);
     server.idle().await;
     assert_eq!(script.runs().len(), 3);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_hopeless_failure_is_not_tried_again(db: TestDb) {
+async fn a_permanent_failure_is_not_retried(db: TestDb) {
     let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
     let server = Setup::default().work(script.clone()).start(&db).await;
     let alice = server.client("alice");
@@ -85,11 +85,11 @@ async fn a_retry_resumes_at_the_stage_that_failed(db: TestDb) {
     server.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
     assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Embed, 1), (Embed, 1)]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn only_what_failed_or_was_cancelled_can_be_retried(db: TestDb) {
+async fn only_failed_or_cancelled_files_can_be_retried(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("a.txt", b"a").await;
@@ -119,7 +119,7 @@ async fn a_stage_that_panics_fails_its_file_and_nothing_else(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_stage_that_hangs_is_stopped_at_its_limit(db: TestDb) {
+async fn a_hanging_stage_is_stopped_at_its_timeout(db: TestDb) {
     let clock = manual_clock();
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
@@ -143,7 +143,7 @@ async fn a_stage_that_hangs_is_stopped_at_its_limit(db: TestDb) {
 }
 
 #[on_each_database]
-async fn no_more_files_are_in_hand_than_the_stages_have_room_for(db: TestDb) {
+async fn no_more_files_are_in_progress_than_the_stages_have_room_for(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new();
     for _ in 0..6 {
@@ -169,7 +169,7 @@ async fn no_more_files_are_in_hand_than_the_stages_have_room_for(db: TestDb) {
 }
 
 #[on_each_database]
-async fn what_has_priority_goes_first(db: TestDb) {
+async fn files_with_priority_go_first(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default().work(script.clone()).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
@@ -187,7 +187,7 @@ async fn what_has_priority_goes_first(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_worker_that_does_not_do_the_next_stage_gives_the_file_back(db: TestDb) {
+async fn a_worker_that_does_not_run_the_next_stage_releases_the_file(db: TestDb) {
     let (first, second) = (Script::new(), Script::new());
     let extractor = Setup::default().work(first.clone()).with("WORKER_STAGES", "extract").start(&db).await;
     let alice = extractor.client("alice");
@@ -203,11 +203,11 @@ async fn a_worker_that_does_not_do_the_next_stage_gives_the_file_back(db: TestDb
     rest.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
     assert_eq!((first.runs(), second.runs()), (vec![(Extract, 1)], vec![(Chunk, 1), (Embed, 1)]));
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_shutdown_gives_back_what_does_not_finish_and_burns_no_attempt(db: TestDb) {
+async fn a_shutdown_releases_unfinished_files_and_uses_no_attempt(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default().work(script).with("SHUTDOWN_GRACE_MS", 1).start(&db).await;
@@ -221,11 +221,11 @@ async fn a_shutdown_gives_back_what_does_not_finish_and_burns_no_attempt(db: Tes
         (&seen["status"], &seen["attempt"], &seen["error"]),
         (&json!("queued"), &json!(0), &json!(null))
     );
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_shutdown_finishes_what_ends_in_time(db: TestDb) {
+async fn a_shutdown_finishes_files_that_end_in_time(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default().work(script).start(&db).await;
@@ -238,10 +238,10 @@ async fn a_shutdown_finishes_what_ends_in_time(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_worker_taken_for_dead_changes_nothing_when_it_comes_back(db: TestDb) {
+async fn a_worker_declared_dead_changes_nothing_when_it_comes_back(db: TestDb) {
     let gate = Gate::default();
     let zombie_script = Script::new().then(Extract, Step::Block(gate.clone()));
-    // With its one slot taken it does not look at the queue, and it is too slow to notice its own death.
+    // With its one slot taken it does not poll the queue, and it is too slow to notice that it was declared dead.
     let zombie = Setup::default()
         .work(zombie_script)
         .with("WORKER_STAGES", "extract")
@@ -253,7 +253,7 @@ async fn a_worker_taken_for_dead_changes_nothing_when_it_comes_back(db: TestDb) 
     let file = alice.upload("a.txt", b"a").await;
     gate.reached().await;
 
-    // Another process believes it dead, and takes the file over.
+    // Another process declares it dead and takes the file over.
     let worker = zombie.app.liveness.identity().id;
     let heir_gate = Gate::default();
     let heir =
@@ -271,17 +271,17 @@ async fn a_worker_taken_for_dead_changes_nothing_when_it_comes_back(db: TestDb) 
     assert_eq!(
         (&seen["status"], &seen["attempt"]),
         (&json!("extracting"), &json!(1)),
-        "still in the heir's hands"
+        "still claimed by the other process"
     );
     heir_gate.open();
     heir.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
-    heir.assert_books_balance().await;
+    heir.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn what_was_claimed_without_the_workers_knowing_is_given_back(db: TestDb) {
-    // As when the answer to a claim is lost: the files are claimed, and nobody works on them.
+async fn files_claimed_without_the_workers_knowledge_are_released(db: TestDb) {
+    // As when the response to a claim is lost: the files are claimed, and no worker processes them.
     let server = Setup::default().work(Script::new()).with("ROLE", "api").start(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("a.txt", b"a").await;
@@ -302,33 +302,32 @@ async fn what_was_claimed_without_the_workers_knowing_is_given_back(db: TestDb) 
         matches!(server.app.db.write(claim).await.unwrap(), Claims::Taken(taken) if taken.files.len() == 1)
     );
     assert_eq!(alice.status(&file).await, "extracting");
-    let give_back =
-        |claim| Release { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
+    let release = |claim| Release { worker: identity.id, worker_name: name.clone(), claim, file: None, now };
     let another = server.app.clock.new_id();
-    assert_eq!(server.app.db.write(give_back(another)).await.unwrap(), 0, "another claim's files stay");
-    assert_eq!(server.app.db.write(give_back(token)).await.unwrap(), 1);
+    assert_eq!(server.app.db.write(release(another)).await.unwrap(), 0, "files of another claim stay");
+    assert_eq!(server.app.db.write(release(token)).await.unwrap(), 1);
     let seen = alice.file(&file).await;
     assert_eq!((&seen["status"], &seen["attempt"]), (&json!("queued"), &json!(0)));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_stop_that_comes_too_late_does_not_strand_the_next_attempt(db: TestDb) {
+async fn a_late_stop_does_not_strand_the_next_attempt(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default().work(script).start(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("a.txt", b"a").await;
     gate.reached().await;
-    // Somebody called it off and somebody wanted it back; the stop of the first reaches the second attempt.
+    // A user cancelled and retried the file; the stop of the first attempt reaches the second.
     server.app.worker.as_ref().unwrap().stop_file(file.parse().unwrap());
     server.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) {
+async fn a_file_whose_workers_died_three_times_is_suspected_and_fails(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new();
     for _ in 0..3 {
@@ -362,28 +361,28 @@ async fn a_file_that_three_workers_died_with_is_suspected_and_fails(db: TestDb) 
         .await
         .unwrap();
     assert_eq!(stalls, 3);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn an_output_that_the_database_refuses_fails_its_file_and_not_its_neighbours(db: TestDb) {
+async fn an_output_that_the_database_refuses_fails_only_its_own_file(db: TestDb) {
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).work(std::sync::Arc::new(BadOutput)).start(&db).await;
     let alice = server.client("alice");
     let bad = alice.upload("bad", b"a").await;
     let good = alice.upload("good", b"a").await;
     for _ in 0..8 {
-        // Between its tries to write the ending, the worker waits by the clock.
-        settle_down(&server, &clock).await;
+        // Between its attempts to write the result, the worker waits by the clock.
+        pass_time_until_idle(&server, &clock).await;
     }
     assert_eq!(alice.status(&good).await, "ready");
     let seen = alice.file(&bad).await;
     assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("DB_ERROR")));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn the_hour_counts_what_became_of_its_files(db: TestDb) {
+async fn the_hourly_counts_show_the_results_of_files(db: TestDb) {
     let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
     let server = Setup::default().work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
     let alice = server.client("alice");
@@ -404,7 +403,7 @@ async fn the_hour_counts_what_became_of_its_files(db: TestDb) {
     assert_eq!(counters, expected.map(|(name, count)| (name.to_owned(), count)));
 }
 
-/// Embeds without there being chunks, for one file, which the index refuses.
+/// Returns vectors for one file that has no chunks, which the index refuses.
 struct BadOutput;
 
 impl landfall_server::stages::Work for BadOutput {
@@ -427,8 +426,8 @@ impl landfall_server::stages::Work for BadOutput {
     }
 }
 
-/// Lets time pass until nothing is in hand and nothing is due.
-async fn settle_down(server: &TestServer, clock: &landfall_core::clock::ManualClock) {
+/// Lets time pass until no file is in progress and none is due.
+async fn pass_time_until_idle(server: &TestServer, clock: &landfall_core::clock::ManualClock) {
     let idle = server.idle();
     tokio::pin!(idle);
     loop {

@@ -1,4 +1,4 @@
-//! What a tenant may store: reserved, used, given back.
+//! The quota of a tenant: reserved, used, refunded.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Script, Setup, TestDb, on_each_database};
 
 #[on_each_database]
-async fn bytes_are_reserved_then_used_then_given_back(db: TestDb) {
+async fn bytes_are_reserved_then_used_then_refunded(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let file = alice.send_bytes(None, "a", b"12345").await;
@@ -19,11 +19,11 @@ async fn bytes_are_reserved_then_used_then_given_back(db: TestDb) {
     let other = alice.register(None, "b", 7).await;
     alice.delete(&format!("/api/v2/uploads/files/{}", other["fileId"].as_str().unwrap())).await.ok();
     assert_eq!(alice.quota().await, (0, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_list_that_does_not_fit_leaves_nothing(db: TestDb) {
+async fn a_list_that_exceeds_the_quota_registers_nothing(db: TestDb) {
     let server =
         Setup::default().work(Script::new()).with("DEFAULT_TENANT_QUOTA_BYTES", 100).start(&db).await;
     let alice = server.client("alice");
@@ -34,7 +34,7 @@ async fn a_list_that_does_not_fit_leaves_nothing(db: TestDb) {
     assert_eq!(error["details"]["quota"]["bytes"]["free"], 100);
     assert_eq!(alice.quota().await, (0, 0));
     assert_eq!(alice.batch(&batch).await["registered"], 0);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
@@ -47,7 +47,7 @@ async fn the_number_of_files_is_limited_too(db: TestDb) {
 }
 
 #[on_each_database]
-async fn an_administrator_gives_a_tenant_another_limit(db: TestDb) {
+async fn an_administrator_sets_another_limit_for_a_tenant(db: TestDb) {
     let server = Setup::default().work(Script::new()).with("DEFAULT_TENANT_QUOTA_BYTES", 10).start(&db).await;
     let alice = server.client_of("alice", "acme");
     let big = json!({ "fileName": "a", "fileSize": 50 });

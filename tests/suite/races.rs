@@ -1,4 +1,4 @@
-//! Two things at once, and one right outcome.
+//! Concurrent actions, and one correct outcome.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ where
     join_all(tasks).await.into_iter().map(|done| done.expect("no panic")).collect()
 }
 
-/// A change that is made and then waits to be let go on to its commit.
+/// A change that is applied and then waits at the gate before its commit.
 struct Held<W> {
     change: W,
     gate: Gate,
@@ -57,7 +57,7 @@ fn file_path(id: &str) -> String {
 }
 
 #[on_each_database]
-async fn a_late_ending_in_one_group_with_the_holders_counts_for_nothing(db: TestDb) {
+async fn a_late_settlement_in_one_group_with_the_holders_has_no_effect(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default().work(script).start(&db).await;
@@ -90,12 +90,12 @@ async fn a_late_ending_in_one_group_with_the_holders_counts_for_nothing(db: Test
     assert_eq!(alice.batch(&batch).await["summary"]["failed"], 1);
     gate.open();
     server.idle().await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn confirmed_ten_times_at_once_a_file_is_queued_once(db: TestDb) {
+async fn a_file_confirmed_ten_times_at_once_is_queued_once(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default().work(script.clone()).start(&db).await;
@@ -114,12 +114,16 @@ async fn confirmed_ten_times_at_once_a_file_is_queued_once(db: TestDb) {
         ["registered", "uploaded", "queued", "extracting", "chunking", "embedding", "ready"]
     );
     assert_eq!(alice.quota().await, (0, 1));
-    assert_eq!(alice.confirm(&file).await.ok()["status"], "ready", "much later it answers the state");
-    server.assert_books_balance().await;
+    assert_eq!(
+        alice.confirm(&file).await.ok()["status"],
+        "ready",
+        "a later confirm returns the current state"
+    );
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn confirmed_while_it_is_deleted_a_file_ends_deleted(db: TestDb) {
+async fn a_file_confirmed_while_it_is_deleted_ends_deleted(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     for round in 0..10 {
@@ -132,18 +136,18 @@ async fn confirmed_while_it_is_deleted_a_file_ends_deleted(db: TestDb) {
         })
         .await;
         assert_eq!(answers[1].status, 204, "round {round}");
-        // The confirm came first, or found the file gone, or found its blob gone with the row still to be read.
+        // The confirm came first, or found the file gone, or found its blob gone before it read the row.
         assert!(matches!(answers[0].status, 200 | 410 | 409), "round {round}: {:?}", answers[0]);
         alice.get(&file_path(&file)).await.refused(410, "FILE_DELETED");
         alice.confirm(&file).await.refused(410, "FILE_DELETED");
     }
     server.idle().await;
     assert_eq!(alice.quota().await, (0, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn deleted_while_a_worker_has_it_a_file_is_gone_and_the_worker_changes_nothing(db: TestDb) {
+async fn a_file_deleted_while_a_worker_has_it_is_gone_and_the_worker_changes_nothing(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
     let server = Setup::default().work(script.clone()).start(&db).await;
@@ -156,11 +160,11 @@ async fn deleted_while_a_worker_has_it_a_file_is_gone_and_the_worker_changes_not
     assert_eq!(states, ["registered", "uploaded", "queued", "extracting", "cancelled", "deleted"]);
     assert_eq!(script.runs().len(), 1);
     assert_eq!(alice.quota().await, (0, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn deleted_ten_times_at_once_a_file_is_refunded_once(db: TestDb) {
+async fn a_file_deleted_ten_times_at_once_is_refunded_once(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let kept = alice.upload("kept", b"kept").await;
@@ -174,11 +178,11 @@ async fn deleted_ten_times_at_once_a_file_is_refunded_once(db: TestDb) {
     assert_eq!(answers, [204; 10]);
     assert_eq!(alice.quota().await, (0, 4));
     assert_eq!(alice.status(&kept).await, "ready");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn registered_from_twenty_sides_a_quota_is_filled_and_not_overshot(db: TestDb) {
+async fn twenty_users_that_register_at_once_fill_the_quota_and_do_not_exceed_it(db: TestDb) {
     let server =
         Setup::default().work(Script::new()).with("DEFAULT_TENANT_QUOTA_BYTES", 1_000).start(&db).await;
     // Twenty users of one tenant, each asking for ten files of 30 bytes: 33 fit.
@@ -200,11 +204,11 @@ async fn registered_from_twenty_sides_a_quota_is_filled_and_not_overshot(db: Tes
     assert_eq!((admitted.len(), refused.len()), (33, 167));
     assert!(refused.iter().all(|(status, code)| (*status, code.as_str()) == (413, "QUOTA_EXCEEDED")));
     assert_eq!(server.client_of("user0", "acme").quota().await, (990, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn the_same_idempotency_key_from_ten_sides_creates_one_file(db: TestDb) {
+async fn ten_concurrent_requests_with_one_idempotency_key_create_one_file(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let answers = at_once(10, |_| {
@@ -243,11 +247,11 @@ async fn an_upload_that_ends_after_the_confirm_does_not_change_the_bytes(db: Tes
     server.idle().await;
     let download = alice.request(reqwest::Method::GET, &format!("{}/download", file_path(file)));
     assert_eq!(download.send().await.unwrap().text().await.unwrap(), "right");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_client_that_hangs_up_after_its_last_byte_leaves_nothing_unknown(db: TestDb) {
+async fn a_client_that_disconnects_after_its_last_byte_leaves_no_unknown_blob(db: TestDb) {
     use std::io::Write;
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
@@ -263,17 +267,17 @@ async fn a_client_that_hangs_up_after_its_last_byte_leaves_nothing_unknown(db: T
         }
     })
     .await;
-    // Whatever of it was begun comes to its end.
+    // Whatever was started is completed.
     alice.put(ticket["uploadUrl"].as_str().unwrap(), "12345").await.ok();
     let incoming = db.folder.path().join("blobs/incoming");
     while !server.app.uploads.is_empty() || std::fs::read_dir(&incoming).unwrap().count() > 0 {
         tokio::task::yield_now().await;
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn registering_in_a_batch_and_deleting_from_it_do_not_wait_for_one_another(db: TestDb) {
+async fn registering_in_a_batch_and_deleting_from_it_do_not_block_each_other(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(400).await;
@@ -294,11 +298,11 @@ async fn registering_in_a_batch_and_deleting_from_it_do_not_wait_for_one_another
         assert_eq!(server.app.db.read().await.unwrap().number(sql, vec![]).await.unwrap(), 0);
     }
     assert_eq!(alice.quota().await, (80, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn two_uploads_at_once_leave_the_bytes_of_one(db: TestDb) {
+async fn two_concurrent_uploads_leave_the_bytes_of_one(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let ticket = alice.register(None, "a", 5).await;
@@ -311,7 +315,7 @@ async fn two_uploads_at_once_leave_the_bytes_of_one(db: TestDb) {
     assert_eq!(answers, [200; 4]);
     alice.confirm(file).await.ok();
     server.idle().await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
@@ -329,11 +333,11 @@ async fn two_workers_never_hold_the_same_file(db: TestDb) {
     second.idle().await;
     assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 60, "ready": 60, "failed": 0 }));
     assert_eq!(one.runs().len() + two.runs().len(), 180, "each stage of each file ran once");
-    first.assert_books_balance().await;
+    first.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_batch_cancelled_while_files_are_added_and_worked_on_leaves_none_under_way(db: TestDb) {
+async fn a_batch_cancelled_while_files_are_added_and_processed_leaves_none_in_progress(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(400).await;
@@ -354,7 +358,7 @@ async fn a_batch_cancelled_while_files_are_added_and_worked_on_leaves_none_under
                     return;
                 }
                 let ticket = answer.ok();
-                // Whatever of this comes too late is refused.
+                // Calls that come too late are refused.
                 alice.put(ticket["uploadUrl"].as_str().unwrap(), "x").await;
                 alice.confirm(ticket["fileId"].as_str().unwrap()).await;
             }
@@ -373,11 +377,11 @@ async fn a_batch_cancelled_while_files_are_added_and_worked_on_leaves_none_under
     landfall_server::recovery::unfinished_deletions::sweep_once(&server.app.db, &server.app.blobs)
         .await
         .unwrap();
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_added_in_the_moment_that_its_batch_is_cancelled_is_deleted_with_it(db: TestDb) {
+async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(5).await;
@@ -393,7 +397,7 @@ async fn a_file_added_in_the_moment_that_its_batch_is_cancelled_is_deleted_with_
         config: app.config.intake.clone(),
         signer: app.signer.clone(),
     };
-    // It has taken its place in the batch and is not committed when the batch is cancelled.
+    // The file has its place in the batch and is not committed when the batch is cancelled.
     let adding = tokio::spawn({
         let (db, held) = (app.db.clone(), Held { change: register, gate: gate.clone() });
         async move { db.write(held).await }
@@ -416,11 +420,11 @@ async fn a_file_added_in_the_moment_that_its_batch_is_cancelled_is_deleted_with_
     assert_eq!((&seen["status"], &seen["progress"]["deleted"]), (&json!("cancelled"), &json!(1)), "{seen}");
     assert_eq!(alice.quota().await, (0, 0));
     alice.get(&file_path(&file.to_string())).await.refused(410, "FILE_DELETED");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn retried_ten_times_at_once_a_dead_letter_is_queued_once(db: TestDb) {
+async fn a_dead_letter_retried_ten_times_at_once_is_queued_once(db: TestDb) {
     let script = Script::new().then(Extract, Step::Fail(landfall_core::failure::Code::ParseError));
     let server = Setup::default().work(script).start(&db).await;
     let alice = server.client("alice");
@@ -436,5 +440,5 @@ async fn retried_ten_times_at_once_a_dead_letter_is_queued_once(db: TestDb) {
     server.idle().await;
     let states = alice.states(&file).await;
     assert_eq!(states.iter().filter(|state| *state == "queued").count(), 2, "{states:?}");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }

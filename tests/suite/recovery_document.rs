@@ -25,13 +25,13 @@ fn rows() -> Vec<Vec<&'static str>> {
     rows
 }
 
-/// What stands between backticks.
+/// The text between backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
 #[test]
-fn every_row_names_a_test_that_there_is() {
+fn every_row_names_existing_tests() {
     let suite = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("tests/suite");
     let rows = rows();
     assert!(rows.len() > 60, "the tables are found: {}", rows.len());
@@ -50,7 +50,7 @@ fn every_row_names_a_test_that_there_is() {
 }
 
 #[test]
-fn every_setting_that_a_row_goes_by_is_one() {
+fn every_setting_in_a_row_exists() {
     let example = include_str!("../../.env.example");
     for row in rows() {
         for setting in quoted(row[2]).filter(|word| word.contains('_')) {
@@ -60,7 +60,7 @@ fn every_setting_that_a_row_goes_by_is_one() {
 }
 
 #[test]
-fn each_of_the_twelve_mistakes_is_told_of() {
+fn each_of_the_twelve_mistakes_is_documented() {
     let source = include_str!("traps.rs");
     let contracts = source.lines().filter_map(|line| line.strip_prefix("async fn "));
     let traps: BTreeSet<&str> =

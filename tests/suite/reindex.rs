@@ -1,5 +1,5 @@
-//! Another model: what was embedded with the last one stays findable, never meets the new vectors, and is embedded
-//! anew without a moment in which it is missing.
+//! A change of the embedding model: files embedded with the old model stay findable, their vectors are never compared
+//! with new ones, and they are re-embedded without being missing at any moment.
 
 use std::process::Stdio;
 
@@ -27,7 +27,7 @@ fn model(service: &EmbeddingServer, name: &str) -> Setup {
         .with("EMBED_CONCURRENCY", 2)
 }
 
-/// A server whose files were embedded with a model that is not its own any more, and the service of its own.
+/// A server whose files were embedded with an earlier model, and its current embedding service.
 async fn after_a_change(db: &TestDb, files: usize) -> (TestServer, EmbeddingServer, Vec<String>) {
     let before = EmbeddingServer::start(8).await;
     let server = model(&before, "before").start(db).await;
@@ -52,27 +52,27 @@ fn reindex(app: &App) -> Reindex {
 }
 
 async fn run_once(app: &App) -> Report {
-    reindex(app).run(&CancellationToken::new(), |_| ()).await.expect("it comes to its end")
+    reindex(app).run(&CancellationToken::new(), |_| ()).await.expect("it finishes")
 }
 
 async fn stale(app: &App) -> i64 {
     stale_models(&app.db, &app.embedder).await.unwrap().iter().map(|(_, files)| files).sum()
 }
 
-/// How a question that shares no word with the files finds them.
-async fn ways(client: &Client, question: &str) -> Vec<Value> {
+/// How a query that shares no word with the files finds them.
+async fn match_kinds(client: &Client, question: &str) -> Vec<Value> {
     client.search(question).await.iter().map(|hit| hit["matched"].clone()).collect()
 }
 
 #[on_each_database]
-async fn after_a_change_of_model_words_find_everything_and_vectors_what_is_new(db: TestDb) {
+async fn after_a_change_of_model_words_find_all_files_and_vectors_find_new_ones(db: TestDb) {
     let (server, service, old) = after_a_change(&db, 4).await;
     let alice = server.client("alice");
     assert_eq!(stale(&server.app).await, 4);
     let new = alice.upload("new.txt", b"The ship sails.").await;
     server.idle().await;
-    assert_eq!(ways(&alice, "vessel").await, [json!(["meaning"])], "the new one, and no old one");
-    assert_eq!(ways(&alice, "cat").await.iter().filter(|way| way[0] == "words").count(), 4);
+    assert_eq!(match_kinds(&alice, "vessel").await, [json!(["meaning"])], "the new file, and no old one");
+    assert_eq!(match_kinds(&alice, "cat").await.iter().filter(|way| way[0] == "words").count(), 4);
 
     let states = alice.states(&old[0]).await;
     let before = alice.file(&old[0]).await;
@@ -82,28 +82,24 @@ async fn after_a_change_of_model_words_find_everything_and_vectors_what_is_new(d
     assert_eq!(
         service.calls().iter().skip(1).map(|asked| asked.texts.len()).sum::<usize>(),
         4,
-        "only the stale"
+        "only stale files"
     );
-    assert_eq!(ways(&alice, "feline").await.len(), 5, "all are compared now");
-    assert_eq!(
-        alice.search("feline").await.last().unwrap()["fileId"],
-        json!(new),
-        "and the others are nearer"
-    );
+    assert_eq!(match_kinds(&alice, "feline").await.len(), 5, "all files are compared now");
+    assert_eq!(alice.search("feline").await.last().unwrap()["fileId"], json!(new), "the others are nearer");
     assert_eq!(
         (alice.states(&old[0]).await, alice.file(&old[0]).await),
         (states, before),
-        "nobody saw a thing"
+        "users see no difference"
     );
-    assert_eq!(run_once(&server.app).await, Report::default(), "twice is once");
-    server.assert_books_balance().await;
+    assert_eq!(run_once(&server.app).await, Report::default(), "a second run does nothing");
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_is_found_at_every_moment_while_it_is_embedded_anew(db: TestDb) {
+async fn a_file_is_found_at_every_moment_while_it_is_re_embedded(db: TestDb) {
     let (server, service, _) = after_a_change(&db, 3).await;
     let alice = server.client("alice");
-    // The dimensions are learnt before, so that the searches below need no answer of their own.
+    // The dimensions are learned before, so that the searches below need no reply of their own.
     let gate = Gate::default();
     service.then(Reply::Good).then(Reply::Wait(gate.clone())).then(Reply::Wait(gate.clone()));
     let app = server.app.clone();
@@ -115,15 +111,15 @@ async fn a_file_is_found_at_every_moment_while_it_is_embedded_anew(db: TestDb) {
     gate.open();
     assert_eq!(running.await.unwrap().reindexed, 3);
     assert_eq!(alice.search("cat").await.len(), 3);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn killed_half_way_it_goes_on_where_it_was(db: TestDb) {
+async fn a_reindex_killed_half_way_resumes_where_it_stopped(db: TestDb) {
     let (server, service, _) = after_a_change(&db, 6).await;
     server.stop().await;
     service.forget();
-    // The question about the dimensions, two files, and then nothing more.
+    // The request for the dimensions, two files, and then nothing more.
     service.then(Reply::Good).then(Reply::Good).then(Reply::Good);
     service.otherwise(Reply::Hang);
     let variables =
@@ -143,26 +139,26 @@ async fn killed_half_way_it_goes_on_where_it_was(db: TestDb) {
         (&report["stale"], &report["reindexed"], &report["remaining"]),
         (&json!(4), &json!(4), &json!(0))
     );
-    assert_eq!(service.calls().len(), 1 + 4, "what was done is not done again");
+    assert_eq!(service.calls().len(), 1 + 4, "finished files are not repeated");
     assert_eq!(run(&db, &["audit"]).0, 0);
 }
 
 #[on_each_database]
-async fn two_at_once_share_the_files_and_do_each_once(db: TestDb) {
+async fn two_concurrent_reindexes_share_the_files_and_embed_each_once(db: TestDb) {
     let (server, _service, _) = after_a_change(&db, 20).await;
     let (one, two) = tokio::join!(run_once(&server.app), run_once(&server.app));
     assert_eq!(one.reindexed + two.reindexed, 20, "{one:?} {two:?}");
     assert_eq!((one.failed, two.failed, stale(&server.app).await), (0, 0, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn what_is_deleted_meanwhile_stays_deleted(db: TestDb) {
+async fn a_file_deleted_meanwhile_stays_deleted(db: TestDb) {
     let (server, service, files) = after_a_change(&db, 2).await;
     let alice = server.client("alice");
-    // Also where its chunks would be cut anew: this one is longer than any model of a service is sent.
+    // Also if its chunks would be recomputed: this one is longer than the limit for any model of a service.
     let file = files[1].parse().unwrap();
-    server.app.db.write(MakeAnew { file, text: Some("cat ".repeat(2_100)) }).await.unwrap();
+    server.app.db.write(Reprocess { file, text: Some("cat ".repeat(2_100)) }).await.unwrap();
     let gate = Gate::default();
     service.then(Reply::Good).then(Reply::Wait(gate.clone())).then(Reply::Wait(gate.clone()));
     let app = server.app.clone();
@@ -178,11 +174,11 @@ async fn what_is_deleted_meanwhile_stays_deleted(db: TestDb) {
     let left =
         server.app.db.read().await.unwrap().number("SELECT COUNT(*) FROM chunks", args![]).await.unwrap();
     assert_eq!(left, 0);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn what_is_made_anew_meanwhile_does_not_get_vectors_of_its_past(db: TestDb) {
+async fn a_file_processed_again_meanwhile_gets_no_outdated_vectors(db: TestDb) {
     let (server, service, files) = after_a_change(&db, 1).await;
     let file: Uuid = files[0].parse().unwrap();
     let gate = Gate::default();
@@ -190,16 +186,16 @@ async fn what_is_made_anew_meanwhile_does_not_get_vectors_of_its_past(db: TestDb
     let app = server.app.clone();
     let running = tokio::spawn(async move { run_once(&app).await });
     gate.reached().await;
-    server.app.db.write(MakeAnew { file, text: None }).await.unwrap();
+    server.app.db.write(Reprocess { file, text: None }).await.unwrap();
     gate.open();
     let report = running.await.unwrap();
     assert_eq!((report.left_alone, report.remaining), (1, 1), "{report:?}");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     assert_eq!(run_once(&server.app).await.reindexed, 1);
 }
 
 #[on_each_database]
-async fn a_service_that_fails_file_after_file_is_not_asked_about_all_of_them(db: TestDb) {
+async fn a_service_that_fails_file_after_file_is_not_called_for_all_of_them(db: TestDb) {
     let (server, service, _) = after_a_change(&db, 30).await;
     service.forget();
     service.then(Reply::Good);
@@ -212,15 +208,15 @@ async fn a_service_that_fails_file_after_file_is_not_asked_about_all_of_them(db:
     service.otherwise(Reply::Refusal(503, None));
     let error = reindex(&server.app).run(&CancellationToken::new(), |_| ()).await.unwrap_err();
     assert!(error.to_string().contains("503"), "{error}");
-    // One that passes costs an attempt and no file.
+    // A temporary error costs an attempt and no file.
     service.otherwise(Reply::Good);
     service.then(Reply::Good).then(Reply::Refusal(503, None)).then(Reply::Refusal(500, None));
     assert_eq!(run_once(&server.app).await.reindexed, 30);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn chunks_that_the_new_model_cannot_read_whole_are_cut_anew(db: TestDb) {
+async fn chunks_that_are_too_long_for_the_new_model_are_recomputed(db: TestDb) {
     let service = EmbeddingServer::start(8).await;
     let server = model(&service, "reads-much").start(&db).await;
     let alice = server.client("alice");
@@ -239,17 +235,17 @@ async fn chunks_that_the_new_model_cannot_read_whole_are_cut_anew(db: TestDb) {
     let chunks = chunks["chunks"].as_array().unwrap();
     assert!(chunks.iter().all(|chunk| chunk["tokens"].as_i64().unwrap() <= 126));
     assert_eq!(alice.search("sentence 79").await[0]["fileId"], json!(file));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
-/// What a second processing does: the same text in new chunks, by whoever still has the old model.
-struct MakeAnew {
+/// A second processing: the same text in new chunks, by a process that still has the old model.
+struct Reprocess {
     file: Uuid,
-    /// Another text in place of the same.
+    /// Another text instead of the same.
     text: Option<String>,
 }
 
-impl Write for MakeAnew {
+impl Write for Reprocess {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
@@ -269,9 +265,9 @@ impl Write for MakeAnew {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_pgvector_models_of_any_dimensions_live_side_by_side_too() {
+async fn without_pgvector_models_of_any_dimensions_also_work_side_by_side() {
     let Some(db) = TestDb::postgres().await else { return };
-    // As a server without pgvector has it. It is there first, so the installation leaves it alone.
+    // Like a server without pgvector. The table exists already, so the installation leaves it alone.
     let opened = Db::open(&db.url, 4).await.unwrap();
     opened.write(PlainArrays).await.unwrap();
     opened.close().await;
@@ -283,7 +279,7 @@ async fn without_pgvector_models_of_any_dimensions_live_side_by_side_too() {
     assert_eq!((hits.len(), &hits[0]["fileId"]), (1, &json!(new)));
     assert_eq!(run_once(&server.app).await.reindexed, 3);
     assert_eq!(alice.search("feline").await.len(), 4);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 struct PlainArrays;
@@ -297,7 +293,7 @@ impl Write for PlainArrays {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_says_at_its_start_that_files_wait_for_it() {
+async fn a_server_logs_at_its_start_that_files_wait_for_a_reindex() {
     let db = TestDb::sqlite();
     let (server, service, _) = after_a_change(&db, 2).await;
     server.stop().await;

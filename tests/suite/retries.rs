@@ -1,4 +1,4 @@
-//! One file retried by a person: where it begins again, what it needs for that, and under the names of an older API.
+//! One file retried by a user: where it resumes, what it needs for that, and the names of an older API.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,26 +11,26 @@ use landfall_server::stages::{Job, Output, Work};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::ailments::{Ailments, DLQ, names, server};
+use crate::support::scripted_failures::{DLQ, ScriptedFailures, names, server};
 use crate::support::{Script, Setup, Step, TestDb, on_each_database};
 
 #[on_each_database]
-async fn a_retry_goes_on_at_the_stage_that_failed_and_repeats_nothing(db: TestDb) {
-    let work = Ailments::new();
+async fn a_retry_resumes_at_the_failed_stage_and_repeats_nothing(db: TestDb) {
+    let work = ScriptedFailures::new();
     let server = server(&db, &work).await;
     let alice = server.client("alice");
     let (_, files) = alice.upload_all(&names('e', 1)).await;
     server.idle().await;
-    work.mend('e');
+    work.fix('e');
     alice.post(&format!("{DLQ}/{}/retry", files[0]), json!({})).await.ok();
     server.idle().await;
     assert_eq!(alice.status(&files[0]).await, "ready");
     assert_eq!(work.runs("e0"), [Extract, Chunk, Embed, Embed]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_retry_from_an_earlier_stage_replaces_what_the_later_ones_made(db: TestDb) {
+async fn a_retry_from_an_earlier_stage_replaces_the_output_of_later_stages(db: TestDb) {
     let work = Arc::new(Shrinking::default());
     let server = Setup::default().work(work.clone()).start(&db).await;
     let alice = server.client("alice");
@@ -53,11 +53,11 @@ async fn a_retry_from_an_earlier_stage_replaces_what_the_later_ones_made(db: Tes
     assert_eq!((&seen["status"], &seen["chunkCount"]), (&json!("ready"), &json!(1)));
     assert_eq!(alice.get(&chunks).await.ok()["chunks"].as_array().unwrap().len(), 1);
     assert_eq!(*work.runs.lock().unwrap(), [Extract, Chunk, Embed, Chunk, Embed, Extract, Chunk, Embed]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_retry_begins_at_no_stage_that_was_not_reached_or_is_not_there(db: TestDb) {
+async fn a_retry_from_an_unreached_or_unknown_stage_is_refused(db: TestDb) {
     let script = Script::new().then(Chunk, Step::Fail(Code::ParseError));
     let server = Setup::default().work(script.clone()).start(&db).await;
     let alice = server.client("alice");
@@ -77,11 +77,11 @@ async fn a_retry_begins_at_no_stage_that_was_not_reached_or_is_not_there(db: Tes
     );
     server.idle().await;
     assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Chunk, 1), (Embed, 1)]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn where_there_is_a_scanner_a_retry_can_begin_with_it(db: TestDb) {
+async fn with_a_scanner_a_retry_can_begin_with_the_scan(db: TestDb) {
     let script =
         Script::new().then(Extract, Step::Fail(Code::ParseError)).then(Extract, Step::Fail(Code::ParseError));
     let server = Setup::default().work(script.clone()).with("CLAMD_ADDRESS", "127.0.0.1:9").start(&db).await;
@@ -92,12 +92,12 @@ async fn where_there_is_a_scanner_a_retry_can_begin_with_it(db: TestDb) {
     alice.post(&path, json!({ "fromStage": "scan" })).await.ok();
     server.idle().await;
     assert_eq!(script.runs(), [(Scan, 1), (Extract, 1), (Scan, 1), (Extract, 1)]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_whose_bytes_are_gone_is_retried_only_where_they_are_not_needed(db: TestDb) {
-    let work = Ailments::new();
+async fn a_file_whose_bytes_are_gone_is_retried_only_from_stages_that_do_not_need_them(db: TestDb) {
+    let work = ScriptedFailures::new();
     let server = server(&db, &work).await;
     let alice = server.client("alice");
     let (_, files) = alice.upload_all(&["p0".to_owned(), "e0".to_owned()]).await;
@@ -115,7 +115,7 @@ async fn a_file_whose_bytes_are_gone_is_retried_only_where_they_are_not_needed(d
         let error = alice.post(&path, json!({})).await.refused(404, "FILE_NOT_FOUND");
         assert_eq!(error["message"], "Source file no longer exists");
     }
-    work.mend('e');
+    work.fix('e');
     let path = format!("/api/v2/uploads/files/{}/retry", files[1]);
     alice.post(&path, json!({ "fromStage": "extract" })).await.refused(404, "FILE_NOT_FOUND");
     alice.post(&path, json!({})).await.ok();
@@ -127,8 +127,8 @@ async fn a_file_whose_bytes_are_gone_is_retried_only_where_they_are_not_needed(d
 }
 
 #[on_each_database]
-async fn jobs_are_the_same_files_in_the_words_of_another_api(db: TestDb) {
-    let work = Ailments::new();
+async fn jobs_are_the_same_files_in_the_terms_of_another_api(db: TestDb) {
+    let work = ScriptedFailures::new();
     let server = server(&db, &work).await;
     let (alice, mallory) = (server.client("alice"), server.client("mallory"));
     let (_, files) = alice.upload_all(&["p0".to_owned(), "a0".to_owned()]).await;
@@ -156,7 +156,7 @@ async fn jobs_are_the_same_files_in_the_words_of_another_api(db: TestDb) {
             assert_eq!(error["message"], "Not authorized");
         }
     }
-    work.mend('p');
+    work.fix('p');
     let retried = alice.post(&format!("/api/jobs/{}/retry", files[0]), json!({})).await;
     assert_eq!(
         (retried.status, retried.body),
@@ -165,10 +165,10 @@ async fn jobs_are_the_same_files_in_the_words_of_another_api(db: TestDb) {
     server.idle().await;
     assert_eq!(alice.status(&files[0]).await, "ready");
     assert_eq!(work.runs("p0"), [Extract, Extract, Chunk, Embed]);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
-/// Cuts a document into one chunk less each time, and embeds only the last.
+/// Returns one chunk fewer each time, and embeds only the last.
 #[derive(Default)]
 struct Shrinking {
     runs: Mutex<Vec<Stage>>,

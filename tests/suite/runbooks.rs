@@ -1,5 +1,5 @@
-//! The runbooks say only what is so: every command is one that the program takes, every address one that the server answers,
-//! every setting one that there is, and every alert has its chapter.
+//! The runbooks are correct: the program accepts every command, the server serves every address, every setting
+//! exists, and every alert has its chapter.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ fn runbooks() -> Vec<(String, String)> {
     paths.iter().map(|path| (name(path), std::fs::read_to_string(path).unwrap())).collect()
 }
 
-/// What is to be typed: the lines of `sh` blocks, those that go on with a backslash as one.
-fn typed(text: &str) -> Vec<String> {
+/// The lines of `sh` blocks; lines continued with a backslash are joined.
+fn shell_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let (mut inside, mut goes_on) = (false, false);
+    let (mut inside, mut continues) = (false, false);
     for line in text.lines() {
         if line.trim_start().starts_with("```") {
             inside = line.trim() == "```sh";
@@ -39,16 +39,16 @@ fn typed(text: &str) -> Vec<String> {
             continue;
         }
         let part = line.trim().trim_end_matches('\\').to_owned();
-        match lines.last_mut().filter(|_| goes_on) {
+        match lines.last_mut().filter(|_| continues) {
             Some(last) => *last = format!("{last} {part}"),
             None => lines.push(part),
         }
-        goes_on = line.trim_end().ends_with('\\');
+        continues = line.trim_end().ends_with('\\');
     }
     lines
 }
 
-/// What stands between backquotes within a line.
+/// The text between backquotes within a line.
 fn inline(text: &str) -> Vec<String> {
     let mut inside = false;
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn inline(text: &str) -> Vec<String> {
     found
 }
 
-/// The words of each call of the program in a line of shell, without what other programs do with it.
+/// The words of each call of the program in a line of shell, without other programs in a pipe.
 fn calls(line: &str) -> Vec<Vec<String>> {
     let mut calls = Vec::new();
     for part in line.split(['|', ';', '&', '(', ')']) {
@@ -71,15 +71,15 @@ fn calls(line: &str) -> Vec<Vec<String>> {
         if words.peek() != Some(&"landfall") {
             continue;
         }
-        // What is redirected is no argument.
+        // A redirection is not an argument.
         let words = words.take_while(|word| !word.starts_with(['>', '<', '#']) && !word.starts_with("2>"));
-        calls.push(words.map(filled_in).collect());
+        calls.push(words.map(fill_placeholder).collect());
     }
     calls
 }
 
-/// A place for something of the reader's own, with something in it.
-fn filled_in(word: &str) -> String {
+/// Replaces a placeholder by a valid value.
+fn fill_placeholder(word: &str) -> String {
     match word {
         "$FILE" | "$BATCH" | "ID" => ID.to_owned(),
         "$FINGERPRINT" | "…" => "0123456789abcdef".to_owned(),
@@ -89,10 +89,10 @@ fn filled_in(word: &str) -> String {
 }
 
 #[test]
-fn every_command_is_one_that_the_program_takes() {
+fn the_program_accepts_every_command() {
     let mut seen = 0;
     for (name, text) in runbooks() {
-        for line in typed(&text).into_iter().chain(inline(&text)) {
+        for line in shell_lines(&text).into_iter().chain(inline(&text)) {
             for call in calls(&line) {
                 seen += 1;
                 if let Err(error) = Cli::try_parse_from(&call) {
@@ -101,11 +101,11 @@ fn every_command_is_one_that_the_program_takes() {
             }
         }
     }
-    assert!(seen > 40, "there are commands to look at: {seen}");
+    assert!(seen > 40, "there are commands to check: {seen}");
 }
 
 #[test]
-fn a_command_that_there_is_not_would_be_noticed() {
+fn an_unknown_command_would_be_noticed() {
     for line in
         ["landfall tidy", "$ X=1 landfall stuck --everything | head", "true && landfall jobs stop retention"]
     {
@@ -145,14 +145,14 @@ fn addresses(line: &str) -> Vec<(Method, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_address_is_one_that_the_server_answers() {
+async fn the_server_serves_every_address() {
     let db = TestDb::sqlite();
     let server = TestServer::new(&db).await;
-    // Without a token: nothing is changed, and what there is not is said all the same.
+    // Without a token: nothing is changed, and an unknown path is still refused as such.
     let http = landfall_server::outbound::client();
     let mut seen = 0;
     for (name, text) in runbooks() {
-        for line in typed(&text).into_iter().chain(inline(&text)) {
+        for line in shell_lines(&text).into_iter().chain(inline(&text)) {
             for (method, path) in addresses(&line) {
                 seen += 1;
                 let answer =
@@ -162,12 +162,12 @@ async fn every_address_is_one_that_the_server_answers() {
             }
         }
     }
-    assert!(seen > 10, "there are addresses to look at: {seen}");
+    assert!(seen > 10, "there are addresses to check: {seen}");
     server.stop().await;
 }
 
 #[test]
-fn every_setting_is_one_that_there_is() {
+fn every_setting_exists() {
     let known = std::fs::read_to_string(root().join("docs/configuration.md")).unwrap();
     for (name, text) in runbooks() {
         for word in inline(&text) {
@@ -175,7 +175,7 @@ fn every_setting_is_one_that_there_is() {
             let looks_like_one = setting.len() > 4
                 && setting.contains('_')
                 && setting.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-            // Codes look the same, and have a document of their own.
+            // Codes look the same; they are in another document.
             let codes = std::fs::read_to_string(root().join("docs/errors.md")).unwrap();
             if looks_like_one && !codes.contains(&format!("`{setting}`")) {
                 assert!(known.contains(&format!("`{setting}`")), "{name}: {setting}");
@@ -185,7 +185,7 @@ fn every_setting_is_one_that_there_is() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     for (name, text) in runbooks() {
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let (file, chapter) = target.split_once('#').unwrap_or((target, ""));
@@ -201,14 +201,14 @@ fn every_link_leads_somewhere() {
     }
 }
 
-/// As GitHub makes one of a heading.
+/// The anchor that GitHub generates for a heading.
 fn anchor(heading: &str) -> String {
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.collect::<String>().replace(' ', "-")
 }
 
-/// The alerts of the program, by what stands before the colon of their names.
+/// The alerts of the program, by the part of their names before the colon.
 fn alerts_in_the_code() -> BTreeSet<String> {
     let code =
         std::fs::read_to_string(root().join("crates/server/src/reports/alerts/conditions.rs")).unwrap();

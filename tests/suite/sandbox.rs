@@ -1,7 +1,7 @@
-//! Documents that take over the process that reads them. Each drives the real program to do its worst, and each sees
-//! the right code, the next document read, and no process left.
+//! Documents that take over the process that reads them. Each makes the real program misbehave, and each test checks
+//! the error code, that the next document is read, and that no process is left.
 //!
-//! The program misbehaves only where it is compiled to be worked on, so a release build has none of these tests.
+//! The program can misbehave only in debug builds, so a release build has none of these tests.
 #![cfg(debug_assertions)]
 
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::support::process::Process;
 use crate::support::{Setup, TestDb, landfall_itself, on_each_database, until};
 
-/// A pool whose processes can be told from all others.
+/// A pool whose processes carry a mark.
 struct Readers {
     pool: Pool,
     mark: String,
@@ -69,8 +69,8 @@ impl Readers {
         self.pool.read(&document, bytes).await?.finish(Recognised::NotInstalled)
     }
 
-    /// What becomes of a document that misbehaves so. Whatever it is, the next one is read.
-    async fn suffer(&self, misbehaviour: &str) -> Result<Extracted, Error> {
+    /// The result for a document that misbehaves like this. The next document must be read.
+    async fn misbehave(&self, misbehaviour: &str) -> Result<Extracted, Error> {
         let outcome = self.read(&format!("misbehave: {misbehaviour}")).await;
         let next = self.read("The next document.").await.expect("the next document is read");
         assert_eq!(next.text, "The next document.");
@@ -78,17 +78,17 @@ impl Readers {
     }
 
     async fn fails_with(&self, misbehaviour: &str) -> (ErrorKind, String) {
-        let failure = self.suffer(misbehaviour).await.expect_err(misbehaviour);
+        let failure = self.misbehave(misbehaviour).await.expect_err(misbehaviour);
         assert!(failure.message().len() > 20 && failure.message().is_ascii(), "{}", failure.message());
         (failure.kind(), failure.into_message())
     }
 
-    /// What came of something that a process must not do: the error that it met.
+    /// The error that the process got when it tried something forbidden.
     async fn refused(&self, misbehaviour: &str) -> String {
-        self.suffer(misbehaviour).await.expect(misbehaviour).text
+        self.misbehave(misbehaviour).await.expect(misbehaviour).text
     }
 
-    /// The one process that is at work.
+    /// The one process that is working.
     async fn at_work(&self, pool: &tokio::task::JoinHandle<Result<Reading, Error>>) -> Pid {
         let mut found = None;
         until("a process hangs", async || {
@@ -101,7 +101,7 @@ impl Readers {
         found.expect("found")
     }
 
-    /// Drops the pool and sees all its processes gone.
+    /// Drops the pool and waits until all its processes are gone.
     async fn leave_nothing(self) {
         drop(self.pool);
         until("no process is left", async || processes(&self.mark).is_empty()).await;
@@ -115,7 +115,7 @@ fn misbehaving() -> (Program, String) {
     (program, mark)
 }
 
-/// Every process on this machine, wherever it hangs, that carries the mark.
+/// Every process on this machine that carries the mark, whatever its parent is.
 fn processes(mark: &str) -> Vec<Pid> {
     let all = std::fs::read_dir("/proc").expect("Linux lists processes");
     all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -127,7 +127,7 @@ fn processes(mark: &str) -> Vec<Pid> {
         .collect()
 }
 
-/// A process that parks waits for a futex; one without a document waits for a pipe.
+/// A parked process waits for a futex; one without a document waits for a pipe.
 fn has_read_its_document(pid: Pid) -> bool {
     let futex = libc::SYS_futex.to_string();
     std::fs::read_to_string(format!("/proc/{pid}/syscall"))
@@ -139,7 +139,7 @@ fn text_of(outcome: Result<Extracted, Error>) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_is_read_in_another_process_as_it_would_be_in_this_one() {
+async fn a_document_is_read_in_another_process_with_the_same_result() {
     let readers = Readers::new(&[]);
     let markdown = "# Äpfel\n\nRote.\n\n## Birnen\n\nGelbe.\n".repeat(30_000);
     let document = Document {
@@ -164,7 +164,7 @@ async fn a_document_is_read_in_another_process_as_it_would_be_in_this_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn crashes_are_the_documents_fault_and_nobody_elses() {
+async fn a_crash_is_blamed_on_the_document_and_affects_no_other() {
     let readers = Readers::new(&[]);
     for misbehaviour in ["panic", "abort", "overflow", "exit"] {
         let (code, message) = readers.fails_with(misbehaviour).await;
@@ -175,7 +175,7 @@ async fn crashes_are_the_documents_fault_and_nobody_elses() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
+async fn too_much_memory_is_distinguished_from_a_crash() {
     let readers = Readers::new(&[("EXTRACT_MEMORY_BYTES", "256MB")]);
     let (code, message) = readers.fails_with("fill-memory").await;
     assert_eq!(code, ErrorKind::OutOfMemory);
@@ -184,18 +184,18 @@ async fn a_document_that_needs_too_much_memory_is_told_from_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_that_computes_for_ever_is_ended_by_the_kernel() {
+async fn a_document_that_computes_forever_is_killed_by_the_kernel() {
     let readers = Readers::new(&[("EXTRACT_CPU_SECONDS", "1")]);
-    let failure = readers.suffer("compute").await.expect_err("it computes for ever");
+    let failure = readers.misbehave("compute").await.expect_err("it computes for ever");
     assert_eq!(failure.kind(), ErrorKind::ComputingLimit);
     assert!(failure.message().contains("1 s of computing"), "{}", failure.message());
     readers.leave_nothing().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_computing_of_earlier_documents_does_not_count_for_later_ones() {
+async fn the_cpu_time_of_earlier_documents_does_not_count_for_later_ones() {
     let readers = Readers::new(&[("EXTRACT_CPU_SECONDS", "2")]);
-    // Together these take longer than one may, in one process.
+    // Together these take longer than one document may, in one process.
     let mut seen = std::collections::HashSet::new();
     for _ in 0..3 {
         assert_eq!(text_of(readers.read("misbehave: compute-a-while").await), "it worked");
@@ -213,7 +213,7 @@ fn has_computed(pid: Pid) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_that_hangs_is_ended_for_want_of_progress() {
+async fn a_document_that_hangs_is_killed_for_lack_of_progress() {
     let readers = Readers::with_stall(Some(500), &[], &[]);
     let (code, message) = readers.fails_with("hang").await;
     assert_eq!(code, ErrorKind::TimedOut);
@@ -222,7 +222,7 @@ async fn a_document_that_hangs_is_ended_for_want_of_progress() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn progress_does_not_lengthen_the_whole_time() {
+async fn progress_does_not_extend_the_total_time() {
     let readers = Readers::with_stall(Some(600), &[], &[("EXTRACT_TIMEOUT_MS", "1500")]);
     let (code, message) = readers.fails_with("hang-with-progress").await;
     assert_eq!(code, ErrorKind::TimedOut);
@@ -231,7 +231,7 @@ async fn progress_does_not_lengthen_the_whole_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_that_breaks_the_rules_is_not_believed() {
+async fn a_process_that_violates_the_protocol_is_not_trusted() {
     let readers = Readers::new(&[]);
     for lie in [
         "flood",
@@ -297,12 +297,12 @@ async fn the_limits_of_the_caller_hold_in_the_process_that_reads() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_stderr_does_not_block_the_process() {
     let readers = Readers::new(&[]);
-    assert!(text_of(readers.suffer("flood-stderr").await).starts_with("misbehave"));
+    assert!(text_of(readers.misbehave("flood-stderr").await).starts_with("misbehave"));
     readers.leave_nothing().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_only_an_intruder_does_ends_the_process_at_once() {
+async fn forbidden_system_calls_kill_the_process_at_once() {
     let readers = Readers::new(&[]);
     let signal = format!("signal {}", std::process::id());
     for intrusion in ["fork", "execute", "connect 127.0.0.1:9", &signal] {
@@ -314,7 +314,7 @@ async fn what_only_an_intruder_does_ends_the_process_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_world_is_out_of_reach_by_each_protection_alone() {
+async fn each_protection_alone_keeps_the_outside_unreachable() {
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "hush").unwrap();
@@ -339,7 +339,7 @@ async fn the_world_is_out_of_reach_by_each_protection_alone() {
         readers.leave_nothing().await;
     }
     assert!(!folder.path().join("new").exists());
-    // And with none of them it would work, so it is they that prevent it.
+    // Without any protection it works, so it is the protections that prevent it.
     let readers = Readers::without(&["seccomp", "landlock", "descriptors"], &[]);
     assert_eq!(readers.refused(&open).await, "it worked");
     assert_eq!(readers.refused(&signal).await, "it worked");
@@ -347,14 +347,14 @@ async fn the_world_is_out_of_reach_by_each_protection_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_process_starts_where_nothing_prevents_it_dies_with_it() {
+async fn children_of_a_reading_process_die_with_it_even_if_they_could_start() {
     let readers = Readers::with_stall(Some(1_000), &["seccomp"], &[]);
-    match readers.suffer("fork").await {
-        // An ordinary user is not given another process.
+    match readers.misbehave("fork").await {
+        // An ordinary user is not allowed another process.
         Ok(refused) => assert!(refused.text.starts_with("refused"), "{}", refused.text),
         Err(failure) => assert_eq!(failure.kind(), ErrorKind::TimedOut, "{}", failure.message()),
     }
-    until("only those that wait are left", async || {
+    until("only idle processes are left", async || {
         processes(&readers.mark).into_iter().all(|pid| !has_read_its_document(pid))
     })
     .await;
@@ -362,7 +362,7 @@ async fn what_a_process_starts_where_nothing_prevents_it_dies_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whether_a_process_crashed_or_was_killed_from_outside_is_told_apart() {
+async fn a_crash_is_distinguished_from_a_kill_from_outside() {
     for (signal, code) in [
         (Signal::KILL, ErrorKind::Killed),
         (Signal::TERM, ErrorKind::Killed),
@@ -392,11 +392,10 @@ async fn whether_a_process_crashed_or_was_killed_from_outside_is_told_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_was_killed_while_it_waited_is_not_given_a_document() {
+async fn a_process_killed_while_idle_gets_no_document() {
     let readers = Readers::new(&[]);
     readers.read("One.").await.unwrap();
-    until("one stands ready beside the one that was used", async || processes(&readers.mark).len() == 2)
-        .await;
+    until("one idle process beside the used one", async || processes(&readers.mark).len() == 2).await;
     let all = processes(&readers.mark);
     for pid in &all {
         rustix::process::kill_process(*pid, Signal::KILL).unwrap();
@@ -407,7 +406,7 @@ async fn one_that_was_killed_while_it_waited_is_not_given_a_document() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_stops_waiting_has_the_process_killed() {
+async fn a_caller_that_stops_waiting_has_the_process_killed() {
     let readers = Readers::new(&[]);
     let pool = readers.pool.clone();
     let reading = tokio::spawn(async move {
@@ -429,7 +428,7 @@ async fn whoever_stops_waiting_has_the_process_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_process_is_used_again_and_replaced_after_its_share() {
+async fn a_process_is_reused_and_replaced_after_its_share_of_documents() {
     let readers = Readers::new(&[("EXTRACT_CHILD_DOCUMENTS", "3")]);
     let mut seen = Vec::new();
     for _ in 0..6 {
@@ -452,7 +451,7 @@ async fn a_process_that_keeps_much_memory_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn documents_of_two_tenants_never_meet_in_one_process() {
+async fn documents_of_two_tenants_never_share_a_process() {
     let readers = Readers::new(&[]);
     let mut seen = std::collections::HashMap::new();
     for round in 0..30 {
@@ -465,7 +464,7 @@ async fn documents_of_two_tenants_never_meet_in_one_process() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_program_that_cannot_be_started_is_our_fault() {
+async fn a_program_that_cannot_be_started_is_not_blamed_on_the_document() {
     let config = Config::from_variables(Variables::default()).unwrap().sandbox;
     for path in ["/does/not/exist", "/bin/true"] {
         let pool = Pool::new(Program { path: path.into(), arguments: vec![] }, config.clone());
@@ -476,7 +475,7 @@ async fn a_program_that_cannot_be_started_is_our_fault() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bytes_that_end_too_soon_are_the_storages_fault() {
+async fn bytes_that_end_too_early_are_blamed_on_the_storage() {
     let readers = Readers::new(&[]);
     let document = Document { label: "a test", owner: "acme", name: "a.txt", content_type: None, size: 100 };
     let failure = readers.pool.read(&document, &b"not a hundred"[..]).await.unwrap_err();
@@ -486,7 +485,7 @@ async fn bytes_that_end_too_soon_are_the_storages_fault() {
 }
 
 #[on_each_database]
-async fn a_batch_with_hostile_documents_in_it_ends_with_the_others_ready(db: TestDb) {
+async fn a_batch_with_hostile_documents_ends_with_the_others_ready(db: TestDb) {
     let (program, mark) = misbehaving();
     let server = Setup::default()
         .extractor(program)
@@ -528,13 +527,13 @@ async fn a_batch_with_hostile_documents_in_it_ends_with_the_others_ready(db: Tes
         );
         assert!(alice.search("lighthouse").await.iter().all(|hit| hit["fileId"] != json!(bad)));
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
     until("no process is left", async || processes(&mark).is_empty()).await;
 }
 
 #[on_each_database]
-async fn a_file_that_is_cancelled_or_deleted_has_its_process_killed(db: TestDb) {
+async fn the_process_of_a_cancelled_or_deleted_file_is_killed(db: TestDb) {
     let (program, mark) = misbehaving();
     let server = Setup::default().extractor(program).start(&db).await;
     let alice = server.client("alice");
@@ -555,10 +554,10 @@ async fn a_file_that_is_cancelled_or_deleted_has_its_process_killed(db: TestDb) 
     }
     let next = alice.upload("good.txt", b"The lamp is lit.").await;
     until("the next is ready", async || alice.status(&next).await == "ready").await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
-/// The children of a process, by what they were started as.
+/// The children of a process, by their arguments.
 fn children_of(parent: u32) -> Vec<Pid> {
     processes(&format!("--parent\0{parent}\0"))
 }
@@ -572,7 +571,7 @@ async fn neither_a_stopped_nor_a_killed_server_leaves_a_process_behind() {
         let file = client.upload("a.txt", b"Words to be read.").await;
         until("it is ready", async || client.status(&file).await == "ready").await;
         let parent = server.id();
-        assert!(!children_of(parent).is_empty(), "it reads documents in processes of its own");
+        assert!(!children_of(parent).is_empty(), "it reads documents in child processes");
         if signal == "KILL" {
             server.kill();
         } else {
@@ -584,8 +583,8 @@ async fn neither_a_stopped_nor_a_killed_server_leaves_a_process_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_stages_time_counts_while_a_document_is_read() {
-    // The stage's own clock, which a test can move, kills as well.
+async fn the_stage_timeout_applies_while_a_document_is_read() {
+    // The stage timeout goes by the manual clock and kills the process too.
     let db = TestDb::sqlite();
     let (program, mark) = misbehaving();
     let clock = crate::support::manual_clock();

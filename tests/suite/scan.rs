@@ -1,4 +1,4 @@
-//! Nothing gets past the virus scanner, and nothing is lost for want of one.
+//! No file passes without a scan, and no file is lost because the scanner is down.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn server_with(clamd: &Clamd, db: &TestDb) -> TestServer {
 }
 
 #[on_each_database]
-async fn a_clean_file_goes_on_and_an_infected_one_is_removed(db: TestDb) {
+async fn a_clean_file_continues_and_an_infected_one_is_removed(db: TestDb) {
     let Some(mut clamd) = Clamd::install() else { return };
     clamd.start().await;
     let server = server_with(&clamd, &db).await;
@@ -35,15 +35,15 @@ async fn a_clean_file_goes_on_and_an_infected_one_is_removed(db: TestDb) {
     until("its bytes are gone", async || server.app.blobs.keys_of(id).await.unwrap().is_empty()).await;
     let path = format!("/api/v2/uploads/files/{infected}");
     client.post(&format!("{path}/retry"), json!({})).await.refused(404, "FILE_NOT_FOUND");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     client.delete(&path).await.ok();
     assert_eq!(client.quota().await, (0, 20));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn what_the_scanner_cannot_judge_is_not_let_through(db: TestDb) {
+async fn files_that_the_scanner_cannot_judge_do_not_pass(db: TestDb) {
     let Some(mut clamd) = Clamd::install() else { return };
     clamd.start().await;
     let server = server_with(&clamd, &db).await;
@@ -56,12 +56,12 @@ async fn what_the_scanner_cannot_judge_is_not_let_through(db: TestDb) {
         assert_eq!(file["error"]["code"], "UNSCANNABLE", "{file}");
         assert_eq!(file["status"], "failed");
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn while_the_scanner_is_away_files_wait_and_lose_no_attempt(db: TestDb) {
+async fn files_wait_while_the_scanner_is_down_and_use_no_attempt(db: TestDb) {
     let Some(mut clamd) = Clamd::install() else { return };
     let clock = manual_clock();
     let setup = Setup::default().clock(&clock).with("CLAMD_ADDRESS", clamd.address());
@@ -76,7 +76,7 @@ async fn while_the_scanner_is_away_files_wait_and_lose_no_attempt(db: TestDb) {
         clock.advance(Duration::from_secs(10));
     }
     clamd.start().await;
-    // It was known to be down, and is tried again after a minute.
+    // The scanner was known to be down, and is tried again after a minute.
     clock.advance(Duration::from_secs(61));
     server.idle().await;
     assert_eq!(client.status(&file).await, "ready");
@@ -84,8 +84,8 @@ async fn while_the_scanner_is_away_files_wait_and_lose_no_attempt(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_file_that_was_to_be_scanned_is_not_let_past_for_want_of_a_scanner(db: TestDb) {
-    let nowhere = db.folder.path().join("nobody.sock").display().to_string();
+async fn a_file_that_was_to_be_scanned_does_not_pass_without_a_scanner(db: TestDb) {
+    let nowhere = db.folder.path().join("missing.sock").display().to_string();
     let server = Setup::default().with("CLAMD_ADDRESS", nowhere).start(&db).await;
     let file = server.client("ada").upload("a.txt", b"Still waiting.").await;
     server.idle().await;
@@ -107,7 +107,7 @@ async fn a_file_that_was_to_be_scanned_is_not_let_past_for_want_of_a_scanner(db:
 }
 
 #[on_each_database]
-async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
+async fn files_wait_while_the_scanner_hangs_and_use_no_attempt(db: TestDb) {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let clock = manual_clock();
     let address = silent.local_addr().unwrap().to_string();
@@ -122,7 +122,7 @@ async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
         take_all(&mut connection).await;
         held.push(connection);
         let mut waiting = json!(null);
-        // By less than it waits for its next attempt, or it might begin that unseen.
+        // Less than the wait before its next attempt, or that attempt might begin unnoticed.
         until("it has waited long enough", async || {
             clock.advance(Duration::from_secs(1));
             waiting = client.file(&file).await;
@@ -133,7 +133,7 @@ async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
             (&waiting["attempt"], &waiting["error"]["code"]),
             (&json!(0), &json!("SCANNER_UNAVAILABLE"))
         );
-        // By more than it waits: the next attempt begins after this, whenever that is.
+        // More than that wait: the next attempt begins after this, whenever that is.
         clock.advance(Duration::from_mins(2));
         server.app.wake.poll_work();
     }
@@ -145,9 +145,9 @@ async fn while_the_scanner_hangs_files_wait_and_lose_no_attempt(db: TestDb) {
     server.stop().await;
 }
 
-/// What becomes of a document, half of which the scanner has been sent when it says this; the rest never comes unless
-/// the scanner hangs up.
-async fn said_half_way(words: &'static [u8], hang_up: bool) -> Result<(), Failure> {
+/// The result for a document if the scanner replies after half of it; the rest never comes unless the scanner closes
+/// the connection.
+async fn reply_half_way(words: &'static [u8], hang_up: bool) -> Result<(), Failure> {
     let clamd = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = Address::Tcp(clamd.local_addr().unwrap().to_string());
     let (document, mut rest) = tokio::io::duplex(1 << 20);
@@ -159,12 +159,12 @@ async fn said_half_way(words: &'static [u8], hang_up: bool) -> Result<(), Failur
         connection.write_all(words).await.unwrap();
         if hang_up {
             drop(connection);
-            // Ends when nobody reads the document any more.
+            // Ends when the reader of the document is gone.
             while rest.write_all(b"The second half.").await.is_ok() {
                 tokio::task::yield_now().await;
             }
         } else {
-            // Until the other side hangs up.
+            // Until the other side closes the connection.
             drop(connection.read_to_end(&mut Vec::new()).await);
         }
     });
@@ -174,16 +174,16 @@ async fn said_half_way(words: &'static [u8], hang_up: bool) -> Result<(), Failur
 }
 
 #[tokio::test]
-async fn a_scanner_that_has_not_seen_the_whole_file_cannot_let_it_pass() {
+async fn a_scanner_that_has_not_read_the_whole_file_cannot_pass_it() {
     for hang_up in [false, true] {
-        let failure = said_half_way(b"stream: OK\0", hang_up).await.unwrap_err();
+        let failure = reply_half_way(b"stream: OK\0", hang_up).await.unwrap_err();
         assert_eq!(failure.code, Code::ScannerUnavailable, "{}", failure.message);
-        let failure = said_half_way(b"stream: OK", true).await.unwrap_err();
+        let failure = reply_half_way(b"stream: OK", true).await.unwrap_err();
         assert_eq!(failure.code, Code::ScannerUnavailable, "{}", failure.message);
-        // What is wrong with a beginning is wrong with the whole.
-        let failure = said_half_way(b"stream: Eicar-Signature FOUND\0", hang_up).await.unwrap_err();
+        // A virus in the first part counts for the whole file.
+        let failure = reply_half_way(b"stream: Eicar-Signature FOUND\0", hang_up).await.unwrap_err();
         assert_eq!(failure.code, Code::Infected);
-        let failure = said_half_way(b"INSTREAM size limit exceeded. ERROR\0", hang_up).await.unwrap_err();
+        let failure = reply_half_way(b"INSTREAM size limit exceeded. ERROR\0", hang_up).await.unwrap_err();
         assert_eq!(failure.code, Code::Unscannable);
     }
 }

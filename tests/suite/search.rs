@@ -1,11 +1,11 @@
-//! What can be found, and by whom.
+//! What a search finds, and for whom.
 
 use serde_json::json;
 
 use crate::support::{TestDb, TestServer, on_each_database};
 
 #[on_each_database]
-async fn everyone_finds_their_own_files_and_nobody_elses(db: TestDb) {
+async fn users_find_only_their_own_files(db: TestDb) {
     let server = TestServer::new(&db).await;
     let (alice, bob) = (server.client_of("alice", "acme"), server.client_of("bob", "acme"));
     let hers = alice.upload("a.txt", b"The lighthouse keeper counts the ships.").await;
@@ -22,7 +22,7 @@ async fn everyone_finds_their_own_files_and_nobody_elses(db: TestDb) {
 }
 
 #[on_each_database]
-async fn words_and_meaning_both_find_and_what_both_find_comes_first(db: TestDb) {
+async fn words_and_meaning_both_match_and_files_that_match_both_come_first(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     alice.upload("dog.txt", b"The puppy chased its tail around the garden all afternoon.").await;
@@ -36,7 +36,7 @@ async fn words_and_meaning_both_find_and_what_both_find_comes_first(db: TestDb) 
 }
 
 #[on_each_database]
-async fn a_deleted_file_is_found_no_more(db: TestDb) {
+async fn a_deleted_file_is_no_longer_found(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("a.txt", b"The anchor is made of iron.").await;
@@ -44,7 +44,7 @@ async fn a_deleted_file_is_found_no_more(db: TestDb) {
     assert_eq!(alice.search("anchor").await.len(), 1);
     alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
     assert!(alice.search("anchor").await.is_empty());
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
@@ -67,7 +67,7 @@ async fn a_search_can_be_narrowed_to_a_batch_or_a_file(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_hostile_query_is_only_words(db: TestDb) {
+async fn a_hostile_query_is_treated_as_plain_words(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     alice.upload("a.txt", b"plain words").await;
@@ -83,7 +83,7 @@ async fn a_hostile_query_is_only_words(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_long_document_is_found_by_the_part_that_answers(db: TestDb) {
+async fn a_long_document_is_found_by_its_matching_part(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     let mut page = String::from("<html><body>");
@@ -104,7 +104,7 @@ async fn a_long_document_is_found_by_the_part_that_answers(db: TestDb) {
 }
 
 #[on_each_database]
-async fn words_that_are_written_without_spaces_are_found_within_a_sentence(db: TestDb) {
+async fn words_written_without_spaces_are_found_within_a_sentence(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     let sentences = [

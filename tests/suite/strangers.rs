@@ -1,5 +1,5 @@
-//! What is Bob's is Bob's: whatever Alice calls, with whichever of his ids, she learns nothing of his and changes
-//! nothing of his. The calls are those of the API's description, all of them.
+//! Bob's files are private: whatever Alice calls, with any of his ids, she sees nothing of his and changes nothing of
+//! his. The calls are all calls of the API description.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
-/// A word that stands in everything of Bob's, and nowhere else.
+/// A word that is in everything of Bob's, and nowhere else.
 const MARK: &str = "zanzibarquartz";
 const BOB: &str = "bob-zanzibarquartz";
 
-/// Keeps each file at the state that its name begins with.
-struct Keep;
+/// Stops each file at the state that its name begins with.
+struct StopAtState;
 
-impl Work for Keep {
+impl Work for StopAtState {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
         if job.file.file_name.starts_with(job.stage.running().name()) {
             return future::pending().boxed();
@@ -29,8 +29,8 @@ impl Work for Keep {
     }
 }
 
-/// All that Bob has.
-struct Belongings {
+/// Everything that Bob owns.
+struct Resources {
     files: Vec<String>,
     batches: Vec<String>,
     operation: String,
@@ -42,8 +42,8 @@ struct Belongings {
     upload_url: String,
 }
 
-impl Belongings {
-    /// The ids that may stand in the place of a parameter.
+impl Resources {
+    /// The ids that can be used for a path parameter.
     fn ids(&self, parameter: &str) -> Vec<String> {
         match parameter {
             "fileId" => self.files.clone(),
@@ -56,11 +56,11 @@ impl Belongings {
             "stage" => vec!["extract".to_owned()],
             "jobName" => vec!["retention".to_owned()],
             "asset" => vec!["index.html".to_owned()],
-            other => panic!("say here what Bob has in the place of {{{other}}}"),
+            other => panic!("add Bob's ids for {{{other}}}"),
         }
     }
 
-    /// What may stand in the query beside what a list takes anyway.
+    /// Values for query parameters, besides those that every list accepts.
     fn values(&self, parameter: &str) -> Vec<String> {
         match parameter {
             // Every call to the stream has the last four anyway, or cannot have them.
@@ -73,11 +73,11 @@ impl Belongings {
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["all".to_owned()],
             "refresh" | "force" => vec!["true".to_owned()],
-            other => panic!("say here what Alice should try as ?{other}="),
+            other => panic!("add what Alice should send as ?{other}="),
         }
     }
 
-    /// Bodies that are good in themselves.
+    /// Valid request bodies.
     fn bodies(&self, operation: &str) -> Vec<Value> {
         let file = json!({ "fileName": "alice.txt", "fileSize": 5 });
         match operation {
@@ -105,11 +105,11 @@ impl Belongings {
             }
             "changeWebhook" => vec![json!({ "enabled": false }), json!({ "url": "http://127.0.0.1:9/mine" })],
             "setQuota" => vec![json!({ "bytes": 1 })],
-            other => panic!("say here what Alice should send to {other}"),
+            other => panic!("add what Alice should send to {other}"),
         }
     }
 
-    /// What must not be in any answer to Alice.
+    /// What must not be in any response to Alice.
     fn secrets(&self) -> Vec<&str> {
         let ids = self.files.iter().chain(&self.batches).map(String::as_str);
         let others =
@@ -119,7 +119,7 @@ impl Belongings {
 }
 
 /// Files in every state, a batch of each kind, a dead letter, an operation, a notification.
-async fn move_in(db: &TestDb) -> (TestServer, Belongings) {
+async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).start(db).await;
     let bob = server.client(BOB);
@@ -135,12 +135,12 @@ async fn move_in(db: &TestDb) -> (TestServer, Belongings) {
     let notifications = bob.get("/api/v2/notifications").await.ok();
     server.stop().await;
 
-    // The same again, with a scanner, and with workers that come to no end.
+    // The same again, with a scanner, and with workers that never finish.
     let server = Setup::default()
         .clock(&clock)
         .with("CLAMD_ADDRESS", "tcp://127.0.0.1:1")
         .with("WEBHOOK_ALLOW_PRIVATE", true)
-        .work(Arc::new(Keep))
+        .work(Arc::new(StopAtState))
         .start(db)
         .await;
     let bob = server.client(BOB);
@@ -165,10 +165,10 @@ async fn move_in(db: &TestDb) -> (TestServer, Belongings) {
     let webhook = bob.post("/api/v2/webhooks", about).await.ok();
     let hooks = format!("/api/v2/webhooks/{}", webhook["id"].as_str().unwrap());
     let delivery = bob.post(&format!("{hooks}/test"), json!({})).await.ok();
-    // Nobody answers there, and the clock stands still: it is tried once.
+    // No endpoint listens there, and the clock stands still: it is tried once.
     let tried = async || bob.get(&format!("{hooks}/deliveries")).await.ok()["deliveries"][0]["attempts"] == 1;
     crate::support::until("the first attempt", tried).await;
-    let belongings = Belongings {
+    let belongings = Resources {
         files,
         batches: vec![done, under_way],
         operation: operation["operationId"].as_str().unwrap().to_owned(),
@@ -182,8 +182,8 @@ async fn move_in(db: &TestDb) -> (TestServer, Belongings) {
     (server, belongings)
 }
 
-/// All that Bob sees.
-async fn as_bob_sees_it(bob: &Client, his: &Belongings) -> Vec<(String, Value)> {
+/// Everything that Bob sees.
+async fn as_bob_sees_it(bob: &Client, his: &Resources) -> Vec<(String, Value)> {
     let mut paths: Vec<String> = ["files?limit=200", "batches", "dlq", "operations", "quota", "stuck"]
         .iter()
         .map(|list| format!("/api/v2/uploads/{list}"))
@@ -206,7 +206,7 @@ async fn as_bob_sees_it(bob: &Client, his: &Belongings) -> Vec<(String, Value)> 
     seen
 }
 
-/// One call of the description, with everything in its place.
+/// One call of the description, with all parameters filled in.
 struct Call {
     method: Method,
     /// With its query.
@@ -216,13 +216,13 @@ struct Call {
 }
 
 impl Call {
-    fn has_id_of_bobs(&self, his: &Belongings) -> bool {
+    fn has_id_of_bobs(&self, his: &Resources) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
         his.secrets().iter().any(|secret| path.contains(secret))
     }
 
-    /// The statuses that are right for a stranger.
-    fn expected(&self, his: &Belongings) -> &'static [u16] {
+    /// The statuses that are correct for another user.
+    fn expected(&self, his: &Resources) -> &'static [u16] {
         let asks_for_all = self.path.contains("scope=all") || self.path.contains("refresh=true");
         let tag = self.operation["tags"][0].as_str().unwrap_or_default();
         let for_all = self.body.as_ref().is_some_and(|body| body["scope"] == "all");
@@ -234,12 +234,12 @@ impl Call {
         {
             &[403]
         } else if self.has_id_of_bobs(his) && self.path.contains("cursor=") {
-            // Of the two kinds of cursors one is not this list's, which it says to anybody.
+            // One of the two kinds of cursors does not belong to this list; the server says that to any caller.
             &[404, 400]
         } else if self.has_id_of_bobs(his) {
             &[404]
         } else {
-            // Hers, or nobody's. A cursor of another list is refused.
+            // Her own files, or none. A cursor of another list is refused.
             &[200, 201, 307, 400]
         }
     }
@@ -249,8 +249,8 @@ fn is_public(operation: &Value) -> bool {
     operation["security"].is_array()
 }
 
-/// Every operation with every one of Bob's ids in every place.
-fn calls(his: &Belongings) -> Vec<Call> {
+/// Every operation with each of Bob's ids in every position.
+fn calls(his: &Resources) -> Vec<Call> {
     let mut calls = Vec::new();
     for (template, item) in document()["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("methods") {
@@ -265,11 +265,11 @@ fn calls(his: &Belongings) -> Vec<Call> {
             }
             let name = operation["operationId"].as_str().expect("a name");
             if name == "sendBytes" {
-                // Its URL is the permission; it has a test of its own.
+                // Its URL is the permission; it has its own test.
                 continue;
             }
             if name == "streamEvents" {
-                // From the beginning, and no further than to the present.
+                // From the beginning up to the present.
                 paths = paths.iter().map(|path| format!("{path}?after=0&follow=false")).collect();
             }
             let plain = paths.clone();
@@ -300,7 +300,7 @@ fn calls(his: &Belongings) -> Vec<Call> {
     calls
 }
 
-/// The status, and all that there is of the answer.
+/// The status and the whole response.
 async fn send(client: &Client, call: &Call, token: bool) -> (u16, String) {
     let mut request = client.http.request(call.method.clone(), format!("{}{}", client.base, call.path));
     if token {
@@ -317,7 +317,7 @@ async fn send(client: &Client, call: &Call, token: bool) -> (u16, String) {
     (status, headers + &without_filter(&response.text().await.expect("text")))
 }
 
-/// An answer without what an operation repeats of its own request.
+/// A response without the part in which an operation repeats its request.
 fn without_filter(answer: &str) -> String {
     let mut parts = answer.split("\"filter\":{");
     let mut rest = parts.next().unwrap_or_default().to_owned();
@@ -328,8 +328,8 @@ fn without_filter(answer: &str) -> String {
 }
 
 #[on_each_database]
-async fn a_stranger_learns_nothing_and_changes_nothing(db: TestDb) {
-    let (server, his) = move_in(&db).await;
+async fn another_user_sees_nothing_and_changes_nothing(db: TestDb) {
+    let (server, his) = create_resources(&db).await;
     let (alice, bob) = (server.client("alice"), server.client(BOB));
     let before = as_bob_sees_it(&bob, &his).await;
     let shown = json!(before).to_string();
@@ -347,15 +347,15 @@ async fn a_stranger_learns_nothing_and_changes_nothing(db: TestDb) {
         }
     }
     assert_eq!(as_bob_sees_it(&bob, &his).await, before);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn without_a_token_there_is_nothing_but_health_and_the_description(db: TestDb) {
-    let (server, his) = move_in(&db).await;
-    let nobody = server.client("nobody");
+async fn without_a_token_only_health_and_the_description_are_available(db: TestDb) {
+    let (server, his) = create_resources(&db).await;
+    let anonymous = server.client("anonymous");
     for call in calls(&his) {
-        let (status, answer) = send(&nobody, &call, false).await;
+        let (status, answer) = send(&anonymous, &call, false).await;
         let what = format!("{} {}: {status} {answer}", call.method, call.path);
         if is_public(call.operation) {
             assert_eq!(call.operation["tags"][0], "health", "{what}");
@@ -367,8 +367,8 @@ async fn without_a_token_there_is_nothing_but_health_and_the_description(db: Tes
 }
 
 #[on_each_database]
-async fn a_signed_url_is_good_for_its_own_file_alone(db: TestDb) {
-    let (server, his) = move_in(&db).await;
+async fn a_signed_url_is_valid_for_its_own_file_only(db: TestDb) {
+    let (server, his) = create_resources(&db).await;
     let alice = server.client("alice");
     let ticket = alice.register(None, "alice.txt", 5).await;
     let hers = ticket["uploadUrl"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! `landfall top` in a terminal, which `script` of util-linux makes: it draws on a screen of its own, and however it ends the
-//! terminal is as it was.
+//! `landfall top` in a terminal that `script` of util-linux creates: it draws on the alternate screen, and restores
+//! the terminal however it ends.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::support::{TestDb, until};
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// A terminal with a shell in it that runs `landfall top`, and then writes down how it ended.
+/// A terminal with a shell that runs `landfall top`, and then records how it ended.
 struct Terminal {
     folder: PathBuf,
     child: Child,
@@ -24,7 +24,7 @@ impl Terminal {
     fn open(db: &TestDb, server: &str, arguments: &str) -> Self {
         let folder = db.folder.path().to_owned();
         let program = env!("CARGO_BIN_EXE_landfall");
-        // Ctrl-C is for all that run in the terminal; this shell is to go on.
+        // Ctrl-C goes to all programs in the terminal; this shell must continue.
         let shell = format!(
             "trap : INT; stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} top {arguments}'; \
              echo $? >code; stty -g >after"
@@ -75,21 +75,21 @@ impl Terminal {
         assert!(Command::new("kill").args([name, &self.note("pid")]).status().unwrap().success());
     }
 
-    /// Waits for the end. The keyboard is as it was, the cursor is shown again, and so is what was there before.
-    async fn was_given_back(self) {
-        let said = self.was_given_back_after("0").await;
-        assert!(said.trim().is_empty(), "nothing is said after it: {said:?}");
+    /// Waits for the end. The keyboard mode, the cursor and the earlier screen must be restored.
+    async fn assert_restored(self) {
+        let said = self.assert_restored_after("0").await;
+        assert!(said.trim().is_empty(), "nothing is printed after it: {said:?}");
     }
 
-    /// The same after another end; answers what was said since.
-    async fn was_given_back_after(mut self, code: &str) -> String {
-        until("the shell goes on", async || !self.note("after").is_empty()).await;
+    /// The same for another exit code; returns what was printed since.
+    async fn assert_restored_after(mut self, code: &str) -> String {
+        until("the shell continues", async || !self.note("after").is_empty()).await;
         self.child.wait().expect("it ends");
         assert_eq!(self.note("code"), code, "{}", self.shown());
         assert_eq!(self.note("after"), self.note("before"));
         let shown = self.shown();
         assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1), "{shown:?}");
-        shown.split_once(LEAVE).expect("it was left").1.to_owned()
+        shown.split_once(LEAVE).expect("the alternate screen was left").1.to_owned()
     }
 }
 
@@ -108,32 +108,32 @@ fn server() -> (TestDb, Process) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn q_ends_it_and_gives_the_terminal_back() {
+async fn q_quits_and_restores_the_terminal() {
     let (db, server) = server();
     let mut terminal = Terminal::open(&db, &server.base, "--all --interval 0.1");
     terminal.shows("WORKER").await;
     terminal.press("xyz");
     terminal.press("q");
-    terminal.was_given_back().await;
+    terminal.assert_restored().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ctrl_c_ends_it_and_gives_the_terminal_back() {
+async fn ctrl_c_quits_and_restores_the_terminal() {
     let (db, server) = server();
     let mut terminal = Terminal::open(&db, &server.base, "");
     terminal.shows("QUEUE").await;
     terminal.press("\u{3}");
-    terminal.was_given_back().await;
+    terminal.assert_restored().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_signal_ends_it_and_gives_the_terminal_back() {
+async fn a_signal_quits_and_restores_the_terminal() {
     let (db, server) = server();
     for signal in ["-TERM", "-QUIT"] {
         let terminal = Terminal::open(&db, &server.base, "");
         terminal.shows("QUEUE").await;
         terminal.signal(signal);
-        terminal.was_given_back().await;
+        terminal.assert_restored().await;
         for note in ["after", "pid"] {
             std::fs::remove_file(db.folder.path().join(note)).unwrap();
         }
@@ -142,17 +142,17 @@ async fn a_signal_ends_it_and_gives_the_terminal_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[cfg_attr(not(debug_assertions), ignore = "a release has no key to panic at")]
-async fn a_panic_gives_the_terminal_back_and_is_said_where_it_stays() {
+async fn a_panic_restores_the_terminal_and_is_printed_on_the_normal_screen() {
     let (db, server) = server();
     let mut terminal = Terminal::open(&db, &server.base, "");
     terminal.shows("QUEUE").await;
     terminal.press("!");
-    let said = terminal.was_given_back_after("101").await;
+    let said = terminal.assert_restored_after("101").await;
     assert!(said.contains("this key is for tests"), "{said:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_goes_on_while_the_server_is_away_and_sees_it_come_back() {
+async fn top_continues_while_the_server_is_down_and_sees_it_come_back() {
     let (db, mut server) = server();
     let mut terminal = Terminal::open(&db, &server.base, "--interval 0.1");
     terminal.shows("QUEUE").await;
@@ -171,14 +171,14 @@ async fn it_goes_on_while_the_server_is_away_and_sees_it_come_back() {
     })
     .await;
     terminal.press("q");
-    terminal.was_given_back().await;
+    terminal.assert_restored().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_may_not_ask_is_told_so_outside_of_any_screen() {
+async fn a_missing_permission_is_reported_on_the_normal_screen() {
     let (db, server) = server();
     let terminal = Terminal::open(&db, &server.base, "--token rubbish");
-    until("the shell goes on", async || !terminal.note("after").is_empty()).await;
+    until("the shell continues", async || !terminal.note("after").is_empty()).await;
     assert_eq!(terminal.note("code"), "2");
     assert!(
         terminal.shown().contains("INVALID_TOKEN") && !terminal.shown().contains(ENTER),

@@ -1,4 +1,4 @@
-//! One trace for a file, whichever process ran its stages.
+//! One trace for each file, whichever process ran its stages.
 
 use std::process::Stdio;
 
@@ -20,7 +20,7 @@ fn traceparent(trace: &str) -> String {
     format!("00-{trace}-{OURS}-01")
 }
 
-/// Brings a file in; only its registration comes with a trace.
+/// Uploads a file; only its registration carries a trace.
 async fn upload_traced(client: &Client, trace: &str) -> String {
     let batch = client.open_batch(1).await;
     let request = client
@@ -56,10 +56,10 @@ async fn a_file_whose_stages_ran_on_two_processes_has_one_trace(db: TestDb) {
     let client = one.client();
     let file = upload_traced(&client, TRACE).await;
     until("it is ready", async || client.status(&file).await == "ready").await;
-    // What is still on its way is sent before they end.
+    // Spans in transit are sent before the processes end.
     for process in [one, other] {
         process.signal("TERM");
-        assert!(process.wait(), "it ends well");
+        assert!(process.wait(), "it exits cleanly");
     }
 
     let registered = only(collector.spans().into_iter().filter(|span| span.parent == OURS).collect());
@@ -73,7 +73,7 @@ async fn a_file_whose_stages_ran_on_two_processes_has_one_trace(db: TestDb) {
         let span = only(collector.of_file(&file, name));
         assert_eq!((span.trace.as_str(), &span.parent), (TRACE, &registered.id), "{name}");
         let request = only(collector.spans().into_iter().filter(|span| span.name == route).collect());
-        assert_eq!(span.links, [(request.trace.clone(), request.id)], "to the request that it came in");
+        assert_eq!(span.links, [(request.trace.clone(), request.id)], "linked to its request");
         assert_ne!(request.trace, TRACE);
     }
     for (stage, service) in [("extract", "one"), ("chunk", "other"), ("embed", "other")] {
@@ -108,10 +108,10 @@ async fn a_file_whose_stages_ran_on_two_processes_has_one_trace(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_retry_goes_on_in_the_trace_of_whoever_wanted_it_with_a_link_to_the_first(db: TestDb) {
+async fn a_retry_continues_in_the_trace_of_its_caller_with_a_link_to_the_first(db: TestDb) {
     let collector = Collector::start().await;
-    let (gateway, url) = GatewayServer::serve([Reply::Answer(400, "text/plain", "no")]).await;
-    gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
+    let (gateway, url) = GatewayServer::serve([Reply::ApiResponse(400, "text/plain", "no")]).await;
+    gateway.otherwise(Reply::ApiResponse(200, "text/plain", "Some words about the sea."));
     let embeddings = EmbeddingServer::start(8).await;
     let process = Process::start(
         &db,
@@ -131,7 +131,7 @@ async fn a_retry_goes_on_in_the_trace_of_whoever_wanted_it_with_a_link_to_the_fi
     client.send(retry).await.ok();
     until("it is ready", async || client.status(&file).await == "ready").await;
     process.signal("TERM");
-    assert!(process.wait(), "it ends well");
+    assert!(process.wait(), "it exits cleanly");
 
     let mut attempts = collector.of_file(&file, "extract");
     attempts.sort_by_key(|span| span.trace == ANOTHER);
@@ -150,7 +150,7 @@ async fn a_retry_goes_on_in_the_trace_of_whoever_wanted_it_with_a_link_to_the_fi
         collector.spans().into_iter().filter(|span| span.name.ends_with("/files/{fileId}/retry")).collect(),
     );
     assert_eq!((&second.parent, retried.parent.as_str()), (&retried.id, OURS));
-    // Whoever was asked on the way knows which trace it was part of.
+    // The services that were called know which trace they were part of.
     let asked: Vec<Option<String>> = gateway.calls().into_iter().map(|call| call.traceparent).collect();
     let expected = [first, second].map(|attempt| {
         let asking = only(
@@ -168,14 +168,14 @@ async fn a_retry_goes_on_in_the_trace_of_whoever_wanted_it_with_a_link_to_the_fi
 }
 
 #[on_each_database]
-async fn many_that_are_retried_go_on_in_the_trace_of_whoever_wanted_it(db: TestDb) {
+async fn a_bulk_retry_continues_in_the_trace_of_its_caller(db: TestDb) {
     let collector = Collector::start().await;
     let (gateway, url) = GatewayServer::serve([
-        Reply::Answer(400, "text/plain", "no"),
-        Reply::Answer(400, "text/plain", "no"),
+        Reply::ApiResponse(400, "text/plain", "no"),
+        Reply::ApiResponse(400, "text/plain", "no"),
     ])
     .await;
-    gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
+    gateway.otherwise(Reply::ApiResponse(200, "text/plain", "Some words about the sea."));
     let process = Process::start(
         &db,
         &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url), ("EXTRACT_GATEWAY_URL", &url)],
@@ -193,7 +193,7 @@ async fn many_that_are_retried_go_on_in_the_trace_of_whoever_wanted_it(db: TestD
         until("it is ready", async || client.status(file).await == "ready").await;
     }
     process.signal("TERM");
-    assert!(process.wait(), "it ends well");
+    assert!(process.wait(), "it exits cleanly");
     for file in &files {
         let again = only(
             collector.of_file(file, "extract").into_iter().filter(|span| span.trace == ANOTHER).collect(),
@@ -203,7 +203,7 @@ async fn many_that_are_retried_go_on_in_the_trace_of_whoever_wanted_it(db: TestD
 }
 
 #[on_each_database]
-async fn where_nobody_collects_traces_none_are_kept(db: TestDb) {
+async fn without_a_collector_no_traces_are_kept(db: TestDb) {
     let server = TestServer::new(&db).await;
     let client = server.client("ada");
     upload_traced(&client, TRACE).await;
@@ -214,8 +214,8 @@ async fn where_nobody_collects_traces_none_are_kept(db: TestDb) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_hangs_or_is_away_costs_a_warning_and_nothing_else() {
-    // It takes connections and never answers.
+async fn a_collector_that_hangs_or_is_down_costs_a_warning_and_nothing_else() {
+    // It accepts connections and never responds.
     let hangs = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let away = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addresses = [hangs.local_addr().unwrap(), away.local_addr().unwrap()];
@@ -237,15 +237,15 @@ async fn a_collector_that_hangs_or_is_away_costs_a_warning_and_nothing_else() {
             let log = std::fs::read_to_string(&log).unwrap();
             log.matches("spans cannot be sent").count()
         };
-        until("it is said", async || complaints() > 0).await;
+        until("the warning is logged", async || complaints() > 0).await;
         process.signal("TERM");
-        assert!(process.wait(), "it ends well");
-        assert_eq!(complaints(), 1, "and once is enough");
+        assert!(process.wait(), "it exits cleanly");
+        assert_eq!(complaints(), 1, "it is logged once");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_calls_decides_whether_a_trace_is_kept() {
+async fn the_caller_decides_whether_a_trace_is_kept() {
     let db = TestDb::sqlite();
     let collector = Collector::start().await;
     let process = Process::start(
@@ -259,7 +259,7 @@ async fn who_calls_decides_whether_a_trace_is_kept() {
         until("it is ready", async || client.status(file).await == "ready").await;
     }
     process.signal("TERM");
-    assert!(process.wait(), "it ends well");
+    assert!(process.wait(), "it exits cleanly");
     assert_eq!(collector.of_file(&kept, "embed").len(), 1);
     assert!(collector.of_file(&not_kept, "embed").is_empty());
     let reader = Db::open(&db.url, 4).await.unwrap();

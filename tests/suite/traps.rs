@@ -1,4 +1,4 @@
-//! Twelve mistakes that are easy to make in a system like this one. Each test would be red if we made it.
+//! Twelve mistakes that are easy to make in a system like this one. Each test fails if the code makes the mistake.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use landfall_server::recovery::unfinished_deletions;
 use landfall_store::args;
 use serde_json::{Value, json};
 
-use crate::support::at_rest::{AtRest, Sql};
 use crate::support::gateway_server::{GatewayServer, Reply};
+use crate::support::offline_app::{OfflineApp, Sql};
 use crate::support::script::Gate;
 use crate::support::{
     Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
 };
 
 const DAY: Duration = Duration::from_hours(24);
-/// A schedule that does not come round within any test.
+/// A schedule that is never due within a test.
 const NEVER: &str = "0 0 1 1 *";
 
 /// A server whose sweeps run only when the test says so.
@@ -42,17 +42,17 @@ async fn total(client: &Client, path: &str, list: &str) -> usize {
 }
 
 #[on_each_database]
-async fn a_failed_file_is_warned_of_before_it_is_deleted(db: TestDb) {
+async fn the_owner_of_a_failed_file_is_warned_before_it_is_deleted(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
     let server = by_hand(&clock).work(script).start(&db).await;
     server.client("alice").upload("a", b"12345").await;
     server.idle().await;
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     let clean =
         async || rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap().metrics["oldFailures"].clone();
-    // However late the first look is, nothing goes in it.
+    // However late the first run is, it deletes nothing.
     clock.advance(DAY * 45);
     assert_eq!(clean().await, json!({ "warnings": 1, "deleted": 0 }));
     let warned: Vec<(String, Value)> = rest
@@ -66,7 +66,7 @@ async fn a_failed_file_is_warned_of_before_it_is_deleted(db: TestDb) {
     }
     clock.advance(DAY);
     assert_eq!(clean().await, json!({ "warnings": 0, "deleted": 1 }));
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
@@ -128,15 +128,15 @@ async fn two_workers_cannot_hold_one_file(db: TestDb) {
         .await;
         let mut got = 0;
         for claim in claims {
-            let Claims::Taken(taken) = claim.unwrap() else { panic!("they live") };
+            let Claims::Taken(taken) = claim.unwrap() else { panic!("the workers are alive") };
             got += taken.files.len();
             held.extend(taken.files.into_iter().map(|file| file.id));
         }
-        assert!(got > 0, "somebody gets something");
+        assert!(got > 0, "at least one worker gets files");
     }
     held.sort();
     held.dedup();
-    assert_eq!(held.len(), FILES, "each was given to one of them");
+    assert_eq!(held.len(), FILES, "each file was claimed by one worker");
 }
 
 #[on_each_database]
@@ -154,7 +154,7 @@ async fn a_long_backlog_is_not_stuck(db: TestDb) {
     let alice = server.client("alice");
     let names: Vec<String> = (0..12).map(|number| number.to_string()).collect();
     let (batch, _) = alice.upload_all(&names).await;
-    // One in an hour: the last has stood still for half a day when its turn comes.
+    // One file an hour: the last has waited for half a day when its turn comes.
     for _ in 0..12 {
         gate.reached().await;
         for _ in 0..4 {
@@ -183,9 +183,10 @@ async fn a_manual_retry_fences_the_worker_that_still_runs(db: TestDb) {
     alice.post(&format!("/api/v2/uploads/stuck/{file}/retry"), json!({})).await.ok();
     server.app.wake.poll_work();
     second.reached().await;
-    // The first comes to its end while the second has the file: it is as if it had not been.
+    // The first attempt ends while the second has the file: its result is ignored.
     first.open();
-    until("the first is turned away", async || server.app.worker.as_ref().unwrap().fenced_off() == 1).await;
+    until("the first attempt is fenced off", async || server.app.worker.as_ref().unwrap().fenced_off() == 1)
+        .await;
     assert_eq!(alice.status(&file).await, "extracting");
     second.open();
     server.idle().await;
@@ -203,12 +204,12 @@ async fn a_manual_retry_fences_the_worker_that_still_runs(db: TestDb) {
     ];
     assert_eq!(states, expected);
     assert_eq!(script.runs().len(), 4, "the later stages ran once");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn cleaning_changes_the_row_before_the_blob(db: TestDb) {
+async fn cleanup_changes_the_row_before_the_blob(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
     let server = by_hand(&clock).work(script).start(&db).await;
@@ -217,7 +218,7 @@ async fn cleaning_changes_the_row_before_the_blob(db: TestDb) {
     server.idle().await;
     alice.send_bytes(None, "unconfirmed", b"12345").await;
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[("UNCONFIRMED_UPLOADS", "delete".to_owned())]).await;
+    let rest = OfflineApp::open(&db, &clock, &[("UNCONFIRMED_UPLOADS", "delete".to_owned())]).await;
     clock.advance(DAY * 30);
     rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap();
     clock.advance(DAY * 7);
@@ -237,19 +238,19 @@ async fn cleaning_changes_the_row_before_the_blob(db: TestDb) {
         assert_eq!(
             rest.number(&sql).await,
             1,
-            "the row was first, so that no confirm and no retry finds it without its blob"
+            "the row changed first, so that no confirm and no retry finds it without its blob"
         );
-        obstruction.take_away();
-        assert_eq!(key(name).await.as_ref(), Some(&blob), "and says what is still to do");
+        obstruction.remove();
+        assert_eq!(key(name).await.as_ref(), Some(&blob), "the row says what is still to be removed");
         assert_eq!(unfinished_deletions::sweep_once(&rest.app.db, &rest.app.blobs).await.unwrap(), 1);
         assert!(!rest.is_stored(&blob));
     }
     assert_eq!(rest.number("SELECT reserved_bytes + used_bytes FROM tenants").await, 0);
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_refund_is_never_given_twice(db: TestDb) {
+async fn a_refund_is_never_made_twice(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock).work(Script::new()).with("ROLE", "api").start(&db).await;
     let alice = server.client("alice");
@@ -262,7 +263,7 @@ async fn a_refund_is_never_given_twice(db: TestDb) {
     alice.confirm(&kept).await.ok();
     assert_eq!(alice.quota().await, (200, 500));
     clock.advance(DAY + Duration::from_hours(1));
-    // Everybody who may clean up an upload that never came, and its owner, all at the same moment.
+    // Every sweep that may clean up a missing upload, and its owner, all at the same moment.
     let (app, now) = (&server.app, server.app.clock.now());
     let expire = async || app.stuck_files.expiry.sweep_once(now).await.unwrap().errors;
     let clean = async || app.orphan_cleanup.sweep_once(now).await.unwrap().errors;
@@ -273,19 +274,19 @@ async fn a_refund_is_never_given_twice(db: TestDb) {
     };
     let (one, two, three, four, ()) = tokio::join!(expire(), expire(), clean(), clean(), delete());
     assert_eq!([one, two, three, four].concat(), Vec::<String>::new());
-    assert_eq!(alice.quota().await, (0, 500), "each was refunded, and once");
+    assert_eq!(alice.quota().await, (0, 500), "each was refunded once");
     expire().await;
     clean().await;
     delete().await;
     assert_eq!(alice.quota().await, (0, 500));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn an_upload_in_flight_is_no_orphan(db: TestDb) {
+async fn an_upload_in_progress_is_no_orphan(db: TestDb) {
     let clock = manual_clock();
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     let key = || Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id());
     let removed = async || {
         let report = rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap();
@@ -294,7 +295,7 @@ async fn an_upload_in_flight_is_no_orphan(db: TestDb) {
     // In the storage for less than a day, and no row yet.
     let fresh = key();
     rest.store(&fresh, "12345", rest.now() - TimeDelta::hours(23));
-    // In the storage for weeks, and its process still about to tell the row.
+    // In the storage for weeks, and its process has not updated the row yet.
     let slow = key();
     let mut incoming = rest.app.blobs.receive(rest.app.liveness.identity().id, &slow).await.unwrap();
     incoming.write(b"12345").await.unwrap();
@@ -304,15 +305,15 @@ async fn an_upload_in_flight_is_no_orphan(db: TestDb) {
     assert!(rest.is_stored(&fresh) && rest.is_stored(&slow));
     incoming.finish().await;
     clock.advance(Duration::from_hours(2));
-    assert_eq!(removed().await, 2, "nobody came for them");
+    assert_eq!(removed().await, 2, "no row references them");
 }
 
 #[on_each_database]
-async fn an_outage_burns_no_attempt_and_half_open_lets_few_through(db: TestDb) {
+async fn an_outage_uses_no_attempt_and_half_open_lets_few_through(db: TestDb) {
     const FILES: usize = 30;
     let clock = manual_clock();
     let (gateway, url) = GatewayServer::serve([]).await;
-    gateway.otherwise(Reply::Answer(503, "text/plain", "gone fishing"));
+    gateway.otherwise(Reply::ApiResponse(503, "text/plain", "gone fishing"));
     let server =
         by_hand(&clock).with("EXTRACT_GATEWAY_URL", &url).with("EXTRACT_CONCURRENCY", 5).start(&db).await;
     let alice = server.client("alice");
@@ -325,10 +326,10 @@ async fn an_outage_burns_no_attempt_and_half_open_lets_few_through(db: TestDb) {
         server.idle().await;
         assert!(gateway.calls().len() <= 5 + 3 * round, "three are let through, and no more");
         let untouched = "SELECT COUNT(*) FROM files WHERE status = 'queued' AND attempt = 0";
-        assert_eq!(number(&server, untouched).await, i64::try_from(FILES).unwrap(), "no attempt is burnt");
+        assert_eq!(number(&server, untouched).await, i64::try_from(FILES).unwrap(), "no attempt is used");
     }
-    assert!(gateway.calls().len() > 5, "somebody looks whether it is back");
-    gateway.otherwise(Reply::Answer(200, "text/plain", "Some words about the sea."));
+    assert!(gateway.calls().len() > 5, "probes check whether it is back");
+    gateway.otherwise(Reply::ApiResponse(200, "text/plain", "Some words about the sea."));
     for _ in 0..4 {
         clock.advance(Duration::from_secs(61));
         server.idle().await;
@@ -354,8 +355,8 @@ async fn a_dead_letter_resumes_at_its_failed_stage(db: TestDb) {
         server.idle().await;
         assert_eq!(alice.status(&file).await, "ready", "{queued}");
         let ran: Vec<_> = script.runs().into_iter().map(|(stage, _)| stage).collect();
-        assert_eq!(ran, runs, "what was done is not done again");
-        server.assert_books_balance().await;
+        assert_eq!(ran, runs, "finished stages are not repeated");
+        server.assert_audit_clean().await;
         server.stop().await;
     }
 }
@@ -364,7 +365,7 @@ async fn a_dead_letter_resumes_at_its_failed_stage(db: TestDb) {
 async fn a_worker_cannot_keep_a_claim_it_has_lost(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new().then(Extract, Step::Block(gate.clone()));
-    // It says that it lives all the time, also after nobody believes it any more.
+    // It sends heartbeats all the time, also after it was declared dead.
     let worker = Setup::default()
         .work(script.clone())
         .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(50))
@@ -378,30 +379,30 @@ async fn a_worker_cannot_keep_a_claim_it_has_lost(db: TestDb) {
     let rescued =
         worker.app.db.write(RescueWorker { worker: name.id, now: worker.app.clock.now() }).await.unwrap();
     assert_eq!(rescued.map(|rescued| rescued.requeued), Some(1));
-    until("it notices", async || name.lost.is_cancelled()).await;
-    // What it had in hand was dropped, and is done anew under the claim of another name.
+    until("the worker notices", async || name.lost.is_cancelled()).await;
+    // Its work was dropped, and the file is processed again under the claim of another name.
     until("the file is ready", async || alice.status(&file).await == "ready").await;
     assert_ne!(worker.app.liveness.identity().id, name.id);
     let known = format!("SELECT COUNT(*) FROM workers WHERE name = '{}'", worker.app.liveness.name());
-    assert_eq!(number(&worker, &known).await, 1, "its old name was not brought back");
+    assert_eq!(number(&worker, &known).await, 1, "its old name did not come back");
     gate.open();
     worker.idle().await;
     let states = alice.states(&file).await;
     assert_eq!(states.iter().filter(|state| *state == "ready").count(), 1, "{states:?}");
     assert_eq!(states.iter().filter(|state| *state == "extracting").count(), 2, "{states:?}");
-    worker.assert_books_balance().await;
+    worker.assert_audit_clean().await;
     worker.stop().await;
 }
 
 #[on_each_database]
-async fn numbers_are_of_this_moment(db: TestDb) {
+async fn numbers_are_current(db: TestDb) {
     let clock = manual_clock();
     let script = Script::new().then(Extract, Step::Fail(Code::ParseError));
     let server = by_hand(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;
     let (alice, admin) = (server.client("alice"), server.admin());
     let batch = alice.open_batch(2).await;
     let progress = async |state: &str| alice.batch(&batch).await["progress"][state].clone();
-    // Each question is asked before and after, and no time passes in between.
+    // Each number is read before and after a change, and no time passes in between.
     assert_eq!((alice.quota().await, progress("registered").await), ((0, 0), json!(0)));
     let bad = alice.send_bytes(Some(&batch), "bad", b"12345").await;
     assert_eq!((alice.quota().await, progress("uploaded").await), ((5, 0), json!(1)));
@@ -428,6 +429,6 @@ async fn numbers_are_of_this_moment(db: TestDb) {
         ((0, 0), json!(0), json!(1))
     );
     assert_eq!(admin.get("/api/v2/admin/queue-status").await.ok()["queues"]["file-extract"]["waiting"], 0);
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }

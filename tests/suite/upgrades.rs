@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::at_rest::AtRest;
+use crate::support::offline_app::OfflineApp;
 use crate::support::fixture::{self, Fixture, list, text};
 use crate::support::hooks::Hook;
 use crate::support::process::Process;
@@ -301,18 +301,18 @@ async fn what_0_1_0_left_unfinished_makes_landfall(db: TestDb) {
     for file in fixture.files_in(&["ready", "deleted"]) {
         assert_file_is_as_it_was(&fixture.client(&server, file), file).await;
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 
     complete_the_batch(&fixture, &server, &clock).await;
     retry_what_failed(&fixture, &server, &clock).await;
     receive_what_was_refused(&fixture, &server, &clock).await;
     use_it_as_if_it_were_new(&fixture, &server, &clock).await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 
     server.stop().await;
     let server = server_like_the_old_one(&db, &clock).await;
     outlive_the_deadlines(&fixture, &server, &clock).await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
@@ -464,7 +464,7 @@ async fn a_database_of_0_1_0_is_given_the_schema_of_a_new_one(db: TestDb) {
 /// Changes what the database says about its migrations. Then no server starts, for this reason, and nothing is changed.
 async fn refusal(db: &TestDb, sql: &str) -> SchemaError {
     // It was opened before, so it can tell what happens.
-    let rest = AtRest::open(db, &manual_clock(), &[]).await;
+    let rest = OfflineApp::open(db, &manual_clock(), &[]).await;
     rest.sql(sql, args![]).await;
     let before = (rows(&rest.app).await, rest.stored());
     let replacements = Replacements { work: Some(Script::new()), ..Replacements::default() };

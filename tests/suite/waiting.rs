@@ -9,7 +9,7 @@ use crate::support::script::Gate;
 use crate::support::{Script, Setup, Step, TestDb, manual_clock, on_each_database};
 
 #[on_each_database]
-async fn a_file_says_what_it_waits_for_at_every_step(db: TestDb) {
+async fn a_file_shows_what_it_waits_for_at_every_step(db: TestDb) {
     use landfall_core::failure::Code;
     let (clock, gate) = (manual_clock(), Gate::default());
     let script =
@@ -57,7 +57,7 @@ async fn a_file_says_what_it_waits_for_at_every_step(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_queue_that_nobody_works_at_says_so(db: TestDb) {
+async fn a_queue_without_a_worker_is_shown_as_such(db: TestDb) {
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let alice = server.client("alice");
     let file = alice.upload("a.txt", b"a").await;
@@ -66,7 +66,7 @@ async fn a_queue_that_nobody_works_at_says_so(db: TestDb) {
 }
 
 #[on_each_database]
-async fn the_operator_sees_what_became_of_the_last_hours(db: TestDb) {
+async fn the_operator_sees_the_results_of_the_last_hours(db: TestDb) {
     use landfall_core::failure::Code;
     let clock = manual_clock();
     let script = Script::new();

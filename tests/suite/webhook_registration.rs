@@ -1,4 +1,4 @@
-//! Who may register what, and where a webhook may never lead.
+//! Who may register which webhooks, and which addresses a webhook may never use.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use crate::support::webhook_receiver::{Receiver, Reply};
 use crate::support::{Script, Setup, TestDb, manual_clock, on_each_database};
 
 #[on_each_database]
-async fn a_secret_is_shown_when_it_is_made_and_never_again(db: TestDb) {
+async fn a_secret_is_shown_only_when_it_is_created(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let alice = server.client("alice");
@@ -49,7 +49,7 @@ async fn a_secret_is_shown_when_it_is_made_and_never_again(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_webhook_that_cannot_be_one_is_refused(db: TestDb) {
+async fn an_invalid_webhook_is_refused(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let alice = server.client("alice");
@@ -89,7 +89,7 @@ async fn a_webhook_that_cannot_be_one_is_refused(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_webhook_is_changed_in_what_is_named_and_nothing_else(db: TestDb) {
+async fn a_change_of_a_webhook_affects_only_the_named_fields(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let body =
@@ -111,7 +111,7 @@ async fn a_webhook_is_changed_in_what_is_named_and_nothing_else(db: TestDb) {
 }
 
 #[on_each_database]
-async fn somebody_elses_webhook_does_not_exist(db: TestDb) {
+async fn webhooks_of_another_user_are_not_found(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let alice = server.client("alice");
@@ -141,12 +141,12 @@ async fn somebody_elses_webhook_does_not_exist(db: TestDb) {
     assert_eq!(ids(&alice).await, std::slice::from_ref(&hook.id));
     assert_eq!(ids(&server.admin()).await, std::slice::from_ref(&all.id));
     assert!(ids(&server.client("bob")).await.is_empty());
-    let nobody = crate::support::Client::new(server.base.clone(), "no token".to_owned());
-    assert_eq!(nobody.get(WEBHOOKS).await.status, 401);
+    let anonymous = crate::support::Client::new(server.base.clone(), "no token".to_owned());
+    assert_eq!(anonymous.get(WEBHOOKS).await.status, 401);
 }
 
 #[on_each_database]
-async fn nobody_has_more_webhooks_than_allowed_however_fast_they_ask(db: TestDb) {
+async fn the_limit_of_webhooks_holds_under_concurrent_requests(db: TestDb) {
     let clock = manual_clock();
     let server = setup().clock(&clock).with("WEBHOOKS_PER_USER", 5).start(&db).await;
     let alice = server.client("alice");
@@ -168,7 +168,7 @@ async fn nobody_has_more_webhooks_than_allowed_however_fast_they_ask(db: TestDb)
 
 #[on_each_database]
 async fn a_private_address_is_refused_by_number_and_by_name(db: TestDb) {
-    let server = Setup::default().work(Script::new()).names(said(&["1.1.1.1"])).start(&db).await;
+    let server = Setup::default().work(Script::new()).names(resolver(&["1.1.1.1"])).start(&db).await;
     let alice = server.client("alice");
     let good = Hook::register(&alice, "https://example.com/hook").await;
     for url in [
@@ -183,7 +183,7 @@ async fn a_private_address_is_refused_by_number_and_by_name(db: TestDb) {
         good.change(json!({ "url": url })).await.refused(400, "PRIVATE_WEBHOOK_ADDRESS");
     }
     server.stop().await;
-    // The system's own names.
+    // Names of the local system.
     let server = Setup::default().work(Script::new()).start(&db).await;
     let alice = server.client("alice");
     alice
@@ -195,16 +195,16 @@ async fn a_private_address_is_refused_by_number_and_by_name(db: TestDb) {
 }
 
 #[on_each_database]
-async fn an_address_that_has_become_private_is_not_connected_to(db: TestDb) {
+async fn an_address_that_becomes_private_later_is_not_connected_to(db: TestDb) {
     let clock = manual_clock();
     let receiver = Receiver::serve([]).await;
     let port = receiver.url.rsplit(':').next().unwrap().to_owned();
     let by_name = format!("http://rebound.example.com:{port}");
-    // Registered while it was allowed, by number.
+    // Registered by number while it was allowed.
     let before = server(&db, &clock).await;
     let numbered = Hook::register(&before.client("alice"), &receiver.url).await;
     before.stop().await;
-    // Registered while the name led elsewhere.
+    // Registered while the name resolved to another address.
     let rebound = Arc::new(AtomicBool::new(false));
     let names: Names = {
         let rebound = rebound.clone();
@@ -228,16 +228,16 @@ async fn an_address_that_has_become_private_is_not_connected_to(db: TestDb) {
     }
     assert!(receiver.calls().is_empty());
     after.stop().await;
-    // The same name is good where the operator allows it, and leads to where the resolver says.
+    // The same name works where the operator allows it, and leads to the address that the resolver returns.
     let allowed = setup().clock(&clock).names(names).start(&db).await;
     let named = Hook { client: allowed.client("alice"), ..named };
     named.test().await;
-    let calls = receiver.so_many(1).await;
+    let calls = receiver.wait_for_calls(1).await;
     assert!(calls[0].is_signed_with(&named.secret));
 }
 
 #[on_each_database]
-async fn no_proxy_of_the_environment_is_asked(db: TestDb) {
+async fn a_proxy_in_the_environment_is_not_used(db: TestDb) {
     use crate::support::process::Process;
     let (proxy, receiver) = (Receiver::serve([]).await, Receiver::serve([]).await);
     proxy.otherwise(Reply::Status(500));
@@ -257,8 +257,8 @@ async fn no_proxy_of_the_environment_is_asked(db: TestDb) {
     assert_eq!((receiver.calls().len(), proxy.calls().len()), (1, 0));
 }
 
-/// A world in which every name has these addresses.
-fn said(addresses: &'static [&'static str]) -> Names {
+/// A resolver that returns these addresses for every name.
+fn resolver(addresses: &'static [&'static str]) -> Names {
     Arc::new(|_| {
         async { Ok(addresses.iter().map(|text| text.parse().expect("an address")).collect()) }.boxed()
     })

@@ -1,4 +1,4 @@
-//! What `docs/webhooks.md` tells receivers to do works: its own programs take what is sent, and nothing else.
+//! The code in `docs/webhooks.md` works: its programs accept what is sent, and nothing else.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,8 +20,8 @@ fn program(language: &str) -> &'static str {
 }
 
 #[on_each_database]
-async fn the_library_standardwebhooks_takes_what_is_sent_and_nothing_else(db: TestDb) {
-    // By the real clock: the library asks for messages of these five minutes.
+async fn the_standardwebhooks_library_accepts_what_is_sent_and_nothing_else(db: TestDb) {
+    // With the real clock: the library accepts only messages of the last five minutes.
     let server = setup().start(&db).await;
     let alice = server.client("alice");
     let hook = Hook::register(&alice, "http://127.0.0.1:9/").await;
@@ -45,7 +45,7 @@ async fn the_library_standardwebhooks_takes_what_is_sent_and_nothing_else(db: Te
     let url = format!("http://127.0.0.1:{}/", listening["port"]);
     hook.change(json!({ "url": url, "eventTypes": ["batch:completed"] })).await.ok();
 
-    // Somebody else's message, and one that was tampered with.
+    // A message of another sender, and one that was tampered with.
     let forged = outbound::client()
         .post(&url)
         .header("webhook-id", "1")
@@ -71,7 +71,7 @@ async fn the_library_standardwebhooks_takes_what_is_sent_and_nothing_else(db: Te
     assert_eq!(tested["id"], test["messageId"]);
     hook.settled().await;
 
-    // With another secret on our side the old one still signs beside it.
+    // After the secret was replaced, the old one still signs beside the new one.
     alice.post(&hook.path("/rotate-secret"), json!({})).await.ok();
     let test = hook.test().await;
     let line = tokio::task::spawn_blocking(move || node.line()).await.unwrap().expect("it came");
@@ -79,12 +79,12 @@ async fn the_library_standardwebhooks_takes_what_is_sent_and_nothing_else(db: Te
 }
 
 #[on_each_database]
-async fn the_documents_function_for_python_takes_what_is_sent_and_nothing_else(db: TestDb) {
+async fn the_python_function_in_the_document_accepts_what_is_sent_and_nothing_else(db: TestDb) {
     let server = setup().start(&db).await;
     let receiver = Receiver::serve([]).await;
     let hook = Hook::register(&server.client("alice"), &receiver.url).await;
     hook.test().await;
-    let call = receiver.so_many(1).await.remove(0);
+    let call = receiver.wait_for_calls(1).await.remove(0);
     let headers = |signature: &str| json!({ "webhook-id": call.id, "webhook-timestamp": call.timestamp.to_string(), "webhook-signature": signature });
     let check = |secret: &str, headers: Value, body: &str| {
         let script = format!(

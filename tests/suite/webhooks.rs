@@ -1,4 +1,4 @@
-//! Events reach the endpoints of webhooks: signed, in order, at least once, and no endpoint is in another's way.
+//! Events reach the endpoints of webhooks: signed, in order, at least once, and no endpoint delays another.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -33,8 +33,8 @@ fn advance_to_next(clock: &ManualClock, delivery: &Value) {
         .advance(Duration::from_secs_f64(seconds_until(clock, delivery).max(0.0)) + Duration::from_millis(1));
 }
 
-/// Everything that happened to a user, as type and state, in its order.
-async fn happened(server: &TestServer, user: &str) -> Vec<(String, Option<Uuid>, Option<String>)> {
+/// All events of a user as type, file and state, in order.
+async fn events_of(server: &TestServer, user: &str) -> Vec<(String, Option<Uuid>, Option<String>)> {
     let sql = "SELECT kind, file_id, to_state FROM events WHERE user_id = $1 ORDER BY id";
     server.app.db.read().await.unwrap().rows(sql, args![user]).await.unwrap()
 }
@@ -55,14 +55,14 @@ fn received(calls: &[Call]) -> Vec<(String, Option<Uuid>, Option<String>)> {
         .collect()
 }
 
-/// Events that never came through the front door: many, and quickly.
-struct Happen {
+/// Events inserted directly into the database: many, and quickly.
+struct InsertEvents {
     count: usize,
     user: &'static str,
     now: Time,
 }
 
-impl Write for Happen {
+impl Write for InsertEvents {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
@@ -75,8 +75,8 @@ impl Write for Happen {
     }
 }
 
-async fn happen(server: &TestServer, user: &'static str, count: usize) {
-    server.app.db.write(Happen { count, user, now: server.app.clock.now() }).await.unwrap();
+async fn insert_events(server: &TestServer, user: &'static str, count: usize) {
+    server.app.db.write(InsertEvents { count, user, now: server.app.clock.now() }).await.unwrap();
 }
 
 fn numbers(calls: &[Call]) -> Vec<u64> {
@@ -84,21 +84,21 @@ fn numbers(calls: &[Call]) -> Vec<u64> {
 }
 
 #[on_each_database]
-async fn what_happens_to_a_users_files_arrives_signed_and_in_order(db: TestDb) {
+async fn events_of_a_users_files_arrive_signed_and_in_order(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let (alice, bob) = (server.client("alice"), server.client("bob"));
     alice.upload("before.txt", b"12345").await;
     server.idle().await;
-    let before = happened(&server, "alice").await.len();
+    let before = events_of(&server, "alice").await.len();
     let receiver = Receiver::serve([]).await;
     let hook = Hook::register(&alice, &receiver.url).await;
     alice.upload_all(&["a.txt", "b.txt", "c.txt"].map(str::to_owned)).await;
     bob.upload("d.txt", b"12345").await;
     server.idle().await;
-    let expected = happened(&server, "alice").await.split_off(before);
+    let expected = events_of(&server, "alice").await.split_off(before);
     assert!(expected.len() > 20, "{expected:?}");
-    let calls = receiver.so_many(expected.len()).await;
+    let calls = receiver.wait_for_calls(expected.len()).await;
     hook.settled().await;
     assert_eq!(received(&receiver.calls()), expected);
     for call in &calls {
@@ -110,7 +110,7 @@ async fn what_happens_to_a_users_files_arrives_signed_and_in_order(db: TestDb) {
     let first = calls[0].json();
     assert_eq!(first.as_object().unwrap().keys().collect::<Vec<_>>(), ["data", "timestamp", "type"]);
     assert_eq!(time(&first["timestamp"]), server.app.clock.now());
-    // The log says the same, newest first, in pages.
+    // The log shows the same, newest first, in pages.
     let mut logged = Vec::new();
     let mut query = "/deliveries?limit=7".to_owned();
     loop {
@@ -125,41 +125,41 @@ async fn what_happens_to_a_users_files_arrives_signed_and_in_order(db: TestDb) {
         assert_eq!((&entry["messageId"], &entry["status"]), (&json!(call.id), &json!("delivered")));
         assert_eq!((&entry["attempts"], &entry["responseStatus"]), (&json!(1), &json!(200)));
     }
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_webhook_gets_the_types_that_it_names_and_an_administrators_may_get_everybodys(db: TestDb) {
+async fn a_webhook_gets_the_types_it_names_and_an_administrator_may_get_those_of_all_users(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let (alice, bob) = (server.client("alice"), server.client("bob"));
     let (few, all) = (Receiver::serve([]).await, Receiver::serve([]).await);
     let named = Hook::register_as(&alice, json!({ "url": few.url, "eventTypes": ["batch:completed"] })).await;
-    let everybodys = Hook::register_as(&server.admin(), json!({ "url": all.url, "scope": "all" })).await;
+    let of_all_users = Hook::register_as(&server.admin(), json!({ "url": all.url, "scope": "all" })).await;
     let (batch, _) = alice.upload_all(&["a.txt".to_owned()]).await;
     bob.upload("b.txt", b"12345").await;
     server.idle().await;
     server.app.db.write(SystemEvent { now: server.app.clock.now() }).await.unwrap();
     let expected =
         server.app.db.read().await.unwrap().number("SELECT COUNT(*) FROM events", args![]).await.unwrap();
-    let calls = all.so_many(usize::try_from(expected).unwrap()).await;
+    let calls = all.wait_for_calls(usize::try_from(expected).unwrap()).await;
     let whose = |call: &Call| call.json()["data"]["userId"].as_str().map(str::to_owned);
     let users: HashSet<Option<String>> = calls.iter().map(whose).collect();
     assert_eq!(users, HashSet::from([Some("alice".to_owned()), Some("bob".to_owned()), None]));
-    everybodys.settled().await;
+    of_all_users.settled().await;
     assert_eq!(all.calls().len(), calls.len());
-    let calls = few.so_many(1).await;
+    let calls = few.wait_for_calls(1).await;
     assert_eq!(
         (&calls[0].json()["type"], &calls[0].json()["data"]["batchId"]),
         (&json!("batch:completed"), &json!(batch))
     );
     named.settled().await;
     assert_eq!(few.calls().len(), 1);
-    assert!(calls[0].json()["data"]["userId"].is_null(), "it is one's own");
+    assert!(calls[0].json()["data"]["userId"].is_null(), "the scope is the user's own");
 }
 
 #[on_each_database]
-async fn what_does_not_arrive_is_tried_again_under_the_same_id(db: TestDb) {
+async fn a_failed_delivery_is_retried_with_the_same_id(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let elsewhere = Receiver::serve([]).await;
@@ -204,7 +204,7 @@ async fn what_does_not_arrive_is_tried_again_under_the_same_id(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_delivery_is_tried_for_a_day_and_then_no_more(db: TestDb) {
+async fn a_delivery_is_retried_for_a_day_and_then_no_more(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let receiver = Receiver::serve([]).await;
@@ -215,7 +215,7 @@ async fn a_delivery_is_tried_for_a_day_and_then_no_more(db: TestDb) {
     let mut attempts = 1;
     let last = loop {
         let entry = hook.after(attempts, &test).await;
-        assert_eq!(entry["attempts"], attempts, "none too many");
+        assert_eq!(entry["attempts"], attempts, "no extra attempt");
         if entry["status"] != "pending" {
             break entry;
         }
@@ -226,7 +226,7 @@ async fn a_delivery_is_tried_for_a_day_and_then_no_more(db: TestDb) {
     assert!((12..=14).contains(&attempts), "{attempts}");
     let took = server.app.clock.now() - began;
     assert!(took <= TimeDelta::days(1) && took > TimeDelta::hours(19), "{took}");
-    // It stays in the log, and a person may have it sent again, with a day of its own.
+    // It stays in the log, and a user may have it delivered again, with another day of retries.
     clock.advance(Duration::from_hours(48));
     receiver.otherwise(Reply::Status(204));
     let again = hook.redeliver(&last).await.ok();
@@ -238,7 +238,7 @@ async fn a_delivery_is_tried_for_a_day_and_then_no_more(db: TestDb) {
 }
 
 #[on_each_database]
-async fn an_endpoint_that_is_gone_is_left_alone_and_its_owner_told(db: TestDb) {
+async fn an_endpoint_that_is_gone_is_disabled_and_its_owner_notified(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let alice = server.client("alice");
@@ -258,7 +258,7 @@ async fn an_endpoint_that_is_gone_is_left_alone_and_its_owner_told(db: TestDb) {
     alice.post(&hook.path("/test"), json!({})).await.refused(409, "WEBHOOK_DISABLED");
     hook.redeliver(&test).await.refused(409, "WEBHOOK_DISABLED");
 
-    // What happens meanwhile is not made up for.
+    // Events of that time are not delivered later.
     alice.upload("a.txt", b"12345").await;
     server.idle().await;
     assert_eq!(hook.change(json!({ "enabled": true })).await.ok()["enabled"], true);
@@ -270,7 +270,7 @@ async fn an_endpoint_that_is_gone_is_left_alone_and_its_owner_told(db: TestDb) {
 }
 
 #[on_each_database]
-async fn an_endpoint_that_takes_nothing_for_days_is_disabled_and_its_owner_told_once(db: TestDb) {
+async fn an_endpoint_that_fails_for_days_is_disabled_and_its_owner_notified_once(db: TestDb) {
     let clock = manual_clock();
     let server = setup().clock(&clock).with("WEBHOOK_DISABLE_AFTER_DAYS", 2).start(&db).await;
     let alice = server.client("alice");
@@ -287,7 +287,7 @@ async fn an_endpoint_that_takes_nothing_for_days_is_disabled_and_its_owner_told_
     until("it is disabled", async || hook.show().await["enabled"] == false).await;
     let told = alice.get("/api/v2/notifications").await.ok();
     assert_eq!(told["notifications"].as_array().unwrap().len(), 1);
-    // Fixed: it begins anew.
+    // Fixed: the count starts again.
     receiver.otherwise(Reply::Status(200));
     hook.change(json!({ "enabled": true })).await.ok();
     let shown = hook.show().await;
@@ -297,26 +297,26 @@ async fn an_endpoint_that_takes_nothing_for_days_is_disabled_and_its_owner_told_
 }
 
 #[on_each_database]
-async fn one_that_was_sent_and_not_noted_is_sent_again(db: TestDb) {
+async fn a_delivery_that_was_sent_and_not_recorded_is_sent_again(db: TestDb) {
     let receiver = Receiver::serve([Reply::Never]).await;
     let quick = [("POLL_INTERVAL_MS", "50"), ("WEBHOOK_ALLOW_PRIVATE", "true")];
     let mut victim = Process::start(&db, &quick);
     let hook = Hook::register(&victim.client(), &receiver.url).await;
     hook.test().await;
-    // It has all of it, and the process never learns so.
-    receiver.so_many(1).await;
+    // The endpoint has the whole request, and the process never learns of it.
+    receiver.wait_for_calls(1).await;
     victim.kill();
     let survivor = Process::start(&db, &quick);
     let hook = Hook { client: survivor.client(), ..hook };
-    let calls = receiver.so_many(2).await;
+    let calls = receiver.wait_for_calls(2).await;
     assert_eq!((&calls[0].id, &calls[0].body), (&calls[1].id, &calls[1].body));
     hook.settled().await;
-    assert_eq!(hook.log("").await[0]["attempts"], 1, "the one that nobody lived to tell of does not count");
+    assert_eq!(hook.log("").await[0]["attempts"], 1, "the attempt that was never recorded does not count");
     assert_eq!(receiver.calls().len(), 2);
 }
 
 #[on_each_database]
-async fn nothing_is_sent_twice_by_two_processes_and_the_order_is_kept(db: TestDb) {
+async fn two_processes_send_nothing_twice_and_keep_the_order(db: TestDb) {
     let clock = manual_clock();
     let (one, other) = (server(&db, &clock).await, server(&db, &clock).await);
     let mut ends = Vec::new();
@@ -326,18 +326,18 @@ async fn nothing_is_sent_twice_by_two_processes_and_the_order_is_kept(db: TestDb
         ends.push((receiver, hook));
     }
     for server in [&one, &other, &one, &other] {
-        happen(server, "alice", 25).await;
+        insert_events(server, "alice", 25).await;
     }
     let expected: Vec<u64> = (0..4).flat_map(|_| 0..25).collect();
     for (receiver, hook) in &ends {
-        receiver.so_many(expected.len()).await;
+        receiver.wait_for_calls(expected.len()).await;
         hook.settled().await;
         assert_eq!(numbers(&receiver.calls()), expected);
     }
 }
 
 #[on_each_database]
-async fn a_webhook_is_in_the_hands_of_one_process_for_as_long_as_that_lives(db: TestDb) {
+async fn a_webhook_is_held_by_one_process_as_long_as_that_process_lives(db: TestDb) {
     let clock = manual_clock();
     let server = setup().clock(&clock).with("ROLE", "api").start(&db).await;
     let hook = Hook::register(&server.client("alice"), "http://127.0.0.1:9/").await;
@@ -345,17 +345,17 @@ async fn a_webhook_is_in_the_hands_of_one_process_for_as_long_as_that_lives(db: 
     let (living, dead) = (server.app.liveness.identity().id, Uuid::new_v4());
     let now = server.app.clock.now();
     let take = async |holder| server.app.db.write(Take { webhook, holder, now }).await.unwrap();
-    assert!(!take(dead).await, "nobody knows it");
+    assert!(!take(dead).await, "the process is unknown");
     assert!(take(living).await);
-    assert!(take(living).await, "it is its own");
+    assert!(take(living).await, "it holds the webhook already");
     assert!(!take(dead).await);
     server.app.db.write(Release { webhook, holder: dead }).await.unwrap();
     let held = async || {
         let mut tx = server.app.db.read().await.unwrap();
         tx.row::<(Option<Uuid>,)>("SELECT held_by FROM webhooks", args![]).await.unwrap().unwrap().0
     };
-    assert_eq!(held().await, Some(living), "only its holder lets it go");
-    // Its holder is forgotten: whoever lives may have it.
+    assert_eq!(held().await, Some(living), "only its holder releases it");
+    // Its holder is removed: any living process may take it.
     server.app.db.write(HeldBy(dead)).await.unwrap();
     assert!(take(living).await);
     server.app.db.write(Release { webhook, holder: living }).await.unwrap();
@@ -363,7 +363,7 @@ async fn a_webhook_is_in_the_hands_of_one_process_for_as_long_as_that_lives(db: 
 }
 
 #[on_each_database]
-async fn who_lost_a_webhook_while_sending_notes_nothing(db: TestDb) {
+async fn a_process_that_lost_a_webhook_while_sending_records_nothing(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let gate = Gate::default();
@@ -371,17 +371,17 @@ async fn who_lost_a_webhook_while_sending_notes_nothing(db: TestDb) {
     let hook = Hook::register(&server.client("alice"), &receiver.url).await;
     let test = hook.test().await;
     gate.reached().await;
-    // As if it had been taken for dead: another process has the webhook now.
+    // As if it had been declared dead: another process has the webhook now.
     let other = setup().clock(&clock).with("ROLE", "api").start(&db).await;
     server.app.db.write(HeldBy(other.app.liveness.identity().id)).await.unwrap();
     gate.open();
     until("it was answered", async || *receiver.open.borrow() == 0).await;
-    // One that needs a turn of the same process, so that the other is surely over.
+    // A delivery that needs a turn of the same process, so that the other one is surely over.
     let second = Hook::register(&server.client("bob"), &receiver.url).await;
     second.test().await;
     second.settled().await;
     assert_eq!(hook.log("").await[0]["attempts"], 0);
-    // That other process ends without having sent it, and it is sent again.
+    // The other process ends without having sent it, and it is sent again.
     other.stop().await;
     assert_eq!(hook.after(1, &test).await["status"], "delivered");
     let sent = receiver.calls().into_iter().filter(|call| json!(call.id) == test["messageId"]).count();
@@ -389,7 +389,7 @@ async fn who_lost_a_webhook_while_sending_notes_nothing(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_delivery_is_sent_once_more_at_its_owners_wish(db: TestDb) {
+async fn the_owner_can_have_a_delivery_sent_again(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let (alice, bob) = (server.client("alice"), server.client("bob"));
@@ -402,7 +402,7 @@ async fn a_delivery_is_sent_once_more_at_its_owners_wish(db: TestDb) {
     assert_ne!(second["id"], first["id"]);
     assert_eq!(second["messageId"], first["messageId"]);
     assert_eq!(hook.after(1, &second).await["status"], "pending");
-    // While it waits there is nothing to add: it is only sent at once.
+    // While it waits no entry is added: it is only sent at once.
     let third = hook.redeliver(&second).await.ok();
     assert_eq!(third["id"], second["id"]);
     assert_eq!(hook.after(2, &second).await["status"], "delivered");
@@ -414,7 +414,7 @@ async fn a_delivery_is_sent_once_more_at_its_owners_wish(db: TestDb) {
     let another = Hook::register(&alice, &receiver.url).await;
     another.redeliver(&first).await.refused(404, "DELIVERY_NOT_FOUND");
     another.redeliver(&json!({ "id": "x" })).await.refused(404, "DELIVERY_NOT_FOUND");
-    // The same wish sent twice is one.
+    // The same request sent twice counts once.
     let again = async || {
         let path = hook.path(&format!("/deliveries/{}/redeliver", first["id"].as_str().unwrap()));
         alice.send(alice.request(reqwest::Method::POST, &path).header("Idempotency-Key", "k")).await.ok()
@@ -432,24 +432,24 @@ async fn a_new_secret_signs_beside_the_old_one_for_a_day(db: TestDb) {
     let receiver = Receiver::serve([]).await;
     let hook = Hook::register(&alice, &receiver.url).await;
     hook.test().await;
-    let calls = receiver.so_many(1).await;
+    let calls = receiver.wait_for_calls(1).await;
     assert_eq!(calls[0].signature.split(' ').count(), 1);
     let rotated = alice.post(&hook.path("/rotate-secret"), json!({})).await.ok();
     let fresh = rotated["secret"].as_str().unwrap().to_owned();
     assert_ne!(fresh, hook.secret);
     assert_eq!(time(&rotated["oldSecretValidUntil"]) - server.app.clock.now(), TimeDelta::days(1));
     hook.test().await;
-    let calls = receiver.so_many(2).await;
+    let calls = receiver.wait_for_calls(2).await;
     assert!(calls[1].is_signed_with(&fresh) && calls[1].is_signed_with(&hook.secret));
     assert_eq!(calls[1].signature.split(' ').count(), 2);
     clock.advance(Duration::from_hours(24));
     hook.test().await;
-    let calls = receiver.so_many(3).await;
+    let calls = receiver.wait_for_calls(3).await;
     assert!(calls[2].is_signed_with(&fresh) && !calls[2].is_signed_with(&hook.secret));
 }
 
 #[on_each_database]
-async fn a_slow_endpoint_does_not_hold_up_another(db: TestDb) {
+async fn a_slow_endpoint_does_not_delay_another(db: TestDb) {
     let clock = manual_clock();
     let server = setup()
         .clock(&clock)
@@ -468,20 +468,20 @@ async fn a_slow_endpoint_does_not_hold_up_another(db: TestDb) {
     }
     let good = Receiver::serve([]).await;
     let hook = Hook::register(&server.client("bob"), &good.url).await;
-    // All of the dead are due again, and again, while bob's are sent.
+    // All deliveries to dead endpoints are due again and again while bob's are sent.
     for round in 1..=3 {
         clock.advance(Duration::from_hours(5));
-        until("the dead are tried", async || *dead.open.borrow() > 0).await;
-        happen(&server, "bob", 10).await;
-        good.so_many(10 * round).await;
-        assert!(*dead.open.borrow() <= 2, "those that fail have half of the slots");
+        until("the dead endpoints are tried", async || *dead.open.borrow() > 0).await;
+        insert_events(&server, "bob", 10).await;
+        good.wait_for_calls(10 * round).await;
+        assert!(*dead.open.borrow() <= 2, "failing endpoints have half of the slots");
     }
     hook.settled().await;
     assert_eq!(numbers(&good.calls()), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].repeat(3));
 }
 
 #[on_each_database]
-async fn an_answer_without_an_end_is_read_to_its_bound(db: TestDb) {
+async fn an_endless_response_is_read_up_to_a_limit(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let receiver = Receiver::serve([Reply::Endless]).await;
@@ -490,11 +490,11 @@ async fn an_answer_without_an_end_is_read_to_its_bound(db: TestDb) {
     let entry = hook.after(1, &test).await;
     assert_eq!(entry["status"], "delivered");
     assert_eq!(entry["responseExcerpt"].as_str().unwrap().len(), 1_024);
-    until("it was hung up on", async || *receiver.open.borrow() == 0).await;
+    until("the connection was closed", async || *receiver.open.borrow() == 0).await;
 }
 
 #[on_each_database]
-async fn a_long_line_waits_in_the_events_and_arrives_whole_when_the_endpoint_is_back(db: TestDb) {
+async fn a_long_backlog_stays_in_the_events_and_arrives_complete_when_the_endpoint_is_back(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let receiver = Receiver::serve([]).await;
@@ -503,15 +503,15 @@ async fn a_long_line_waits_in_the_events_and_arrives_whole_when_the_endpoint_is_
     let number =
         async |sql: &'static str| server.app.db.read().await.unwrap().number(sql, args![]).await.unwrap();
     let waiting = "SELECT COUNT(*) FROM webhook_deliveries WHERE next_at IS NOT NULL";
-    happen(&server, "alice", 1_700).await;
-    until("the line is full", async || number(waiting).await >= 1_000).await;
-    until("it is left in peace", async || {
+    insert_events(&server, "alice", 1_700).await;
+    until("the backlog is full", async || number(waiting).await >= 1_000).await;
+    until("the webhook is paused", async || {
         number("SELECT COUNT(*) FROM webhooks WHERE rest_until IS NOT NULL").await == 1
     })
     .await;
-    assert!(number(waiting).await < 1_700, "the line has an end");
-    let knocked = receiver.calls().len();
-    assert!(knocked < 10, "{knocked} attempts at a door that is closed");
+    assert!(number(waiting).await < 1_700, "the backlog has a limit");
+    let attempts = receiver.calls().len();
+    assert!(attempts < 10, "{attempts} attempts at an endpoint that is down");
     receiver.otherwise(Reply::Status(200));
     clock.advance(Duration::from_hours(1));
     until("all is delivered", async || {
@@ -520,21 +520,21 @@ async fn a_long_line_waits_in_the_events_and_arrives_whole_when_the_endpoint_is_
     .await;
     hook.settled().await;
     let calls = receiver.calls();
-    let mut arrived: Vec<u64> = numbers(&calls[knocked..]);
+    let mut arrived: Vec<u64> = numbers(&calls[attempts..]);
     assert_eq!(arrived.len(), 1_700);
     arrived.sort_unstable();
     assert_eq!(arrived, (0..1_700).collect::<Vec<_>>());
 }
 
 #[on_each_database]
-async fn a_webhook_that_is_removed_gets_nothing_more_and_leaves_nothing_behind(db: TestDb) {
+async fn a_removed_webhook_gets_nothing_more_and_leaves_nothing_behind(db: TestDb) {
     let clock = manual_clock();
     let server = server(&db, &clock).await;
     let alice = server.client("alice");
     let receiver = Receiver::serve([]).await;
     receiver.otherwise(Reply::Status(500));
     let hook = Hook::register(&alice, &receiver.url).await;
-    happen(&server, "alice", 700).await;
+    insert_events(&server, "alice", 700).await;
     until("they wait", async || hook.log("?status=pending&limit=200").await.len() == 200).await;
     assert_eq!(alice.delete(&hook.path("")).await.status, 204);
     alice.get(&hook.path("")).await.refused(404, "WEBHOOK_NOT_FOUND");
@@ -565,7 +565,7 @@ impl Write for SystemEvent {
     }
 }
 
-/// Puts every webhook into these hands.
+/// Makes this process the holder of every webhook.
 struct HeldBy(Uuid);
 
 impl Write for HeldBy {

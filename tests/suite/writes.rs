@@ -1,5 +1,5 @@
-//! A change to the database happens as a whole or not at all, and whoever wanted it is told; whatever becomes of those
-//! around it.
+//! A change to the database is applied completely or not at all, and its caller gets the result, whatever happens to
+//! the changes beside it.
 
 use futures_util::future::join_all;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -18,7 +18,7 @@ enum End {
     Panic,
 }
 
-/// Adds a row, and then comes to that end.
+/// Adds a row, and then ends like that.
 struct Add(String, End);
 
 impl Write for Add {
@@ -34,7 +34,7 @@ impl Write for Add {
     }
 }
 
-/// Adds a row when it is let.
+/// Adds a row when the gate is opened.
 struct AddLater(Gate);
 
 impl Write for AddLater {
@@ -53,7 +53,7 @@ async fn added(db: &Db) -> Vec<String> {
 }
 
 #[on_each_database]
-async fn each_of_many_changes_is_answered_for_itself_and_only_good_ones_stand(db: TestDb) {
+async fn each_of_many_changes_gets_its_own_result_and_only_good_ones_are_kept(db: TestDb) {
     let db = Db::open(&db.url, 4).await.unwrap();
     let ends = [End::Good, End::Refused, End::Good, End::Panic, End::Good];
     for round in 0..4 {
@@ -73,7 +73,7 @@ async fn each_of_many_changes_is_answered_for_itself_and_only_good_ones_stand(db
 }
 
 #[on_each_database]
-async fn a_change_whose_caller_has_gone_stands_all_the_same(db: TestDb) {
+async fn a_change_whose_caller_has_gone_is_still_committed(db: TestDb) {
     let db = Db::open(&db.url, 4).await.unwrap();
     let gate = Gate::default();
     let caller = tokio::spawn({

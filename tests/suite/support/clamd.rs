@@ -1,14 +1,14 @@
-//! A real clamd with one signature of its own, on a socket in a folder of its own.
+//! A real clamd with a single signature, on a socket in its own folder.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Where `make test` says that clamd is.
+/// `make test` sets where clamd is.
 const CLAMD: &str = "LANDFALL_TEST_CLAMD";
 
-/// The test file that every scanner knows, in two parts: whole, it would make one take this program for it.
+/// The test file that every scanner knows, in two parts: as one string, a scanner would flag this program.
 pub fn eicar() -> Vec<u8> {
     let parts = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$", "EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"];
     parts.concat().into_bytes()
@@ -52,7 +52,7 @@ impl Clamd {
         self.folder.path().join("clamd.sock")
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts it and waits until it replies.
     pub async fn start(&mut self) {
         let process = Command::new(&self.program)
             .arg(format!("--config-file={}", self.folder.path().join("clamd.conf").display()))
@@ -61,7 +61,7 @@ impl Clamd {
             .spawn()
             .expect("clamd starts");
         self.process = Some(process);
-        while !answers(&self.socket()).await {
+        while !replies(&self.socket()).await {
             let ended =
                 self.process.as_mut().and_then(|process| process.try_wait().expect("a child of ours"));
             assert_eq!(ended, None, "clamd ended");
@@ -83,7 +83,7 @@ impl Drop for Clamd {
     }
 }
 
-async fn answers(socket: &Path) -> bool {
+async fn replies(socket: &Path) -> bool {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let Ok(mut clamd) = tokio::net::UnixStream::connect(socket).await else { return false };
     let mut answer = Vec::new();

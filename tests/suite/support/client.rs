@@ -1,4 +1,4 @@
-//! A client of the API, as a program would be.
+//! A client of the API.
 
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
@@ -14,14 +14,14 @@ pub struct Client {
     pub http: reqwest::Client,
 }
 
-/// What came back.
+/// A response of the API.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ApiResponse {
     pub status: u16,
     pub body: Value,
 }
 
-impl Answer {
+impl ApiResponse {
     pub fn code(&self) -> &str {
         self.body["error"]["code"].as_str().unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl Answer {
         self.body
     }
 
-    /// Asserts a refusal, and that it has the form that every refusal has.
+    /// Asserts a refusal, and that it has the common form.
     #[track_caller]
     pub fn refused(self, status: u16, code: &str) -> Value {
         assert_eq!((self.status, self.code()), (status, code), "{}", self.body);
@@ -52,12 +52,12 @@ impl Client {
         self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
     }
 
-    /// Sends a request, and checks that its answer is one that the API's description has.
-    pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
+    /// Sends a request, and checks that the API description has this response.
+    pub async fn send(&self, request: reqwest::RequestBuilder) -> ApiResponse {
         let request = request.build().expect("a request");
         let method = request.method().to_string();
         let response = self.http.execute(request).await.expect("an answer");
-        // Where it was sent on to, if it was.
+        // The path after redirects.
         let path = response.url().path().to_owned();
         let status = response.status().as_u16();
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -65,32 +65,32 @@ impl Client {
         let bytes = response.bytes().await.expect("a body");
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
         contract::check(&method, &path, status, kind.as_deref(), &body);
-        Answer { status, body }
+        ApiResponse { status, body }
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> ApiResponse {
         self.send(self.request(Method::GET, path)).await
     }
 
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    pub async fn post(&self, path: &str, body: Value) -> ApiResponse {
         self.send(self.request(Method::POST, path).json(&body)).await
     }
 
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub async fn delete(&self, path: &str) -> ApiResponse {
         self.send(self.request(Method::DELETE, path)).await
     }
 
-    pub async fn put(&self, url: &str, bytes: impl Into<reqwest::Body>) -> Answer {
+    pub async fn put(&self, url: &str, bytes: impl Into<reqwest::Body>) -> ApiResponse {
         self.send(self.http.put(url).body(bytes)).await
     }
 
-    /// Opens a batch for so many files and answers its id.
+    /// Opens a batch for so many files and returns its id.
     pub async fn open_batch(&self, files: usize) -> String {
         let batch = self.post("/api/v2/uploads/batches", json!({ "fileCount": files })).await.ok();
         batch["batchId"].as_str().expect("an id").to_owned()
     }
 
-    /// Registers a file and answers its ticket.
+    /// Registers a file and returns its ticket.
     pub async fn register(&self, batch: Option<&str>, name: &str, size: usize) -> Value {
         let path = match batch {
             Some(batch) => format!("/api/v2/uploads/batches/{batch}/upload-urls"),
@@ -99,18 +99,18 @@ impl Client {
         self.post(&path, json!({ "fileName": name, "fileSize": size })).await.ok()
     }
 
-    /// Registers a file and sends its bytes; answers its id.
+    /// Registers a file and sends its bytes; returns its id.
     pub async fn send_bytes(&self, batch: Option<&str>, name: &str, bytes: &[u8]) -> String {
         let ticket = self.register(batch, name, bytes.len()).await;
         self.put(ticket["uploadUrl"].as_str().expect("a URL"), bytes.to_vec()).await.ok();
         ticket["fileId"].as_str().expect("an id").to_owned()
     }
 
-    pub async fn confirm(&self, file: &str) -> Answer {
+    pub async fn confirm(&self, file: &str) -> ApiResponse {
         self.send(self.request(Method::POST, &format!("/api/v2/uploads/files/{file}/confirm"))).await
     }
 
-    /// The whole way in; answers the file's id.
+    /// Registers, sends and confirms a file; returns its id.
     pub async fn upload(&self, name: &str, bytes: &[u8]) -> String {
         let file = self.send_bytes(None, name, bytes).await;
         self.confirm(&file).await.ok();
@@ -123,7 +123,7 @@ impl Client {
         file
     }
 
-    /// A batch of small files with these names, confirmed, several at once; answers its id and theirs in their order.
+    /// Uploads a batch of small files with these names, several at once; returns its id and theirs in order.
     pub async fn upload_all(&self, names: &[String]) -> (String, Vec<String>) {
         let batch = self.open_batch(names.len()).await;
         let files: Vec<Value> = names.iter().map(|name| json!({ "fileName": name, "fileSize": 1 })).collect();
@@ -152,7 +152,7 @@ impl Client {
         self.get(&format!("/api/v2/uploads/batches/{id}")).await.ok()
     }
 
-    /// The states that a file went through, in their order.
+    /// The states that a file went through, in order.
     pub async fn states(&self, id: &str) -> Vec<String> {
         let history = self.get(&format!("/api/v2/uploads/files/{id}/history")).await.ok();
         let entries = history["history"].as_array().expect("a list").iter();

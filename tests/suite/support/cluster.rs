@@ -1,4 +1,4 @@
-//! A PostgreSQL server that belongs to one test, which may kill it.
+//! A PostgreSQL server for one test, which may kill it.
 
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::TestDb;
 
-/// Where `make test` says that the programs are, and whom to run them as: PostgreSQL refuses root.
+/// `make test` sets where the programs are, and the account to run them: PostgreSQL refuses root.
 const PROGRAMS: &str = "LANDFALL_TEST_POSTGRES_PROGRAMS";
 const ACCOUNT: &str = "LANDFALL_TEST_POSTGRES_ACCOUNT";
 const PASSWORD: &str = "only-this-test-knows";
@@ -25,7 +25,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes one and starts it. A plain `cargo test` has no programs for it.
+    /// Creates a cluster and starts it. A plain `cargo test` has no programs for it.
     pub fn start_new() -> Option<Self> {
         let Ok(programs) = std::env::var(PROGRAMS) else {
             eprintln!("not run: {PROGRAMS} is not set; `make test` sets it");
@@ -40,7 +40,7 @@ impl Cluster {
         std::fs::write(&password, PASSWORD).expect("it can be written");
         std::fs::set_permissions(&password, PermissionsExt::from_mode(0o600)).expect("it is ours");
         if let Some((user, group)) = account {
-            chown(folder.path(), Some(user), Some(group)).expect("only root has to lend an account");
+            chown(folder.path(), Some(user), Some(group)).expect("only root needs another account");
             chown(&password, Some(user), Some(group)).expect("the same");
         }
         let port = TcpListener::bind("127.0.0.1:0")
@@ -59,7 +59,7 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// A database on it, with a folder of its own.
+    /// A database on it, with its own folder.
     pub fn database(&self) -> TestDb {
         let url = format!("postgres://postgres:{PASSWORD}@127.0.0.1:{}/postgres", self.port);
         TestDb { url, folder: tempfile::tempdir().expect("a temporary folder") }
@@ -77,7 +77,7 @@ impl Cluster {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// Starts it again, as soon as nothing is left of the last time.
+    /// Starts it again, as soon as the processes of the last start are gone.
     pub async fn start_again(&self) {
         for _ in 0..600 {
             if self.try_to_start() {

@@ -1,4 +1,4 @@
-//! A collector of traces: OTLP over HTTP, as far as it takes to look at what was sent.
+//! A collector of traces: the part of OTLP over HTTP that the tests need.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,19 +1,19 @@
-//! Every answer that a test's client gets is compared with the description of the API: its status, its code, its
+//! Every response to a test client is compared with the description of the API: its status, its code, its
 //! content type, and every field of its body.
 
 use landfall_server::http::document;
 use serde_json::{Map, Value};
 
-/// A request's place in the description.
+/// The entry of a request in the description.
 pub struct Described {
     operation: Option<&'static Value>,
     name: String,
 }
 
-/// What the description says of this path and method.
+/// The entry for this path and method.
 pub fn described(method: &str, path: &str) -> Option<Described> {
     let paths = document()["paths"].as_object().expect("paths");
-    // The one with fewest places that take anything is the one that is meant.
+    // The template with the fewest parameters is the right one.
     let matching = paths.iter().filter(|(template, _)| fits(template, path));
     let (template, item) = matching.min_by_key(|(template, _)| template.matches('{').count())?;
     let operation = item.get(method.to_ascii_lowercase());
@@ -31,7 +31,7 @@ fn fits(template: &str, path: &str) -> bool {
     }
 }
 
-/// Fails the test unless the answer is one that the description has. `body`: what the answer has, if it is JSON.
+/// Fails the test unless the description has this response. `body`: the body of the response, if it is JSON.
 pub fn check(method: &str, path: &str, status: u16, content_type: Option<&str>, body: &Value) {
     let code = body["error"]["code"].as_str().unwrap_or_default();
     let Some(Described { operation, name }) = described(method, path) else {
@@ -54,29 +54,29 @@ pub fn check(method: &str, path: &str, status: u16, content_type: Option<&str>, 
     }
 }
 
-/// What is wrong with a value, by its schema. A field that is not described is wrong.
+/// What is wrong with a value according to its schema. A field that is not described is wrong.
 pub fn complaints(schema: &Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    look(schema, value, "", true, &mut found);
+    check_value(schema, value, "", true, &mut found);
     found
 }
 
-fn look(schema: &Value, value: &Value, at: &str, strict: bool, found: &mut Vec<String>) {
+fn check_value(schema: &Value, value: &Value, at: &str, strict: bool, found: &mut Vec<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let target = document().pointer(reference.trim_start_matches('#'));
-        return look(target.expect(reference), value, at, strict, found);
+        return check_value(target.expect(reference), value, at, strict, found);
     }
     for part in schema["allOf"].as_array().into_iter().flatten() {
-        look(part, value, at, false, found);
+        check_value(part, value, at, false, found);
     }
     if let Some(choices) = schema["oneOf"].as_array() {
         let fits = |choice: &&Value| {
             let mut wrong = Vec::new();
-            look(choice, value, at, strict, &mut wrong);
+            check_value(choice, value, at, strict, &mut wrong);
             wrong.is_empty()
         };
         if !choices.iter().any(|choice| fits(&choice)) {
-            found.push(format!("{at} is none of its choices"));
+            found.push(format!("{at} matches none of its choices"));
         }
     }
     let kinds: Vec<&str> = match &schema["type"] {
@@ -92,18 +92,18 @@ fn look(schema: &Value, value: &Value, at: &str, strict: bool, found: &mut Vec<S
         found.push(format!("{at} is not one of {}", schema["enum"]));
     }
     match value {
-        Value::String(text) => look_at_text(schema, text, at, found),
+        Value::String(text) => check_text(schema, text, at, found),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                look(&schema["items"], item, &format!("{at}/{index}"), strict, found);
+                check_value(&schema["items"], item, &format!("{at}/{index}"), strict, found);
             }
         }
-        Value::Object(fields) => look_at_fields(schema, fields, at, strict, found),
+        Value::Object(fields) => check_fields(schema, fields, at, strict, found),
         _ => {}
     }
 }
 
-fn look_at_text(schema: &Value, text: &str, at: &str, found: &mut Vec<String>) {
+fn check_text(schema: &Value, text: &str, at: &str, found: &mut Vec<String>) {
     let wrong = match schema["format"].as_str() {
         Some("uuid") => uuid::Uuid::parse_str(text).is_err(),
         Some("date-time") => text.parse::<landfall_core::clock::Time>().is_err(),
@@ -111,11 +111,11 @@ fn look_at_text(schema: &Value, text: &str, at: &str, found: &mut Vec<String>) {
     };
     let choices = schema["pattern"].as_str().and_then(|it| it.strip_prefix("^(")?.strip_suffix(")$"));
     if wrong || choices.is_some_and(|choices| !choices.split('|').any(|choice| choice == text)) {
-        found.push(format!("{at} does not have its form"));
+        found.push(format!("{at} does not match its format"));
     }
 }
 
-fn look_at_fields(
+fn check_fields(
     schema: &Value,
     fields: &Map<String, Value>,
     at: &str,
@@ -130,9 +130,9 @@ fn look_at_fields(
     for (name, value) in fields {
         let at = format!("{at}/{name}");
         if let Some(known) = schema["properties"].get(name) {
-            look(known, value, &at, strict, found);
+            check_value(known, value, &at, strict, found);
         } else if schema["additionalProperties"].is_object() {
-            look(&schema["additionalProperties"], value, &at, strict, found);
+            check_value(&schema["additionalProperties"], value, &at, strict, found);
         } else if strict && schema["properties"].is_object() {
             found.push(format!("{at} is not described"));
         }
@@ -148,6 +148,6 @@ fn is_a(kind: &str, value: &Value) -> bool {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("a type that nothing has: {other}"),
+        other => panic!("an unknown type: {other}"),
     }
 }

@@ -1,7 +1,7 @@
-//! A real embedding service on a port of its own, which does as a test tells it.
+//! A real embedding service on its own port, scripted by the test.
 //!
-//! A text's vector counts its words, so texts with the same words are near one another; of a few words it knows the
-//! meaning, so that something can be found by meaning alone.
+//! The vector of a text counts its words, so texts with the same words are near one another; it knows synonyms of a
+//! few words, so that a text can be found by meaning alone.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::script::Gate;
-use super::scripted::{self, Scripted};
+use super::scripted_service::{self, ScriptedService};
 
 const SYNONYMS: &[(&str, &str)] = &[("feline", "cat"), ("vessel", "ship"), ("timepiece", "clock")];
 
 #[derive(Clone)]
 pub enum Reply {
     Good,
-    /// The right vectors, the last one first.
+    /// The right vectors in reverse order.
     Backwards,
-    /// This body in place of the vectors.
+    /// This body instead of the vectors.
     Body(String),
-    /// The right vectors, after this was done to the answer.
+    /// The right vectors, after this change to the response.
     Changed(fn(&mut Value)),
     Refusal(u16, Option<(&'static str, String)>),
-    /// Refuses, and repeats the caller's key.
+    /// Refuses, and repeats the key of the caller.
     Echo(u16),
     Hang,
     Wait(Gate),
@@ -45,13 +45,13 @@ pub struct EmbeddingServer {
 
 struct Inner {
     dimensions: usize,
-    script: Scripted<Reply, Asked>,
+    script: ScriptedService<Reply, EmbedRequest>,
     hanging: Semaphore,
     dropped: Semaphore,
 }
 
 impl Deref for EmbeddingServer {
-    type Target = Scripted<Reply, Asked>;
+    type Target = ScriptedService<Reply, EmbedRequest>;
 
     fn deref(&self) -> &Self::Target {
         &self.inner.script
@@ -59,7 +59,7 @@ impl Deref for EmbeddingServer {
 }
 
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct EmbedRequest {
     pub texts: Vec<String>,
     pub model: String,
     pub dimensions: Option<u64>,
@@ -69,12 +69,12 @@ pub struct Asked {
 
 impl EmbeddingServer {
     pub async fn start(dimensions: usize) -> Self {
-        let script = Scripted::default();
+        let script = ScriptedService::default();
         script.otherwise(Reply::Good);
         let inner =
             Arc::new(Inner { dimensions, script, hanging: Semaphore::new(0), dropped: Semaphore::new(0) });
         let router = Router::new().route("/v1/embeddings", post(answer)).with_state(inner.clone());
-        Self { url: format!("{}/v1", scripted::serve(router).await), inner }
+        Self { url: format!("{}/v1", scripted_service::serve(router).await), inner }
     }
 
     /// Resolves when a request hangs.
@@ -82,15 +82,15 @@ impl EmbeddingServer {
         self.inner.hanging.acquire().await.expect("never closed").forget();
     }
 
-    /// Resolves when a request that hung was given up by its caller.
+    /// Resolves when the caller has dropped a hanging request.
     pub async fn dropped(&self) {
         self.inner.dropped.acquire().await.expect("never closed").forget();
     }
 }
 
-struct ReportsItsEnd(Arc<Inner>);
+struct ReportDrop(Arc<Inner>);
 
-impl Drop for ReportsItsEnd {
+impl Drop for ReportDrop {
     fn drop(&mut self) {
         self.0.dropped.add_permits(1);
     }
@@ -100,7 +100,7 @@ async fn answer(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Strin
     let body: Value = serde_json::from_str(&body).expect("JSON");
     let texts: Vec<String> = serde_json::from_value(body["input"].clone()).expect("a list of texts");
     let authorization = headers.get("authorization").map(|value| value.to_str().expect("text").to_owned());
-    let _open = inner.script.remember(Asked {
+    let _open = inner.script.record(EmbedRequest {
         texts: texts.clone(),
         model: body["model"].as_str().expect("a name").to_owned(),
         dimensions: body["dimensions"].as_u64(),
@@ -133,7 +133,7 @@ async fn answer(State(inner): State<Arc<Inner>>, headers: HeaderMap, body: Strin
             Response::builder().status(status).body(Body::from(body)).expect("a response")
         }
         Reply::Hang => {
-            let _reports = ReportsItsEnd(inner.clone());
+            let _report_drop = ReportDrop(inner.clone());
             inner.hanging.add_permits(1);
             std::future::pending().await
         }

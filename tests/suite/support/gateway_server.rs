@@ -1,4 +1,4 @@
-//! An operator's own extraction service: a real HTTP server that does what the test says.
+//! An operator's own extraction service: a real HTTP server, scripted by the test.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 
-use super::scripted::{self, Scripted};
+use super::scripted_service::{self, ScriptedService};
 
-/// What came in.
+/// A request that it received.
 #[derive(Clone)]
 pub struct Call {
     pub key: String,
@@ -22,7 +22,7 @@ pub struct Call {
 
 #[derive(Clone)]
 pub enum Reply {
-    Answer(u16, &'static str, &'static str),
+    ApiResponse(u16, &'static str, &'static str),
     RetryAfter(&'static str),
     Redirect(String),
     Never,
@@ -30,13 +30,13 @@ pub enum Reply {
 
 #[derive(Clone, Default)]
 pub struct GatewayServer {
-    script: Scripted<Reply, Call>,
-    /// What it answers to a document with this in it.
-    to_one_with: Arc<Mutex<Option<(&'static str, Reply)>>>,
+    script: ScriptedService<Reply, Call>,
+    /// The reply to a document that contains this text.
+    reply_to_text: Arc<Mutex<Option<(&'static str, Reply)>>>,
 }
 
 impl Deref for GatewayServer {
-    type Target = Scripted<Reply, Call>;
+    type Target = ScriptedService<Reply, Call>;
 
     fn deref(&self) -> &Self::Target {
         &self.script
@@ -47,15 +47,15 @@ async fn convert(State(gateway): State<GatewayServer>, headers: HeaderMap, body:
     let key = headers["idempotency-key"].to_str().unwrap().to_owned();
     let body = String::from_utf8_lossy(&body).into_owned();
     let is_bad = |part: &str| body.contains(part);
-    let bad = gateway.to_one_with.lock().unwrap().clone().filter(|(part, _)| is_bad(part));
+    let bad = gateway.reply_to_text.lock().unwrap().clone().filter(|(part, _)| is_bad(part));
     let traceparent = headers.get("traceparent").map(|value| value.to_str().unwrap().to_owned());
-    let _open = gateway.remember(Call { key, body, traceparent });
+    let _open = gateway.record(Call { key, body, traceparent });
     let reply = match bad {
         Some((_, reply)) => gateway.next().unwrap_or(reply),
         None => gateway.reply(),
     };
     match reply {
-        Reply::Answer(status, kind, body) => {
+        Reply::ApiResponse(status, kind, body) => {
             (StatusCode::from_u16(status).unwrap(), [(header::CONTENT_TYPE, kind)], body).into_response()
         }
         Reply::RetryAfter(seconds) => {
@@ -67,19 +67,19 @@ async fn convert(State(gateway): State<GatewayServer>, headers: HeaderMap, body:
 }
 
 impl GatewayServer {
-    /// Answers so, one call after the other.
+    /// Gives these replies, one after the other.
     pub async fn serve(replies: impl IntoIterator<Item = Reply>) -> (Self, String) {
         let gateway = Self::default();
         for reply in replies {
             gateway.then(reply);
         }
         let router = Router::new().route("/convert", post(convert)).with_state(gateway.clone());
-        let url = format!("{}/convert", scripted::serve(router).await);
+        let url = format!("{}/convert", scripted_service::serve(router).await);
         (gateway, url)
     }
 
-    /// What it answers to every document with this in it.
-    pub fn to_one_with(&self, part: &'static str, reply: Reply) {
-        *self.to_one_with.lock().unwrap() = Some((part, reply));
+    /// Sets the reply to every document that contains this text.
+    pub fn reply_to_text(&self, part: &'static str, reply: Reply) {
+        *self.reply_to_text.lock().unwrap() = Some((part, reply));
     }
 }

@@ -1,14 +1,14 @@
-//! What the tests of webhooks have in common.
+//! Helpers for the webhook tests.
 
 use landfall_core::clock::ManualClock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Answer, Client, Script, Setup, TestDb, TestServer, until};
+use super::{ApiResponse, Client, Script, Setup, TestDb, TestServer, until};
 
 pub const WEBHOOKS: &str = "/api/v2/webhooks";
 
-/// A server that sends to addresses of this machine, and looks often.
+/// A server that may send to addresses of this machine, and polls often.
 pub fn setup() -> Setup {
     Setup::default().with("WEBHOOK_ALLOW_PRIVATE", "true").with("POLL_INTERVAL_MS", 20).work(Script::new())
 }
@@ -44,18 +44,18 @@ impl Hook {
         self.client.get(&self.path("")).await.ok()
     }
 
-    pub async fn change(&self, body: Value) -> Answer {
+    pub async fn change(&self, body: Value) -> ApiResponse {
         self.client.send(self.client.request(Method::PATCH, &self.path("")).json(&body)).await
     }
 
-    /// Sends a test; answers its entry in the log.
+    /// Sends a test event; returns its entry in the log.
     pub async fn test(&self) -> Value {
         let answer = self.client.post(&self.path("/test"), json!({})).await;
         assert_eq!(answer.status, 202, "{answer:?}");
         answer.body
     }
 
-    pub async fn redeliver(&self, delivery: &Value) -> Answer {
+    pub async fn redeliver(&self, delivery: &Value) -> ApiResponse {
         let id = delivery["id"].as_str().expect("an id");
         self.client.post(&self.path(&format!("/deliveries/{id}/redeliver")), json!({})).await
     }
@@ -66,7 +66,7 @@ impl Hook {
         page["deliveries"].as_array().expect("a list").clone()
     }
 
-    /// The entry of a delivery once so many attempts were made.
+    /// The entry of a delivery after so many attempts.
     pub async fn after(&self, attempts: u64, delivery: &Value) -> Value {
         let mut found = Value::Null;
         until(&format!("attempt {attempts}"), async || {
@@ -78,8 +78,8 @@ impl Hook {
         found
     }
 
-    /// Waits until nothing is to be sent there any more.
+    /// Waits until no delivery is pending.
     pub async fn settled(&self) {
-        until("nothing waits", async || self.log("?status=pending&limit=1").await.is_empty()).await;
+        until("no delivery is pending", async || self.log("?status=pending&limit=1").await.is_empty()).await;
     }
 }

@@ -1,7 +1,7 @@
-//! A real server in the test's own process, on a database of its own.
+//! A real server in the process of the test, on its own database.
 
-pub mod ailments;
-pub mod at_rest;
+pub mod scripted_failures;
+pub mod offline_app;
 pub mod clamd;
 pub mod client;
 pub mod cluster;
@@ -11,15 +11,15 @@ pub mod database;
 pub mod embedding_server;
 pub mod fixture;
 pub mod gateway_server;
-pub mod hands;
+pub mod actions;
 pub mod hooks;
-pub mod meddler;
+pub mod fault_injector;
 pub mod model_folder;
 pub mod node;
 pub mod process;
 pub mod script;
-pub mod scripted;
-pub mod stillness;
+pub mod scripted_service;
+pub mod repeated_sweeps;
 pub mod stream;
 pub mod webhook_receiver;
 
@@ -39,7 +39,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-pub use client::{Answer, Client};
+pub use client::{ApiResponse, Client};
 pub use database::TestDb;
 pub use landfall_test_macros::on_each_database;
 pub use script::{Script, Step};
@@ -47,7 +47,7 @@ pub use script::{Script, Step};
 /// A change of a value that is not a setting.
 pub type Change = fn(&mut Config);
 
-/// What a test wants to be different from a server that a newcomer starts.
+/// What a test changes from the default server.
 #[derive(Default)]
 pub struct Setup {
     pub clock: Option<ManualClock>,
@@ -58,7 +58,7 @@ pub struct Setup {
     pub names: Option<Names>,
 }
 
-/// The program that reads documents, which the test's own is not.
+/// The program that reads documents; the test binary cannot.
 pub fn landfall_itself() -> Program {
     Program { path: env!("CARGO_BIN_EXE_landfall").into(), arguments: Vec::new() }
 }
@@ -80,16 +80,13 @@ impl Setup {
         self
     }
 
-    #[cfg_attr(
-        not(debug_assertions),
-        expect(dead_code, reason = "for misbehaviour, which a release has none of")
-    )]
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "only debug builds can misbehave"))]
     pub fn extractor(mut self, extractor: Program) -> Self {
         self.extractor = Some(extractor);
         self
     }
 
-    /// What names of hosts mean to webhooks.
+    /// How host names of webhooks are resolved.
     pub fn names(mut self, names: Names) -> Self {
         self.names = Some(names);
         self
@@ -105,7 +102,7 @@ impl Setup {
     }
 }
 
-/// Asks until the answer is right; the test's own time limit ends it otherwise.
+/// Polls until the check holds; panics after two minutes.
 pub async fn until(what: &str, mut check: impl AsyncFnMut() -> bool) {
     for _ in 0..6_000 {
         if check().await {
@@ -116,7 +113,7 @@ pub async fn until(what: &str, mut check: impl AsyncFnMut() -> bool) {
     panic!("never happened: {what}");
 }
 
-/// A clock that starts on a day that is long over.
+/// A clock that starts at a fixed time in the past.
 pub fn manual_clock() -> ManualClock {
     ManualClock::starting_at("2026-01-02T03:04:05Z".parse().expect("a time"))
 }
@@ -186,7 +183,7 @@ impl TestServer {
 
     /// Waits until there is nothing left to do.
     pub async fn idle(&self) {
-        self.app.worker.as_ref().expect("this server works").run_until_idle().await;
+        self.app.worker.as_ref().expect("this server has a worker").run_until_idle().await;
     }
 
     pub async fn findings(&self) -> Vec<Finding> {
@@ -194,11 +191,11 @@ impl TestServer {
         audit(&self.app.db, &self.app.blobs, oldest).await.expect("the audit runs").findings
     }
 
-    pub async fn assert_books_balance(&self) {
+    pub async fn assert_audit_clean(&self) {
         assert_eq!(self.findings().await, [], "the audit found something");
     }
 
-    /// Ends what it does by itself, as a panic in it would: in the middle of whatever it was doing.
+    /// Aborts the background work in the middle, as a panic in it would.
     pub async fn abort_work(&mut self) {
         self.running.abort();
         drop((&mut self.running).await);
@@ -207,14 +204,14 @@ impl TestServer {
     /// Stops as SIGTERM does.
     pub async fn stop(self) {
         self.stop.cancel();
-        self.running.await.expect("the worker ends well");
-        self.serving.await.expect("the server ends well");
+        self.running.await.expect("the worker exits cleanly");
+        self.serving.await.expect("the server exits cleanly");
         self.app.db.close().await;
     }
 }
 
 pub fn config(db: &TestDb, variables: &[(&'static str, String)]) -> Config {
-    Config::from_variables(settings(db, variables)).expect("the settings are good")
+    Config::from_variables(settings(db, variables)).expect("the settings are valid")
 }
 
 fn settings(db: &TestDb, extra: &[(&'static str, String)]) -> Variables {

@@ -1,4 +1,4 @@
-//! A BERT model in a folder, as sentence-transformers writes it: as small as one can be, with weights by chance.
+//! A BERT model in a folder, as sentence-transformers writes it: very small, with random weights.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use candle_core::{Device, Tensor};
 use serde_json::{Value, json};
 
 pub const DIMENSIONS: usize = 32;
-/// The most tokens of a text that it reads, without the two that frame it.
+/// The maximum number of tokens of a text, without the two special tokens around it.
 pub const WINDOW: usize = 38;
 const POSITIONS: usize = WINDOW + 2;
 const LAYERS: usize = 2;
@@ -58,7 +58,7 @@ pub fn write_json(folder: &Path, name: &str, value: &Value) {
 
 pub fn write_weights(folder: &Path, seed: u64, dimensions: usize) {
     let mut state = seed.max(1);
-    let mut chance = || {
+    let mut random = || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -66,7 +66,7 @@ pub fn write_weights(folder: &Path, seed: u64, dimensions: usize) {
     };
     let mut tensors = HashMap::new();
     let mut add = |name: String, shape: &[usize]| {
-        let values: Vec<f32> = (0..shape.iter().product()).map(|_| chance()).collect();
+        let values: Vec<f32> = (0..shape.iter().product()).map(|_| random()).collect();
         tensors.insert(name, Tensor::from_vec(values, shape, &Device::Cpu).expect("a tensor"));
     };
     let norm = |name: &str| {

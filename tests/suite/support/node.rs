@@ -1,4 +1,4 @@
-//! Clients that others wrote, run by Node.
+//! Third-party clients, run by Node.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use serde_json::Value;
 
-/// Where `make test` says that it has installed them.
+/// `make test` sets where it has installed them.
 const CLIENTS: &str = "LANDFALL_TEST_NODE";
 
 /// A program of `tests/clients` that prints JSON, a line at a time.
@@ -35,12 +35,12 @@ impl NodeClient {
             .expect("node starts");
         let output = BufReader::new(child.stdout.take().expect("piped")).lines();
         let (line, lines) = mpsc::channel();
-        // Read as it comes: a program whose output nobody takes stands still.
+        // Read continuously: a program blocks when its output is not read.
         std::thread::spawn(move || output.map_while(Result::ok).try_for_each(|text| line.send(text)));
         Some(Self { child, lines })
     }
 
-    /// The next line, or `None` when the program has ended. Waits; not for the thread of a runtime that is needed.
+    /// The next line, or `None` when the program has ended. Blocks its thread, so do not call it on a runtime thread.
     pub fn line(&mut self) -> Option<Value> {
         let line = self.lines.recv().ok()?;
         Some(serde_json::from_str(&line).expect("a line of JSON"))

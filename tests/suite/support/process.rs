@@ -1,4 +1,4 @@
-//! The real program in a process of its own, to be killed.
+//! The real program in its own process, which a test may kill.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -17,7 +17,7 @@ impl Process {
         Self::start_with_log(db, variables, Stdio::null())
     }
 
-    /// The same, with its log where the test wants it. One that has a secret of its own to check tokens with prints none.
+    /// The same with another target for its log. A server with a configured token secret prints no token.
     pub fn start_with_log(db: &TestDb, variables: &[(&str, &str)], log: Stdio) -> Self {
         let mut child = Self::command(db)
             .arg("serve")
@@ -47,15 +47,12 @@ impl Process {
         Client::new(self.base.clone(), self.token.clone())
     }
 
-    #[cfg_attr(
-        not(debug_assertions),
-        expect(dead_code, reason = "for misbehaviour, which a release has none of")
-    )]
+    #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "only debug builds can misbehave"))]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// SIGKILL: nothing is said, nothing is finished.
+    /// SIGKILL: nothing is logged, nothing is finished.
     pub fn kill(&mut self) {
         self.child.kill().expect("it was running");
         self.child.wait().expect("it ended");
@@ -66,7 +63,7 @@ impl Process {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// Waits for the end; answers whether it was a good one.
+    /// Waits for the end; returns whether it exited with success.
     pub fn wait(mut self) -> bool {
         self.child.wait().expect("it ends").success()
     }
@@ -80,7 +77,7 @@ impl Drop for Process {
     }
 }
 
-/// Runs the program to its end and answers its exit code and what it printed.
+/// Runs the program to its end and returns its exit code and what it printed.
 pub fn run(db: &TestDb, arguments: &[&str]) -> (i32, String) {
     let output =
         Process::command(db).args(arguments).stderr(Stdio::inherit()).output().expect("the program runs");

@@ -1,4 +1,4 @@
-//! Stages that do as a test tells them: finish, fail, hang, block until told to go on.
+//! Stages that a test controls: they finish, fail, panic, or block until the test opens a gate.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 pub enum Step {
     Fail(Code),
     Panic,
-    /// Reports that it has begun, and waits to be let go on.
+    /// Reports that it has begun, and waits at the gate.
     Block(Gate),
 }
 
@@ -41,7 +41,7 @@ impl Gate {
         self.inner.reached.acquire().await.expect("never closed").forget();
     }
 
-    /// Lets one stage go on.
+    /// Lets one stage continue.
     pub fn open(&self) {
         self.inner.open.add_permits(1);
     }
@@ -52,7 +52,7 @@ impl Gate {
     }
 }
 
-/// Does what it was told for a stage, a step an attempt; a stage without instructions finishes at once.
+/// Takes the next step of a stage for each attempt; a stage without steps finishes at once.
 #[derive(Default)]
 pub struct Script {
     steps: Mutex<HashMap<Stage, VecDeque<Step>>>,

@@ -3,19 +3,19 @@
 use reqwest::Method;
 use serde_json::Value;
 
-use super::{Answer, Client};
+use super::{ApiResponse, Client};
 
 pub const EVENTS: &str = "/api/v2/uploads/events";
 
 pub struct EventStream {
     response: reqwest::Response,
     rest: String,
-    /// Signs of life so far.
+    /// Heartbeats so far.
     pub beats: usize,
 }
 
 impl EventStream {
-    /// Opens a stream, which says first where it begins.
+    /// Opens a stream; its first message says where it begins.
     pub async fn open(client: &Client, query: &str) -> Self {
         let mut stream = Self::begin(client.request(Method::GET, &format!("{EVENTS}{query}"))).await;
         assert_eq!(stream.next().await.expect("a first message")["type"], "stream:open");
@@ -29,7 +29,7 @@ impl EventStream {
         Self { response, rest: String::new(), beats: 0 }
     }
 
-    pub async fn refused(client: &Client, query: &str) -> Answer {
+    pub async fn refused(client: &Client, query: &str) -> ApiResponse {
         let request = client.request(Method::GET, &format!("{EVENTS}{query}"));
         client.send(request.header("accept", "text/event-stream")).await
     }
@@ -50,11 +50,12 @@ impl EventStream {
         }
     }
 
-    /// Reads until there was a sign of life; there must be no event before.
+    /// Reads until the next heartbeat; no event may come before it.
     pub async fn beat(&mut self) {
         let before = self.beats;
         while self.beats == before {
-            let bytes = self.response.chunk().await.expect("it goes on").expect("it goes on");
+            let bytes =
+                self.response.chunk().await.expect("the stream continues").expect("the stream continues");
             self.rest.push_str(std::str::from_utf8(&bytes).expect("text"));
             self.beats += self.rest.matches(": \n\n").count();
             assert!(!self.rest.contains("data:"), "{}", self.rest);
@@ -62,11 +63,11 @@ impl EventStream {
         }
     }
 
-    /// Everything up to the first event for which that holds.
+    /// All events up to the first that matches.
     pub async fn up_to(&mut self, last: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
-            let event = self.next().await.expect("the stream goes on");
+            let event = self.next().await.expect("the stream continues");
             let found = last(&event);
             events.push(event);
             if found {
@@ -75,7 +76,7 @@ impl EventStream {
         }
     }
 
-    /// Everything to the end.
+    /// All events up to the end.
     pub async fn rest(mut self) -> Vec<Value> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {

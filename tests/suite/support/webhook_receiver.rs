@@ -1,4 +1,4 @@
-//! Somebody's endpoint for webhooks: a real HTTP server that does what the test says, and remembers what it was sent.
+//! An endpoint for webhooks: a real HTTP server, scripted by the test, that records its calls.
 
 use std::ops::Deref;
 
@@ -15,9 +15,9 @@ use serde_json::Value;
 use sha2::Sha256;
 
 use super::script::Gate;
-use super::scripted::{self, Scripted};
+use super::scripted_service::{self, ScriptedService};
 
-/// What came in.
+/// A request that it received.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub id: String,
@@ -50,25 +50,29 @@ pub enum Reply {
     /// A body without an end.
     Endless,
     Never,
-    /// Waits to be let go on, and then takes it.
+    /// Waits at the gate, and then accepts.
     Block(Gate),
 }
 
 #[derive(Clone)]
 pub struct Receiver {
     pub url: String,
-    script: Scripted<Reply, Call>,
+    script: ScriptedService<Reply, Call>,
 }
 
 impl Deref for Receiver {
-    type Target = Scripted<Reply, Call>;
+    type Target = ScriptedService<Reply, Call>;
 
     fn deref(&self) -> &Self::Target {
         &self.script
     }
 }
 
-async fn receive(State(script): State<Scripted<Reply, Call>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(
+    State(script): State<ScriptedService<Reply, Call>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let header_of = |name: &str| headers[name].to_str().expect("text").to_owned();
     assert_eq!(header_of("content-type"), "application/json");
     let call = Call {
@@ -77,7 +81,7 @@ async fn receive(State(script): State<Scripted<Reply, Call>>, headers: HeaderMap
         signature: header_of("webhook-signature"),
         body: String::from_utf8(body.to_vec()).expect("text"),
     };
-    let _open = script.remember(call);
+    let _open = script.record(call);
     let code = |status| StatusCode::from_u16(status).expect("a status");
     match script.reply() {
         Reply::Status(status) => code(status).into_response(),
@@ -97,19 +101,19 @@ async fn receive(State(script): State<Scripted<Reply, Call>>, headers: HeaderMap
 }
 
 impl Receiver {
-    /// Answers so, one call after the other, and takes everything after that.
+    /// Gives these replies one after the other, and accepts all calls after that.
     pub async fn serve(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let script = Scripted::default();
+        let script = ScriptedService::default();
         for reply in replies {
             script.then(reply);
         }
         script.otherwise(Reply::Status(200));
         let router = Router::new().route("/hook", post(receive)).with_state(script.clone());
-        Self { url: format!("{}/hook", scripted::serve(router).await), script }
+        Self { url: format!("{}/hook", scripted_service::serve(router).await), script }
     }
 
-    /// Waits until so many calls came in, and answers them.
-    pub async fn so_many(&self, count: usize) -> Vec<Call> {
+    /// Waits for so many calls, and returns them.
+    pub async fn wait_for_calls(&self, count: usize) -> Vec<Call> {
         super::until(&format!("{count} calls"), async || self.calls().len() >= count).await;
         self.calls()
     }

@@ -1,4 +1,4 @@
-//! A worker's desk in a database of its own: claims and settlements one by one, without the worker around them.
+//! Claims and settlements one by one in its own database, without a worker around them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::databases::{Fresh, Kind, backends};
 use super::measure::{cpu_of, own_cpu};
 use super::worker::default_config;
 
-pub struct Desk {
+pub struct ClaimHarness {
     pub db: Db,
     fresh: Fresh,
     liveness: Arc<Liveness>,
@@ -30,7 +30,7 @@ pub struct Desk {
     server: Vec<i64>,
 }
 
-impl Desk {
+impl ClaimHarness {
     pub async fn open(kind: Kind, name: &str) -> anyhow::Result<Self> {
         let fresh = Fresh::create(kind, name).await?;
         let db = fresh.open(4).await?;
@@ -43,13 +43,13 @@ impl Desk {
         Ok(Self { server: Vec::new(), rounds: Mutex::default(), fresh, db, liveness, config })
     }
 
-    /// To be called before a measurement: the pool may have opened another connection since the last.
+    /// Call this before each measurement: the pool may have opened another connection since the last.
     pub async fn begin(&mut self) -> anyhow::Result<()> {
         self.server = backends(&self.db).await?;
         Ok(())
     }
 
-    /// What this process has used, and the server for it.
+    /// The CPU time that this process and the server for it have used.
     pub fn used(&self) -> Duration {
         let server = self.server.iter().filter_map(|process| cpu_of(*process));
         own_cpu() + server.map(|process| process.own).sum::<Duration>()
@@ -57,18 +57,18 @@ impl Desk {
 
     /// Claims exactly so many files of the first stage.
     pub async fn claim(&self, files: usize) -> anyhow::Result<Vec<File>> {
-        let taken = self.look(files).await?;
+        let taken = self.try_claim(files).await?;
         anyhow::ensure!(taken.len() == files, "{files} files were to be claimed, not {}", taken.len());
         Ok(taken)
     }
 
     /// Claims as many files as it gets.
-    pub async fn look(&self, files: usize) -> anyhow::Result<Vec<File>> {
+    pub async fn try_claim(&self, files: usize) -> anyhow::Result<Vec<File>> {
         let wants = [(Stage::Extract, files), (Stage::Chunk, 5), (Stage::Embed, 5)].map(|(stage, room)| {
             let config = self.config.stages.iter().find(|config| config.stage == stage);
             Want { stage, room, services: config.map_or(&[], |config| config.services) }
         });
-        let rounds = self.rounds.lock().expect("nobody panics").clone();
+        let rounds = self.rounds.lock().expect("not poisoned").clone();
         let claims = self
             .db
             .write(ClaimDue {
@@ -83,9 +83,9 @@ impl Desk {
             })
             .await?;
         let Claims::Taken(Taken { files, served, .. }) = claims else {
-            anyhow::bail!("the worker was taken for dead");
+            anyhow::bail!("the worker was declared dead");
         };
-        let mut rounds = self.rounds.lock().expect("nobody panics");
+        let mut rounds = self.rounds.lock().expect("not poisoned");
         let rounds = Arc::make_mut(&mut rounds);
         for (stage, lanes) in served {
             rounds.served(stage, lanes);

@@ -1,4 +1,4 @@
-//! Gets between a process and its database: breaks the connection at a step, or holds the process up there.
+//! Injects faults between a process and its database: breaks the connection at a step, or holds the process there.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -13,63 +13,63 @@ use super::script::Gate;
 /// What happens to the connection at the chosen step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Break {
-    /// It is lost once; the next step finds another.
+    /// The connection is lost once; the next step gets another.
     Once,
-    /// It is lost, and there is no other.
-    ForGood,
+    /// The connection is lost, and there is no other.
+    Permanently,
 }
 
 #[derive(Default)]
-pub struct Meddler {
+pub struct PlannedFaults {
     plan: Mutex<Plan>,
 }
 
 #[derive(Default)]
 struct Plan {
-    /// Steps since the last plan was made, and which of them were about a commit.
+    /// The number of steps since the plan was made, and which of them were commits.
     steps: usize,
     commits: Vec<usize>,
     break_at: Option<(usize, Break)>,
-    /// Told when the connection breaks for good.
+    /// Cancelled when the connection breaks permanently.
     broken: CancellationToken,
-    hold_at: Option<(Held, Gate)>,
+    hold_at: Option<(HoldPoint, Gate)>,
 }
 
-/// Where a process is held up.
+/// Where a process is held.
 #[derive(Debug, Clone, Copy)]
-pub enum Held {
+pub enum HoldPoint {
     BeforeBegin,
-    /// Before the first transaction after a statement that has this in it.
+    /// Before the first transaction after a statement that contains this.
     BeforeBeginAfter(&'static str),
-    /// Before a statement that has this in it.
+    /// Before a statement that contains this.
     Before(&'static str),
 }
 
-impl Meddler {
+impl PlannedFaults {
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// From now on nothing happens; steps are counted anew.
-    pub fn rest(&self) {
+    /// Removes all faults and restarts the count of steps.
+    pub fn reset(&self) {
         *self.plan() = Plan::default();
     }
 
-    /// How many steps there were, and which of them were about a commit.
+    /// The number of steps, and which of them were commits.
     pub fn steps(&self) -> (usize, Vec<usize>) {
         let plan = self.plan();
         (plan.steps, plan.commits.clone())
     }
 
-    /// Breaks the connection at that step from now, the first being 1. Answers what is told when it breaks for good.
+    /// Breaks the connection at that step from now, the first being 1. The token is cancelled at a permanent break.
     pub fn break_at(&self, step: usize, how: Break) -> CancellationToken {
         let broken = CancellationToken::new();
         *self.plan() = Plan { break_at: Some((step, how)), broken: broken.clone(), ..Plan::default() };
         broken
     }
 
-    /// Holds up whoever comes there next, once.
-    pub fn hold_at(&self, held: Held) -> Gate {
+    /// Holds the next process that reaches this point, once.
+    pub fn hold_at(&self, held: HoldPoint) -> Gate {
         let gate = Gate::default();
         self.plan().hold_at = Some((held, gate.clone()));
         gate
@@ -79,7 +79,7 @@ impl Meddler {
         self.plan.lock().expect("not poisoned")
     }
 
-    /// Whether the connection is there, and where to wait first.
+    /// Whether the connection works, and the gate to wait at first.
     fn next(&self, step: Step<'_>) -> (bool, Option<Gate>) {
         let mut plan = self.plan();
         plan.steps += 1;
@@ -87,38 +87,38 @@ impl Meddler {
             let this = plan.steps;
             plan.commits.push(this);
         }
-        let is_there = match plan.break_at {
+        let is_connected = match plan.break_at {
             Some((at, Break::Once)) => plan.steps != at,
-            Some((at, Break::ForGood)) => plan.steps < at,
+            Some((at, Break::Permanently)) => plan.steps < at,
             None => true,
         };
-        if !is_there && matches!(plan.break_at, Some((_, Break::ForGood))) {
+        if !is_connected && matches!(plan.break_at, Some((_, Break::Permanently))) {
             plan.broken.cancel();
         }
         let gate = plan.hold_at.take_if(|(held, _)| match (*held, step) {
-            (Held::BeforeBegin, Step::Begin) => true,
-            (Held::Before(part), Step::Statement(sql)) => sql.contains(part),
-            (Held::BeforeBeginAfter(part), Step::Statement(sql)) if sql.contains(part) => {
-                *held = Held::BeforeBegin;
+            (HoldPoint::BeforeBegin, Step::Begin) => true,
+            (HoldPoint::Before(part), Step::Statement(sql)) => sql.contains(part),
+            (HoldPoint::BeforeBeginAfter(part), Step::Statement(sql)) if sql.contains(part) => {
+                *held = HoldPoint::BeforeBegin;
                 false
             }
             _ => false,
         });
-        (is_there, gate.map(|(_, gate)| gate))
+        (is_connected, gate.map(|(_, gate)| gate))
     }
 }
 
-impl FaultInjector for Meddler {
+impl FaultInjector for PlannedFaults {
     fn inject<'a>(&'a self, step: Step<'a>) -> BoxFuture<'a, Result<(), Error>> {
-        let (is_there, gate) = self.next(step);
+        let (is_connected, gate) = self.next(step);
         async move {
             if let Some(gate) = gate {
                 gate.wait().await;
             }
-            if is_there {
+            if is_connected {
                 return Ok(());
             }
-            let lost = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "the test took it away");
+            let lost = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "broken by the test");
             Err(Error::Database(sqlx::Error::Io(lost)))
         }
         .boxed()

@@ -1,42 +1,42 @@
-//! Sweeps, as often as it takes to see that only the first of them does something.
+//! Runs a sweep repeatedly and checks that only the first run changes something.
 
 use std::collections::BTreeMap;
 
 use landfall_server::app::App;
 use landfall_store::args;
 
-use super::at_rest::AtRest;
+use super::offline_app::OfflineApp;
 
-/// What says when something ran and who was there, which changes without anything being changed.
-const RECORDS: [&str; 3] = ["job_runs", "job_schedules", "workers"];
+/// Tables that record runs and processes; they change with every sweep.
+const VOLATILE_TABLES: [&str; 3] = ["job_runs", "job_schedules", "workers"];
 
-/// How the damage is met first.
+/// How the first sweep runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum First {
+pub enum FirstSweep {
     Once,
     TwiceAtOnce,
 }
 
-impl First {
+impl FirstSweep {
     pub const BOTH: [Self; 2] = [Self::Once, Self::TwiceAtOnce];
 }
 
-/// Sweeps once, or twice at once, and answers what came of that. Then sweeps again, and twice at once: every row and every
-/// blob must stay as the first left it.
-pub async fn sweep_until_still<T>(rest: &AtRest, first: First, sweep: impl AsyncFn() -> T) -> Vec<T> {
-    let answers = match first {
-        First::Once => vec![sweep().await],
-        First::TwiceAtOnce => {
+/// Sweeps once, or twice at once, and returns the results. Then sweeps again, and twice at once: every row and every
+/// blob must stay as after the first.
+pub async fn sweep_repeatedly<T>(rest: &OfflineApp, first: FirstSweep, sweep: impl AsyncFn() -> T) -> Vec<T> {
+    let results = match first {
+        FirstSweep::Once => vec![sweep().await],
+        FirstSweep::TwiceAtOnce => {
             let (one, other) = tokio::join!(sweep(), sweep());
             vec![one, other]
         }
     };
-    let healed = (rows(&rest.app).await, rest.stored());
+    let repaired = (rows(&rest.app).await, rest.stored());
     sweep().await;
-    assert_eq!(healed, (rows(&rest.app).await, rest.stored()), "the second sweep changed something");
+    assert_eq!(repaired, (rows(&rest.app).await, rest.stored()), "the second sweep changed something");
     tokio::join!(sweep(), sweep());
-    assert_eq!(healed, (rows(&rest.app).await, rest.stored()), "two sweeps at once changed something");
-    answers
+    assert_eq!(repaired, (rows(&rest.app).await, rest.stored()), "two sweeps at once changed something");
+    results
 }
 
 /// Every row of every table, as text.
@@ -51,7 +51,7 @@ pub async fn rows(app: &App) -> BTreeMap<String, Vec<String>> {
     };
     let tables: Vec<(String,)> = tx.rows(tables, args![]).await.expect("the tables");
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (table,) in tables.into_iter().filter(|(table,)| !RECORDS.contains(&table.as_str())) {
+    for (table,) in tables.into_iter().filter(|(table,)| !VOLATILE_TABLES.contains(&table.as_str())) {
         let row = if postgres {
             "CAST(t AS TEXT)".to_owned()
         } else {
@@ -64,6 +64,6 @@ pub async fn rows(app: &App) -> BTreeMap<String, Vec<String>> {
         let rows: Vec<(String,)> = tx.rows(sql, args![]).await.expect("the rows");
         all.insert(table, rows.into_iter().map(|(row,)| row).collect());
     }
-    assert!(all["database_identity"].len() == 1, "the rows are really there");
+    assert!(all["database_identity"].len() == 1, "the rows are read");
     all
 }

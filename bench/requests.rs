@@ -1,5 +1,5 @@
-//! How long a user waits for an answer about a million files of theirs, and whether what heals takes longer beside a million
-//! finished files than beside ten thousand. Real requests to a real server, one after the other.
+//! How long a user with a million files waits for a response, and whether recovery sweeps take longer beside a
+//! million finished files than beside ten thousand. Real requests to a real server, one after the other.
 
 use std::time::Instant;
 
@@ -17,26 +17,26 @@ use tokio_util::sync::CancellationToken;
 
 use super::databases::{Fresh, Kind};
 use super::figures::Figures;
-use super::filling::{TENANT, USER, add_finished_without_history};
 use super::measure::{median, milliseconds, quantile};
+use super::seed_rows::{TENANT, USER, add_finished_without_history};
 
 const SAMPLES: usize = 300;
 const WARM_UP: usize = 20;
 const FEW: i64 = 10_000;
 const ROUNDS: usize = 200;
 
-struct Place {
+struct Instance {
     fresh: Fresh,
     app: App,
 }
 
-impl Place {
+impl Instance {
     async fn open(kind: Kind, name: &str, finished: i64) -> anyhow::Result<Self> {
         let fresh = Fresh::create(kind, name).await?;
         let mut variables = Variables::default();
         variables.set("DATABASE_URL", fresh.url.clone());
         variables.set("DATA_DIR", fresh.path().display().to_string());
-        // Nobody works here, so that what waits goes on waiting.
+        // No worker runs here, so that queued files stay queued.
         variables.set("ROLE", "api");
         let app = App::start(Config::from_variables(variables)?, Replacements::default()).await?;
         add_finished_without_history(&app.db, finished).await?;
@@ -50,7 +50,8 @@ impl Place {
 
 pub async fn run(kind: Kind, finished: i64) -> anyhow::Result<Figures> {
     let mut figures = Figures::default();
-    let (few, many) = (Place::open(kind, "few", FEW).await?, Place::open(kind, "many", finished).await?);
+    let (few, many) =
+        (Instance::open(kind, "few", FEW).await?, Instance::open(kind, "many", finished).await?);
     let began = Instant::now();
     side_by_side(&few, &many, finished, &mut figures).await?;
     few.close().await?;
@@ -62,7 +63,7 @@ pub async fn run(kind: Kind, finished: i64) -> anyhow::Result<Figures> {
     Ok(figures)
 }
 
-/// What was a million finished files is now a user's whole life: some failed, some wait, some never came.
+/// Turns the million finished files into a mix: some failed, some are queued, some were never uploaded.
 struct Mixed {
     files: i64,
 }
@@ -108,8 +109,8 @@ async fn settle_down(db: &Db) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn requests(place: &Place, files: i64, figures: &mut Figures) -> anyhow::Result<()> {
-    let app = place.app.clone();
+async fn requests(instance: &Instance, files: i64, figures: &mut Figures) -> anyhow::Result<()> {
+    let app = instance.app.clone();
     let exp = (app.clock.now() + chrono::TimeDelta::days(1)).timestamp();
     let claims = |role: Option<&str>| TokenClaims {
         sub: USER.to_owned(),
@@ -136,7 +137,7 @@ async fn requests(place: &Place, files: i64, figures: &mut Figures) -> anyhow::R
     let deep = letters["nextCursor"].as_str().unwrap_or_default().to_owned();
     for (what, path, token) in [
         ("dashboard", "dashboard".to_owned(), &token),
-        ("dashboard, everybody's", "dashboard?scope=all".to_owned(), &admin),
+        ("dashboard, all users", "dashboard?scope=all".to_owned(), &admin),
         ("stuck", "stuck".to_owned(), &token),
         ("dlq", "dlq".to_owned(), &token),
         ("dlq, a later page", format!("dlq?cursor={deep}"), &token),
@@ -177,13 +178,18 @@ async fn client_get(base: &str, token: &str, path: &str) -> anyhow::Result<serde
     Ok(request.send().await?.error_for_status()?.json().await?)
 }
 
-/// In turns, so that whatever else the machine does falls on both.
-async fn side_by_side(few: &Place, many: &Place, finished: i64, figures: &mut Figures) -> anyhow::Result<()> {
+/// Alternating, so that other load on the machine affects both.
+async fn side_by_side(
+    few: &Instance,
+    many: &Instance,
+    finished: i64,
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
     for what in ["stuck sweep", "upload expiry", "dashboard counts"] {
         let mut times = [Vec::new(), Vec::new()];
         for round in 0..ROUNDS + WARM_UP {
-            for (place, samples) in [few, many].into_iter().zip(&mut times) {
-                let (app, now) = (&place.app, Clock::System.now());
+            for (instance, samples) in [few, many].into_iter().zip(&mut times) {
+                let (app, now) = (&instance.app, Clock::System.now());
                 let began = Instant::now();
                 match what {
                     "stuck sweep" => drop(app.stuck_files.sweep_once(now).await?),

@@ -1,4 +1,4 @@
-//! Files put straight into the database, as if they had come through the front door.
+//! Inserts files directly into the database, as if they had been uploaded.
 
 use landfall_core::clock::{Clock, Time};
 use landfall_core::lifecycle::Status;
@@ -10,10 +10,10 @@ use uuid::Uuid;
 pub const TENANT: &str = "bench";
 pub const USER: &str = "bench";
 const SIZE_BYTES: i64 = 1_000;
-/// Files that one transaction fills in.
-const PORTION: i64 = 50_000;
+/// Files in one transaction.
+const BATCH_SIZE: i64 = 50_000;
 
-/// Opens a batch with so many files that wait for their first stage. Answers the batch's id.
+/// Opens a batch with so many files that wait for their first stage. Returns the id of the batch.
 pub async fn queue_batch(db: &Db, files: usize) -> Result<Uuid, Error> {
     let clock = Clock::System;
     let (batch, now) = (clock.new_id(), clock.now());
@@ -90,11 +90,11 @@ impl Write for QueuedBatch {
     }
 }
 
-/// Fills in so many users, each a tenant of its own, with so many files each that wait for their first stage.
+/// Inserts so many users, each with its own tenant, with so many files each that wait for their first stage.
 pub async fn add_waiting(db: &Db, users: i64, files_each: i64) -> Result<(), Error> {
     let mut first = 0;
     while first < users * files_each {
-        let count = PORTION.min(users * files_each - first);
+        let count = BATCH_SIZE.min(users * files_each - first);
         db.write(Waiting { first, count, users, now: Clock::System.now() }).await?;
         first += count;
     }
@@ -153,7 +153,7 @@ fn numbers() -> &'static str {
          SELECT CAST($1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbers WHERE n < $2)"
 }
 
-/// An id for the file of number `n`. They ascend from `$3`, as those of real files do: they begin with the millisecond.
+/// An id for file number `n`. The ids ascend from `$3`, like those of real files, which begin with the millisecond.
 fn ascending_id(postgres: bool) -> &'static str {
     if postgres {
         "(lpad(to_hex($3 + n), 12, '0') || '7' || substr(md5(n::text), 1, 3)
@@ -175,7 +175,7 @@ async fn account_for(tx: &mut Tx, files: usize) -> Result<(), Error> {
     .map(drop)
 }
 
-/// What the transactions that these files never went through would have counted.
+/// Adds to the totals what the skipped transactions would have counted.
 async fn count_totals(tx: &mut Tx, column: &str, user: &str, files: i64) -> Result<(), Error> {
     tx.execute(
         format!(
@@ -188,18 +188,18 @@ async fn count_totals(tx: &mut Tx, column: &str, user: &str, files: i64) -> Resu
     .map(drop)
 }
 
-/// Fills in so many files that are `ready`, each with the seven steps of its history, and leaves the database as its
-/// own upkeep would: with fresh statistics.
+/// Inserts so many files that are `ready`, each with the seven steps of its history, and updates the statistics of
+/// the database.
 pub async fn add_finished(db: &Db, files: i64) -> Result<(), Error> {
     let now = Clock::System.now() - chrono::TimeDelta::days(1);
     let mut first = 0;
     while first < files {
-        let count = PORTION.min(files - first);
+        let count = BATCH_SIZE.min(files - first);
         db.write(Finished { first, count, with_history: true, now }).await?;
         first += count;
     }
     if let Some(pool) = db.postgres() {
-        // One by one, because several at once are a transaction, in which there is no VACUUM.
+        // One by one: several statements at once are a transaction, in which VACUUM is not allowed.
         for upkeep in ["VACUUM (ANALYZE) files", "VACUUM (ANALYZE) events", "CHECKPOINT"] {
             sqlx::raw_sql(upkeep).execute(pool).await?;
         }
@@ -207,12 +207,12 @@ pub async fn add_finished(db: &Db, files: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same without their history, for what does not look at it.
+/// The same without their history, for measurements that do not read it.
 pub async fn add_finished_without_history(db: &Db, files: i64) -> Result<(), Error> {
     let now = Clock::System.now() - chrono::TimeDelta::days(1);
     let mut first = 0;
     while first < files {
-        let count = PORTION.min(files - first);
+        let count = BATCH_SIZE.min(files - first);
         db.write(Finished { first, count, with_history: false, now }).await?;
         first += count;
     }

@@ -1,4 +1,4 @@
-//! Files that fail for the causes that a test names, and what is to be seen of them.
+//! Files that fail for the causes that a test names, and helpers to inspect them as dead letters.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -17,20 +17,20 @@ use super::{Client, Setup, TestDb, TestServer};
 pub const DLQ: &str = "/api/v2/uploads/dlq";
 pub const RETRY_ALL: &str = "/api/v2/uploads/dlq/retry-all";
 
-/// Fails files by the first letter of their names, until what ails those is mended.
+/// Fails files by the first letter of their names, until that cause is fixed.
 #[derive(Default)]
-pub struct Ailments {
-    mended: Mutex<HashSet<char>>,
+pub struct ScriptedFailures {
+    fixed: Mutex<HashSet<char>>,
     runs: Mutex<Vec<(String, Stage)>>,
 }
 
-impl Ailments {
+impl ScriptedFailures {
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    pub fn mend(&self, ailment: char) {
-        self.mended.lock().unwrap().insert(ailment);
+    pub fn fix(&self, cause: char) {
+        self.fixed.lock().unwrap().insert(cause);
     }
 
     pub fn runs(&self, name: &str) -> Vec<Stage> {
@@ -38,15 +38,15 @@ impl Ailments {
         runs.iter().filter(|(file, _)| file == name).map(|(_, stage)| *stage).collect()
     }
 
-    fn treat(&self, job: &Job) -> Result<Output, Failure> {
+    fn run_stage(&self, job: &Job) -> Result<Output, Failure> {
         let name = job.file.file_name.as_str();
         self.runs.lock().unwrap().push((name.to_owned(), job.stage));
-        let (ailment, number) = name.split_at(1);
-        let ailment = ailment.chars().next().unwrap_or_default();
-        if self.mended.lock().unwrap().contains(&ailment) {
+        let (cause, number) = name.split_at(1);
+        let cause = cause.chars().next().unwrap_or_default();
+        if self.fixed.lock().unwrap().contains(&cause) {
             return Ok(Output::Nothing);
         }
-        let (code, message) = match (ailment, job.stage) {
+        let (code, message) = match (cause, job.stage) {
             ('p', Extract) => (Code::ParseError, format!("Page {number} is damaged")),
             ('d', Chunk) => (Code::DbError, format!("The row \"{name}\" was refused")),
             ('e', Embed) => (Code::EmbedError, format!("https://model.example/v{number} is closed")),
@@ -56,17 +56,17 @@ impl Ailments {
     }
 }
 
-impl Work for Ailments {
+impl Work for ScriptedFailures {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
-        async move { self.treat(job) }.boxed()
+        async move { self.run_stage(job) }.boxed()
     }
 }
 
-pub fn names(ailment: char, count: usize) -> Vec<String> {
-    (0..count).map(|number| format!("{ailment}{number}")).collect()
+pub fn names(cause: char, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{cause}{number}")).collect()
 }
 
-pub async fn server(db: &TestDb, work: &Arc<Ailments>) -> TestServer {
+pub async fn server(db: &TestDb, work: &Arc<ScriptedFailures>) -> TestServer {
     Setup::default().work(work.clone()).start(db).await
 }
 
@@ -100,8 +100,8 @@ pub fn time(text: &Value) -> Time {
     text.as_str().expect("a text").parse().expect("a time")
 }
 
-/// The operation's id, status, and how many files it retried and skipped.
-pub fn seen(operation: &Value) -> (String, &str, i64, i64) {
+/// The id and the status of an operation, and how many files it retried and skipped.
+pub fn summary(operation: &Value) -> (String, &str, i64, i64) {
     (
         operation["operationId"].as_str().expect("an id").to_owned(),
         operation["status"].as_str().expect("a status"),
@@ -110,8 +110,8 @@ pub fn seen(operation: &Value) -> (String, &str, i64, i64) {
     )
 }
 
-/// Lets the canaries come to their end, the operation see it, and the rest come to its end.
-pub async fn go_on(server: &TestServer, operation: &str) {
+/// Finishes the canaries, lets the operation see the result, and finishes the rest.
+pub async fn finish_operation(server: &TestServer, operation: &str) {
     server.idle().await;
     server.app.operations().advance_up_to(operation.parse().unwrap(), 10_000).await.unwrap();
     server.idle().await;

@@ -1,4 +1,4 @@
-//! A process at rest, and hands that do with it what its clients, its worker and its sweeps would do: one thing at a time.
+//! The actions of clients, workers and sweeps on an offline app, one at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -36,23 +36,23 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::TestDb;
-use super::at_rest::AtRest;
-use super::meddler::Meddler;
+use super::fault_injector::PlannedFaults;
+use super::offline_app::OfflineApp;
 
-/// What a person does, with a process and in a tenant's name.
+/// A user who calls the intake of a process without HTTP.
 #[derive(Clone)]
-pub struct Hands {
-    pub rest: Arc<AtRest>,
+pub struct TestUser {
+    pub rest: Arc<OfflineApp>,
     pub caller: Caller,
 }
 
-impl Hands {
-    pub fn of(rest: &Arc<AtRest>, tenant: &str) -> Self {
+impl TestUser {
+    pub fn of(rest: &Arc<OfflineApp>, tenant: &str) -> Self {
         let caller = Caller { user: tenant.to_owned(), tenant: tenant.to_owned(), admin: false };
         Self { rest: rest.clone(), caller }
     }
 
-    /// The same request with the same key is done once.
+    /// A request with the same key is done once.
     fn key(&self, key: &str) -> Key {
         Key::new(&self.caller.user, key, "", b"").expect("a good key")
     }
@@ -97,7 +97,7 @@ impl Hands {
         app.db.write(change).await.map(drop)
     }
 
-    /// Sends these parts of a body of so many bytes.
+    /// Sends a body of this size in these parts.
     pub async fn send(
         &self,
         file: Uuid,
@@ -134,8 +134,8 @@ impl Hands {
         confirm::confirm(&app.db, &app.blobs, &self.caller, file, None, &belief, now).await
     }
 
-    /// A file of five bytes, the whole way in.
-    pub async fn bring(&self, batch: Option<Uuid>, name: &str) -> Result<Uuid, Error> {
+    /// Registers, uploads and confirms a file of five bytes.
+    pub async fn upload_and_confirm(&self, batch: Option<Uuid>, name: &str) -> Result<Uuid, Error> {
         let file = self.register(batch, name, 5).await?;
         self.upload(file).await?;
         self.confirm(file).await?;
@@ -149,7 +149,7 @@ impl Hands {
 
     pub async fn retry(&self, file: Uuid) -> Result<File, Error> {
         let app = &self.rest.app;
-        let wish = Revive {
+        let request = Revive {
             caller: self.caller.clone(),
             file,
             from_stage: None,
@@ -157,7 +157,7 @@ impl Hands {
             only_failed: false,
             now: app.clock.now(),
         };
-        revive::revive(&app.db, &app.blobs, wish).await
+        revive::revive(&app.db, &app.blobs, request).await
     }
 
     pub async fn delete(&self, file: Uuid) -> Result<(), Error> {
@@ -176,7 +176,7 @@ impl Hands {
         app.db.write(change).await.map(drop)
     }
 
-    /// Leaves a file as if a worker had taken it that nobody knows.
+    /// Leaves a file as if an unknown worker had claimed it.
     pub async fn break_claim(&self, file: Uuid, stage: Stage, holder: Uuid) {
         let sql = "UPDATE files SET status = $2, next_stage = $3, claim = $4, claimed_by = $4, claimed_at = $5,
                                     updated_at = $5, run_after = NULL, is_due = FALSE, attempt = 1 WHERE id = $1";
@@ -184,23 +184,23 @@ impl Hands {
     }
 }
 
-/// Where a test's files fail: by the first letter of their names, at extract (x), chunk (c) or embed (e), for good where
-/// the second letter is an f, and the first time only where it is a t. All others arrive, with text, a chunk and a vector.
+/// Fails files by the first letter of their names, at extract (x), chunk (c) or embed (e): permanently if the second
+/// letter is an f, and only the first time if it is a t. All others succeed, with text, a chunk and a vector.
 #[derive(Default)]
-pub struct Maker {
+pub struct WorkByName {
     tried: Mutex<HashMap<Uuid, usize>>,
 }
 
-impl Maker {
-    fn make(&self, job: &Job) -> Result<Output, Failure> {
+impl WorkByName {
+    fn run_stage(&self, job: &Job) -> Result<Output, Failure> {
         let mut letters = job.file.file_name.chars();
-        let ails_here = match letters.next() {
+        let fails_here = match letters.next() {
             Some('x') => job.stage == Stage::Extract,
             Some('c') => job.stage == Stage::Chunk,
             Some('e') => job.stage == Stage::Embed,
             _ => false,
         };
-        if ails_here {
+        if fails_here {
             let mut tried = self.tried.lock().expect("not poisoned");
             let tries = tried.entry(job.file.id).or_default();
             *tries += 1;
@@ -232,32 +232,41 @@ impl Maker {
     }
 }
 
-impl Work for Maker {
+impl Work for WorkByName {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
-        let made = self.make(job);
-        async move { made }.boxed()
+        let output = self.run_stage(job);
+        async move { output }.boxed()
     }
 }
 
-/// A process at rest whose connection to its database can be broken.
-pub async fn at_rest(
+/// An offline app whose connection to its database can be broken.
+pub async fn offline_app(
     db: &TestDb,
     clock: &ManualClock,
-    meddler: &Arc<Meddler>,
+    fault_injector: &Arc<PlannedFaults>,
     variables: &[(&'static str, String)],
-) -> Arc<AtRest> {
-    Arc::new(AtRest::open_with(db, clock, variables, Arc::new(Maker::default()), Some(meddler.clone())).await)
+) -> Arc<OfflineApp> {
+    Arc::new(
+        OfflineApp::open_with(
+            db,
+            clock,
+            variables,
+            Arc::new(WorkByName::default()),
+            Some(fault_injector.clone()),
+        )
+        .await,
+    )
 }
 
-/// The worker of a process, at work.
-pub struct Working {
+/// The running worker of a process.
+pub struct RunningWorker {
     stop: CancellationToken,
     running: JoinHandle<()>,
 }
 
-impl Working {
-    pub fn begin(rest: &AtRest) -> Self {
-        let (worker, stop) = (rest.app.worker.clone().expect("it works"), CancellationToken::new());
+impl RunningWorker {
+    pub fn begin(rest: &OfflineApp) -> Self {
+        let (worker, stop) = (rest.app.worker.clone().expect("it has a worker"), CancellationToken::new());
         let running = tokio::spawn({
             let stop = stop.clone();
             async move { worker.run(stop).await }
@@ -267,50 +276,50 @@ impl Working {
 
     pub async fn end(self) {
         self.stop.cancel();
-        self.running.await.expect("the worker ends well");
+        self.running.await.expect("the worker exits cleanly");
     }
 }
 
-impl AtRest {
+impl OfflineApp {
     pub fn batch_timeout(&self) -> BatchTimeout {
         BatchTimeout { db: self.app.db.clone() }
     }
 
-    /// Lets the worker work, and time pass, until nothing of this tenant's is on its way any more, or the database is
+    /// Runs the worker and lets time pass until no file of this tenant is in progress any more, or the database is
     /// gone.
-    pub async fn work(&self, tenant: &str, gone: &CancellationToken) {
-        let working = Working::begin(self);
-        let worker = self.app.worker.as_ref().expect("it works");
-        let on_its_way = "SELECT COUNT(*) FROM files WHERE tenant_id = $1 AND confirmed_at IS NOT NULL
+    pub async fn work(&self, tenant: &str, database_gone: &CancellationToken) {
+        let working = RunningWorker::begin(self);
+        let worker = self.app.worker.as_ref().expect("it has a worker");
+        let in_progress = "SELECT COUNT(*) FROM files WHERE tenant_id = $1 AND confirmed_at IS NOT NULL
                               AND status NOT IN ('ready', 'failed', 'cancelled', 'deleted')";
-        let all_through = async {
+        let all_finished = async {
             loop {
                 self.let_time_pass_until(worker.run_until_idle()).await;
-                // Through a connection of its own: this is the test that asks.
-                let Ok(mut tx) = self.looking_on.read().await else { return };
-                if tx.number(on_its_way, args![tenant]).await.expect("an answer") == 0 {
+                // Through the connection without faults: this query belongs to the test.
+                let Ok(mut tx) = self.observer.read().await else { return };
+                if tx.number(in_progress, args![tenant]).await.expect("an answer") == 0 {
                     return;
                 }
                 self.clock.advance(Duration::from_secs(30));
             }
         };
-        let and_home = async {
-            all_through.await;
+        let finish_then_stop = async {
+            all_finished.await;
             working.stop.cancel();
             std::future::pending::<()>().await;
         };
-        // It may be gone at the very end as well, when all are through and the worker looks once more.
+        // The database may also go away at the very end, when all files are finished and the worker polls once more.
         let mut running = working.running;
         tokio::select! {
-            () = gone.cancelled() => self.app.liveness.identity().lost.cancel(),
-            ended = &mut running => return ended.expect("the worker ends well"),
-            () = and_home => {}
+            () = database_gone.cancelled() => self.app.liveness.identity().lost.cancel(),
+            ended = &mut running => return ended.expect("the worker exits cleanly"),
+            () = finish_then_stop => {}
         }
         working.stop.cancel();
-        running.await.expect("the worker ends well");
+        running.await.expect("the worker exits cleanly");
     }
 
-    /// What waits by the clock goes on.
+    /// Advances the clock until the future is done.
     pub async fn let_time_pass_until<T>(&self, done: impl Future<Output = T>) -> T {
         tokio::pin!(done);
         loop {
@@ -322,7 +331,7 @@ impl AtRest {
         }
     }
 
-    /// Every sweep that mends something, once. Answers what went wrong.
+    /// Runs every recovery sweep once. Returns their errors.
     pub async fn sweep(&self) -> Vec<String> {
         let (app, now) = (&self.app, self.now());
         let mut errors = Vec::new();
@@ -345,12 +354,12 @@ impl AtRest {
         errors
     }
 
-    /// The process dies and is started again: what it held is given back, and what it had not seen to its end is not its
+    /// The process dies and is started again: its claims are released, and its unfinished uploads are not its own
     /// any more.
-    pub async fn die_and_rise(&self) {
+    pub async fn die_and_restart(&self) {
         let dead = self.app.liveness.identity();
         dead.lost.cancel();
         self.app.db.write(RescueWorker { worker: dead.id, now: self.now() }).await.expect("it is rescued");
-        self.app.liveness.rejoin(&dead).await.expect("it rises");
+        self.app.liveness.rejoin(&dead).await.expect("it restarts");
     }
 }

@@ -1,4 +1,4 @@
-//! What heals by itself, and what it leaves alone.
+//! The recovery jobs: what they repair, and what they leave alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use landfall_store::{Arg, Rows, Tx, Write, args};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::at_rest::{AtRest, Recount};
-use crate::support::meddler::{Break, Meddler};
+use crate::support::fault_injector::{Break, PlannedFaults};
+use crate::support::offline_app::{OfflineApp, Recount};
 use crate::support::script::Gate;
 use crate::support::{
     Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
 };
 
-/// A schedule that does not come round within any test.
+/// A schedule that is never due within a test.
 const NEVER: &str = "0 0 1 1 *";
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A second less.
+/// One second less.
 fn nearly(duration: Duration) -> Duration {
     duration.saturating_sub(SECOND)
 }
@@ -54,7 +54,7 @@ fn by_hand(clock: &ManualClock) -> Setup {
     schedules.into_iter().fold(Setup::default().clock(clock), |setup, name| setup.with(name, NEVER))
 }
 
-/// The same without anybody who works.
+/// The same without a worker.
 fn without_workers(clock: &ManualClock) -> Setup {
     by_hand(clock).with("ROLE", "maintenance")
 }
@@ -77,7 +77,7 @@ async fn number(server: &TestServer, sql: &str) -> i64 {
     server.app.db.read().await.unwrap().number(sql, args![]).await.unwrap()
 }
 
-/// Leaves a file as if a worker had taken it and nobody had ever heard of that worker again.
+/// Leaves a file as if a worker that does not exist any more had claimed it.
 async fn break_claim(server: &TestServer, file: &str, stage: Stage) {
     change(
         server,
@@ -108,7 +108,7 @@ async fn job(client: &Client, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("{name} is in {jobs}"))
 }
 
-/// A sweep that ends when it is let go.
+/// A sweep that ends when the test opens the gate.
 struct Slow(Gate);
 
 impl Sweep for Slow {
@@ -132,9 +132,7 @@ async fn slow(server: &TestServer, gate: &Gate) -> Jobs {
 }
 
 #[on_each_database]
-async fn a_file_whose_worker_is_gone_is_given_back_after_30_3_and_10_minutes_and_fails_after_30_more(
-    db: TestDb,
-) {
+async fn a_file_of_a_lost_worker_is_released_after_30_3_and_10_minutes_and_fails_after_30_more(db: TestDb) {
     let clock = manual_clock();
     let server = without_workers(&clock).start(&db).await;
     let alice = server.client("alice");
@@ -191,7 +189,7 @@ async fn a_file_whose_worker_is_gone_is_given_back_after_30_3_and_10_minutes_and
     for (stage, file) in &files {
         let of_it: Vec<&Value> =
             told["notifications"].as_array().unwrap().iter().filter(|one| one["fileId"] == **file).collect();
-        assert_eq!(of_it.len(), 1, "told once: {told}");
+        assert_eq!(of_it.len(), 1, "notified once: {told}");
         assert_eq!(
             (&of_it[0]["type"], &of_it[0]["data"]["code"]),
             (&json!("file-failure-notification"), &json!("STUCK_EXHAUSTED")),
@@ -202,13 +200,13 @@ async fn a_file_whose_worker_is_gone_is_given_back_after_30_3_and_10_minutes_and
     assert_eq!(told["unreadCount"], 4, "{told}");
     assert_eq!(events(&server, "file:processing-stalled").await.len(), 12);
     let path = format!("/api/v2/uploads/files/{}/retry", files[0].1);
-    assert_eq!(alice.post(&path, json!({})).await.ok()["retryCount"], 0, "a person's wish begins anew");
-    server.assert_books_balance().await;
+    assert_eq!(alice.post(&path, json!({})).await.ok()["retryCount"], 0, "a manual retry resets the count");
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn nobody_is_stuck_in_a_queue_of_five_thousand_behind_one_slow_worker(db: TestDb) {
+async fn no_file_is_stuck_in_a_queue_of_five_thousand_behind_one_slow_worker(db: TestDb) {
     const FILES: usize = 5_000;
     let (clock, gate, script) = (manual_clock(), Gate::default(), Script::new());
     for _ in 0..50 {
@@ -237,7 +235,7 @@ async fn nobody_is_stuck_in_a_queue_of_five_thousand_behind_one_slow_worker(db: 
         number(&server, "SELECT COUNT(*) FROM files WHERE status = 'ready'").await == 6
     })
     .await;
-    until("the schedule's own runs are over", async || {
+    until("the scheduled runs have ended", async || {
         !job(&server.admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()
     })
     .await;
@@ -253,9 +251,7 @@ async fn nobody_is_stuck_in_a_queue_of_five_thousand_behind_one_slow_worker(db: 
 }
 
 #[on_each_database]
-async fn a_queue_that_nobody_works_at_for_six_hours_is_told_of_and_goes_through_when_a_worker_comes(
-    db: TestDb,
-) {
+async fn a_queue_without_a_worker_for_six_hours_is_reported_and_finishes_when_a_worker_starts(db: TestDb) {
     const FILES: i64 = 1_000;
     let clock = manual_clock();
     let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *");
@@ -263,7 +259,7 @@ async fn a_queue_that_nobody_works_at_for_six_hours_is_told_of_and_goes_through_
     server.app.db.write(Backlog { files: 1_000, now: server.app.clock.now() }).await.unwrap();
     for tick in 1..=72 {
         clock.advance(Duration::from_mins(5));
-        until("the tick's run is over", async || {
+        until("the scheduled run has ended", async || {
             let ended =
                 "SELECT COUNT(*) FROM job_runs WHERE name = 'stuck-file-recovery' AND ended_at IS NOT NULL";
             number(&server, ended).await == tick
@@ -285,16 +281,16 @@ async fn a_queue_that_nobody_works_at_for_six_hours_is_told_of_and_goes_through_
 }
 
 #[on_each_database]
-async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) {
-    // The schedules are read, then the beginning is written; what comes after it is the sweep.
+async fn a_scheduled_run_is_done_even_if_the_response_to_its_start_is_lost(db: TestDb) {
+    // First the schedules are read, then the start is recorded; later steps belong to the sweep.
     const STEPS: usize = 9;
-    let (clock, meddler) = (manual_clock(), Meddler::new());
+    let (clock, fault_injector) = (manual_clock(), PlannedFaults::new());
     let yearly = [
         ("STUCK_RECOVERY_SCHEDULE", NEVER.to_owned()),
         ("BATCH_TIMEOUT_SCHEDULE", NEVER.to_owned()),
         ("RETENTION_SCHEDULE", NEVER.to_owned()),
     ];
-    let rest = AtRest::open_with(&db, &clock, &yearly, Script::new(), Some(meddler.clone())).await;
+    let rest = OfflineApp::open_with(&db, &clock, &yearly, Script::new(), Some(fault_injector.clone())).await;
     let ended = async || {
         rest.number("SELECT COUNT(*) FROM job_runs WHERE name = 'orphan-cleanup' AND metrics IS NOT NULL")
             .await
@@ -304,7 +300,7 @@ async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) 
         rest.app.jobs.run_due().await.is_ok()
     };
     let all_over = async || {
-        until("no run is under way", async || {
+        until("no run is in progress", async || {
             rest.number("SELECT COUNT(*) FROM job_runs WHERE ended_at IS NULL").await == 0
         })
         .await;
@@ -314,11 +310,11 @@ async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) 
     assert_eq!(ended().await, 1);
     for step in 2..=STEPS {
         let before = ended().await;
-        meddler.break_at(step, Break::Once);
+        fault_injector.break_at(step, Break::Once);
         assert!(run().await);
         all_over().await;
-        meddler.rest();
-        assert_eq!(ended().await, before + 1, "broken at step {step}: the tick was run, once");
+        fault_injector.reset();
+        assert_eq!(ended().await, before + 1, "broken at step {step}: the scheduled run was done once");
     }
     assert_eq!(
         rest.number(
@@ -328,20 +324,20 @@ async fn a_tick_whose_beginning_is_not_heard_of_is_run_all_the_same(db: TestDb) 
         1
     );
     for step in 2..=STEPS {
-        // The database is gone before it is known whether the run had begun, and comes back later.
-        meddler.break_at(step, Break::ForGood);
+        // The database fails before the process knows whether the run has started, and comes back later.
+        fault_injector.break_at(step, Break::Permanently);
         run().await;
-        meddler.rest();
+        fault_injector.reset();
         let before = ended().await;
         assert!(run().await);
         until("the next one is run", async || ended().await > before).await;
         all_over().await;
     }
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_queue_that_nobody_works_at_is_reported_and_costs_nothing(db: TestDb) {
+async fn a_queue_without_a_worker_is_reported_and_costs_no_retry(db: TestDb) {
     let clock = manual_clock();
     let server = without_workers(&clock).start(&db).await;
     let alice = server.client("alice");
@@ -364,12 +360,12 @@ async fn a_queue_that_nobody_works_at_is_reported_and_costs_nothing(db: TestDb) 
     let listed = alice.get("/api/v2/uploads/stuck").await.ok();
     assert_eq!(listed, json!({ "files": [], "total": 0, "withoutWorkers": { "extract": 3 } }));
     assert_eq!(server.client("bob").get("/api/v2/uploads/stuck").await.ok()["withoutWorkers"], json!({}));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn an_attempt_that_a_wrong_clock_put_years_ahead_is_made_now_and_is_not_counted(db: TestDb) {
+async fn an_attempt_that_a_wrong_clock_put_years_ahead_is_made_due_and_not_counted(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock).work(Script::new()).start(&db).await;
     let alice = server.client("alice");
@@ -384,12 +380,12 @@ async fn an_attempt_that_a_wrong_clock_put_years_ahead_is_made_now_and_is_not_co
     server.idle().await;
     let seen = alice.file(&file).await;
     assert_eq!((&seen["status"], &seen["retryCount"]), (&json!("ready"), &json!(0)), "{seen}");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn what_a_living_process_holds_without_having_it_in_hand_is_let_go_and_recovered(db: TestDb) {
+async fn a_claim_that_its_living_process_does_not_work_on_is_released_and_recovered(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock).work(Script::new()).start(&db).await;
     let alice = server.client("alice");
@@ -398,7 +394,7 @@ async fn what_a_living_process_holds_without_having_it_in_hand_is_let_go_and_rec
     break_claim(&server, &file, Stage::Extract).await;
     change(&server, "UPDATE files SET claimed_by = $1", args![server.app.liveness.identity().id]).await;
     server.admin().post("/api/v2/admin/queues/extract/resume", json!({})).await.ok();
-    until("it is let go", async || {
+    until("the claim is released", async || {
         clock.advance(SECOND);
         number(&server, "SELECT COUNT(*) FROM files WHERE claimed_by IN (SELECT id FROM workers)").await == 0
     })
@@ -407,7 +403,7 @@ async fn what_a_living_process_holds_without_having_it_in_hand_is_let_go_and_rec
     assert_eq!(recover(&server).await["reEnqueued"], 1);
     server.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
@@ -449,11 +445,11 @@ async fn a_sweep_that_runs_twice_or_twice_at_once_changes_nothing_more(db: TestD
     assert_eq!((expired("expiredBatches"), expired("deletedFiles")), (20, 20), "{both:?}");
     assert_eq!(run(&servers[0], "batch-timeout").await["expiredBatches"], 0);
     assert_eq!(alice.quota().await, (0, 20));
-    servers[0].assert_books_balance().await;
+    servers[0].assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_batch_that_waits_for_files_expires_and_one_that_is_only_slow_does_not(db: TestDb) {
+async fn a_batch_that_waits_for_files_expires_and_a_slow_one_does_not(db: TestDb) {
     let clock = manual_clock();
     let server = without_workers(&clock).with("UPLOAD_CONFIRM_WINDOW_MS", 172_800_000).start(&db).await;
     let alice = server.client("alice");
@@ -475,7 +471,7 @@ async fn a_batch_that_waits_for_files_expires_and_one_that_is_only_slow_does_not
     alice.get(&format!("/api/v2/uploads/files/{gone}")).await.refused(410, "FILE_DELETED");
     assert_eq!(alice.status(&here).await, "queued");
     assert_eq!(alice.status(&unconfirmed).await, "uploaded");
-    assert_eq!(alice.quota().await, (3, 7), "what was reserved for the file that never came is free");
+    assert_eq!(alice.quota().await, (3, 7), "the reservation of the missing file is free again");
     let path = format!("/api/v2/uploads/batches/{waiting}/upload-urls");
     alice.post(&path, json!({ "fileName": "late", "fileSize": 1 })).await.refused(409, "BATCH_NOT_ACTIVE");
     assert_eq!(events(&server, "batch:expired").await.len(), 2);
@@ -486,12 +482,12 @@ async fn a_batch_that_waits_for_files_expires_and_one_that_is_only_slow_does_not
         (&json!("alice"), &json!(100)),
         "{cleaned}"
     );
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn an_upload_that_is_whole_is_adopted_at_its_deadline_and_one_that_is_not_is_deleted(db: TestDb) {
+async fn a_complete_upload_is_adopted_at_its_deadline_and_an_incomplete_one_is_deleted(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock).work(Script::new()).start(&db).await;
     let alice = server.client("alice");
@@ -504,8 +500,8 @@ async fn an_upload_that_is_whole_is_adopted_at_its_deadline_and_one_that_is_not_
     let soon = (server.app.clock.now(), alice.status(&whole).await, alice.status(missing).await);
     assert_eq!((soon.1.as_str(), soon.2.as_str()), ("uploaded", "registered"));
     clock.advance(SECOND);
-    until("the one is ready", async || alice.status(&whole).await == "ready").await;
-    until("the other is gone", async || {
+    until("the complete file is ready", async || alice.status(&whole).await == "ready").await;
+    until("the incomplete file is gone", async || {
         alice.get(&format!("/api/v2/uploads/files/{missing}")).await.status == 410
     })
     .await;
@@ -517,7 +513,7 @@ async fn an_upload_that_is_whole_is_adopted_at_its_deadline_and_one_that_is_not_
     assert_eq!(
         alice.confirm(&whole).await.ok()["status"],
         "ready",
-        "a late confirm learns what became of it"
+        "a late confirm returns what happened to the file"
     );
     alice.confirm(missing).await.refused(410, "FILE_DELETED");
     let sent = alice.put(ticket["uploadUrl"].as_str().unwrap(), vec![0; 1_000]).await;
@@ -527,12 +523,12 @@ async fn an_upload_that_is_whole_is_adopted_at_its_deadline_and_one_that_is_not_
         cleaned,
         [json!({ "fileId": missing, "tenantId": "alice", "reason": "orphaned", "sizeReclaimed": 1_000 })]
     );
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn where_the_operator_wants_it_an_unconfirmed_upload_is_deleted_with_its_blob(db: TestDb) {
+async fn with_the_delete_setting_an_unconfirmed_upload_is_deleted_with_its_blob(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock).work(Script::new()).with("UNCONFIRMED_UPLOADS", "delete").start(&db).await;
     let alice = server.client("alice");
@@ -546,12 +542,12 @@ async fn where_the_operator_wants_it_an_unconfirmed_upload_is_deleted_with_its_b
     })
     .await;
     assert_eq!(alice.quota().await, (0, 0));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn confirmed_at_the_moment_of_its_expiry_a_file_is_queued_with_its_blob_or_gone(db: TestDb) {
+async fn a_file_confirmed_at_the_moment_of_its_expiry_is_queued_with_its_blob_or_gone(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock).work(Script::new()).with("UNCONFIRMED_UPLOADS", "delete").start(&db).await;
     let alice = server.client("alice");
@@ -577,12 +573,12 @@ async fn confirmed_at_the_moment_of_its_expiry_a_file_is_queued_with_its_blob_or
             == 0
     })
     .await;
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn bytes_that_keep_arriving_keep_an_upload_alive(db: TestDb) {
+async fn bytes_that_keep_arriving_extend_the_deadline_of_an_upload(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock)
         .work(Script::new())
@@ -612,7 +608,7 @@ async fn bytes_that_keep_arriving_keep_an_upload_alive(db: TestDb) {
     };
     parts.send(Ok(b"x".to_vec())).await.unwrap();
     until("the upload has begun", async || !server.app.blobs.unfinished().await.unwrap().is_empty()).await;
-    // The first of these may be counted from itself.
+    // The first deadline may already include the first of these intervals.
     clock.advance(Duration::from_secs(40));
     parts.send(Ok(b"x".to_vec())).await.unwrap();
     for _ in 0..18 {
@@ -627,12 +623,12 @@ async fn bytes_that_keep_arriving_keep_an_upload_alive(db: TestDb) {
     alice.confirm(&file).await.ok();
     server.idle().await;
     assert_eq!(alice.status(&file).await, "ready");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn an_upload_that_nobody_expired_is_recovered_as_a_stuck_file(db: TestDb) {
+async fn an_upload_that_was_never_expired_is_recovered_as_a_stuck_file(db: TestDb) {
     let clock = manual_clock();
     let server = by_hand(&clock).with("ROLE", "api").start(&db).await;
     let alice = server.client("alice");
@@ -647,12 +643,12 @@ async fn an_upload_that_nobody_expired_is_recovered_as_a_stuck_file(db: TestDb) 
     );
     let seen = alice.file(&file).await;
     assert_eq!((&seen["status"], &seen["retryCount"]), (&json!("queued"), &json!(1)), "{seen}");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn retried_by_a_person_while_a_worker_has_it_a_file_is_done_by_one_of_the_two(db: TestDb) {
+async fn a_file_retried_by_hand_while_a_worker_has_it_is_finished_by_one_of_the_two(db: TestDb) {
     let (clock, gate) = (manual_clock(), Gate::default());
     let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
     let server = by_hand(&clock).work(script).with("EXTRACT_CONCURRENCY", 2).start(&db).await;
@@ -671,12 +667,12 @@ async fn retried_by_a_person_while_a_worker_has_it_a_file_is_done_by_one_of_the_
     let readies = alice.states(&file).await.iter().filter(|state| *state == "ready").count();
     assert_eq!(readies, 1);
     alice.post(&path, json!({})).await.refused(400, "INVALID_STATE");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }
 
 #[on_each_database]
-async fn everybody_sees_and_retries_their_own_stuck_files(db: TestDb) {
+async fn users_see_and_retry_only_their_own_stuck_files(db: TestDb) {
     let clock = manual_clock();
     let server = without_workers(&clock).start(&db).await;
     let (alice, bob) = (server.client("alice"), server.client("bob"));
@@ -702,17 +698,17 @@ async fn everybody_sees_and_retries_their_own_stuck_files(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_tick_runs_on_exactly_one_of_two_processes(db: TestDb) {
+async fn a_scheduled_run_starts_on_exactly_one_of_two_processes(db: TestDb) {
     let clock = manual_clock();
     let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *").with("ROLE", "maintenance");
     let servers = [setup().start(&db).await, setup().start(&db).await];
     for tick in 1..=10 {
         clock.advance(Duration::from_mins(5));
-        until("the tick was taken", async || runs(&servers[0], "stuck-file-recovery").await >= tick).await;
+        until("the run has started", async || runs(&servers[0], "stuck-file-recovery").await >= tick).await;
         for server in &servers {
             server.app.jobs.run_due().await.unwrap();
         }
-        until("it is over", async || {
+        until("the run has ended", async || {
             !job(&servers[0].admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()
         })
         .await;
@@ -726,7 +722,7 @@ async fn a_tick_runs_on_exactly_one_of_two_processes(db: TestDb) {
 }
 
 #[on_each_database]
-async fn ticks_that_were_missed_while_nobody_ran_are_made_up_for_once(db: TestDb) {
+async fn runs_missed_while_no_process_was_up_are_made_up_for_once(db: TestDb) {
     let clock = manual_clock();
     let setup = || by_hand(&clock).with("STUCK_RECOVERY_SCHEDULE", "*/5 * * * *");
     let server = setup().start(&db).await;
@@ -735,9 +731,9 @@ async fn ticks_that_were_missed_while_nobody_ran_are_made_up_for_once(db: TestDb
     server.stop().await;
     clock.advance(Duration::from_hours(72));
     let server = setup().start(&db).await;
-    until("it is made up for", async || runs(&server, "stuck-file-recovery").await > 0).await;
+    until("the missed run has started", async || runs(&server, "stuck-file-recovery").await > 0).await;
     server.app.jobs.run_due().await.unwrap();
-    until("it is over", async || {
+    until("the run has ended", async || {
         !job(&server.admin(), "stuck-file-recovery").await["running"].as_bool().unwrap()
     })
     .await;
@@ -755,7 +751,7 @@ async fn ticks_that_were_missed_while_nobody_ran_are_made_up_for_once(db: TestDb
 }
 
 #[on_each_database]
-async fn of_two_who_run_a_job_at_once_one_is_told_that_it_runs(db: TestDb) {
+async fn of_two_callers_that_run_a_job_at_once_one_is_refused_because_it_runs(db: TestDb) {
     let (clock, gate) = (manual_clock(), Gate::default());
     let server = without_workers(&clock).start(&db).await;
     let jobs = slow(&server, &gate).await;
@@ -788,7 +784,7 @@ async fn of_two_who_run_a_job_at_once_one_is_told_that_it_runs(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_run_whose_process_died_or_was_stopped_does_not_keep_the_next(db: TestDb) {
+async fn a_run_whose_process_died_or_was_stopped_does_not_block_the_next(db: TestDb) {
     let (clock, gate) = (manual_clock(), Gate::default());
     let server = without_workers(&clock).start(&db).await;
     let jobs = slow(&server, &gate).await;
@@ -809,11 +805,7 @@ async fn a_run_whose_process_died_or_was_stopped_does_not_keep_the_next(db: Test
     assert_eq!(errors(next.run).await, json!(["the process was stopped before the end"]));
     gate.open();
     died.ended.await.unwrap();
-    assert_eq!(
-        errors(died.run).await,
-        json!(["the process that ran it died"]),
-        "its own word comes too late"
-    );
+    assert_eq!(errors(died.run).await, json!(["the process that ran it died"]), "its late report is ignored");
     server.stop().await;
 }
 
@@ -827,7 +819,7 @@ fn parts_and_body()
     (send, Box::pin(parts))
 }
 
-/// Files in the queue that nobody uploaded one by one.
+/// Files in the queue that were not uploaded one by one.
 struct Backlog {
     files: usize,
     now: Time,

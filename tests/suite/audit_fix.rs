@@ -1,4 +1,4 @@
-//! `landfall audit --fix`: what is safe to put right is put right, and what is not is left and named.
+//! `landfall audit --fix`: it repairs what is safe to repair, and leaves and reports the rest.
 
 use std::process::Stdio;
 
@@ -8,13 +8,13 @@ use landfall_server::audit::{self, Finding};
 use landfall_store::args;
 use serde_json::Value;
 
-use crate::support::at_rest::AtRest;
+use crate::support::offline_app::OfflineApp;
 use crate::support::process::Process;
-use crate::support::stillness::{First, sweep_until_still};
+use crate::support::repeated_sweeps::{FirstSweep, sweep_repeatedly};
 use crate::support::{TestDb, TestServer, manual_clock, on_each_database};
 
-/// What is left of a server with a batch of two ready files and a registered one.
-async fn in_good_order(db: &TestDb) -> AtRest {
+/// The offline data of a server with a batch of two ready files and a registered one.
+async fn undamaged(db: &TestDb) -> OfflineApp {
     let server = TestServer::new(db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(2).await;
@@ -23,23 +23,23 @@ async fn in_good_order(db: &TestDb) -> AtRest {
     alice.register(None, "c.txt", 10).await;
     server.idle().await;
     server.stop().await;
-    let rest = AtRest::open(db, &manual_clock(), &[]).await;
-    rest.assert_books_balance().await;
+    let rest = OfflineApp::open(db, &manual_clock(), &[]).await;
+    rest.assert_audit_clean().await;
     rest
 }
 
-async fn fix(rest: &AtRest) -> Vec<Finding> {
+async fn fix(rest: &OfflineApp) -> Vec<Finding> {
     let now = Clock::System.now();
     let (heartbeat, written) = (now - TimeDelta::seconds(20), now - TimeDelta::days(1));
-    let fixed = audit::fix(&rest.app.ownership, heartbeat, written, false, now).await.expect("it mends");
+    let fixed = audit::fix(&rest.app.ownership, heartbeat, written, false, now).await.expect("the fix runs");
     assert_eq!(fixed.held_back, None);
     fixed.findings
 }
 
 #[on_each_database]
-async fn what_can_be_counted_or_given_back_is_mended(db: TestDb) {
-    let rest = in_good_order(&db).await;
-    assert_eq!(fix(&rest).await, [], "nothing is mended that is whole");
+async fn what_can_be_recounted_or_released_is_fixed(db: TestDb) {
+    let rest = undamaged(&db).await;
+    assert_eq!(fix(&rest).await, [], "there is nothing to fix");
     for damage in [
         "UPDATE tenants SET used_bytes = used_bytes + 1",
         "UPDATE tenants SET reserved_files = reserved_files + 1, used_files = 0",
@@ -54,16 +54,16 @@ async fn what_can_be_counted_or_given_back_is_mended(db: TestDb) {
     ] {
         rest.sql(damage, args![]).await;
         assert!(!rest.findings().await.is_empty(), "{damage}");
-        let mended = sweep_until_still(&rest, First::TwiceAtOnce, async || fix(&rest).await).await;
-        assert!(!mended.concat().is_empty(), "{damage}");
-        rest.assert_books_balance().await;
+        let fixed = sweep_repeatedly(&rest, FirstSweep::TwiceAtOnce, async || fix(&rest).await).await;
+        assert!(!fixed.concat().is_empty(), "{damage}");
+        rest.assert_audit_clean().await;
         assert_eq!(fix(&rest).await, [], "{damage}");
     }
 }
 
 #[on_each_database]
-async fn a_file_that_nobody_known_holds_goes_back_to_the_queue(db: TestDb) {
-    let rest = in_good_order(&db).await;
+async fn a_file_held_by_an_unknown_worker_goes_back_to_the_queue(db: TestDb) {
+    let rest = undamaged(&db).await;
     rest.sql(
         "UPDATE files SET status = 'embedding', claim = id, claimed_by = id, claimed_at = created_at, attempt = 1
          WHERE file_name = 'a.txt'",
@@ -74,29 +74,29 @@ async fn a_file_that_nobody_known_holds_goes_back_to_the_queue(db: TestDb) {
     let row: Vec<(String, i64)> =
         rest.rows("SELECT status, attempt FROM files WHERE file_name = 'a.txt'", args![]).await;
     assert_eq!(row, [("queued".to_owned(), 0)]);
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
     rest.app.db.close().await;
     let server = TestServer::new(&db).await;
     server.idle().await;
-    assert_eq!(server.client("alice").search("something found").await.len(), 2, "it made landfall");
-    server.assert_books_balance().await;
+    assert_eq!(server.client("alice").search("something found").await.len(), 2, "the file is ready");
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn blobs_without_rows_are_removed_when_they_are_old_and_only_then(db: TestDb) {
-    let rest = in_good_order(&db).await;
+async fn blobs_without_rows_are_removed_only_when_they_are_old(db: TestDb) {
+    let rest = undamaged(&db).await;
     let now = Clock::System.now();
     rest.store("00/old", "stray", now - TimeDelta::hours(25));
     rest.store("00/fresh", "stray", now - TimeDelta::hours(23));
-    let mended = fix(&rest).await;
-    assert_eq!(mended.len(), 1, "{mended:?}");
+    let fixed = fix(&rest).await;
+    assert_eq!(fixed.len(), 1, "{fixed:?}");
     assert!(!rest.is_stored("00/old") && rest.is_stored("00/fresh"));
-    assert_eq!(rest.findings().await.len(), 1, "the fresh one is still named");
+    assert_eq!(rest.findings().await.len(), 1, "the new blob is still reported");
 }
 
 #[on_each_database]
-async fn what_would_be_a_guess_is_left_and_named(db: TestDb) {
-    let rest = in_good_order(&db).await;
+async fn what_would_be_a_guess_is_left_and_reported(db: TestDb) {
+    let rest = undamaged(&db).await;
     let key = rest.rows::<(String,)>("SELECT blob_key FROM files WHERE file_name = 'a.txt'", args![]).await
         [0]
     .0
@@ -117,8 +117,8 @@ async fn what_would_be_a_guess_is_left_and_named(db: TestDb) {
 }
 
 #[on_each_database]
-async fn the_index_of_a_file_that_is_not_ready_goes(db: TestDb) {
-    let rest = in_good_order(&db).await;
+async fn index_entries_of_a_file_that_is_not_ready_are_removed(db: TestDb) {
+    let rest = undamaged(&db).await;
     rest.sql(
         "UPDATE chunk_index SET file_id = (SELECT id FROM files WHERE file_name = 'c.txt')
               WHERE file_id = (SELECT id FROM files WHERE file_name = 'a.txt')",
@@ -132,8 +132,8 @@ async fn the_index_of_a_file_that_is_not_ready_goes(db: TestDb) {
 }
 
 #[on_each_database]
-async fn the_command_mends_says_what_and_ends_well_when_nothing_is_left(db: TestDb) {
-    let rest = in_good_order(&db).await;
+async fn the_command_fixes_and_reports_and_exits_with_zero_when_nothing_is_left(db: TestDb) {
+    let rest = undamaged(&db).await;
     rest.sql("UPDATE tenants SET used_bytes = used_bytes + 1", args![]).await;
     rest.app.db.close().await;
     let say = |arguments: &[&str]| {

@@ -1,4 +1,4 @@
-//! The data of a server that is not running: nothing happens to it but what a test does.
+//! The data of a server that is not running: only the test changes it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use landfall_server::stages::Work;
 use landfall_store::Error;
 use landfall_store::{Arg, Db, FaultInjector, FromRows, Tx, Write};
 
-use super::meddler::Meddler;
+use super::fault_injector::PlannedFaults;
 use super::{Script, TestDb, config};
 
 /// Any statement, with its arguments.
@@ -27,20 +27,20 @@ impl Write for Sql {
     }
 }
 
-/// What keeps a blob from being removed.
+/// Keeps a blob from being removed.
 pub struct Obstruction {
     path: PathBuf,
     hidden: PathBuf,
 }
 
 impl Obstruction {
-    pub fn take_away(self) {
+    pub fn remove(self) {
         std::fs::remove_dir_all(&self.path).expect("it is there");
         std::fs::rename(&self.hidden, &self.path).expect("it is there");
     }
 }
 
-/// Counts everybody's files anew, after a test has moved some behind the server's back.
+/// Recounts the files of all users, after a test has changed some directly in the database.
 pub struct Recount;
 
 impl Write for Recount {
@@ -55,38 +55,38 @@ impl Write for Recount {
     }
 }
 
-pub struct AtRest {
+pub struct OfflineApp {
     pub app: App,
     pub clock: ManualClock,
-    /// A connection that nobody meddles with.
-    pub looking_on: Db,
+    /// A connection without injected faults.
+    pub observer: Db,
     folder: PathBuf,
 }
 
-impl AtRest {
+impl OfflineApp {
     pub async fn open(db: &TestDb, clock: &ManualClock, variables: &[(&'static str, String)]) -> Self {
         Self::open_with(db, clock, variables, Script::new(), None).await
     }
 
-    /// The same with work that is done when the test lets it, and somebody between it and its database.
+    /// The same with the stages of the test, and with faults in its database connection.
     pub async fn open_with(
         db: &TestDb,
         clock: &ManualClock,
         variables: &[(&'static str, String)],
         work: Arc<dyn Work>,
-        meddler: Option<Arc<Meddler>>,
+        fault_injector: Option<Arc<PlannedFaults>>,
     ) -> Self {
         let replacements = Replacements {
             clock: Some(Clock::Manual(clock.clone())),
             work: Some(work),
-            faults: meddler.map(|meddler| -> Arc<dyn FaultInjector> { meddler }),
-            // Without a program that reads documents, which nobody wants read.
+            faults: fault_injector.map(|fault_injector| -> Arc<dyn FaultInjector> { fault_injector }),
+            // Without a program that reads documents: these tests read none.
             ..Replacements::default()
         };
         let app = Box::pin(App::start(config(db, variables), replacements)).await.expect("it opens");
-        let looking_on = Db::open(&db.url, 2).await.expect("it opens");
+        let observer = Db::open(&db.url, 2).await.expect("it opens");
         let folder = db.folder.path().join("blobs/blobs");
-        Self { app, clock: clock.clone(), looking_on, folder }
+        Self { app, clock: clock.clone(), observer, folder }
     }
 
     pub fn now(&self) -> Time {
@@ -99,7 +99,7 @@ impl AtRest {
         assert!(changed > 0, "{sql} changes something");
     }
 
-    /// The same for one that moves files behind the server's back; they are counted anew.
+    /// The same for a statement that moves files; then they are recounted.
     pub async fn move_files(&self, sql: &str, args: Vec<Arg>) {
         self.sql(sql, args).await;
         self.app.db.write(Recount).await.expect("they are counted");
@@ -113,7 +113,7 @@ impl AtRest {
         self.rows::<(i64,)>(sql, Vec::new()).await[0].0
     }
 
-    /// Puts something into the storage behind the server's back, written at that time.
+    /// Puts a blob directly into the storage, with that modification time.
     pub fn store(&self, key: &str, text: &str, written_at: Time) {
         let path = self.folder.join(key);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("it can be made");
@@ -121,7 +121,7 @@ impl AtRest {
         self.age(key, written_at);
     }
 
-    /// Makes a blob as old as that.
+    /// Sets the modification time of a blob.
     pub fn age(&self, key: &str, written_at: Time) {
         let file = std::fs::File::options().write(true).open(self.folder.join(key)).expect("it is there");
         file.set_modified(SystemTime::from(written_at)).expect("it can be aged");
@@ -131,7 +131,7 @@ impl AtRest {
         self.folder.join(key).exists()
     }
 
-    /// All that is in the storage, also what is unfinished, by its path and length.
+    /// Everything in the storage, including unfinished uploads, with path and length.
     pub fn stored(&self) -> BTreeMap<PathBuf, u64> {
         let mut found = BTreeMap::new();
         let mut folders = vec![self.folder.parent().expect("a folder").to_owned()];
@@ -148,7 +148,7 @@ impl AtRest {
         found
     }
 
-    /// Puts something into the way of a blob's removal, until it is taken away again.
+    /// Makes the removal of a blob fail until the obstruction is removed.
     pub fn obstruct(&self, key: &str) -> Obstruction {
         let (path, hidden) = (self.folder.join(key), self.folder.join("../hidden"));
         std::fs::rename(&path, &hidden).expect("it is there");
@@ -162,7 +162,7 @@ impl AtRest {
         audit(&self.app.db, &self.app.blobs, oldest).await.expect("the audit runs").findings
     }
 
-    pub async fn assert_books_balance(&self) {
+    pub async fn assert_audit_clean(&self) {
         assert_eq!(self.findings().await, [], "the audit found something");
     }
 }

@@ -1,5 +1,5 @@
-//! What the tests' own services have in common: they listen on ports of their own, answer as they were told, one call after
-//! the other, and remember what they were asked.
+//! The common part of the services that tests run: each listens on its own port, gives the scripted replies one after
+//! the other, and records its calls.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use landfall_server::config::{Config, Variables};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Serves it for as long as the test lasts; answers where.
+/// Serves the router until the test ends; returns its URL.
 pub async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let base = format!("http://{}", listener.local_addr().expect("bound"));
@@ -20,23 +20,23 @@ pub async fn serve(router: Router) -> String {
     base
 }
 
-/// What a service is to answer, and what it was asked.
-pub struct Scripted<Reply, Call> {
+/// The replies of a service, and the calls that it got.
+pub struct ScriptedService<Reply, Call> {
     next: Arc<Mutex<VecDeque<Reply>>>,
     otherwise: Arc<Mutex<Option<Reply>>>,
     calls: Arc<Mutex<Vec<Call>>>,
-    /// How many calls are being answered.
+    /// How many calls are open.
     pub open: watch::Sender<usize>,
 }
 
-impl<Reply, Call> Clone for Scripted<Reply, Call> {
+impl<Reply, Call> Clone for ScriptedService<Reply, Call> {
     fn clone(&self) -> Self {
         let Self { next, otherwise, calls, open } = self;
         Self { next: next.clone(), otherwise: otherwise.clone(), calls: calls.clone(), open: open.clone() }
     }
 }
 
-impl<Reply, Call> Default for Scripted<Reply, Call> {
+impl<Reply, Call> Default for ScriptedService<Reply, Call> {
     fn default() -> Self {
         Self {
             next: Arc::default(),
@@ -47,14 +47,14 @@ impl<Reply, Call> Default for Scripted<Reply, Call> {
     }
 }
 
-impl<Reply: Clone, Call: Clone> Scripted<Reply, Call> {
-    /// What to answer to the next call that nothing was said about yet.
+impl<Reply: Clone, Call: Clone> ScriptedService<Reply, Call> {
+    /// Adds the reply to the next call that has none yet.
     pub fn then(&self, reply: Reply) -> &Self {
         self.next.lock().expect("not poisoned").push_back(reply);
         self
     }
 
-    /// What to answer when nothing else was said.
+    /// Sets the reply to all calls without their own.
     pub fn otherwise(&self, reply: Reply) {
         *self.otherwise.lock().expect("not poisoned") = Some(reply);
     }
@@ -67,28 +67,28 @@ impl<Reply: Clone, Call: Clone> Scripted<Reply, Call> {
         self.calls.lock().expect("not poisoned").clear();
     }
 
-    /// Remembers a call. It is being answered until what comes back is dropped.
-    pub fn remember(&self, call: Call) -> Open {
+    /// Records a call. It is open until the guard is dropped.
+    pub fn record(&self, call: Call) -> OpenCall {
         self.open.send_modify(|open| *open += 1);
         self.calls.lock().expect("not poisoned").push(call);
-        Open(self.open.clone())
+        OpenCall(self.open.clone())
     }
 
-    /// What was said about this call alone.
+    /// The reply for this call alone.
     pub fn next(&self) -> Option<Reply> {
         self.next.lock().expect("not poisoned").pop_front()
     }
 
-    /// What to answer to this call; it is a mistake of the test not to have said.
+    /// The reply to this call. A test that did not set one fails.
     pub fn reply(&self) -> Reply {
         let reply = self.next().or_else(|| self.otherwise.lock().expect("not poisoned").clone());
-        reply.expect("the test said what to answer")
+        reply.expect("the test sets a reply")
     }
 }
 
-pub struct Open(watch::Sender<usize>);
+pub struct OpenCall(watch::Sender<usize>);
 
-impl Drop for Open {
+impl Drop for OpenCall {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open -= 1);
     }

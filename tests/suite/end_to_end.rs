@@ -1,4 +1,4 @@
-//! A file travels the whole way.
+//! A file through the whole pipeline.
 
 use serde_json::json;
 
@@ -34,11 +34,11 @@ async fn a_file_goes_from_registration_to_search(db: TestDb) {
     let hits = alice.search("when does the port close?").await;
     assert_eq!(hits[0]["fileId"], json!(file));
     assert!(hits[0]["snippet"].as_str().unwrap().contains("harbour closes"));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_batch_of_25_completes_exactly_once_with_all_of_them_ready(db: TestDb) {
+async fn a_batch_of_25_completes_exactly_once_with_all_files_ready(db: TestDb) {
     let server = TestServer::new(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(25).await;
@@ -68,7 +68,7 @@ async fn a_batch_of_25_completes_exactly_once_with_all_of_them_ready(db: TestDb)
         .unwrap();
     assert_eq!(completions.len(), 1, "{completions:?}");
     assert_eq!(completions[0].0["summary"], json!({ "total": 25, "ready": 25, "failed": 0 }));
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[on_each_database]
@@ -84,11 +84,11 @@ async fn a_restart_changes_nothing(db: TestDb) {
     server.idle().await;
     assert_eq!(alice.file(&file).await, before);
     assert_eq!(alice.search("mooring").await[0]["heading"], "Fees");
-    server.assert_books_balance().await;
+    server.assert_audit_clean().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_event_that_was_lost_with_the_power_leaves_its_id_to_no_other() {
+async fn the_id_of_an_event_lost_in_a_power_failure_is_not_used_again() {
     let db = TestDb::sqlite();
     let mut first_ids = Vec::new();
     for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! What is left over goes, and nothing else. Damage is done by SQL and on disk; each sweep is run twice, and twice at
-//! once.
+//! Cleanup removes leftovers, and nothing else. The tests damage rows by SQL and blobs on disk; each sweep runs
+//! twice, and twice at the same time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use landfall_store::args;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::at_rest::AtRest;
+use crate::support::offline_app::OfflineApp;
 use crate::support::{Setup, TestDb, TestServer, manual_clock, on_each_database, until};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// So many days, less a moment.
+/// Slightly less than so many days.
 fn almost(days: u64) -> Duration {
     Duration::from_millis(days * 86_400_000 - 1)
 }
@@ -39,28 +39,28 @@ impl Work for FailsSome {
     }
 }
 
-/// A server at which every file fails whose name begins with an f.
+/// A server on which every file whose name begins with an f fails.
 async fn serve(db: &TestDb, clock: &ManualClock) -> TestServer {
     Setup::default().clock(clock).work(Arc::new(FailsSome)).start(db).await
 }
 
-/// What is left of a server after these files were sent to it.
-async fn left_by(db: &TestDb, clock: &ManualClock, names: &[&str]) -> AtRest {
+/// The offline data of a server after these files were uploaded to it.
+async fn offline_after_uploads(db: &TestDb, clock: &ManualClock, names: &[&str]) -> OfflineApp {
     let server = serve(db, clock).await;
     for name in names {
         server.client("alice").upload(name, b"12345").await;
     }
     server.idle().await;
     server.stop().await;
-    AtRest::open(db, clock, &[]).await
+    OfflineApp::open(db, clock, &[]).await
 }
 
-async fn clean(rest: &AtRest) -> SweepReport {
-    rest.app.orphan_cleanup.sweep_once(rest.now()).await.expect("it sweeps")
+async fn clean(rest: &OfflineApp) -> SweepReport {
+    rest.app.orphan_cleanup.sweep_once(rest.now()).await.expect("the sweep runs")
 }
 
-/// Two processes at the same time; answers both reports.
-async fn clean_twice_at_once(rest: &AtRest) -> [SweepReport; 2] {
+/// Two processes at the same time; returns both reports.
+async fn clean_twice_at_once(rest: &OfflineApp) -> [SweepReport; 2] {
     let (one, other) = tokio::join!(clean(rest), clean(rest));
     [one, other]
 }
@@ -89,39 +89,39 @@ fn failures(warnings: usize, deleted: usize) -> Value {
     json!({ "warnings": warnings, "deleted": deleted })
 }
 
-/// What is due by its schedule is run to its end.
-async fn tick(rest: &AtRest) {
+/// Runs all jobs that are due and waits for their end.
+async fn run_due_jobs(rest: &OfflineApp) {
     rest.app.jobs.run_due().await.expect("the schedules are read");
-    until("what was due is done", async || {
+    until("the due jobs have ended", async || {
         rest.number("SELECT COUNT(*) FROM job_runs WHERE ended_at IS NULL").await == 0
     })
     .await;
 }
 
-async fn warnings_and_status(rest: &AtRest) -> (i64, String) {
+async fn warnings_and_status(rest: &OfflineApp) -> (i64, String) {
     let warnings =
         rest.number("SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'").await;
     let status: Vec<(String,)> = rest.rows("SELECT status FROM files", args![]).await;
     (warnings, status[0].0.clone())
 }
 
-/// Both reports together.
+/// The sum over both reports.
 fn sum(reports: &[SweepReport; 2], scope: &str, name: &str) -> u64 {
     reports.iter().map(|report| report.metrics[scope][name].as_u64().expect("a number")).sum()
 }
 
-async fn keys(rest: &AtRest) -> Vec<(Uuid, String)> {
+async fn keys(rest: &OfflineApp) -> Vec<(Uuid, String)> {
     rest.rows("SELECT id, blob_key FROM files WHERE blob_key IS NOT NULL ORDER BY id", args![]).await
 }
 
-async fn quota(rest: &AtRest) -> (i64, i64, i64, i64) {
+async fn quota(rest: &OfflineApp) -> (i64, i64, i64, i64) {
     rest.rows("SELECT reserved_bytes, reserved_files, used_bytes, used_files FROM tenants", args![]).await[0]
 }
 
 #[on_each_database]
-async fn blobs_that_no_row_knows_go_when_they_are_old(db: TestDb) {
+async fn old_blobs_without_a_row_are_removed(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &["a.txt", "b.txt"]).await;
+    let rest = offline_after_uploads(&db, &clock, &["a.txt", "b.txt"]).await;
     let old = rest.now() - TimeDelta::hours(24) - TimeDelta::milliseconds(1);
     let fresh = rest.now() - TimeDelta::hours(24);
     let known = keys(&rest).await;
@@ -129,7 +129,7 @@ async fn blobs_that_no_row_knows_go_when_they_are_old(db: TestDb) {
         rest.age(key, old);
     }
     let nobodys = Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id());
-    // An earlier upload of a file that was sent twice.
+    // An earlier upload of a file that was uploaded twice.
     let replaced = Blobs::key(known[0].0, rest.app.clock.new_id());
     let arriving = Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id());
     let strays = [nobodys.as_str(), replaced.as_str(), "no/key-of-ours", "at-the-top"];
@@ -145,19 +145,19 @@ async fn blobs_that_no_row_knows_go_when_they_are_old(db: TestDb) {
         failures(0, 0),
     );
     assert!(strays.iter().all(|key| !rest.is_stored(key)));
-    assert!(known.iter().all(|(_, key)| rest.is_stored(key)), "what rows know stays");
-    assert!(rest.is_stored(&arriving), "an upload that is arriving stays");
+    assert!(known.iter().all(|(_, key)| rest.is_stored(key)), "blobs that a row references stay");
+    assert!(rest.is_stored(&arriving), "an upload in progress stays");
     assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
     clock.advance(Duration::from_millis(1));
-    assert_eq!(clean(&rest).await.metrics["orphanBlobs"]["deleted"], 1, "its day is over");
-    rest.assert_books_balance().await;
-    rest.app.blobs.check().await.expect("the storage itself is not cleaned away");
+    assert_eq!(clean(&rest).await.metrics["orphanBlobs"]["deleted"], 1, "it is a day old now");
+    rest.assert_audit_clean().await;
+    rest.app.blobs.check().await.expect("the cleanup leaves the storage itself intact");
 }
 
 #[on_each_database]
-async fn an_upload_that_was_not_seen_to_its_end_is_no_orphan_however_old(db: TestDb) {
+async fn an_unfinished_upload_is_no_orphan_at_any_age(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &[]).await;
+    let rest = offline_after_uploads(&db, &clock, &[]).await;
     let key = Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id());
     let mut incoming = rest.app.blobs.receive(rest.app.liveness.identity().id, &key).await.unwrap();
     incoming.write(b"12345").await.unwrap();
@@ -171,9 +171,9 @@ async fn an_upload_that_was_not_seen_to_its_end_is_no_orphan_however_old(db: Tes
 }
 
 #[on_each_database]
-async fn two_that_clean_at_once_remove_every_orphan_and_nothing_else(db: TestDb) {
+async fn two_concurrent_cleanups_remove_every_orphan_and_nothing_else(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &["a.txt"]).await;
+    let rest = offline_after_uploads(&db, &clock, &["a.txt"]).await;
     let old = rest.now() - TimeDelta::days(2);
     let (_, known) = keys(&rest).await[0].clone();
     rest.age(&known, old);
@@ -181,18 +181,18 @@ async fn two_that_clean_at_once_remove_every_orphan_and_nothing_else(db: TestDb)
     for key in &strays {
         rest.store(key, "stray", old);
     }
-    // So many of so few are removed only when a person says so.
+    // So many orphans among so few blobs are removed only with force.
     let forced = rest.app.orphan_cleanup.forced().expect("it can be forced");
     let (one, other) = tokio::join!(forced.sweep_once(rest.now()), forced.sweep_once(rest.now()));
     let reports = [one.unwrap(), other.unwrap()];
     assert!(reports.iter().all(|report| report.errors.is_empty()), "{reports:?}");
     assert!(sum(&reports, "orphanBlobs", "deleted") >= 600);
     assert!(strays.iter().all(|key| !rest.is_stored(key)) && rest.is_stored(&known));
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn an_upload_that_never_came_is_given_up_after_a_day_and_refunded_once(db: TestDb) {
+async fn a_registration_without_bytes_expires_after_a_day_and_is_refunded_once(db: TestDb) {
     let clock = manual_clock();
     let server = serve(&db, &clock).await;
     let alice = server.client("alice");
@@ -201,7 +201,7 @@ async fn an_upload_that_never_came_is_given_up_after_a_day_and_refunded_once(db:
     alice.register(None, "slow.txt", 20).await;
     alice.send_bytes(None, "here.txt", b"1234567").await;
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     assert_eq!(quota(&rest).await, (37, 3, 0, 0));
 
     clock.advance(almost(1));
@@ -227,15 +227,19 @@ async fn an_upload_that_never_came_is_given_up_after_a_day_and_refunded_once(db:
     assert_eq!(rest.number("SELECT deleted_files FROM batches").await, 1);
 
     clock.advance(Duration::from_hours(1));
-    assert_eq!(clean(&rest).await.metrics["abandonedUploads"]["deleted"], 1, "the slow one broke off");
-    assert_eq!(quota(&rest).await, (7, 1, 0, 0), "what arrived is not this job's");
-    rest.assert_books_balance().await;
+    assert_eq!(
+        clean(&rest).await.metrics["abandonedUploads"]["deleted"],
+        1,
+        "the slow upload was interrupted"
+    );
+    assert_eq!(quota(&rest).await, (7, 1, 0, 0), "this job does not touch complete uploads");
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_failed_file_is_warned_of_on_day_23_and_deleted_on_day_30(db: TestDb) {
+async fn the_owner_of_a_failed_file_is_warned_on_day_23_and_the_file_deleted_on_day_30(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &["f.txt", "good.txt"]).await;
+    let rest = offline_after_uploads(&db, &clock, &["f.txt", "good.txt"]).await;
     let key = rest.rows::<(String,)>("SELECT blob_key FROM files WHERE file_name = 'f.txt'", args![]).await
         [0]
     .0
@@ -259,15 +263,15 @@ async fn a_failed_file_is_warned_of_on_day_23_and_deleted_on_day_30(db: TestDb) 
     clock.advance(Duration::from_millis(1));
     assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 1));
     assert!(!rest.is_stored(&key));
-    assert_eq!(quota(&rest).await, (0, 0, 5, 1), "refunded, and the good one is still there");
+    assert_eq!(quota(&rest).await, (0, 0, 5, 1), "the failed file is refunded, the ready one is still there");
     assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_server_that_is_down_from_day_20_to_day_40_warns_then_and_deletes_on_day_47(db: TestDb) {
+async fn a_server_that_was_down_from_day_20_to_day_40_warns_then_and_deletes_on_day_47(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &["f.txt"]).await;
+    let rest = offline_after_uploads(&db, &clock, &["f.txt"]).await;
     clock.advance(DAY * 20);
     assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
     clock.advance(DAY * 20);
@@ -278,17 +282,17 @@ async fn a_server_that_is_down_from_day_20_to_day_40_warns_then_and_deletes_on_d
     }
     clock.advance(DAY);
     assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 1));
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn by_its_schedule_a_failed_file_is_warned_of_once_on_day_23_and_deleted_on_day_30(db: TestDb) {
+async fn the_schedule_warns_of_a_failed_file_once_on_day_23_and_deletes_it_on_day_30(db: TestDb) {
     let clock = ManualClock::starting_at("2026-01-02T02:00:00Z".parse().unwrap());
-    let rest = left_by(&db, &clock, &["f.txt"]).await;
-    // The schedule's hour is three.
+    let rest = offline_after_uploads(&db, &clock, &["f.txt"]).await;
+    // The job is scheduled for three o'clock.
     clock.advance(Duration::from_hours(1));
     for day in 0..=31 {
-        tick(&rest).await;
+        run_due_jobs(&rest).await;
         let expected = match day {
             0..23 => (0, "failed"),
             23..30 => (1, "failed"),
@@ -297,23 +301,21 @@ async fn by_its_schedule_a_failed_file_is_warned_of_once_on_day_23_and_deleted_o
         assert_eq!(warnings_and_status(&rest).await, (expected.0, expected.1.to_owned()), "day {day}");
         clock.advance(DAY);
     }
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn by_its_schedule_a_file_that_failed_before_a_long_outage_is_warned_of_after_it_and_deleted_a_week_later(
-    db: TestDb,
-) {
+async fn the_schedule_warns_of_an_old_failure_after_a_long_outage_and_deletes_it_a_week_later(db: TestDb) {
     let clock = ManualClock::starting_at("2026-01-02T02:00:00Z".parse().unwrap());
-    let mut rest = left_by(&db, &clock, &["f.txt"]).await;
+    let mut rest = offline_after_uploads(&db, &clock, &["f.txt"]).await;
     clock.advance(Duration::from_hours(1));
     for day in 0..=48 {
         if day == 40 {
             rest.app.db.close().await;
-            rest = AtRest::open(&db, &clock, &[]).await;
+            rest = OfflineApp::open(&db, &clock, &[]).await;
         }
         if !(20..40).contains(&day) {
-            tick(&rest).await;
+            run_due_jobs(&rest).await;
             let expected = match day {
                 0..40 => (0, "failed"),
                 40..47 => (1, "failed"),
@@ -323,13 +325,13 @@ async fn by_its_schedule_a_file_that_failed_before_a_long_outage_is_warned_of_af
         }
         clock.advance(DAY);
     }
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_file_that_is_retried_after_its_warning_and_fails_again_is_warned_of_anew(db: TestDb) {
+async fn the_owner_of_a_file_that_fails_again_after_its_warning_is_warned_again(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &["f.txt"]).await;
+    let rest = offline_after_uploads(&db, &clock, &["f.txt"]).await;
     clock.advance(DAY * 23);
     assert_eq!(clean(&rest).await.metrics["oldFailures"], failures(1, 0));
     clock.advance(DAY);
@@ -346,8 +348,8 @@ async fn a_file_that_is_retried_after_its_warning_and_fails_again_is_warned_of_a
 #[on_each_database]
 async fn a_short_retention_still_leaves_seven_days_after_the_warning(db: TestDb) {
     let clock = manual_clock();
-    drop(left_by(&db, &clock, &["f.txt"]).await);
-    let rest = AtRest::open(&db, &clock, &[("FAILED_FILE_RETENTION_DAYS", "1".to_owned())]).await;
+    drop(offline_after_uploads(&db, &clock, &["f.txt"]).await);
+    let rest = OfflineApp::open(&db, &clock, &[("FAILED_FILE_RETENTION_DAYS", "1".to_owned())]).await;
     assert_eq!(clean(&rest).await.metrics["oldFailures"], failures(1, 0), "warned at once");
     clock.advance(almost(7));
     assert_eq!(clean(&rest).await.metrics["oldFailures"], failures(0, 0));
@@ -356,33 +358,33 @@ async fn a_short_retention_still_leaves_seven_days_after_the_warning(db: TestDb)
 }
 
 #[on_each_database]
-async fn two_that_clean_at_once_warn_once_and_refund_once(db: TestDb) {
+async fn two_concurrent_cleanups_warn_once_and_refund_once(db: TestDb) {
     let clock = manual_clock();
     let server = serve(&db, &clock).await;
     let names: Vec<String> = (0..40).map(|number| format!("f{number}")).collect();
     server.client("alice").upload_all(&names).await;
     server.idle().await;
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     clock.advance(DAY * 30);
     let reports = clean_twice_at_once(&rest).await;
     assert_eq!(sum(&reports, "oldFailures", "warnings"), 40, "{reports:?}");
     let count = "SELECT COUNT(*) FROM notifications WHERE kind = 'file-deletion-warning'";
     assert_eq!(rest.number(count).await, 40);
     let told = "SELECT COUNT(*) FROM events WHERE kind = 'notification:created'";
-    assert_eq!(rest.number(told).await, 80, "of the failures and of the warnings");
+    assert_eq!(rest.number(told).await, 80, "one for each failure and one for each warning");
     clock.advance(DAY * 7);
     let reports = clean_twice_at_once(&rest).await;
     assert_eq!(sum(&reports, "oldFailures", "deleted"), 40, "{reports:?}");
     assert_eq!(quota(&rest).await, (0, 0, 0, 0));
     assert_eq!(rest.number("SELECT deleted_files FROM batches").await, 40);
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]
-async fn a_scope_that_cannot_go_on_does_not_keep_the_others(db: TestDb) {
+async fn an_error_in_one_scope_does_not_stop_the_others(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &["f.txt"]).await;
+    let rest = offline_after_uploads(&db, &clock, &["f.txt"]).await;
     std::fs::rename(db.folder.path().join("blobs/incoming"), db.folder.path().join("away")).unwrap();
     rest.store("no/key-of-ours", "stray", rest.now() - TimeDelta::days(2));
     clock.advance(DAY * 23);
@@ -390,13 +392,13 @@ async fn a_scope_that_cannot_go_on_does_not_keep_the_others(db: TestDb) {
     assert_eq!(report.errors.len(), 1, "{report:?}");
     assert!(report.errors[0].starts_with("orphan blobs"), "{report:?}");
     assert_eq!(report.metrics["oldFailures"], failures(1, 0));
-    assert!(rest.is_stored("no/key-of-ours"), "what may be arriving cannot be told, so nothing goes");
+    assert!(rest.is_stored("no/key-of-ours"), "uploads in progress are unknown, so no blob is removed");
 }
 
 #[on_each_database]
-async fn a_report_on_orphans_is_everybodys_for_administrators_and_ones_own_for_others(db: TestDb) {
+async fn the_orphan_report_shows_all_blobs_to_administrators_and_their_own_to_users(db: TestDb) {
     let clock = manual_clock();
-    let rest = left_by(&db, &clock, &["a.txt"]).await;
+    let rest = offline_after_uploads(&db, &clock, &["a.txt"]).await;
     let (file, _) = keys(&rest).await[0].clone();
     let old = rest.now() - TimeDelta::days(2);
     let own = Blobs::key(file, rest.app.clock.new_id());
@@ -421,7 +423,7 @@ async fn a_report_on_orphans_is_everybodys_for_administrators_and_ones_own_for_o
     let bobs = report("bob", "").await.ok();
     assert_eq!(bobs["orphanBlobs"], json!({ "count": 0, "totalSize": 0, "samples": [] }));
 
-    // What was found is good for an hour, unless an administrator wants to know.
+    // A report is cached for an hour, unless an administrator asks for a refresh.
     server.app.blobs.remove("no/key-of-ours").await.unwrap();
     clock.advance(Duration::from_mins(59));
     assert_eq!(report("root", "").await.ok()["orphanBlobs"]["count"], 2);
@@ -434,7 +436,7 @@ async fn a_report_on_orphans_is_everybodys_for_administrators_and_ones_own_for_o
 }
 
 #[on_each_database]
-async fn deleted_files_are_forgotten_with_their_history_once_their_blob_is_gone(db: TestDb) {
+async fn deleted_files_are_purged_with_their_history_once_their_blob_is_gone(db: TestDb) {
     let clock = manual_clock();
     let server = serve(&db, &clock).await;
     let alice = server.client("alice");
@@ -448,12 +450,12 @@ async fn deleted_files_are_forgotten_with_their_history_once_their_blob_is_gone(
         alice.delete(&format!("/api/v2/uploads/files/{file}")).await.ok();
     }
     server.stop().await;
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     rest.sql("UPDATE files SET blob_key = 'still/here' WHERE file_name = 'b.txt'", args![]).await;
     let gone = async |name: &str| {
         rest.rows::<(Uuid,)>("SELECT id FROM files WHERE file_name = $1", args![name]).await.is_empty()
     };
-    let retain = async || rest.app.retention.sweep_once(rest.now()).await.expect("it sweeps");
+    let retain = async || rest.app.retention.sweep_once(rest.now()).await.expect("the sweep runs");
 
     clock.advance(DAY * 7);
     assert_eq!(retain().await.metrics["tombstones"], 0);
@@ -465,7 +467,7 @@ async fn deleted_files_are_forgotten_with_their_history_once_their_blob_is_gone(
     );
     assert_eq!((one.errors, other.errors), (vec![], vec![]));
     assert!(gone("a.txt").await);
-    assert!(!gone("b.txt").await, "its blob is still to be removed");
+    assert!(!gone("b.txt").await, "its blob is not removed yet");
     let history = "SELECT COUNT(*) FROM events e WHERE file_id IS NOT NULL
                    AND NOT EXISTS (SELECT 1 FROM files f WHERE f.id = e.file_id)";
     assert_eq!(rest.number(history).await, 0);
@@ -473,15 +475,15 @@ async fn deleted_files_are_forgotten_with_their_history_once_their_blob_is_gone(
     rest.sql("UPDATE files SET blob_key = NULL WHERE file_name = 'b.txt'", args![]).await;
     assert_eq!(retain().await.metrics["tombstones"], 1);
     assert_eq!(retain().await.metrics["tombstones"], 0);
-    rest.assert_books_balance().await;
+    rest.assert_audit_clean().await;
     let kept = "SELECT COUNT(*) FROM events WHERE kind = 'file:status-changed'";
     assert!(rest.number(kept).await > 0, "the history of a file stays with it");
 }
 
 #[on_each_database]
-async fn records_go_when_their_time_is_over_and_not_before(db: TestDb) {
+async fn records_are_removed_when_their_retention_ends_and_not_before(db: TestDb) {
     let clock = manual_clock();
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     let now = rest.now();
     let hour: Time = "2026-01-02T03:00:00Z".parse().unwrap();
     let id = Uuid::new_v4;
@@ -533,7 +535,7 @@ async fn records_go_when_their_time_is_over_and_not_before(db: TestDb) {
             record(name, limit - just_over).await;
         }
     }
-    // What is not over stays however old it is.
+    // Records that are still in use stay at any age.
     rest.sql("INSERT INTO job_runs (id, name, worker, worker_name, started_at, errors) VALUES ($2, 'x', $2, 'w', $1, $3)", args![now - TimeDelta::days(900), id(), json!([])]).await;
     rest.sql(
         "INSERT INTO webhook_deliveries (id, webhook_id, message_id, event_type, body, status, next_at, created_at)
@@ -542,7 +544,7 @@ async fn records_go_when_their_time_is_over_and_not_before(db: TestDb) {
     )
     .await;
 
-    let retain = async || rest.app.retention.sweep_once(now).await.expect("it sweeps");
+    let retain = async || rest.app.retention.sweep_once(now).await.expect("the sweep runs");
     let (one, other) = tokio::join!(retain(), retain());
     assert_eq!((&one.errors, &other.errors), (&vec![], &vec![]));
     for (name, _) in kinds {
@@ -555,9 +557,9 @@ async fn records_go_when_their_time_is_over_and_not_before(db: TestDb) {
 }
 
 #[on_each_database]
-async fn many_records_go_in_portions(db: TestDb) {
+async fn many_records_are_removed_in_batches(db: TestDb) {
     let clock = manual_clock();
-    let rest = AtRest::open(&db, &clock, &[]).await;
+    let rest = OfflineApp::open(&db, &clock, &[]).await;
     rest.sql(
         "INSERT INTO rate_buckets (name, next_at)
          WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1234)
@@ -570,7 +572,7 @@ async fn many_records_go_in_portions(db: TestDb) {
 }
 
 #[tokio::test]
-async fn the_storage_is_listed_in_pages_that_are_never_longer_than_asked_for() {
+async fn the_storage_is_listed_in_pages_no_longer_than_requested() {
     let folder = tempfile::tempdir().unwrap();
     let blobs = Blobs::open(folder.path().to_owned()).await.unwrap();
     let mut stored = BTreeSet::new();
@@ -590,7 +592,7 @@ async fn the_storage_is_listed_in_pages_that_are_never_longer_than_asked_for() {
             break;
         }
         for blob in page {
-            assert!(listed.insert((blob.key, blob.size)), "each is listed once");
+            assert!(listed.insert((blob.key, blob.size)), "each blob is listed once");
         }
     }
     assert_eq!(listed, stored);
