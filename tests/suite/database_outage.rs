@@ -21,7 +21,9 @@ use crate::support::{Client, Script, Setup, Step, TestDb, until};
 
 /// Short keep-alives, so that a test notices within seconds what otherwise takes a minute.
 fn short_keep_alives() -> Setup {
-    Setup::default().change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300)).with("HEARTBEAT_EXPIRY_MS", 3_000)
+    Setup::default()
+        .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300))
+        .with("HEARTBEAT_EXPIRY_MS", 3_000)
 }
 
 /// Takes a moment for each stage, so that some files are always in progress.
@@ -198,7 +200,11 @@ async fn running_work_survives_a_restart_of_postgres_and_is_not_repeated() {
     let gate = Gate::default();
     let script = Script::new().then(Stage::Extract, Step::Block(gate.clone()));
     // Only the lock could show that the worker is dead, and PostgreSQL forgot the locks when it was killed.
-    let patient = || Setup::default().change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300)).with("HEARTBEAT_EXPIRY_MS", 600_000);
+    let patient = || {
+        Setup::default()
+            .change(|config| config.queue.liveness.heartbeat_interval = Duration::from_millis(300))
+            .with("HEARTBEAT_EXPIRY_MS", 600_000)
+    };
     let server = patient().work(script.clone()).start(&db).await;
     let other = patient().with("WORKER_STAGES", "embed").work(Script::new()).start(&db).await;
     let client = server.client("ada");

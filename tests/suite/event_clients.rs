@@ -1,5 +1,7 @@
 //! Third-party clients, on servers that learn of events only from each other.
 
+use std::time::Duration;
+
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -100,7 +102,11 @@ async fn an_event_source_disconnected_a_hundred_times_gets_every_event_once(db: 
 
 #[on_each_database]
 async fn a_web_socket_gets_the_reason_when_it_is_closed(db: TestDb) {
-    let server = Setup::default().work(Script::new()).change(|config| config.events.heartbeat = Duration::from_millis(50)).start(&db).await;
+    let server = Setup::default()
+        .work(Script::new())
+        .change(|config| config.events.heartbeat = Duration::from_millis(50))
+        .start(&db)
+        .await;
     let alice = server.client("alice");
     let variables = [("LANDFALL_TOKEN", alice.token.clone())];
     let Some(mut client) = NodeClient::start("listen.mjs", &["ws", "0", &server.base], &variables) else {

@@ -397,7 +397,8 @@ async fn a_client_that_does_not_read_is_disconnected_and_does_not_slow_down_othe
 
 #[on_each_database]
 async fn a_slow_client_gets_the_buffered_events_and_then_the_end_without_a_gap(db: TestDb) {
-    let server = Setup::default().work(Script::new()).change(|config| config.events.buffer = 4).start(&db).await;
+    let server =
+        Setup::default().work(Script::new()).change(|config| config.events.buffer = 4).start(&db).await;
     let filter = Filter { types: Vec::new(), batch: None };
     let whose = Audience::User("alice".to_owned());
     let mut slow = server.app.fan_out.listen("alice", whose, filter, None).unwrap();
@@ -421,7 +422,11 @@ async fn a_slow_client_gets_the_buffered_events_and_then_the_end_without_a_gap(d
 
 #[on_each_database]
 async fn an_unresponsive_client_is_disconnected(db: TestDb) {
-    let server = Setup::default().work(Script::new()).change(|config| config.events.heartbeat = Duration::from_millis(20)).start(&db).await;
+    let server = Setup::default()
+        .work(Script::new())
+        .change(|config| config.events.heartbeat = Duration::from_millis(20))
+        .start(&db)
+        .await;
     let alice = server.client("alice");
     let handshake = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
                      Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -465,7 +470,10 @@ async fn progress_is_sent_once_a_second_and_the_last_counts_with_the_end(db: Tes
     assert_eq!(last["data"], expected);
     server.stop().await;
     let rest = OfflineApp::open(&db, &clock, &[]).await;
-    assert_eq!(progress::flush_due(&rest.app.db, rest.now() + chrono::TimeDelta::hours(1)).await.unwrap(), None);
+    assert_eq!(
+        progress::flush_due(&rest.app.db, rest.now() + chrono::TimeDelta::hours(1)).await.unwrap(),
+        None
+    );
     assert_eq!(rest.number("SELECT COUNT(*) FROM events WHERE kind = 'batch:progress'").await, 2);
     rest.assert_audit_clean().await;
 }

@@ -508,9 +508,10 @@ async fn each_item_is_handled_by_only_one_of_two_concurrent_sweeps(db: TestDb) {
     let sql = "INSERT INTO workers (id, name, stages, services, lock_key, started_at, heartbeat_at)
                VALUES ($1, 'dead', '', '', 7, $2, $2)";
     server.sql(sql, args![dead, Clock::System.now()]).await;
-    let [one, other] =
-        both(&two, HoldPoint::BeforeBegin, async |rest| rest.app.liveness.rescue_dead_workers().await.unwrap())
-            .await;
+    let [one, other] = both(&two, HoldPoint::BeforeBegin, async |rest| {
+        rest.app.liveness.rescue_dead_workers().await.unwrap()
+    })
+    .await;
     assert_eq!((one + other, told("file:processing-stalled").await), (1, 2 * FILES));
     assert_eq!(server.number("SELECT MAX(lost_workers) FROM files").await, 1);
     server.work("alice", &CancellationToken::new()).await;

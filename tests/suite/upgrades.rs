@@ -18,11 +18,11 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::offline_app::OfflineApp;
 use crate::support::fixture::{self, Fixture, list, text};
 use crate::support::hooks::Hook;
+use crate::support::offline_app::OfflineApp;
 use crate::support::process::Process;
-use crate::support::stillness::rows;
+use crate::support::repeated_sweeps::rows;
 use crate::support::stream::EventStream;
 use crate::support::webhook_receiver::Receiver;
 use crate::support::{

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Read};
 
-use landfall::clock::{ManualClock, Time};
+use landfall_core::clock::{ManualClock, Time};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection};
 use sqlx_postgres::PgConnection;

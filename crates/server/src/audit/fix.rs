@@ -153,7 +153,8 @@ impl FixViolation {
         if tx.number(living, args![holder, self.oldest_heartbeat]).await? > 0 {
             return Ok(false);
         }
-        let failure = Failure::new(Code::WorkerLost, "The worker that held this file is not registered any more");
+        let failure =
+            Failure::new(Code::WorkerLost, "The worker that held this file is not registered any more");
         let Some(release) = Ending::release(&file, self.now) else { return Ok(false) };
         let change = Change::End(Ending { failure: Some(failure), ..release });
         moves::apply_to(tx, &mut file, Transition::Requeue(stage), change, None, self.now).await?;

@@ -63,15 +63,10 @@ impl Pipeline {
     pub fn new(db: Db, blobs: Blobs, readers: Pool, config: PipelineConfig, embedder: Embedder) -> Self {
         let PipelineConfig { chunks, ocr_languages, ocr_timeout, hidden, clamd, gateway } = config;
         let gateway = gateway.map(|gateway| Gateway::new(gateway.url, gateway.timeout, MAX_CONVERTED_BYTES));
-        let ocr =
-            ocr_languages.and_then(|languages| Ocr::find(readers.program(), &languages)).map(|ocr| {
-                let beside_database = folder_of_database(&db);
-                hidden
-                    .iter()
-                    .chain(&beside_database)
-                    .fold(ocr, |ocr, path| ocr.hiding(path))
-                    .within(ocr_timeout)
-            });
+        let ocr = ocr_languages.and_then(|languages| Ocr::find(readers.program(), &languages)).map(|ocr| {
+            let beside_database = folder_of_database(&db);
+            hidden.iter().chain(&beside_database).fold(ocr, |ocr, path| ocr.hiding(path)).within(ocr_timeout)
+        });
         Self { db, blobs, readers, ocr, chunks, embedder, clamd, gateway, cores: Cores::of_this_machine() }
     }
 
