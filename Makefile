@@ -28,14 +28,19 @@ NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run model test test-quick bench fmt lint deny clean
+.PHONY: help run release model test test-quick bench fmt lint deny clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Build Landfall and start it on SQLite and a folder
+run: ## Build Landfall quickly and start it on SQLite and a folder
+	@echo "Building with the profile 'quick', which builds fast and runs slower; 'make release' builds the program for production"
+	cargo build --profile quick --locked -p landfall-cli
+	@exec $(TARGET)/quick/landfall serve
+
+release: ## Build the program for production: target/release/landfall
 	cargo build --release --locked -p landfall-cli
-	@exec $(TARGET)/release/landfall serve
+	@echo "$(TARGET)/release/landfall"
 
 model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model

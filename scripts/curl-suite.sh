@@ -148,8 +148,8 @@ start_own_server() {
     if [ -z "$program" ]; then
         local root
         root=$(cd "$(dirname "$0")/.." && pwd)
-        (cd "$root" && cargo build --release --locked) || die "the build failed"
-        program=${CARGO_TARGET_DIR:-$root/target}/release/landfall
+        (cd "$root" && cargo build --profile quick --locked -p landfall-cli) || die "the build failed"
+        program=${CARGO_TARGET_DIR:-$root/target}/quick/landfall
     fi
     program=$(realpath "$program")
     # Without the caller's own settings.
