@@ -1,9 +1,11 @@
 //! The services that a stage may need and that may be down, and what a call to one says about it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What Landfall needs and cannot mend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, utoipa::ToSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Service {
     Gateway,
