@@ -499,6 +499,6 @@ fn every_type_of_event_is_in_the_documents() {
         .collect();
     assert_eq!(
         documented,
-        [landfall_server::records::events::OF_USERS, landfall_server::records::events::OF_SYSTEM].concat()
+        landfall_core::event::EventKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>()
     );
 }

@@ -14,7 +14,7 @@ use crate::words::printable;
 use landfall_core::clock::{Clock, to_delta};
 use landfall_server::auth::{self, Claims};
 use landfall_server::config::{Config, Variables};
-use landfall_server::intake::register::UploadTicket;
+use landfall_api::uploads::UploadTicket;
 
 const UPLOADS: &str = "/api/v2/uploads";
 const JOBS: &str = "/api/v2/admin/jobs";

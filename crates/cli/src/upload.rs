@@ -18,7 +18,7 @@ use crate::client::{Client, ClientError, Connection};
 use crate::words::{count, printable};
 use candidates::Candidate;
 use landfall_core::lifecycle::Status;
-use landfall_server::intake::batches::OpenedBatch;
+use landfall_api::batches::OpenedBatch;
 use progress::Screen;
 use register::Registered;
 

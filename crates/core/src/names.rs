@@ -49,11 +49,11 @@ macro_rules! named_enum {
         $(#[$meta:meta])*
         pub enum $type:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal,)+ }
     ) => {
-        $(#[$meta])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
             serde::Serialize, serde::Deserialize, utoipa::ToSchema,
         )]
+        $(#[$meta])*
         pub enum $type {
             $($(#[$of_variant])* #[serde(rename = $name)] $variant,)+
         }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::Problem;
 use super::candidates::{Candidate, Hashed};
 use crate::client::{Client, ClientError};
-use landfall_server::intake::register::UploadTicket;
+use landfall_api::uploads::UploadTicket;
 
 const MOST_PER_GROUP: usize = 1_000;
 /// The upload URLs of a group are issued together and expire together: not more than can be sent in the meantime.

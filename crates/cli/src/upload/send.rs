@@ -16,7 +16,7 @@ use super::progress::Screen;
 use super::register::Registered;
 use crate::client::{Client, ClientError};
 use landfall_core::clock::Clock;
-use landfall_server::intake::register::UploadTicket;
+use landfall_api::uploads::UploadTicket;
 
 const PART_BYTES: usize = 128 * 1024;
 /// How long not a byte may move before the connection is given up. Longer than the server's own patience, which ends

@@ -7,7 +7,6 @@ use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path, Query, Req
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -16,8 +15,10 @@ use crate::app::App;
 use crate::auth::Identity;
 use crate::http::error::ApiError;
 use crate::intake::idempotency;
+use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::Scope;
 
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
@@ -200,48 +201,37 @@ pub fn operation_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_operation())
 }
 
-/// Whether a list is to have everybody's, which is for administrators, or only the caller's own.
-pub fn everybodys(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal> {
-    match scope {
-        None | Some("own") => Ok(false),
-        Some("all") => require_admin(caller).map(|()| true),
-        Some(_) => Err(Refusal::new(RefusalCode::InvalidRequest, "scope must be own or all")),
+/// Whether a request is about the files of all users, which only administrators may ask for.
+pub fn is_for_all(caller: &Caller, scope: Option<Scope>) -> Result<bool, Refusal> {
+    match scope.unwrap_or_default() {
+        Scope::Own => Ok(false),
+        Scope::All => require_admin(caller).map(|()| true),
     }
 }
 
-/// Which part of a list is asked for.
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct PageParams {
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    pub limit: Option<i64>,
-    /// The `nextCursor` of the page before.
-    pub cursor: Option<String>,
-}
-
-/// A part of a list: how many to answer, and where the last part ended.
-pub struct Page<C> {
+/// Which page of a list is asked for: its size, and the cursor of the last item of the page before.
+pub struct Paging<C> {
     pub limit: i64,
     pub after: Option<C>,
 }
 
-impl<C: FromStr> Page<C> {
+impl<C: FromStr> Paging<C> {
     pub fn new(limit: Option<i64>, cursor: Option<&str>) -> Result<Self, Refusal> {
-        const DEFAULT: i64 = 50;
-        const MOST: i64 = 200;
+        const DEFAULT: i64 = DEFAULT_LIMIT as i64;
+        const MAX: i64 = MAX_LIMIT as i64;
         let limit = limit.unwrap_or(DEFAULT);
-        if !(1..=MOST).contains(&limit) {
-            return Err(Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MOST}")));
+        if !(1..=MAX).contains(&limit) {
+            return Err(Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MAX}")));
         }
         let unknown = |_| Refusal::new(RefusalCode::InvalidCursor, "This cursor is not one of ours");
         let after = cursor.map(|text| text.parse().map_err(unknown)).transpose()?;
         Ok(Self { limit, after })
     }
 
-    /// Where this part ended, if there may be more.
-    pub fn next<T>(&self, items: &[T], cursor: impl Fn(&T) -> String) -> Option<String> {
+    /// The page with these items. A full page has a cursor, because there may be more.
+    pub fn page<T>(&self, items: Vec<T>, cursor: impl Fn(&T) -> String) -> Page<T> {
         let full = i64::try_from(items.len()) == Ok(self.limit);
-        items.last().filter(|_| full).map(cursor)
+        let next_cursor = items.last().filter(|_| full).map(cursor);
+        Page { items, next_cursor }
     }
 }

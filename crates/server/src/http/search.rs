@@ -2,52 +2,29 @@
 
 use axum::Json;
 use axum::extract::{Request, State};
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::request::Received;
 use crate::app::App;
-use crate::content::search::{self, Hit, Meaning, Question};
+use crate::content::search::{self, Meaning, Question};
 use crate::http::error::ApiError;
+use landfall_api::search::{SearchRequest, SearchResponse};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
 const LONGEST_QUERY: usize = 2_000;
 const MOST_HITS: usize = 50;
 
-/// What is looked for.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[schema(as = Question)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Asked {
-    #[schema(min_length = 1, max_length = 2000)]
-    query: String,
-    #[schema(minimum = 1, maximum = 50, default = 10)]
-    limit: Option<usize>,
-    batch_id: Option<Uuid>,
-    file_id: Option<Uuid>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Answer {
-    hits: Vec<Hit>,
-    /// Why there may be more than was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    warning: Option<&'static str>,
-}
-
 /// The places in the caller's files that answer a question, best first.
 #[utoipa::path(
-    post, path = "/api/v2/search", operation_id = "search", tag = "search", request_body = Asked,
-    responses((status = 200, body = Answer), (status = "4XX", description = "INVALID_QUERY"))
+    post, path = "/api/v2/search", operation_id = "search", tag = "search", request_body = SearchRequest,
+    responses((status = 200, body = SearchResponse), (status = "4XX", description = "INVALID_QUERY"))
 )]
 pub async fn search(
     State(app): State<App>,
     caller: Caller,
     request: Request,
-) -> Result<Json<Answer>, ApiError> {
-    let asked: Asked = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
+) -> Result<Json<SearchResponse>, ApiError> {
+    let asked: SearchRequest = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
     if asked.query.trim().is_empty() || asked.query.len() > LONGEST_QUERY {
         return Err(Refusal::new(
             RefusalCode::InvalidQuery,
@@ -68,7 +45,7 @@ pub async fn search(
         Err(failure) => {
             // Words are found without a model. Half an answer that says so is better than none.
             tracing::warn!(%failure, "a search went by words alone");
-            (None, Some("The embedding model did not answer: only the words were looked for"))
+            (None, Some("The embedding model did not answer: only the words were looked for".to_owned()))
         }
     };
     let question = Question {
@@ -80,5 +57,5 @@ pub async fn search(
         file: asked.file_id,
     };
     let hits = search::search(&mut app.db.read().await?, &question).await?;
-    Ok(Json(Answer { hits, warning }))
+    Ok(Json(SearchResponse { hits, warning }))
 }

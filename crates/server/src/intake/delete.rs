@@ -9,11 +9,12 @@ use uuid::Uuid;
 use super::cancel::cancelled_by;
 use crate::blobs::Blobs;
 use crate::content::index;
-use crate::records::events::{self, Event, FILE_CLEANED_UP};
+use crate::records::events::{self, Event};
 use crate::records::file::{File, Shift};
 use crate::records::quota;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
@@ -108,7 +109,7 @@ pub async fn bury(tx: &mut Tx, file: &mut File, now: Time) -> Result<(), Error> 
 /// Says that a file was deleted by nobody in particular, why, and how much room that made.
 pub async fn record_cleaning(tx: &mut Tx, file: &File, reason: &str, now: Time) -> Result<(), Error> {
     let event = Event {
-        kind: FILE_CLEANED_UP,
+        kind: EventKind::FileCleanedUp,
         data: Some(json!({
             "fileId": file.id,
             "tenantId": file.tenant_id,

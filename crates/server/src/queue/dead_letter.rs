@@ -11,7 +11,7 @@ use chrono::DateTime;
 use uuid::Uuid;
 
 pub use fingerprint::{fingerprint, is_fingerprint};
-pub use groups::{Group, groups};
+pub use groups::groups;
 pub use list::{DeadLetter, list};
 
 use landfall_core::clock::Time;

@@ -9,11 +9,12 @@ use uuid::Uuid;
 
 use super::dead_letter::fingerprint;
 use crate::records::batch::Tally;
-use crate::records::events::{self, Event, FILE_PROCESSING_STALLED};
+use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::hourly::Counters;
 use crate::records::notifications;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Transition};
 use landfall_store::Error;
@@ -112,7 +113,7 @@ impl RescueWorker {
             let event =
                 Event { stage: Some(file.next_stage), worker: Some(name.to_owned()), ..file.event(self.now) };
             events.push(Event {
-                kind: FILE_PROCESSING_STALLED,
+                kind: EventKind::FileProcessingStalled,
                 data: Some(serde_json::json!({
                     "fileId": file.id, "stage": file.next_stage, "retryCount": file.lost_workers,
                 })),

@@ -7,6 +7,7 @@ use super::events::{self, Event};
 use crate::telemetry::traces::TracedFile;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::refusal::Refusal;
@@ -141,7 +142,7 @@ impl File {
     pub fn event(&self, at: Time) -> Event {
         Event {
             at,
-            kind: events::FILE_STATUS_CHANGED,
+            kind: EventKind::FileStatusChanged,
             tenant: self.tenant_id.clone(),
             user: self.user_id.clone(),
             file: Some(self.id),

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Webhook;
 use super::signature::Secret;
 use super::target::Checked;
-use crate::records::events;
+use landfall_api::webhooks::{NewWebhook, RegisteredWebhook, RotatedSecret, WebhookChanges};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::event::EventKind;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::Scope;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
@@ -23,50 +23,17 @@ const LONGEST_DESCRIPTION: usize = 500;
 /// Deliveries that go in one transaction.
 const PORTION: i64 = 500;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = WebhookScope)]
-pub enum Scope {
-    #[default]
-    Own,
-    All,
-}
-
-impl Scope {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::All => "all",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NewWebhook {
-    #[schema(max_length = 2000)]
-    pub url: String,
-    /// Without it every type.
-    event_types: Option<Vec<String>>,
-    #[schema(max_length = 500)]
-    description: Option<String>,
-    #[serde(default)]
-    pub scope: Scope,
-}
-
-impl NewWebhook {
-    /// Whether it can be one, apart from where its address leads.
-    pub fn check(&self) -> Result<url::Url, Refusal> {
-        check_types(self.event_types.as_deref(), self.scope == Scope::All)?;
-        check_description(self.description.as_deref())?;
-        Checked::parse(&self.url)
-    }
+/// Whether it can be registered, apart from the network that its address leads to.
+pub fn check(webhook: &NewWebhook) -> Result<url::Url, Refusal> {
+    check_types(webhook.event_types.as_deref(), webhook.scope == Scope::All)?;
+    check_description(webhook.description.as_deref())?;
+    Checked::parse(&webhook.url)
 }
 
 fn check_types(types: Option<&[String]>, for_all: bool) -> Result<(), Refusal> {
     let Some(types) = types else { return Ok(()) };
     let refuse = |message: String| {
-        let known = [events::OF_USERS, events::OF_SYSTEM].concat();
+        let known: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.name()).collect();
         Err(Refusal::new(RefusalCode::InvalidEventType, message).details(json!({ "known": known })))
     };
     if types.is_empty() {
@@ -77,12 +44,15 @@ fn check_types(types: Option<&[String]>, for_all: bool) -> Result<(), Refusal> {
         if types[..at].iter().any(|earlier| earlier == name) {
             return refuse("eventTypes names a type twice".to_owned());
         }
-        if events::OF_SYSTEM.contains(&name) && !for_all {
-            return refuse(format!("{name} is an event of the whole system's, for a webhook with scope all"));
-        }
-        if !events::OF_USERS.contains(&name) && !events::OF_SYSTEM.contains(&name) {
-            // What was sent is not repeated at any length.
-            return refuse("eventTypes names a type that does not exist".to_owned());
+        match name.parse::<EventKind>() {
+            Ok(kind) if kind.is_of_system() && !for_all => {
+                return refuse(format!(
+                    "{name} is an event of the whole system's, for a webhook with scope all"
+                ));
+            }
+            Ok(_) => {}
+            // The name is not repeated: it may have any length.
+            Err(_) => return refuse("eventTypes names a type that does not exist".to_owned()),
         }
     }
     Ok(())
@@ -109,25 +79,10 @@ pub struct Register {
     pub now: Time,
 }
 
-/// The only answer that has the secret in it.
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RegisteredWebhook)]
-pub struct Registered {
-    pub id: Uuid,
-    pub secret: String,
-    pub url: String,
-    pub event_types: Option<Vec<String>>,
-    pub description: Option<String>,
-    pub scope: Scope,
-    pub enabled: bool,
-    pub created_at: DateTime<Utc>,
-}
-
 impl Write for Register {
-    type Output = Registered;
+    type Output = RegisteredWebhook;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Registered, Error> {
+    async fn apply(&self, tx: &mut Tx) -> Result<RegisteredWebhook, Error> {
         if tx.is_postgres() {
             // Of two at once the second must see the first, or both would be the last that there is room for.
             let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
@@ -148,7 +103,7 @@ impl Write for Register {
                 self.id,
                 &self.caller.tenant,
                 &self.caller.user,
-                scope.name(),
+                *scope,
                 url,
                 description.clone(),
                 event_types.as_ref().map(|types| json!(types)),
@@ -158,7 +113,7 @@ impl Write for Register {
             ],
         )
         .await?;
-        Ok(Registered {
+        Ok(RegisteredWebhook {
             id: self.id,
             secret: self.secret.reveal(),
             url: url.clone(),
@@ -171,33 +126,10 @@ impl Write for Register {
     }
 }
 
-/// What is to be different. What is left out stays as it is.
-#[expect(clippy::option_option, reason = "`null` is not the same as nothing at all")]
-#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schema(as = WebhookChanges)]
-pub struct Changes {
-    pub url: Option<String>,
-    /// `null`: every type.
-    #[serde(default, deserialize_with = "even_null")]
-    #[schema(value_type = Option<Vec<String>>)]
-    event_types: Option<Option<Vec<String>>>,
-    #[serde(default, deserialize_with = "even_null")]
-    #[schema(value_type = Option<String>, max_length = 500)]
-    description: Option<Option<String>>,
-    enabled: Option<bool>,
-}
-
-/// Tells `null` apart from nothing at all.
-#[expect(clippy::option_option, reason = "that is the difference")]
-fn even_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(from).map(Some)
-}
-
 pub struct Change {
     pub caller: Caller,
     pub webhook: Uuid,
-    pub changes: Changes,
+    pub changes: WebhookChanges,
     /// Where a webhook that is enabled again goes on: what happened before is not made up for.
     pub cursor: i64,
     pub now: Time,
@@ -208,7 +140,7 @@ impl Write for Change {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Webhook, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
-        let Changes { url, event_types, description, enabled } = &self.changes;
+        let WebhookChanges { url, event_types, description, enabled } = &self.changes;
         if let Some(types) = event_types {
             check_types(types.as_deref(), webhook.is_for_all())?;
         }
@@ -276,19 +208,10 @@ pub struct RotateSecret {
     pub now: Time,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RotatedSecret)]
-pub struct Rotated {
-    pub id: Uuid,
-    pub secret: String,
-    pub old_secret_valid_until: DateTime<Utc>,
-}
-
 impl Write for RotateSecret {
-    type Output = Rotated;
+    type Output = RotatedSecret;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Rotated, Error> {
+    async fn apply(&self, tx: &mut Tx) -> Result<RotatedSecret, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
         let until = self.now + to_delta(OLD_SECRET_SIGNS);
         tx.execute(
@@ -296,7 +219,7 @@ impl Write for RotateSecret {
             args![webhook.id, until, self.fresh.bytes(), self.now],
         )
         .await?;
-        Ok(Rotated { id: webhook.id, secret: self.fresh.reveal(), old_secret_valid_until: until })
+        Ok(RotatedSecret { id: webhook.id, secret: self.fresh.reveal(), old_secret_valid_until: until })
     }
 }
 
