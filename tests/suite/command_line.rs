@@ -133,7 +133,7 @@ async fn stuck_files_are_listed_and_given_back() {
     assert_eq!(desk.say(&["stuck", "--json", "--token", stranger.trim()]).json()["total"], 0);
 
     let retried = desk.say(&["stuck", "retry-all"]);
-    assert!(retried.code == 0 && retried.out.contains("1 file in the queue again"), "{}", retried.out);
+    assert!(retried.code == 0 && retried.out.contains("1 file released to the queue"), "{}", retried.out);
     assert_eq!(desk.say(&["stuck", "retry-all", "--json"]).json()["retriedCount"], 0);
     let retried = desk.say(&["stuck", "retry", &id]);
     assert!(
@@ -177,7 +177,7 @@ async fn how_everything_stands_is_printed_once_for_a_script() {
     let seen = desk.say(&["top", "--once", "--all"]);
     assert_eq!(seen.code, 0, "{}", seen.err);
     for part in [
-        "everybody's files",
+        "files of all users",
         "1 ready in 24 h",
         "failed 1",
         "QUEUE",
@@ -233,7 +233,7 @@ async fn what_cannot_be_sent_or_read_has_its_own_line_and_does_not_stop_the_rest
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_letters_are_listed_retried_and_discarded() {
     let desk = Desk::new();
-    assert!(desk.say(&["dlq", "list"]).out.contains("no such dead letters"));
+    assert!(desk.say(&["dlq", "list"]).out.contains("No dead letters match"));
     desk.write("one.pdf", "this is no PDF");
     desk.write("two.pdf", "nor is this");
     assert_eq!(desk.say(&["upload", "one.pdf", "two.pdf", "--wait"]).code, 1);

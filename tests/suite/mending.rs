@@ -149,8 +149,8 @@ async fn the_command_mends_says_what_and_ends_well_when_nothing_is_left(db: Test
     assert_eq!(code, Some(0), "{printed}");
     let report: Value = serde_json::from_str(&printed).expect("JSON");
     assert_eq!(report["findings"].as_array().map(Vec::len), Some(0));
-    assert_eq!(report["mended"][0]["invariant"], "quota equals the rows");
+    assert_eq!(report["fixed"][0]["invariant"], "quota equals the rows");
     let (code, printed) = say(&["audit", "--fix"]);
     assert_eq!(code, Some(0));
-    assert!(printed.contains("all is well") && !printed.contains("mended"), "{printed}");
+    assert!(printed.contains("all is well") && !printed.contains("fixed:"), "{printed}");
 }

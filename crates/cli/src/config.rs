@@ -1,11 +1,11 @@
-//! `landfall config`: what is in force.
+//! `landfall config`: shows the settings in effect.
 
 use serde_json::json;
 
 use crate::Outcome;
 use landfall_server::config::Config;
 
-#[expect(clippy::unnecessary_wraps, reason = "every command answers alike")]
+#[expect(clippy::unnecessary_wraps, reason = "every command returns the same type")]
 pub fn run(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
     if as_json {
         let settings: serde_json::Map<_, _> = config

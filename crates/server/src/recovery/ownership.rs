@@ -92,14 +92,14 @@ impl fmt::Display for Standing {
             ),
             Self::OfAnother(mark) => write!(
                 f,
-                "The storage belongs to another database ({}): this one would take its blobs for nobody's. {CHECK}",
+                "The storage belongs to another database ({}): this one would take its blobs for orphans. {CHECK}",
                 mark.database
             ),
             Self::Ahead { mark, here } => write!(
                 f,
                 "The storage has seen a later state of this database (generation {}, here it is {}): a backup was \
-                 restored, or commits were lost. Blobs that came since look like nobody's, so none of those is \
-                 removed. Save what you need of them, then run `landfall storage adopt`",
+                 restored, or commits were lost. Newer blobs seem to belong to no file, so none of them is \
+                 removed. Save those that you need, then run `landfall storage adopt`",
                 mark.generation, here.generation
             ),
             Self::Unreadable => {
