@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
+use landfall_api::uploads::ConfirmRequest;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Clock;
 use landfall_server::blobs::signed_url::UrlSigner;
 use landfall_server::config::Config;
 use landfall_server::intake::announce::Announced;
-use landfall_server::intake::confirm::{Belief, confirm};
+use landfall_server::intake::confirm::confirm;
 use landfall_server::intake::register::Register;
 use landfall_server::intake::upload::Upload;
 use landfall_store::wake::Signal;
@@ -40,8 +41,16 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
         tokio::time::sleep(PAUSE).await;
 
         let began = Instant::now();
-        confirm(&running.db, &running.blobs, &caller, file, None, &Belief::default(), Clock::System.now())
-            .await?;
+        confirm(
+            &running.db,
+            &running.blobs,
+            &caller,
+            file,
+            None,
+            &ConfirmRequest::default(),
+            Clock::System.now(),
+        )
+        .await?;
         running.wake.send(Signal::Work);
         let answered = began.elapsed();
         let progress = running.finished(number + 1).await?;

@@ -1,8 +1,9 @@
 //! Inserts files directly into the database, as if they had been uploaded.
 
 use landfall_core::clock::{Clock, Time};
+use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Status;
-use landfall_server::records::events::{self, Event, FILE_STATUS_CHANGED};
+use landfall_server::records::events::{self, Event};
 use landfall_store::Error;
 use landfall_store::{Db, Rows, Tx, Write, args};
 use uuid::Uuid;
@@ -71,7 +72,7 @@ impl Write for QueuedBatch {
         .await?;
         let arrived = self.ids.iter().map(|id| Event {
             at: self.now,
-            kind: FILE_STATUS_CHANGED,
+            kind: EventKind::FileStatusChanged,
             tenant: TENANT.to_owned(),
             user: USER.to_owned(),
             file: Some(*id),
@@ -266,7 +267,7 @@ impl Finished {
                  ('extracting', 'chunking', 'extract'), ('chunking', 'embedding', 'chunk'),
                  ('embedding', 'ready', 'embed')) AS s
              WHERE f.id >= $1 AND f.id <= $2",
-            args![self.bound(self.first, 0), self.bound(last, 0xff), FILE_STATUS_CHANGED],
+            args![self.bound(self.first, 0), self.bound(last, 0xff), EventKind::FileStatusChanged],
         )
         .await
         .map(drop)

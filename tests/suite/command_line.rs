@@ -133,7 +133,7 @@ async fn stuck_files_are_listed_and_retried() {
     assert_eq!(session.run(&["stuck", "--json", "--token", stranger.trim()]).json()["total"], 0);
 
     let retried = session.run(&["stuck", "retry-all"]);
-    assert!(retried.code == 0 && retried.out.contains("1 file in the queue again"), "{}", retried.out);
+    assert!(retried.code == 0 && retried.out.contains("1 file released to the queue"), "{}", retried.out);
     assert_eq!(session.run(&["stuck", "retry-all", "--json"]).json()["retriedCount"], 0);
     let retried = session.run(&["stuck", "retry", &id]);
     assert!(
@@ -177,7 +177,7 @@ async fn the_overall_status_is_printed_once_for_a_script() {
     let seen = session.run(&["top", "--once", "--all"]);
     assert_eq!(seen.code, 0, "{}", seen.err);
     for part in [
-        "everybody's files",
+        "files of all users",
         "1 ready in 24 h",
         "failed 1",
         "QUEUE",
@@ -237,7 +237,7 @@ async fn a_path_that_cannot_be_uploaded_gets_its_own_line_and_does_not_stop_the_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dead_letters_are_listed_retried_and_discarded() {
     let session = Session::new();
-    assert!(session.run(&["dlq", "list"]).out.contains("no such dead letters"));
+    assert!(session.run(&["dlq", "list"]).out.contains("No dead letters match"));
     session.write("one.pdf", "this is no PDF");
     session.write("two.pdf", "nor is this");
     assert_eq!(session.run(&["upload", "one.pdf", "two.pdf", "--wait"]).code, 1);

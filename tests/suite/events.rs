@@ -511,6 +511,6 @@ fn every_event_type_is_in_the_documents() {
         .collect();
     assert_eq!(
         documented,
-        [landfall_server::records::events::OF_USERS, landfall_server::records::events::OF_SYSTEM].concat()
+        landfall_core::event::EventKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>()
     );
 }

@@ -272,7 +272,7 @@ async fn the_audit_keeps_many_orphans_too_and_says_what_to_do(db: TestDb) {
         rest.store(key, "stray", Clock::System.now() - TimeDelta::days(2));
     }
     let (code, told, _) = run_program(&db, &db.url, &["audit", "--fix"]);
-    assert!(code == Some(1) && told.contains("left alone: No file knows 101"), "{code:?} {told}");
+    assert!(code == Some(1) && told.contains("not fixed: No file knows 101"), "{code:?} {told}");
     assert!(strays.iter().all(|key| rest.is_stored(key)));
     assert_eq!(run_program(&db, &db.url, &["audit", "--force"]).0, Some(2), "force needs --fix");
     let (code, told, _) = run_program(&db, &db.url, &["audit", "--fix", "--force"]);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use landfall_core::clock::{Clock, ManualClock, Time};
+use landfall_core::event::EventKind;
 use landfall_server::delivery::webhooks::turn::{Release, Take};
 use landfall_server::records::events::{self, Event};
 use landfall_store::Error;
@@ -69,7 +70,7 @@ impl Write for InsertEvents {
         let event = |number: usize| Event {
             user: self.user.to_owned(),
             tenant: self.user.to_owned(),
-            ..Event::of_system(events::BATCH_COMPLETED, self.now, json!({ "number": number }))
+            ..Event::of_system(EventKind::BatchCompleted, self.now, json!({ "number": number }))
         };
         events::record(tx, (0..self.count).map(event).collect()).await
     }
@@ -560,7 +561,7 @@ impl Write for SystemEvent {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        let event = Event::of_system(events::CIRCUIT_CHANGED, self.now, json!({ "service": "gateway" }));
+        let event = Event::of_system(EventKind::CircuitChanged, self.now, json!({ "service": "gateway" }));
         events::record(tx, vec![event]).await
     }
 }

@@ -1,7 +1,8 @@
-//! `landfall audit`: whether the books balance, and with `--fix` putting right what can be put right safely.
+//! `landfall audit`: checks that rows, counts, blobs and index agree; `--fix` repairs what is safe to repair.
 
 use serde_json::json;
 
+use crate::format::count;
 use crate::{Outcome, logs};
 use landfall_core::clock::{Clock, to_delta};
 use landfall_server::audit::{Fixed, Report, audit, fix};
@@ -13,10 +14,10 @@ use landfall_store::Db;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Put right what is safe to put right, and then say what is left. May run beside servers.
+    /// Fix what is safe to fix, then report what is left. Servers may run meanwhile.
     #[arg(long)]
     fix: bool,
-    /// Remove blobs that belong to no file however many they are.
+    /// Remove any number of blobs that belong to no file.
     #[arg(long, requires = "fix")]
     force: bool,
 }
@@ -53,13 +54,14 @@ fn print(report: &Report, fixed: bool) {
         println!("{:<28} {}", finding.invariant, finding.what);
     }
     if let Some(why) = &report.held_back {
-        println!("left alone: {why} (or `landfall audit --fix --force`)");
+        println!("not fixed: {why} (or `landfall audit --fix --force`)");
     }
     let found = report.findings.len();
+    let problems = count(found, "problem");
     let verdict = match (found, fixed) {
         (0, _) => "all is well".to_owned(),
-        (_, false) => format!("{found} things are wrong; `landfall audit --fix` mends what is safe to fix"),
-        (_, true) => format!("{found} things are wrong that need a person"),
+        (_, false) => format!("{problems}; `landfall audit --fix` fixes what is safe to fix"),
+        (_, true) => format!("{problems} that a person must look at"),
     };
     println!("{} files, {} blobs: {verdict}", report.files, report.blobs);
 }

@@ -1,39 +1,36 @@
-//! Talks to a server: where it is, who asks, and what can go wrong on the way.
+//! The HTTP client: finds the server and the token, sends requests, and turns failures into errors. The routes are in
+//! `client/routes.rs`.
+
+pub mod routes;
 
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use reqwest::header::ACCEPT;
 use reqwest::{Method, RequestBuilder, StatusCode};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::{Host, Url};
 
-use crate::words::printable;
+use crate::format::printable;
+use landfall_api::refusal::RefusalView;
 use landfall_core::clock::{Clock, to_delta};
 use landfall_server::auth::{self, TokenClaims};
 use landfall_server::config::{Config, Variables};
-use landfall_server::intake::register::UploadTicket;
 
-const UPLOADS: &str = "/api/v2/uploads";
-const JOBS: &str = "/api/v2/admin/jobs";
-const SETTINGS: &str = "/api/v2/admin/config";
-const QUEUE_STATUS: &str = "/api/v2/admin/queue-status";
-/// How long an answer may take. The bytes of a file have no such limit.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
-/// What is signed for one request need not outlive it by much.
-const TOKEN_LIFE: Duration = Duration::from_mins(5);
-/// How long to wait before each repetition of a request that failed for a reason that may pass: 13 s in all, enough
-/// for a server to be restarted.
-const WAITS_MS: [u64; 6] = [250, 500, 1_000, 2_000, 4_000, 5_000];
+/// How long a response may take. The upload of a file has no such limit.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
+/// A token is signed for one request, so it need not live much longer than that.
+const TOKEN_LIFETIME: Duration = Duration::from_mins(5);
+/// How long to wait before each retry of a request that failed for a transient reason: 13 s in all, enough for a server
+/// to restart.
+const RETRY_DELAYS_MS: [u64; 6] = [250, 500, 1_000, 2_000, 4_000, 5_000];
 
 #[derive(Debug, clap::Args)]
 pub struct Connection {
-    /// Where the server is; otherwise LANDFALL_URL, otherwise this machine at PORT.
+    /// The address of the server [default: LANDFALL_URL, or this machine at PORT].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// Who asks; otherwise LANDFALL_TOKEN, otherwise one is made with the server's secret, where it is at hand.
+    /// The token to use [default: LANDFALL_TOKEN, or one signed with the server's secret if it can be read].
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 }
@@ -48,8 +45,8 @@ impl Connection {
 pub enum ClientError {
     #[error("cannot reach {server}: {why}. Is it running? Start it with `landfall serve`")]
     Unreachable { server: String, why: String },
-    #[error("the connection to {server} broke off: {why}")]
-    BrokenOff { server: String, why: String },
+    #[error("the connection to {server} was lost: {why}")]
+    Interrupted { server: String, why: String },
     #[error("{code}: {message}{hint}")]
     Refused {
         status: u16,
@@ -59,44 +56,44 @@ pub enum ClientError {
         details: Value,
         hint: &'static str,
     },
-    #[error("{server} does not answer like Landfall does: {why}")]
-    Strange { server: String, why: String },
+    #[error("unexpected response from {server}: {why}")]
+    Unexpected { server: String, why: String },
 }
 
 impl ClientError {
-    /// Whether the same request may go well in a moment.
-    pub fn may_pass(&self) -> bool {
+    /// Whether the same request may succeed in a moment.
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::BrokenOff { .. } => true,
+            Self::Unreachable { .. } | Self::Interrupted { .. } => true,
             Self::Refused { status, code, retryable, .. } => {
                 *retryable
                     && (*status >= 500
                         || matches!(status, 408 | 429)
                         || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN"))
             }
-            Self::Strange { .. } => false,
+            Self::Unexpected { .. } => false,
         }
     }
 
-    /// Whether every other request would end the same way, so that there is no use in going on.
-    pub fn ends_everything(&self) -> bool {
+    /// Whether every other request would fail in the same way.
+    pub fn is_fatal(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Strange { .. } => true,
+            Self::Unreachable { .. } | Self::Unexpected { .. } => true,
             Self::Refused { status, .. } => *status == 401,
-            Self::BrokenOff { .. } => false,
+            Self::Interrupted { .. } => false,
         }
     }
 
     pub fn code(&self) -> &str {
         match self {
             Self::Unreachable { .. } => "UNREACHABLE",
-            Self::BrokenOff { .. } => "CONNECTION_BROKEN",
+            Self::Interrupted { .. } => "CONNECTION_BROKEN",
             Self::Refused { code, .. } => code,
-            Self::Strange { .. } => "STRANGE_ANSWER",
+            Self::Unexpected { .. } => "STRANGE_ANSWER",
         }
     }
 
-    /// The sentence alone.
+    /// The message without the code.
     pub fn message(&self) -> String {
         match self {
             Self::Refused { message, .. } => message.clone(),
@@ -117,7 +114,7 @@ pub struct Client {
 
 enum Credentials {
     Token(String),
-    /// Signs a token for each request, so that none is ever too old, however long an upload takes.
+    /// Signs a token for each request, so that none expires during a long upload.
     Secret(Vec<u8>),
 }
 
@@ -130,7 +127,7 @@ impl Client {
                 .or_else(|| variables.get(name).map(ToOwned::to_owned))
         };
         let (server, token) = (given(&to.server, "LANDFALL_URL"), given(&to.token, "LANDFALL_TOKEN"));
-        // The server's settings matter only for what nobody said.
+        // The server's settings are needed only for what the command line and the environment do not give.
         let config =
             if server.is_some() && token.is_some() { None } else { Some(Config::from_variables(variables)?) };
         let server = match (server, &config) {
@@ -151,89 +148,22 @@ impl Client {
         })
     }
 
-    pub async fn get<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        query: &[(&str, String)],
-    ) -> Result<T, ClientError> {
-        let request = self.request(Method::GET, &format!("{UPLOADS}{path}"))?;
-        self.answer(request.query(query)).await
-    }
-
-    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ClientError> {
-        let request = self.request(Method::POST, &format!("{UPLOADS}{path}"))?;
-        self.answer(request.json(body)).await
-    }
-
-    /// The same for what creates something: however often it is repeated, it happens once.
-    pub async fn create<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, ClientError> {
-        let key = Clock::System.new_id().to_string();
-        self.persist(async || {
-            let request = self.request(Method::POST, &format!("{UPLOADS}{path}"))?;
-            self.answer(request.header("Idempotency-Key", &key).json(body)).await
-        })
-        .await
-    }
-
-    pub async fn delete(&self, path: &str) -> Result<(), ClientError> {
-        let request = self.request(Method::DELETE, &format!("{UPLOADS}{path}"))?;
-        self.send(request.timeout(ANSWER_TIMEOUT)).await.map(drop)
-    }
-
-    /// Opens an event stream, which has no end of its own.
-    pub async fn events(&self, query: &[(&str, String)]) -> Result<reqwest::Response, ClientError> {
-        let request = self.request(Method::GET, &format!("{UPLOADS}/events"))?;
-        self.send(request.header(ACCEPT, "text/event-stream").query(query)).await
-    }
-
-    pub async fn jobs(&self) -> Result<Value, ClientError> {
-        self.answer(self.request(Method::GET, JOBS)?).await
-    }
-
-    pub async fn run_job(&self, name: &str, force: bool) -> Result<Value, ClientError> {
-        let path: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
-        let query = if force { "?force=true" } else { "" };
-        self.answer(self.request(Method::POST, &format!("{JOBS}/{path}/run{query}"))?).await
-    }
-
-    /// The settings in force in the server.
-    pub async fn settings(&self) -> Result<Value, ClientError> {
-        self.answer(self.request(Method::GET, SETTINGS)?).await
-    }
-
-    pub async fn queue_status(&self) -> Result<Value, ClientError> {
-        self.answer(self.request(Method::GET, QUEUE_STATUS)?).await
-    }
-
     /// Where the server is.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    pub async fn search(&self, question: &Value) -> Result<Value, ClientError> {
-        self.answer(self.request(Method::POST, "/api/v2/search")?.json(question)).await
-    }
-
-    /// Sends the bytes of a file where its ticket says. That may be another server, which is not told who we are.
-    pub async fn put(&self, ticket: &UploadTicket, body: reqwest::Body) -> Result<(), ClientError> {
-        let mut request = self.http.put(&ticket.upload_url).body(body);
-        for (name, value) in &ticket.headers {
-            request = request.header(name, value.as_str().unwrap_or_default());
-        }
-        self.send(request).await.map(drop)
-    }
-
-    /// Repeats what failed for a reason that may pass, a few times.
-    pub async fn persist<T>(
+    /// Sends a request, and repeats it a few times if it fails for a transient reason.
+    pub async fn retry<T>(
         &self,
         mut request: impl AsyncFnMut() -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        for wait in WAITS_MS {
+        for delay in RETRY_DELAYS_MS {
             match request().await {
-                Err(error) if error.may_pass() => {
-                    // Spread a little, so that many who failed together do not come back together.
-                    let wait = Duration::from_millis(wait).mul_f64(0.8 + 0.4 * rand::random::<f64>());
-                    Clock::System.sleep(wait).await;
+                Err(error) if error.is_transient() => {
+                    // Jitter: clients that failed together should not come back together.
+                    let delay = Duration::from_millis(delay).mul_f64(0.8 + 0.4 * rand::random::<f64>());
+                    Clock::System.sleep(delay).await;
                 }
                 done => return done,
             }
@@ -249,30 +179,32 @@ impl Client {
                     sub: "admin".to_owned(),
                     tenant: None,
                     role: Some("admin".to_owned()),
-                    exp: (Clock::System.now() + to_delta(TOKEN_LIFE)).timestamp(),
+                    exp: (Clock::System.now() + to_delta(TOKEN_LIFETIME)).timestamp(),
                 };
-                auth::sign(secret, &claims).map_err(|error| self.strange(error.to_string()))?
+                auth::sign(secret, &claims).map_err(|error| self.unexpected(error.to_string()))?
             }
         };
         let request = self.http.request(method, format!("{}{path}", self.server));
         Ok(request.bearer_auth(token))
     }
 
-    async fn answer<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
-        let answer = self.send(request.timeout(ANSWER_TIMEOUT)).await?;
-        let bytes = answer.bytes().await.map_err(|error| self.broken(&error))?;
-        serde_json::from_slice(&bytes).map_err(|error| self.strange(error.to_string()))
+    /// Sends a request and parses the response.
+    async fn fetch<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        let response = self.send(request.timeout(RESPONSE_TIMEOUT)).await?;
+        let bytes = response.bytes().await.map_err(|error| self.failed(&error))?;
+        serde_json::from_slice(&bytes).map_err(|error| self.unexpected(error.to_string()))
     }
 
+    /// Sends a request; any status but a success is an error.
     async fn send(&self, request: RequestBuilder) -> Result<reqwest::Response, ClientError> {
-        let answer = request.send().await.map_err(|error| self.broken(&error))?;
-        let status = answer.status();
+        let response = request.send().await.map_err(|error| self.failed(&error))?;
+        let status = response.status();
         if status.is_success() {
-            return Ok(answer);
+            return Ok(response);
         }
-        let body = answer.bytes().await.map_err(|error| self.broken(&error))?;
-        Err(match serde_json::from_slice::<Refused>(&body) {
-            Ok(Refused { error }) => ClientError::Refused {
+        let body = response.bytes().await.map_err(|error| self.failed(&error))?;
+        Err(match serde_json::from_slice::<RefusalView>(&body) {
+            Ok(RefusalView { error }) => ClientError::Refused {
                 status: status.as_u16(),
                 code: error.code,
                 message: error.message,
@@ -284,14 +216,15 @@ impl Client {
                     ""
                 },
             },
-            // A proxy in between that has lost its server.
-            Err(_) if status.is_server_error() => self.broken_off(&format!("it answered {status}")),
-            Err(_) => self.strange(format!("it answered {status}")),
+            // A proxy that cannot reach the server.
+            Err(_) if status.is_server_error() => self.interrupted(&format!("status {status}")),
+            Err(_) => self.unexpected(format!("status {status}")),
         })
     }
 
-    pub fn broken(&self, error: &reqwest::Error) -> ClientError {
-        // The error itself names the address once more; what was wrong is at the bottom.
+    /// The error of a request that got no complete response.
+    pub fn failed(&self, error: &reqwest::Error) -> ClientError {
+        // The error itself repeats the address; the innermost cause says what was wrong.
         let mut cause: &dyn std::error::Error = error;
         while let Some(deeper) = cause.source() {
             cause = deeper;
@@ -300,36 +233,21 @@ impl Client {
         if error.is_connect() {
             ClientError::Unreachable { server, why }
         } else if error.is_builder() {
-            ClientError::Strange { server, why }
+            ClientError::Unexpected { server, why }
         } else {
-            ClientError::BrokenOff { server, why }
+            ClientError::Interrupted { server, why }
         }
     }
 
-    /// An error for a connection that was given up.
-    pub fn broken_off(&self, why: &str) -> ClientError {
-        ClientError::BrokenOff { server: self.server.clone(), why: why.to_owned() }
+    /// The error of a connection that was given up.
+    pub fn interrupted(&self, why: &str) -> ClientError {
+        ClientError::Interrupted { server: self.server.clone(), why: why.to_owned() }
     }
 
-    /// An error for an answer that no server of ours gives.
-    pub fn strange(&self, why: String) -> ClientError {
-        ClientError::Strange { server: self.server.clone(), why }
+    /// The error of a response that does not come from Landfall.
+    pub fn unexpected(&self, why: String) -> ClientError {
+        ClientError::Unexpected { server: self.server.clone(), why }
     }
-}
-
-#[derive(Deserialize)]
-struct Refused {
-    error: RefusedBecause,
-}
-
-#[derive(Deserialize)]
-struct RefusedBecause {
-    code: String,
-    message: String,
-    #[serde(default)]
-    retryable: bool,
-    #[serde(default)]
-    details: Value,
 }
 
 fn address(text: &str) -> anyhow::Result<Url> {
@@ -340,7 +258,7 @@ fn address(text: &str) -> anyhow::Result<Url> {
     Ok(url)
 }
 
-/// The secret that the server on this machine signs with: who can read it may do everything anyway.
+/// The secret that the server on this machine signs with. A user who can read it may do everything anyway.
 fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
     let how = "give one with --token or LANDFALL_TOKEN (`landfall token --user NAME` makes one where the server runs)";
     if let Some(secret) = &config.auth.jwt_secret {
@@ -348,10 +266,10 @@ fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
     }
     if config.auth.jwks_url.is_some() {
         bail!(
-            "a token is needed from whoever JWT_JWKS_URL belongs to: give it with --token or LANDFALL_TOKEN"
+            "a token from the issuer behind JWT_JWKS_URL is needed: give it with --token or LANDFALL_TOKEN"
         );
     }
-    // A token of this machine's administrator is nothing to hand to a stranger.
+    // An administrator's token of this machine must not be sent to another one.
     if !is_this_machine(server) {
         bail!("a token is needed for {server}: {how}");
     }
@@ -389,17 +307,17 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_pass_is_tried_again() {
-        assert!(refused(503, "DATABASE_UNAVAILABLE", true).may_pass());
-        assert!(refused(408, "UPLOAD_STALLED", true).may_pass());
-        assert!(refused(400, "UPLOAD_BROKEN", true).may_pass());
-        assert!(!refused(500, "INTERNAL", false).may_pass());
+    fn only_transient_errors_are_retried() {
+        assert!(refused(503, "DATABASE_UNAVAILABLE", true).is_transient());
+        assert!(refused(408, "UPLOAD_STALLED", true).is_transient());
+        assert!(refused(400, "UPLOAD_BROKEN", true).is_transient());
+        assert!(!refused(500, "INTERNAL", false).is_transient());
         // The file changed on disk: sending it again sends the same wrong bytes.
-        assert!(!refused(400, "CHECKSUM_MISMATCH", true).may_pass());
+        assert!(!refused(400, "CHECKSUM_MISMATCH", true).is_transient());
     }
 
     #[test]
-    fn an_own_token_goes_to_this_machine_only() {
+    fn an_own_token_is_sent_to_this_machine_only() {
         for (server, own) in [
             ("http://127.0.0.1:3002", true),
             ("http://[::1]:3002", true),

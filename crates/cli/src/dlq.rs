@@ -1,22 +1,23 @@
-//! `landfall dlq`: files that failed, by themselves and by their causes; retried or discarded.
+//! `landfall dlq`: lists files that failed, one by one or by cause, and retries or discards them.
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::Outcome;
-use crate::client::{Client, ClientError, Connection};
-use crate::words::{count, printable, table, time};
+use crate::client::routes::collect;
+use crate::client::{Client, Connection};
+use crate::format::{number, printable, table, time};
+use landfall_api::dead_letters::{DeadLetterFilter, DeadLetterQuery};
+use landfall_api::operations::OperationView;
+use landfall_api::page::MAX_LIMIT;
 use landfall_core::clock::Clock;
-use landfall_core::lifecycle::Stage;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::states::{OperationStatus, Scope};
 
-const MOST_PER_PAGE: usize = 200;
-/// How often to ask how far an operation is.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// How often to poll the progress of an operation.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -26,43 +27,43 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List them, the newest first.
+    /// List failed files, newest first.
     List {
-        /// How many.
+        /// The maximum number of files.
         #[arg(long, value_name = "N", default_value = "50")]
         limit: usize,
         #[command(flatten)]
-        which: Which,
+        filter: FilterArgs,
         #[command(flatten)]
         connection: Connection,
     },
-    /// List the causes, the one with most files first.
+    /// List the causes, the one with the most files first.
     Groups {
         #[command(flatten)]
-        which: Which,
+        filter: FilterArgs,
         #[command(flatten)]
         connection: Connection,
     },
-    /// Try one again, from the stage that failed.
+    /// Retry one file from the stage that failed.
     Retry {
-        /// Of the file.
+        /// The id of the file.
         id: Uuid,
         #[command(flatten)]
         connection: Connection,
     },
-    /// Try all again that match. With --fingerprint a few go first, and the rest follows unless they fail the same way.
+    /// Retry all files that match. With --fingerprint a few go first; the others follow unless these fail in the same way.
     RetryAll {
-        /// Wait until all are in the queue, or it was stopped.
+        /// Wait until all are in the queue or the operation was stopped.
         #[arg(long)]
         wait: bool,
         #[command(flatten)]
-        which: Which,
+        filter: FilterArgs,
         #[command(flatten)]
         connection: Connection,
     },
-    /// Delete one.
+    /// Delete one file.
     Discard {
-        /// Of the file.
+        /// The id of the file.
         id: Uuid,
         #[command(flatten)]
         connection: Connection,
@@ -70,224 +71,176 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Which {
-    /// Only those that failed with this code.
+struct FilterArgs {
+    /// Only files that failed with this code.
     #[arg(long)]
     code: Option<String>,
-    /// Only those that failed at this stage: scan, extract, chunk, embed.
+    /// Only files that failed at this stage: scan, extract, chunk, embed.
     #[arg(long)]
     stage: Option<Stage>,
-    /// Only those of this batch.
+    /// Only files of this batch.
     #[arg(long, value_name = "ID")]
     batch: Option<Uuid>,
-    /// Only those of this cause, as `landfall dlq groups` shows it.
+    /// Only files with this cause, as `landfall dlq groups` shows it.
     #[arg(long)]
     fingerprint: Option<String>,
-    /// Everybody's, for administrators.
+    /// Files of all users, for administrators.
     #[arg(long)]
     all: bool,
 }
 
-impl Which {
-    fn members(&self) -> Vec<(&'static str, String)> {
-        let mut members = Vec::new();
-        members.extend(self.code.clone().map(|code| ("code", code)));
-        members.extend(self.stage.map(|stage| ("stage", stage.to_string())));
-        members.extend(self.batch.map(|batch| ("batchId", batch.to_string())));
-        members.extend(self.fingerprint.clone().map(|fingerprint| ("fingerprint", fingerprint)));
-        members.extend(self.all.then(|| ("scope", "all".to_owned())));
-        members
+impl From<&FilterArgs> for DeadLetterFilter {
+    fn from(args: &FilterArgs) -> Self {
+        Self {
+            code: args.code.clone(),
+            stage: args.stage,
+            batch_id: args.batch.map(|batch| batch.to_string()),
+            fingerprint: args.fingerprint.clone(),
+            scope: args.all.then_some(Scope::All),
+        }
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
-    file_id: Uuid,
-    file_name: String,
-    stage: String,
-    code: String,
-    error: String,
-    failed_at: DateTime<Utc>,
-    retried_by: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Group {
-    fingerprint: String,
-    stage: String,
-    code: String,
-    sample: Sample,
-    count: usize,
-    last_seen: DateTime<Utc>,
-}
-
-#[derive(Deserialize)]
-struct Sample {
-    message: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Operation {
-    operation_id: Uuid,
-    status: String,
-    reason: Option<String>,
-    retried_count: usize,
-    skipped_count: usize,
-    error_count: usize,
 }
 
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     match &args.command {
-        Command::List { limit, which, connection } => {
-            list(&Client::connect(connection)?, which, *limit, as_json).await
+        Command::List { limit, filter, connection } => {
+            list(&Client::connect(connection)?, filter.into(), *limit, as_json).await
         }
-        Command::Groups { which, connection } => groups(&Client::connect(connection)?, which, as_json).await,
+        Command::Groups { filter, connection } => {
+            groups(&Client::connect(connection)?, filter.into(), as_json).await
+        }
         Command::Retry { id, connection } => {
-            let client = Client::connect(connection)?;
-            let answer: Value = client.post(&format!("/dlq/{id}/retry"), &json!({})).await?;
-            say(as_json, &answer, "It is in the queue again.");
+            let retried = Client::connect(connection)?.retry_dead_letter(*id).await?;
+            if as_json {
+                println!("{}", json!(retried));
+            } else {
+                println!("The file is in the queue again.");
+            }
             Ok(Outcome::Good)
         }
-        Command::RetryAll { wait, which, connection } => {
-            retry_all(&Client::connect(connection)?, which, *wait, as_json).await
+        Command::RetryAll { wait, filter, connection } => {
+            retry_all(&Client::connect(connection)?, &filter.into(), *wait, as_json).await
         }
         Command::Discard { id, connection } => {
             let client = Client::connect(connection)?;
-            client.persist(async || client.delete(&format!("/dlq/{id}")).await).await?;
-            say(as_json, &json!({ "fileId": id, "status": "deleted" }), "It is deleted.");
+            client.retry(async || client.discard_dead_letter(*id).await).await?;
+            if as_json {
+                println!("{}", json!({ "fileId": id, "status": Status::Deleted }));
+            } else {
+                println!("The file is deleted.");
+            }
             Ok(Outcome::Good)
         }
     }
 }
 
-fn say(as_json: bool, answer: &Value, sentence: &str) {
+async fn list(
+    client: &Client,
+    filter: DeadLetterFilter,
+    limit: usize,
+    as_json: bool,
+) -> anyhow::Result<Outcome> {
+    let page = collect(client, limit, async |limit, cursor| {
+        client.dead_letters(&DeadLetterQuery::of(filter.clone(), limit, cursor)).await
+    })
+    .await?;
     if as_json {
-        println!("{answer}");
-    } else {
-        println!("{sentence}");
-    }
-}
-
-async fn list(client: &Client, which: &Which, limit: usize, as_json: bool) -> anyhow::Result<Outcome> {
-    let (mut entries, mut next): (Vec<Value>, Option<String>) = (Vec::new(), None);
-    while entries.len() < limit {
-        let mut query = which.members();
-        query.push(("limit", (limit - entries.len()).min(MOST_PER_PAGE).to_string()));
-        query.extend(next.take().map(|cursor| ("cursor", cursor)));
-        let page: Value = client.persist(async || client.get("/dlq", &query).await).await?;
-        entries.extend(page["entries"].as_array().cloned().unwrap_or_default());
-        next = page["nextCursor"].as_str().map(ToOwned::to_owned);
-        if next.is_none() {
-            break;
-        }
-    }
-    if as_json {
-        println!("{}", json!({ "entries": entries, "nextCursor": next }));
+        println!("{}", json!(page));
         return Ok(Outcome::Good);
     }
-    let entries: Vec<Entry> = told(client, entries)?;
-    if entries.is_empty() {
-        println!("There are no such dead letters.");
+    if page.items.is_empty() {
+        println!("No dead letters match.");
         return Ok(Outcome::Good);
     }
     let mut rows = vec![["FAILED", "STAGE", "NAME", "ID", "ERROR"].map(str::to_owned).to_vec()];
-    rows.extend(entries.iter().map(|entry| {
-        let again = entry.retried_by.as_ref().map_or("", |_| " (again, after a retry)");
+    rows.extend(page.items.iter().map(|letter| {
+        let again = letter.retried_by.as_ref().map_or("", |_| " (again, after a retry)");
         vec![
-            time(entry.failed_at),
-            printable(&entry.stage),
-            printable(&entry.file_name),
-            entry.file_id.to_string(),
-            format!("{}: {}{again}", printable(&entry.code), printable(&entry.error)),
+            time(letter.failed_at),
+            letter.stage.to_string(),
+            printable(&letter.file_name),
+            letter.file_id.to_string(),
+            format!("{}: {}{again}", printable(&letter.code), printable(&letter.error)),
         ]
     }));
     print!("{}", table(&rows));
-    if next.is_some() {
-        println!("The newest {} are shown; --limit shows more.", count(entries.len(), "file"));
+    if page.next_cursor.is_some() {
+        println!(
+            "The newest {} are shown; --limit shows more.",
+            crate::format::count(page.items.len(), "file")
+        );
     }
     Ok(Outcome::Good)
 }
 
-async fn groups(client: &Client, which: &Which, as_json: bool) -> anyhow::Result<Outcome> {
-    let mut query = which.members();
-    query.push(("limit", MOST_PER_PAGE.to_string()));
-    let answer: Value = client.persist(async || client.get("/dlq/groups", &query).await).await?;
+async fn groups(client: &Client, filter: DeadLetterFilter, as_json: bool) -> anyhow::Result<Outcome> {
+    let query = DeadLetterQuery::of(filter, i64::try_from(MAX_LIMIT)?, None);
+    let list = client.retry(async || client.dead_letter_groups(&query).await).await?;
     if as_json {
-        println!("{answer}");
+        println!("{}", json!(list));
         return Ok(Outcome::Good);
     }
-    let groups: Vec<Group> = told(client, answer["groups"].as_array().cloned().unwrap_or_default())?;
-    if groups.is_empty() {
-        println!("There are no such dead letters.");
+    if list.groups.is_empty() {
+        println!("No dead letters match.");
         return Ok(Outcome::Good);
     }
     let mut rows = vec![["FILES", "STAGE", "LAST", "FINGERPRINT", "ERROR"].map(str::to_owned).to_vec()];
-    rows.extend(groups.iter().map(|group| {
+    rows.extend(list.groups.iter().map(|group| {
         vec![
             group.count.to_string(),
-            printable(&group.stage),
+            group.stage.to_string(),
             time(group.last_seen),
             printable(&group.fingerprint),
             format!("{}: {}", printable(&group.code), printable(&group.sample.message)),
         ]
     }));
     print!("{}", table(&rows));
-    println!("`landfall dlq retry-all --fingerprint …` tries one of these again.");
+    println!("`landfall dlq retry-all --fingerprint …` retries the files of one cause.");
     Ok(Outcome::Good)
 }
 
-async fn retry_all(client: &Client, which: &Which, wait: bool, as_json: bool) -> anyhow::Result<Outcome> {
-    let members = which.members().into_iter();
-    let body: Map<String, Value> = members.map(|(name, value)| (name.to_owned(), value.into())).collect();
-    let mut answer: Value = client.create("/dlq/retry-all", &Value::Object(body)).await?;
-    let mut operation: Operation = told_one(client, &answer)?;
-    let is_over = |operation: &Operation| matches!(operation.status.as_str(), "completed" | "stopped");
-    while wait && !is_over(&operation) {
-        Clock::System.sleep(BETWEEN_LOOKS).await;
-        let path = format!("/operations/{}", operation.operation_id);
-        answer = client.persist(async || client.get(&path, &[]).await).await?;
-        operation = told_one(client, &answer)?;
+async fn retry_all(
+    client: &Client,
+    filter: &DeadLetterFilter,
+    wait: bool,
+    as_json: bool,
+) -> anyhow::Result<Outcome> {
+    let mut operation = client.retry_dead_letters(filter).await?;
+    while wait && !operation.status.is_over() {
+        Clock::System.sleep(POLL_INTERVAL).await;
+        let id = operation.operation_id;
+        operation = client.retry(async || client.operation(id).await).await?;
     }
     if as_json {
-        println!("{answer}");
+        println!("{}", json!(operation));
     } else {
-        println!("{}", in_words(&operation));
+        println!("{}", describe(&operation));
     }
-    let bad = operation.status == "stopped" || operation.error_count > 0;
+    let bad = operation.status == OperationStatus::Stopped || operation.error_count > 0;
     Ok(if bad { Outcome::Bad } else { Outcome::Good })
 }
 
-fn in_words(operation: &Operation) -> String {
-    let mut words = format!("{} in the queue again", count(operation.retried_count, "file"));
+fn describe(operation: &OperationView) -> String {
+    let plural = if operation.retried_count == 1 { "" } else { "s" };
+    let mut text = format!("{} file{plural} in the queue again", number(operation.retried_count));
     if operation.skipped_count > 0 {
-        words.push_str(&format!(", {} skipped because the bytes are gone", operation.skipped_count));
+        text.push_str(&format!(", {} skipped because the bytes are gone", number(operation.skipped_count)));
     }
     if operation.error_count > 0 {
-        words.push_str(&format!(", {} left after an error", operation.error_count));
+        text.push_str(&format!(", {} not retried because of an error", number(operation.error_count)));
     }
-    words.push('.');
-    match operation.status.as_str() {
-        "completed" => {}
-        "stopped" => {
-            let reason = operation.reason.as_deref().unwrap_or("it was stopped");
-            words.push_str(&format!("\nNot all: {}.", printable(reason)));
+    text.push('.');
+    match operation.status {
+        OperationStatus::Completed => return text,
+        OperationStatus::Stopped => {
+            let reason = operation.reason.as_deref().unwrap_or("no reason is known");
+            text.push_str(&format!("\nStopped before the end: {}.", printable(reason)));
         }
-        "canary" => words.push_str("\nThe others follow when these do not fail the same way."),
-        _ => words.push_str("\nThe server goes on with the others."),
+        OperationStatus::Canary => {
+            text.push_str("\nThe others follow unless these fail in the same way.");
+        }
+        OperationStatus::Running => text.push_str("\nThe server continues with the others."),
     }
-    if operation.status != "completed" {
-        words.push_str(&format!("\nThis is operation {}.", operation.operation_id));
-    }
-    words
-}
-
-fn told<T: DeserializeOwned>(client: &Client, answers: Vec<Value>) -> Result<Vec<T>, ClientError> {
-    answers.iter().map(|answer| told_one(client, answer)).collect()
-}
-
-fn told_one<T: DeserializeOwned>(client: &Client, answer: &Value) -> Result<T, ClientError> {
-    T::deserialize(answer).map_err(|error| client.strange(error.to_string()))
+    text.push_str(&format!("\nThe operation is {}.", operation.operation_id));
+    text
 }

@@ -1,4 +1,4 @@
-//! `landfall events`: what happened, and what happens.
+//! `landfall events`: prints events, past ones and new ones.
 
 mod frames;
 
@@ -10,21 +10,23 @@ use uuid::Uuid;
 
 use crate::Outcome;
 use crate::client::{Client, Connection};
-use crate::words::{printable, time};
+use crate::format::{printable, time};
 use frames::{Frame, Frames};
+use landfall_api::events::StreamQuery;
 use landfall_core::clock::{Clock, Time};
+use landfall_core::states::Scope;
 
-/// A server says something at least every quarter of a minute; one that does not for so long is not there any more.
-const SILENCE: Duration = Duration::from_mins(1);
-/// How long to wait before the next attempt to reach a server that went away.
-const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(2);
+/// The server sends a heartbeat every 15 s. After this long without one, the connection is given up.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// How long to wait before the next attempt to reconnect.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Go on with what happens from now on, until stopped.
+    /// Keep printing new events until stopped.
     #[arg(long, short)]
     follow: bool,
-    /// Begin after this event; without it, `--follow` begins now, and all else at the beginning.
+    /// Start after this event [default: now with `--follow`, otherwise the oldest event].
     #[arg(long, value_name = "ID")]
     after: Option<i64>,
     /// Only events of these types.
@@ -33,7 +35,7 @@ pub struct Args {
     /// Only events of this batch.
     #[arg(long, value_name = "ID")]
     batch: Option<Uuid>,
-    /// Everybody's and the system's own, for administrators.
+    /// Events of all users and of the system, for administrators.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -43,36 +45,38 @@ pub struct Args {
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let client = Client::connect(&args.connection)?;
     let mut after = args.after.or((!args.follow).then_some(0));
-    // The first attempt fails like any other command; once it has been there, a server is waited for.
-    let mut response = client.persist(async || client.events(&query(args, after)).await).await?;
+    // The first attempt fails like any other command. Later the command waits until the server is back.
+    let mut response = client.retry(async || client.events(&query(args, after)).await).await?;
     loop {
         match print_all(&client, response, &mut after, as_json).await {
             Ok(End::CaughtUp) => return Ok(Outcome::Good),
             Ok(End::Interrupted) => {}
-            Err(error) => eprintln!("landfall: {error}; going on after the last event"),
+            Err(error) => eprintln!("landfall: {error}; reconnecting after the last event"),
         }
         response = loop {
             match client.events(&query(args, after)).await {
                 Ok(response) => break response,
-                Err(error) if error.may_pass() => Clock::System.sleep(BETWEEN_ATTEMPTS).await,
+                Err(error) if error.is_transient() => Clock::System.sleep(RECONNECT_INTERVAL).await,
                 Err(error) => return Err(error.into()),
             }
         };
     }
 }
 
-fn query(args: &Args, after: Option<i64>) -> Vec<(&'static str, String)> {
-    let mut query = vec![("follow", args.follow.to_string())];
-    query.extend(after.map(|id| ("after", id.to_string())));
-    query.extend((!args.types.is_empty()).then(|| ("types", args.types.join(","))));
-    query.extend(args.batch.map(|id| ("batchId", id.to_string())));
-    query.extend(args.all.then(|| ("scope", "all".to_owned())));
-    query
+fn query(args: &Args, after: Option<i64>) -> StreamQuery {
+    StreamQuery {
+        after: after.map(|id| id.to_string()),
+        types: (!args.types.is_empty()).then(|| args.types.join(",")),
+        batch_id: args.batch.map(|id| id.to_string()),
+        scope: args.all.then_some(Scope::All),
+        ticket: None,
+        follow: Some(args.follow),
+    }
 }
 
 enum End {
     CaughtUp,
-    /// The server stops, the token is over, the connection broke.
+    /// The server stopped, the token expired, or the connection was lost.
     Interrupted,
 }
 
@@ -84,14 +88,14 @@ async fn print_all(
 ) -> anyhow::Result<End> {
     let mut frames = Frames::default();
     loop {
-        let bytes = tokio::time::timeout(SILENCE, response.chunk())
+        let bytes = tokio::time::timeout(TIMEOUT, response.chunk())
             .await
-            .map_err(|_| client.broken_off("the server fell silent"))?
-            .map_err(|error| client.broken(&error))?;
+            .map_err(|_| client.interrupted("the server sends nothing any more"))?
+            .map_err(|error| client.failed(&error))?;
         let Some(bytes) = bytes else { return Ok(End::Interrupted) };
-        for frame in frames.take(&bytes).context("the server sends no events")? {
+        for frame in frames.push(&bytes).context("this is not an event stream")? {
             let event: Value =
-                serde_json::from_str(&frame.data).map_err(|error| client.strange(error.to_string()))?;
+                serde_json::from_str(&frame.data).map_err(|error| client.unexpected(error.to_string()))?;
             match frame.event.as_str() {
                 "stream:end" if event["data"]["code"] == "CAUGHT_UP" => return Ok(End::CaughtUp),
                 "stream:end" => return Ok(End::Interrupted),
@@ -108,10 +112,7 @@ async fn print_all(
 
 fn warn_of_gap(event: &Value) {
     let data = &event["data"];
-    eprintln!(
-        "landfall: events between {} and {} are not kept any more",
-        data["after"], data["resumesAfter"]
-    );
+    eprintln!("landfall: events between {} and {} were removed", data["after"], data["resumesAfter"]);
 }
 
 fn print(frame: &Frame, event: &Value, as_json: bool) {
@@ -121,28 +122,28 @@ fn print(frame: &Frame, event: &Value, as_json: bool) {
     }
     let at = event["at"].as_str().and_then(|at| at.parse::<Time>().ok()).map_or_else(String::new, time);
     let id = frame.id.as_deref().unwrap_or_default();
-    println!("{}  {at}  {:<24}  {}", printable(id), printable(&frame.event), in_words(&event["data"]));
+    println!("{}  {at}  {:<24}  {}", printable(id), printable(&frame.event), describe(&event["data"]));
 }
 
-/// What an event says, on one line.
-fn in_words(data: &Value) -> String {
+/// The data of an event on one line.
+fn describe(data: &Value) -> String {
     let text = |name: &str| data[name].as_str().map(printable);
-    let mut words: Vec<String> = Vec::new();
-    words.extend(text("fileId").or_else(|| text("batchId")));
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(text("fileId").or_else(|| text("batchId")));
     match (text("from"), text("to")) {
-        (Some(from), Some(to)) => words.push(format!("{from} → {to}")),
-        (None, Some(to)) => words.push(to),
+        (Some(from), Some(to)) => parts.push(format!("{from} → {to}")),
+        (None, Some(to)) => parts.push(to),
         _ => {}
     }
     if let (Some(code), Some(message)) = (data["error"]["code"].as_str(), data["error"]["message"].as_str()) {
-        words.push(format!("{}: {}", printable(code), printable(message)));
+        parts.push(format!("{}: {}", printable(code), printable(message)));
     }
-    let known = ["fileId", "batchId", "from", "to", "error", "stage", "attempt"];
+    let shown = ["fileId", "batchId", "from", "to", "error", "stage", "attempt"];
     for (name, value) in data.as_object().into_iter().flatten() {
-        if !known.contains(&name.as_str()) {
+        if !shown.contains(&name.as_str()) {
             let value = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-            words.push(format!("{} {}", printable(name), printable(&value)));
+            parts.push(format!("{} {}", printable(name), printable(&value)));
         }
     }
-    words.join("  ")
+    parts.join("  ")
 }

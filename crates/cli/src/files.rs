@@ -1,15 +1,14 @@
-//! `landfall files`: a list of files.
+//! `landfall files`: lists files.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::Outcome;
+use crate::client::routes::collect;
 use crate::client::{Client, ClientError, Connection};
-use crate::words::{count, printable, size, table};
+use crate::format::{count, printable, size, table};
+use landfall_api::files::{FileList, FileQuery, FileView};
 use landfall_core::lifecycle::Status;
-
-const MOST_PER_PAGE: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -19,104 +18,64 @@ pub struct Args {
     /// Only files of this batch.
     #[arg(long, value_name = "ID")]
     batch: Option<Uuid>,
-    /// Only files with this in their names.
+    /// Only files whose names contain this text.
     #[arg(long, value_name = "PART")]
     name: Option<String>,
-    /// How many, the newest first.
+    /// The maximum number of files, newest first.
     #[arg(long, value_name = "N", default_value = "50")]
     limit: usize,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// A file as the server tells of it.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Told {
-    pub file_id: Uuid,
-    pub file_name: String,
-    pub size: u64,
-    pub status: String,
-    pub error: Option<ToldError>,
-    pub waiting_message: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct ToldError {
-    pub code: String,
-    pub message: String,
-}
-
-/// As many files as there are, up to a limit, each as it came, and where a next page would begin.
-pub struct Listing {
-    pub files: Vec<Value>,
-    pub next: Option<String>,
-}
-
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let client = Client::connect(&args.connection)?;
-    let mut filter = Vec::new();
-    filter.extend(args.status.map(|status| ("status", status.to_string())));
-    filter.extend(args.batch.map(|batch| ("batchId", batch.to_string())));
-    filter.extend(args.name.clone().map(|name| ("q", name)));
-    let listing = list(&client, &filter, args.limit).await?;
+    let query = FileQuery {
+        status: args.status,
+        batch_id: args.batch.map(|batch| batch.to_string()),
+        q: args.name.clone(),
+        ..FileQuery::default()
+    };
+    let page = list(&client, &query, args.limit).await?;
     if as_json {
-        println!("{}", json!({ "files": listing.files, "nextCursor": listing.next }));
+        println!("{}", json!(page));
         return Ok(Outcome::Good);
     }
-    let files = told(&client, &listing.files)?;
-    if files.is_empty() {
-        println!("There are no such files. `landfall upload PATHS…` brings some.");
+    if page.items.is_empty() {
+        println!("No files match. `landfall upload PATHS…` uploads some.");
         return Ok(Outcome::Good);
     }
     let mut rows = vec![["STATUS", "SIZE", "NAME", "ID", "ERROR"].map(str::to_owned).to_vec()];
-    rows.extend(files.iter().map(row));
+    rows.extend(page.items.iter().map(row));
     print!("{}", table(&rows));
-    if listing.next.is_some() {
-        println!("The newest {} are shown; --limit shows more.", count(files.len(), "file"));
+    if page.next_cursor.is_some() {
+        println!("The newest {} are shown; --limit shows more.", count(page.items.len(), "file"));
     }
     Ok(Outcome::Good)
 }
 
-fn row(file: &Told) -> Vec<String> {
-    let error =
-        file.error.as_ref().map(|error| format!("{}: {}", printable(&error.code), printable(&error.message)));
+fn row(file: &FileView) -> Vec<String> {
     vec![
-        printable(&file.status),
-        size(file.size),
+        file.status.to_string(),
+        size(file.size.unsigned_abs()),
         printable(&file.file_name),
         file.file_id.to_string(),
-        error.unwrap_or_default(),
+        error(file),
     ]
 }
 
-/// Follows the cursor until there are `limit` files or no more.
-pub async fn list(client: &Client, filter: &[(&str, String)], limit: usize) -> Result<Listing, ClientError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Page {
-        files: Vec<Value>,
-        next_cursor: Option<String>,
-    }
-    let mut listing = Listing { files: Vec::new(), next: None };
-    while listing.files.len() < limit {
-        let room = (limit - listing.files.len()).min(MOST_PER_PAGE);
-        let mut query = filter.to_vec();
-        query.push(("limit", room.to_string()));
-        query.extend(listing.next.take().map(|cursor| ("cursor", cursor)));
-        let page: Page = client.persist(async || client.get("/files", &query).await).await?;
-        listing.files.extend(page.files);
-        listing.next = page.next_cursor;
-        if listing.next.is_none() {
-            break;
-        }
-    }
-    Ok(listing)
+/// The code and the message of a file's error; empty if it has none.
+pub fn error(file: &FileView) -> String {
+    let error = file.error.as_ref();
+    error.map_or_else(String::new, |error| {
+        format!("{}: {}", printable(&error.code), printable(&error.message))
+    })
 }
 
-pub fn told(client: &Client, files: &[Value]) -> Result<Vec<Told>, ClientError> {
-    files
-        .iter()
-        .map(|file| Told::deserialize(file).map_err(|error| client.strange(error.to_string())))
-        .collect()
+/// Up to `limit` files that match, newest first.
+pub async fn list(client: &Client, query: &FileQuery, limit: usize) -> Result<FileList, ClientError> {
+    collect(client, limit, async |limit, cursor| {
+        client.files(&FileQuery { limit: Some(limit), cursor, ..query.clone() }).await
+    })
+    .await
 }

@@ -1,19 +1,17 @@
-//! `landfall jobs`: when maintenance runs and ran, and some of it run now.
+//! `landfall jobs`: lists the maintenance jobs, and runs one now.
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::Deserialize;
-use serde_json::Value;
-use uuid::Uuid;
+use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::client::{Client, ClientError, Connection};
-use crate::words::{printable, table, time};
+use crate::client::{Client, Connection};
+use crate::format::{printable, table, time};
+use landfall_api::maintenance::{RunQuery, RunView};
 use landfall_core::clock::Clock;
 
-/// How often to ask whether a run is over.
-const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// How often to poll whether a run has ended.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -28,36 +26,16 @@ enum Command {
         #[command(flatten)]
         connection: Connection,
     },
-    /// Run one now, and wait for its end.
+    /// Run one now, and wait until it ends.
     Run {
-        /// As `landfall jobs list` shows it.
+        /// The name of the job, as `landfall jobs list` shows it.
         name: String,
-        /// Also if that looks like a mistake: `orphan-cleanup` then removes orphans however many they are.
+        /// Ignore the safety limit: `orphan-cleanup` then removes any number of orphans.
         #[arg(long)]
         force: bool,
         #[command(flatten)]
         connection: Connection,
     },
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Job {
-    name: String,
-    schedule: String,
-    next_run_at: Option<DateTime<Utc>>,
-    running: bool,
-    last_run: Option<Run>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Run {
-    run_id: Uuid,
-    started_at: DateTime<Utc>,
-    ended_at: Option<DateTime<Utc>>,
-    metrics: Option<Value>,
-    errors: Vec<String>,
 }
 
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
@@ -70,16 +48,16 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
 }
 
 async fn list(client: &Client, as_json: bool) -> anyhow::Result<Outcome> {
-    let answer = client.persist(async || client.jobs().await).await?;
+    let list = client.retry(async || client.jobs().await).await?;
     if as_json {
-        println!("{answer}");
+        println!("{}", json!(list));
         return Ok(Outcome::Good);
     }
     let mut rows = vec![["JOB", "SCHEDULE", "NEXT", "LAST", "RESULT"].map(str::to_owned).to_vec()];
-    for job in jobs(client, &answer)? {
+    for job in list.jobs {
         let result = match &job.last_run {
             _ if job.running => "running".to_owned(),
-            Some(run) => in_words(run),
+            Some(run) => describe(run),
             None => String::new(),
         };
         rows.push(vec![
@@ -95,42 +73,32 @@ async fn list(client: &Client, as_json: bool) -> anyhow::Result<Outcome> {
 }
 
 async fn run_now(client: &Client, name: &str, force: bool, as_json: bool) -> anyhow::Result<Outcome> {
-    let mut answer = client.run_job(name, force).await?["run"].take();
-    let mut run: Run = told(client, &answer)?;
+    let started = client.run_job(name, &RunQuery { force: force.then_some(true) }).await?;
+    let mut run = started.run.ok_or_else(|| client.unexpected(format!("no run of {name} was started")))?;
     while run.ended_at.is_none() {
-        Clock::System.sleep(BETWEEN_LOOKS).await;
-        let all = client.persist(async || client.jobs().await).await?;
-        let known = all["jobs"].as_array().into_iter().flatten().find(|job| job["name"] == name);
-        let Some(last) = known.map(|job| &job["lastRun"]).filter(|last| !last.is_null()) else { break };
-        let seen: Run = told(client, last)?;
-        if seen.run_id != run.run_id {
-            anyhow::bail!("another run of {name} began before the end of this one was seen");
+        Clock::System.sleep(POLL_INTERVAL).await;
+        let list = client.retry(async || client.jobs().await).await?;
+        let job = list.jobs.into_iter().find(|job| job.name == name);
+        let Some(last) = job.and_then(|job| job.last_run) else { break };
+        if last.run_id != run.run_id {
+            anyhow::bail!("another run of {name} started before the end of this one was seen");
         }
-        (answer, run) = (last.clone(), seen);
+        run = last;
     }
     if as_json {
-        println!("{answer}");
+        println!("{}", json!(run));
     } else {
-        println!("{}", in_words(&run));
+        println!("{}", describe(&run));
     }
     Ok(if run.errors.is_empty() { Outcome::Good } else { Outcome::Bad })
 }
 
-/// What came of a run, on one line.
-fn in_words(run: &Run) -> String {
+/// The result of a run on one line.
+fn describe(run: &RunView) -> String {
     let metrics = run.metrics.as_ref().and_then(Value::as_object).into_iter().flatten();
-    let mut words: Vec<String> = metrics
+    let mut parts: Vec<String> = metrics
         .map(|(name, value)| format!("{} {}", printable(name), printable(&value.to_string())))
         .collect();
-    words.extend(run.errors.iter().map(|error| format!("error: {}", printable(error))));
-    if words.is_empty() { "done".to_owned() } else { words.join(", ") }
-}
-
-fn jobs(client: &Client, answer: &Value) -> Result<Vec<Job>, ClientError> {
-    let jobs = answer["jobs"].as_array().into_iter().flatten();
-    jobs.map(|job| Job::deserialize(job).map_err(|error| client.strange(error.to_string()))).collect()
-}
-
-fn told(client: &Client, answer: &Value) -> Result<Run, ClientError> {
-    Run::deserialize(answer).map_err(|error| client.strange(error.to_string()))
+    parts.extend(run.errors.iter().map(|error| format!("error: {}", printable(error))));
+    if parts.is_empty() { "done".to_owned() } else { parts.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! The command line. A person at a terminal gets sentences; a program asks for `--json`.
+//! The command line: text for people, and `--json` for programs.
 
 mod audit;
 mod client;
@@ -6,6 +6,7 @@ mod config;
 mod dlq;
 mod events;
 mod files;
+mod format;
 mod jobs;
 mod logs;
 mod orphans;
@@ -18,7 +19,6 @@ mod stuck;
 mod token;
 mod top;
 mod upload;
-mod words;
 
 use std::process::ExitCode;
 
@@ -33,7 +33,7 @@ pub struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// Answer in JSON.
+    /// Print JSON.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -42,48 +42,48 @@ pub struct Cli {
 enum Command {
     /// Start the server.
     Serve,
-    /// Send files to a server.
+    /// Upload files to a server.
     Upload(upload::Args),
     /// List files.
     Files(files::Args),
-    /// Show what became of a file or a batch, and why.
+    /// Show the state of a file or a batch, with its history and errors.
     Status(status::Args),
-    /// Find something in the files that are ready.
+    /// Search the files that are ready.
     Search(search::Args),
-    /// Look at files that failed, and retry or discard them.
+    /// List failed files, and retry or discard them.
     Dlq(dlq::Args),
-    /// Look at files that are stuck, and give them back to the queue.
+    /// List stuck files and release them to the queue.
     Stuck(stuck::Args),
-    /// See what is left over: blobs that no file knows, uploads that never came.
+    /// Report blobs that belong to no file, and uploads that never arrived.
     Orphans(orphans::Args),
-    /// Watch everything: throughput, queues, workers, circuits, schedules, errors.
+    /// Watch throughput, queues, workers, circuits, schedules and errors.
     Top(top::Args),
-    /// Show what happens, as it happens.
+    /// Print events.
     Events(events::Args),
-    /// See when maintenance runs and ran, or run some of it now.
+    /// List the maintenance jobs, or run one now.
     Jobs(jobs::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
     Config(config::Args),
-    /// Embed anew what was embedded with another model. May run beside servers, twice, and be stopped at any time.
+    /// Re-embed the files that were embedded with another model. Servers may run meanwhile; it can be stopped at any time.
     Reindex,
-    /// Show which database the storage belongs to, or give it to this one.
+    /// Show which database the storage belongs to, or assign it to this one.
     Storage(storage::Args),
-    /// Check that the books balance: every file, batch, quota, blob and index entry.
+    /// Check that all files, batches, quotas, blobs and index entries are consistent.
     Audit(audit::Args),
 }
 
-/// How a command ended, when it did not fail.
+/// The result of a command that did not fail.
 pub enum Outcome {
     Good,
-    /// It did what it was asked, and what it found is bad.
+    /// The command worked, and it found problems.
     Bad,
 }
 
 pub fn run(cli: Cli) -> ExitCode {
     if !matches!(cli.command, Command::Serve | Command::Reindex) {
-        end_when_nobody_reads();
+        end_on_broken_pipe();
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -109,7 +109,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Audit(args) => audit::run(settings()?, &args, cli.json).await,
         }
     });
-    // Work on blocking threads may go on for a while; nobody waits for it.
+    // Do not wait for work on blocking threads.
     runtime.shutdown_background();
     match outcome {
         Ok(Outcome::Good) => ExitCode::SUCCESS,
@@ -118,10 +118,9 @@ pub fn run(cli: Cli) -> ExitCode {
     }
 }
 
-/// `landfall files | head` ends like any other command, and not with a complaint about a broken pipe. A server or a
-/// worker must go on, whoever reads its output.
-fn end_when_nobody_reads() {
-    // SAFETY: no other thread runs yet, and the default action is not a function of ours that a signal could interrupt.
+/// `landfall files | head` ends without an error about a broken pipe. A server must continue even if its output is closed.
+fn end_on_broken_pipe() {
+    // SAFETY: no other thread runs yet, and the default action calls no code of this program.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 

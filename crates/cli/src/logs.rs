@@ -1,4 +1,4 @@
-//! Where the log goes and what it looks like, and where the traces go.
+//! Starts logging and tracing.
 
 use std::io::IsTerminal;
 
@@ -12,24 +12,24 @@ use landfall_server::telemetry::logs::LogFormat;
 use landfall_server::telemetry::logs::{Lines, Look};
 use landfall_server::telemetry::traces::Traces;
 
-/// What is left out unless `LOG_LEVEL` names it: PostgreSQL remarks at every start that what is there is there already.
-const UNASKED: &str = "sqlx::postgres::notice=warn";
+/// Applies unless `LOG_LEVEL` names the target: PostgreSQL sends a notice at every start for each table that exists.
+const QUIET: &str = "sqlx::postgres::notice=warn";
 
 fn filter(wanted: &str) -> EnvFilter {
     let filter = wanted.parse::<EnvFilter>().unwrap_or_else(|_| EnvFilter::new("info"));
-    // Who wants less than warnings wants none of these either.
+    // With a level below warn, these notices are not logged anyway.
     match filter.max_level_hint() {
         Some(most) if most < LevelFilter::INFO => filter,
-        _ => format!("{UNASKED},{filter}").parse().unwrap_or(filter),
+        _ => format!("{QUIET},{filter}").parse().unwrap_or(filter),
     }
 }
 
-/// Starts the log alone.
+/// Starts logging without tracing.
 pub fn start(config: &Config) {
     tracing_subscriber::registry().with(lines(config)).init();
 }
 
-/// Starts both. What is answered sends the last spans when the program ends.
+/// Starts both. The returned value sends the last spans when the program ends.
 pub fn start_with_traces(config: &Config) -> anyhow::Result<Option<Traces>> {
     let Some(traces) = &config.traces else {
         start(config);
@@ -42,7 +42,7 @@ pub fn start_with_traces(config: &Config) -> anyhow::Result<Option<Traces>> {
         .with_threads(false)
         .with_target(false)
         .with_tracked_inactivity(false)
-        // An attempt says itself how it ended.
+        // The span of an attempt sets its own status.
         .with_error_events_to_status(false)
         .with_error_events_to_exceptions(false);
     tracing_subscriber::registry().with(lines(config)).with(spans).init();
@@ -71,13 +71,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remarks_of_postgres_are_left_out_unless_they_are_asked_for() {
+    fn notices_of_postgres_are_hidden_by_default() {
         let shown = |wanted: &str| filter(wanted).to_string();
-        assert!(shown("info").contains(UNASKED));
-        assert!(shown("landfall=debug").contains(UNASKED));
+        assert!(shown("info").contains(QUIET));
+        assert!(shown("landfall=debug").contains(QUIET));
         assert_eq!(shown("error"), "error");
         assert_eq!(shown("off"), "off");
         let asked = shown("info,sqlx::postgres::notice=info");
-        assert!(asked.contains("sqlx::postgres::notice=info") && !asked.contains(UNASKED), "{asked}");
+        assert!(asked.contains("sqlx::postgres::notice=info") && !asked.contains(QUIET), "{asked}");
     }
 }

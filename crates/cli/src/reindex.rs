@@ -1,6 +1,6 @@
-//! `landfall reindex`: embeds anew what was embedded with another model.
+//! `landfall reindex`: re-embeds the files that were embedded with another model.
 //!
-//! It opens the database itself and works beside whatever servers there are; they need not be told.
+//! It opens the database itself. Servers may run at the same time and need no restart.
 
 use std::io::IsTerminal;
 
@@ -16,10 +16,10 @@ use landfall_server::stages::embed::Embedder;
 use landfall_server::stages::reindex::{Reindex, Report};
 use landfall_store::Db;
 
-/// Where `WORKER_STAGES` leaves embedding to others, and with it how many of them.
-const FILES_AT_ONCE: usize = 5;
-/// Files between two lines, where there is no bar.
-const BETWEEN_LINES: usize = 100;
+/// The concurrency if `WORKER_STAGES` does not include embed.
+const DEFAULT_CONCURRENCY: usize = 5;
+/// Without a progress bar, a line is logged after this many files.
+const FILES_PER_LINE: usize = 100;
 
 pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
     logs::start(&config);
@@ -27,18 +27,19 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
     let db = Db::open(&config.database_url, config.database_connections).await?;
     index::install(&db).await?;
     let embedder = Embedder::open(&config.embed).await?;
-    // Whoever started it with other settings than the server's should see it at once.
+    // Logged first: an operator who uses other settings than the server's should notice it at once.
     let model = embedder.name().to_owned();
-    tracing::info!(model, "embedding anew what was embedded with another model");
+    tracing::info!(model, "re-embedding the files of another model");
     let stages = config.queue.stages.iter();
-    let at_once = stages.filter(|stage| stage.stage == Stage::Embed).map(|stage| stage.concurrency).next();
+    let concurrency =
+        stages.filter(|stage| stage.stage == Stage::Embed).map(|stage| stage.concurrency).next();
     let reindex = Reindex::new(
         db.clone(),
         Clock::System,
         embedder,
         config.chunks,
         config.queue.retry,
-        at_once.unwrap_or(FILES_AT_ONCE),
+        concurrency.unwrap_or(DEFAULT_CONCURRENCY),
     );
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("embedding {bar:30} {pos}/{len} files  {msg}") {
@@ -50,7 +51,7 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
     if as_json {
         println!("{}", json!(report));
     } else {
-        println!("{}", in_words(&report, &model));
+        println!("{}", describe(&report, &model));
     }
     Ok(if report.remaining == 0 { Outcome::Good } else { Outcome::Bad })
 }
@@ -59,28 +60,31 @@ fn show(bar: &ProgressBar, report: &Report) {
     let done = report.reindexed + report.left_alone + report.failed;
     bar.set_length(u64::try_from(report.stale).unwrap_or_default());
     bar.set_position(done as u64);
-    if bar.is_hidden() && done.is_multiple_of(BETWEEN_LINES) {
-        tracing::info!(done, of = report.stale, failed = report.failed, "embedding anew");
+    if bar.is_hidden() && done.is_multiple_of(FILES_PER_LINE) {
+        tracing::info!(done, of = report.stale, failed = report.failed, "re-embedding");
     }
 }
 
-fn in_words(report: &Report, model: &str) -> String {
+fn describe(report: &Report, model: &str) -> String {
     if report.stale == 0 {
         return format!("Every file was embedded with {model}.");
     }
-    let mut words = format!("{} files were embedded anew with {model}", report.reindexed);
+    let mut text = format!("{} files were re-embedded with {model}", report.reindexed);
     if report.left_alone > 0 {
-        words.push_str(&format!(", {} had no need of it any more", report.left_alone));
+        text.push_str(&format!(", {} no longer needed it", report.left_alone));
     }
     if report.failed > 0 {
-        words.push_str(&format!(", {} failed", report.failed));
+        text.push_str(&format!(", {} failed", report.failed));
     }
-    words.push('.');
+    text.push('.');
     if let Some(failure) = &report.last_failure {
-        words.push_str(&format!("\nThe last failure: {failure}."));
+        text.push_str(&format!("\nThe last failure: {failure}."));
     }
     if report.remaining > 0 {
-        words.push_str(&format!("\n{} files are still of another model; run it again.", report.remaining));
+        text.push_str(&format!(
+            "\n{} files still have vectors of another model; run this again.",
+            report.remaining
+        ));
     }
-    words
+    text
 }

@@ -1,4 +1,4 @@
-//! `landfall serve`: the server, until it is told to stop.
+//! `landfall serve`: runs the server until a signal stops it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -21,7 +21,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     }
     let stop = stop_on_signal()?;
     let address = SocketAddr::new(config.http.bind_address, config.http.port);
-    // Before anything else: a second server on the same port should not touch the data of the first.
+    // First of all: a second server on the same port must not touch the data of the first.
     let listener = match config.role {
         Role::All | Role::Api => {
             Some(TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?)
@@ -44,14 +44,14 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         model = app.embedder.name(),
         "started"
     );
-    // A process that is finishing its work is still watched.
+    // Monitoring stays available while the process finishes its work.
     let ended = CancellationToken::new();
     let running_until = ended.clone();
     let running = tokio::spawn({
         let (app, stop) = (app.clone(), stop.clone());
         async move { app.run(stop).await }
     });
-    let answering = monitoring.map(|listener| {
+    let serving = monitoring.map(|listener| {
         let (app, stop) = (app.clone(), running_until.clone());
         tokio::spawn(async move {
             let address =
@@ -66,8 +66,8 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     }
     running.await?;
     ended.cancel();
-    if let Some(answering) = answering {
-        answering.await?;
+    if let Some(serving) = serving {
+        serving.await?;
     }
     app.db.close().await;
     tracing::info!("stopped");
@@ -77,7 +77,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Tells where the server is, and lets a newcomer in.
+/// Prints the address of the server, with a token if the server generated its own secret.
 fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
     let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
     if app.auth.has_own_secret() {

@@ -1,6 +1,6 @@
-//! `landfall storage`: which database the storage belongs to.
+//! `landfall storage`: shows which database the storage belongs to, or changes it.
 //!
-//! It opens both itself, because a server does not start where they do not belong together.
+//! It opens both itself, because a server does not start if they do not belong together.
 
 use serde_json::json;
 
@@ -18,9 +18,9 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Say whether the storage belongs to this database.
+    /// Show whether the storage belongs to this database.
     Show,
-    /// Make the storage this database's. From then on, what this database does not know of is cleaned away.
+    /// Assign the storage to this database. From then on, blobs that this database does not know are removed.
     Adopt,
 }
 

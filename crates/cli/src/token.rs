@@ -1,4 +1,4 @@
-//! `landfall token`: a token for the API, signed with the server's secret.
+//! `landfall token`: makes a token for the API, signed with the server's secret.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use landfall_server::auth::{self, TokenClaims};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Whose files it gives access to.
+    /// The user whose files it gives access to.
     #[arg(long)]
     user: String,
-    /// Who pays for their storage; the user, if not given.
+    /// The tenant whose quota is used [default: the user].
     #[arg(long)]
     tenant: Option<String>,
     /// `admin` sees all users' files.
     #[arg(long)]
     role: Option<String>,
-    /// How long it is good for: 30s, 15m, 1h, 7d.
+    /// How long it is valid: 30s, 15m, 1h, 7d.
     #[arg(long, default_value = "1h", value_parser = duration)]
     ttl: Duration,
 }
@@ -41,11 +41,11 @@ pub fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Signs with `JWT_SECRET`, or with the secret that a server on this machine made for itself.
+/// Signs with `JWT_SECRET`, or with the secret that a server on this machine generated.
 pub fn issue(claims: &TokenClaims) -> anyhow::Result<String> {
     let config = settings()?;
     if config.auth.jwks_url.is_some() {
-        bail!("tokens come from whoever JWT_JWKS_URL belongs to");
+        bail!("tokens come from the issuer behind JWT_JWKS_URL");
     }
     let secret = match config.auth.jwt_secret {
         Some(secret) => secret,

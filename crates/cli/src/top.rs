@@ -1,37 +1,38 @@
-//! `landfall top`: how everything stands, again and again.
+//! `landfall top`: shows the state of the server, refreshed all the time.
 //!
-//! One task asks the server (`seen.rs`); what it saw last is laid out for the terminal as it is now (`frame.rs`) and put on
-//! a screen of its own, which is gone without a trace at the end (`screen.rs`).
+//! One task polls the server (`snapshot.rs`). The last snapshot is laid out for the size of the terminal (`frame.rs`) and
+//! drawn on the alternate screen, which disappears at the end (`screen.rs`).
 
 mod frame;
 mod screen;
-mod seen;
+mod snapshot;
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::frame::{Frame, Size};
 use self::screen::{Keys, Screen};
-use self::seen::{Looks, Observer};
+use self::snapshot::{Poller, Recent};
 use crate::Outcome;
 use crate::client::{Client, Connection};
 use landfall_core::clock::Clock;
 
-/// What is shown is drawn anew at least so often: ages grow also while the server says nothing.
-const TICK: Duration = Duration::from_secs(1);
+/// The frame is redrawn at least this often: ages grow even if the server does not respond.
+const REDRAW_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Everybody's files, for administrators.
+    /// Files of all users, for administrators.
     #[arg(long)]
     all: bool,
-    /// Seconds between two looks, from 0.1 to 3600.
+    /// Seconds between two polls, from 0.1 to 3600.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     interval: Duration,
-    /// Print how everything stands now, and end.
+    /// Print one frame and exit.
     #[arg(long)]
     once: bool,
     #[command(flatten)]
@@ -47,27 +48,27 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
-    let observer = Observer::new(Client::connect(&args.connection)?, args.all);
+    let poller = Poller::new(Client::connect(&args.connection)?, args.all);
     if args.once || as_json || !std::io::stdout().is_terminal() {
-        print(observer, args, as_json).await
+        print(poller, args, as_json).await
     } else {
-        live(observer, args.interval).await
+        live(poller, args.interval).await
     }
 }
 
-/// One frame after the other, for a script or a file. With JSON each look is a line.
-async fn print(mut observer: Observer, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
-    let mut looks = Looks::new(observer.server(), args.all);
+/// Prints frames one after the other, for a script or a file. With JSON, each snapshot is one line.
+async fn print(mut poller: Poller, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
+    let mut recent = Recent::new(poller.server(), args.all);
     loop {
-        match observer.look().await {
-            // A script wants to know that there was no answer, and a person would look at an empty frame.
-            Err(error) if args.once || !error.may_pass() => return Err(error.into()),
+        match poller.poll().await {
+            // There is no frame to print without a first snapshot, and some errors are permanent.
+            Err(error) if args.once || !error.is_transient() => return Err(error.into()),
             Err(error) if as_json => eprintln!("{error}"),
-            Ok(seen) if as_json => println!("{}", seen.as_json()),
-            look => {
-                looks.take(look, Clock::System.now());
+            Ok(snapshot) if as_json => println!("{}", json!(snapshot)),
+            polled => {
+                recent.add(polled, Clock::System.now());
                 let size = Size { width: screen::width(), height: None };
-                println!("{}", Frame { looks: &looks, size, now: Clock::System.now() }.lines().join("\n"));
+                println!("{}", Frame { recent: &recent, size, now: Clock::System.now() }.lines().join("\n"));
             }
         }
         if args.once {
@@ -77,18 +78,18 @@ async fn print(mut observer: Observer, args: &Args, as_json: bool) -> anyhow::Re
     }
 }
 
-async fn live(mut observer: Observer, interval: Duration) -> anyhow::Result<Outcome> {
-    let mut looks = Looks::new(observer.server(), observer.all());
-    // Whoever may not ask learns it where the sentence stays.
-    match observer.look().await {
-        Err(error) if !error.may_pass() => return Err(error.into()),
-        look => looks.take(look, Clock::System.now()),
+async fn live(mut poller: Poller, interval: Duration) -> anyhow::Result<Outcome> {
+    let mut recent = Recent::new(poller.server(), poller.all());
+    // Before the screen is opened: an error that will not pass must stay visible.
+    match poller.poll().await {
+        Err(error) if !error.is_transient() => return Err(error.into()),
+        polled => recent.add(polled, Clock::System.now()),
     }
-    let (tell, mut told) = mpsc::channel(1);
+    let (sender, mut polls) = mpsc::channel(1);
     tokio::spawn(async move {
         loop {
             Clock::System.sleep(interval).await;
-            if tell.send(observer.look().await).await.is_err() {
+            if sender.send(poller.poll().await).await.is_err() {
                 return;
             }
         }
@@ -101,20 +102,20 @@ async fn live(mut observer: Observer, interval: Duration) -> anyhow::Result<Outc
     let mut screen = Screen::open()?;
     let mut keys = Keys::listen();
     loop {
-        let frame = Frame { looks: &looks, size: screen.size(), now: Clock::System.now() };
+        let frame = Frame { recent: &recent, size: screen.size(), now: Clock::System.now() };
         screen.draw(&frame.lines())?;
         tokio::select! {
-            look = told.recv() => match look {
-                Some(look) => looks.take(look, Clock::System.now()),
-                None => anyhow::bail!("nobody asks the server any more"),
+            polled = polls.recv() => match polled {
+                Some(polled) => recent.add(polled, Clock::System.now()),
+                None => anyhow::bail!("the task that polls the server has ended"),
             },
             _ = resized.recv() => {}
-            () = Clock::System.sleep(TICK) => {}
-            () = keys.end() => return Ok(Outcome::Good),
+            () = Clock::System.sleep(REDRAW_INTERVAL) => {}
+            () = keys.quit() => return Ok(Outcome::Good),
             _ = interrupted.recv() => return Ok(Outcome::Good),
             _ = terminated.recv() => return Ok(Outcome::Good),
             _ = quit.recv() => return Ok(Outcome::Good),
-            _ = stopped.recv() => screen = screen::leave_for_a_while(screen)?,
+            _ = stopped.recv() => screen = screen::suspend(screen)?,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `landfall upload`: sends files, and says of each that could not be sent why.
+//! `landfall upload`: uploads files, and reports each that could not be sent with the reason.
 
 mod candidates;
 mod follow;
@@ -8,23 +8,25 @@ mod send;
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use futures_util::{StreamExt, stream};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::Outcome;
 use crate::client::{Client, ClientError, Connection};
-use crate::words::{count, printable};
+use crate::format::{count, printable};
 use candidates::Candidate;
+use landfall_api::batches::{BatchView, NewBatch, OpenedBatch};
 use landfall_core::lifecycle::Status;
-use landfall_server::intake::batches::OpenedBatch;
+use landfall_core::priority::Priority;
 use progress::Screen;
 use register::Registered;
 
-const MOST_PER_BATCH: usize = 10_000;
-/// How many files are on their way at once.
-const SENDERS: usize = 8;
+const MAX_BATCH_FILES: usize = 10_000;
+/// How many files are sent at once.
+const CONCURRENCY: usize = 8;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -34,22 +36,22 @@ pub struct Args {
     /// Wait until every file is ready or has failed.
     #[arg(long)]
     wait: bool,
-    /// How soon they are worked on, compared with your other files.
-    #[arg(long, default_value = "normal", value_parser = ["high", "normal", "low"])]
-    priority: String,
+    /// The priority among your own files.
+    #[arg(long, default_value = "normal", value_parser = priorities())]
+    priority: Priority,
     #[command(flatten)]
     connection: Connection,
 }
 
-/// What became of one of the paths.
+/// The result for one of the paths.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Parcel {
+pub struct FileResult {
     path: String,
     file_id: Option<Uuid>,
     batch_id: Option<Uuid>,
-    /// The file's last known state; nothing, if it is not with the server.
-    status: Option<String>,
+    /// The file's last known state; `None` if the server does not have it.
+    status: Option<Status>,
     error: Option<Problem>,
 }
 
@@ -71,18 +73,23 @@ impl From<&ClientError> for Problem {
     }
 }
 
+/// Parses a priority; the help lists the names.
+fn priorities() -> impl TypedValueParser<Value = Priority> {
+    PossibleValuesParser::new(Priority::ALL.map(Priority::name)).try_map(|name| name.parse::<Priority>())
+}
+
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let client = Client::connect(&args.connection)?;
     let mut upload = Upload {
         client: &client,
         screen: Screen::new(),
-        priority: &args.priority,
-        parcels: Vec::new(),
+        priority: args.priority,
+        results: Vec::new(),
         batches: Vec::new(),
     };
     let mut sendable = Vec::new();
     for path in &args.paths {
-        match candidates::look_at(path) {
+        match candidates::inspect(path) {
             Ok(candidate) => sendable.push(candidate),
             Err(problem) => upload.refused(path, problem),
         }
@@ -90,30 +97,38 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let ended = upload.send_and_follow(sendable, args.wait).await;
     upload.screen.finish();
     if as_json {
-        println!(
-            "{}",
-            json!({ "batches": upload.batches.iter().map(|batch| &batch.answer).collect::<Vec<_>>(), "files": upload.parcels })
-        );
+        println!("{}", json!({ "batches": upload.batches, "files": upload.results }));
     } else {
-        upload.sum_up(args.paths.len(), args.wait);
+        upload.print_summary(args.paths.len(), args.wait);
     }
     ended?;
-    let bad = upload.parcels.iter().any(|parcel| parcel.error.is_some());
+    let bad = upload.results.iter().any(|result| result.error.is_some());
     Ok(if bad { Outcome::Bad } else { Outcome::Good })
 }
 
 struct Upload<'a> {
     client: &'a Client,
     screen: Screen,
-    priority: &'a str,
-    parcels: Vec<Parcel>,
-    batches: Vec<Sent>,
+    priority: Priority,
+    results: Vec<FileResult>,
+    batches: Vec<SentBatch>,
 }
 
-/// A batch, and how the server last described it.
-struct Sent {
-    id: Uuid,
-    answer: Value,
+/// A batch as the server last described it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum SentBatch {
+    Opened(OpenedBatch),
+    Sent(BatchView),
+}
+
+impl SentBatch {
+    fn id(&self) -> Uuid {
+        match self {
+            Self::Opened(batch) => batch.batch_id,
+            Self::Sent(batch) => batch.batch_id,
+        }
+    }
 }
 
 impl Upload<'_> {
@@ -121,11 +136,11 @@ impl Upload<'_> {
         if sendable.is_empty() {
             return Ok(());
         }
-        // Nobody waits a quarter of a minute to learn that there is no server, or that the token is wrong.
-        self.client.get::<Value>("/quota", &[]).await?;
-        self.screen.sending(&sendable);
+        // Without retries, so that a missing server or a wrong token is reported at once.
+        self.client.quota().await?;
+        self.screen.show_sending(&sendable);
         while !sendable.is_empty() {
-            let rest = sendable.split_off(sendable.len().min(MOST_PER_BATCH));
+            let rest = sendable.split_off(sendable.len().min(MAX_BATCH_FILES));
             self.send_batch(sendable).await?;
             sendable = rest;
         }
@@ -136,11 +151,16 @@ impl Upload<'_> {
     }
 
     async fn send_batch(&mut self, files: Vec<Candidate>) -> Result<(), ClientError> {
-        let promised = files.len();
-        let request = json!({ "fileCount": promised, "priority": self.priority });
-        let opened: OpenedBatch = self.client.create("/batches", &request).await?;
+        let expected = files.len();
+        let request = NewBatch {
+            file_count: i64::try_from(expected).unwrap_or(i64::MAX),
+            metadata: None,
+            priority: self.priority,
+            mapping: None,
+        };
+        let opened = self.client.open_batch(&request).await?;
         let batch = opened.batch_id;
-        self.batches.push(Sent { id: batch, answer: json!(opened) });
+        self.batches.push(SentBatch::Opened(opened));
         let mut registered = 0;
         for group in register::groups(files) {
             let (announced, unreadable) = candidates::hash(group).await;
@@ -154,16 +174,14 @@ impl Upload<'_> {
             registered += tickets.len();
             self.send_group(batch, tickets).await?;
         }
-        let path = format!("/batches/{batch}");
-        let answer = if registered < promised {
-            // What could not even be registered will not come; without this the batch would wait for it.
-            let close = format!("{path}/close");
-            self.client.persist(async || self.client.post(&close, &json!({})).await).await?
+        let view = if registered < expected {
+            // Some files could not be registered. Without this, the batch would wait for them.
+            self.client.retry(async || self.client.close_batch(batch).await).await?
         } else {
-            self.client.persist(async || self.client.get(&path, &[]).await).await?
+            self.client.retry(async || self.client.batch(batch).await).await?
         };
         if let Some(batch) = self.batches.last_mut() {
-            batch.answer = answer;
+            *batch = SentBatch::Sent(view);
         }
         Ok(())
     }
@@ -178,24 +196,24 @@ impl Upload<'_> {
                     (file, result)
                 }
             })
-            .buffer_unordered(SENDERS);
-        while let Some((file, result)) = sent.next().await {
-            let mut parcel = Parcel {
+            .buffer_unordered(CONCURRENCY);
+        while let Some((file, outcome)) = sent.next().await {
+            let mut result = FileResult {
                 path: file.candidate.shown.clone(),
                 file_id: Some(file.ticket.file_id),
                 batch_id: Some(batch),
                 status: None,
                 error: None,
             };
-            match result? {
-                Ok(status) => parcel.status = Some(status),
+            match outcome? {
+                Ok(status) => result.status = Some(status),
                 Err(problem) => {
-                    self.screen.complain(&parcel.path, &problem);
-                    parcel.error = Some(problem);
+                    self.screen.report(&result.path, &problem);
+                    result.error = Some(problem);
                 }
             }
-            self.screen.one_done();
-            self.parcels.push(parcel);
+            self.screen.file_done();
+            self.results.push(result);
         }
         Ok(())
     }
@@ -207,20 +225,26 @@ impl Upload<'_> {
 
     fn refused(&mut self, path: &Path, problem: Problem) {
         let path = path.to_string_lossy().into_owned();
-        self.screen.complain(&path, &problem);
-        self.parcels.push(Parcel { path, file_id: None, batch_id: None, status: None, error: Some(problem) });
+        self.screen.report(&path, &problem);
+        self.results.push(FileResult {
+            path,
+            file_id: None,
+            batch_id: None,
+            status: None,
+            error: Some(problem),
+        });
     }
 
-    /// The last lines a person sees.
-    fn sum_up(&self, named: usize, waited: bool) {
-        let states = || self.parcels.iter().filter_map(|parcel| parcel.status.as_deref());
+    /// Prints the totals and the ids of the batches.
+    fn print_summary(&self, named: usize, waited: bool) {
+        let states = || self.results.iter().filter_map(|result| result.status);
         let sent = states().count();
         if waited {
-            let ready = states().filter(|status| *status == "ready").count();
-            let under_way = states().filter(|status| !is_terminal(status)).count();
-            let failed = sent - ready - under_way;
+            let ready = states().filter(|status| *status == Status::Ready).count();
+            let unfinished = states().filter(|status| !status.is_terminal()).count();
+            let failed = sent - ready - unfinished;
             let mut line = format!("{}: {ready} ready, {failed} failed", count(named, "file"));
-            for (number, what) in [(under_way, "under way"), (named - sent, "not sent")] {
+            for (number, what) in [(unfinished, "in progress"), (named - sent, "not sent")] {
                 if number > 0 {
                     line.push_str(&format!(", {number} {what}"));
                 }
@@ -229,25 +253,21 @@ impl Upload<'_> {
         } else {
             println!("{sent} of {} sent", count(named, "file"));
         }
-        for Sent { id, .. } in &self.batches {
-            if !self.parcels.iter().any(|parcel| parcel.batch_id == Some(*id)) {
-                // Nothing came to be in it.
+        for id in self.batches.iter().map(SentBatch::id) {
+            if !self.results.iter().any(|result| result.batch_id == Some(id)) {
+                // It has no files.
                 continue;
             }
             if waited {
                 println!("batch {id}");
             } else {
-                println!("batch {id}: `landfall status {id}` shows how far it is");
+                println!("batch {id}: `landfall status {id}` shows its progress");
             }
         }
     }
 }
 
-fn is_terminal(status: &str) -> bool {
-    status.parse::<Status>().is_ok_and(Status::is_terminal)
-}
-
-/// One line about a file that is in trouble.
-fn complaint(path: &str, problem: &Problem) -> String {
+/// One line about a file with a problem.
+fn problem_line(path: &str, problem: &Problem) -> String {
     format!("{}: {}: {}", printable(path), printable(&problem.code), printable(&problem.message))
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::service::{Report, Service};
 
@@ -20,7 +20,7 @@ pub enum Retry {
 }
 
 /// The class of the cause, for the metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FailureClass))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Class {

@@ -3,8 +3,11 @@
 //!
 //! Every other crate may use this one. It uses none of them.
 
-// The states of a file, its stages, and every transition.
+// Enums with names; the states of a file, its stages, and every transition; all other states; the kinds of events.
+pub mod names;
 pub mod lifecycle;
+pub mod states;
+pub mod event;
 pub mod priority;
 // Why a stage did not finish, what that says about a service, and when it is retried.
 pub mod failure;

@@ -5,9 +5,10 @@
 //! compares the two.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::names::named;
 
 /// The stages, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -234,43 +235,6 @@ impl fmt::Display for Transition {
             Self::Delete => f.write_str("be deleted"),
         }
     }
-}
-
-/// Text that is not the name of a state or stage.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not one of {allowed}")]
-pub struct UnknownName {
-    text: String,
-    allowed: String,
-}
-
-macro_rules! named {
-    ($type:ty) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = UnknownName;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::ALL.into_iter().find(|one| one.name() == text).ok_or_else(|| UnknownName {
-                    text: text.to_owned(),
-                    allowed: Self::ALL.map(Self::name).join(", "),
-                })
-            }
-        }
-
-        impl TryFrom<String> for $type {
-            type Error = UnknownName;
-
-            fn try_from(text: String) -> Result<Self, Self::Error> {
-                text.parse()
-            }
-        }
-    };
 }
 
 named!(Stage);

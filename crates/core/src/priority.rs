@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::named;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -13,6 +15,16 @@ pub enum Priority {
 }
 
 impl Priority {
+    pub const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::High => "high",
+            Self::Normal => "normal",
+            Self::Low => "low",
+        }
+    }
+
     pub const fn rank(self) -> i64 {
         match self {
             Self::High => 0,
@@ -29,3 +41,5 @@ impl Priority {
         }
     }
 }
+
+named!(Priority);

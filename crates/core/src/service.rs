@@ -1,9 +1,9 @@
 //! The services that a stage may need and that may be down, and what a call says about one.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// An external service that Landfall depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Service {

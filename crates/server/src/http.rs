@@ -20,7 +20,7 @@ mod page;
 mod queues;
 mod request;
 mod search;
-mod settings;
+pub mod settings;
 mod stuck;
 mod tenants;
 mod uploads;

@@ -30,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use crate::process::liveness::Liveness;
+use landfall_api::maintenance::RunView;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Db;
@@ -151,7 +152,7 @@ impl Jobs {
             match self.begin(job.sweep.clone(), Trigger::Tick { due_at, next_at }).await {
                 Ok((Begun::Run | Begun::Elsewhere, _)) => {}
                 Ok((Begun::Running(run), _)) => {
-                    tracing::info!(job = known.name, runId = %run.run_id, "still runs, and is not begun again");
+                    tracing::info!(job = known.name, runId = %run.id, "still runs, and is not begun again");
                 }
                 Err(error) => {
                     tracing::warn!(job = known.name, %error, "could not be begun");
@@ -194,8 +195,8 @@ impl Jobs {
         match self.begin(sweep, Trigger::Hand { user: user.to_owned() }).await? {
             (Begun::Run, Some(started)) => Ok(started),
             (Begun::Running(run), _) => {
-                let message = format!("{name} runs already, at {}", run.worker);
-                let details = serde_json::json!({ "run": run });
+                let message = format!("{name} runs already, at {}", run.worker_name);
+                let details = serde_json::json!({ "run": RunView::from(run) });
                 Err(Refusal::new(RefusalCode::JobRunning, message).retryable().details(details).into())
             }
             _ => Err(Error::Internal(format!("the job {name} was not begun"))),

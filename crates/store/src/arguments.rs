@@ -53,6 +53,13 @@ arg_from! {
     landfall_core::lifecycle::Status => Text(value) Cow::Borrowed(value.name());
     landfall_core::lifecycle::Stage => Text(value) Cow::Borrowed(value.name());
     landfall_core::failure::Code => Text(value) Cow::Borrowed(value.name());
+    landfall_core::event::EventKind => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::BatchStatus => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::OperationStatus => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::DeliveryStatus => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::Scope => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::CircuitState => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::NotificationKind => Text(value) Cow::Borrowed(value.name());
     Uuid => Uuid(value) value;
     Time => Time(value) value;
     serde_json::Value => Json(value) value;

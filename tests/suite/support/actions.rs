@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use landfall_api::uploads::ConfirmRequest;
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Clock, ManualClock};
 use landfall_core::failure::{Code, Failure};
@@ -16,7 +17,7 @@ use landfall_server::intake::announce::Announced;
 use landfall_server::intake::batches::{CloseBatch, OpenBatch};
 use landfall_server::intake::cancel::Cancel;
 use landfall_server::intake::cancel_batch::CancelBatch;
-use landfall_server::intake::confirm::{self, Belief, Confirmed};
+use landfall_server::intake::confirm::{self, Confirmed};
 use landfall_server::intake::delete;
 use landfall_server::intake::idempotency::{Idempotent, Key};
 use landfall_server::intake::register::{Register, Reissue};
@@ -130,8 +131,8 @@ impl TestUser {
 
     pub async fn confirm(&self, file: Uuid) -> Result<Confirmed, Error> {
         let app = &self.rest.app;
-        let (belief, now) = (Belief::default(), app.clock.now());
-        confirm::confirm(&app.db, &app.blobs, &self.caller, file, None, &belief, now).await
+        let (request, now) = (ConfirmRequest::default(), app.clock.now());
+        confirm::confirm(&app.db, &app.blobs, &self.caller, file, None, &request, now).await
     }
 
     /// Registers, uploads and confirms a file of five bytes.

@@ -1,7 +1,7 @@
-//! Server-sent events, out of the bytes that they come in.
+//! Parses server-sent events from the bytes of a response.
 
-/// No event of ours is nearly as long.
-const LONGEST: usize = 1024 * 1024;
+/// Far longer than any event of the server.
+const MAX_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -16,24 +16,24 @@ pub struct Frames {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("a line has no end")]
+#[error("an event is too long")]
 pub struct TooLong;
 
 impl Frames {
-    /// The frames that these bytes complete. Comments are none.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, TooLong> {
+    /// Adds bytes and returns the frames that they complete. Comments are skipped.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, TooLong> {
         self.rest.extend_from_slice(bytes);
         let mut frames = Vec::new();
         while let Some(end) = memchr::memmem::find(&self.rest, b"\n\n") {
             let text = String::from_utf8_lossy(&self.rest[..end]).into_owned();
             self.rest.drain(..end + 2);
-            frames.extend(read(&text));
+            frames.extend(parse(&text));
         }
-        if self.rest.len() > LONGEST { Err(TooLong) } else { Ok(frames) }
+        if self.rest.len() > MAX_BYTES { Err(TooLong) } else { Ok(frames) }
     }
 }
 
-fn read(text: &str) -> Option<Frame> {
+fn parse(text: &str) -> Option<Frame> {
     let mut frame = Frame::default();
     for line in text.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
@@ -42,7 +42,7 @@ fn read(text: &str) -> Option<Frame> {
             "id" => frame.id = Some(value.to_owned()),
             "event" => value.clone_into(&mut frame.event),
             "data" => frame.data.push_str(value),
-            // A comment, or something that does not concern us.
+            // A comment, or a field that is not used here.
             _ => {}
         }
     }
@@ -54,13 +54,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_out_whole_however_the_bytes_are_cut() {
+    fn frames_are_parsed_however_the_bytes_are_split() {
         let bytes = b": \n\nid: 7\nevent: file:status-changed\ndata: {\"a\": \"\xc3\xa4: b\"}\n\nid: 8\nevent: x\ndata: {}\n\n";
         let expected = [("7", "file:status-changed", "{\"a\": \"\u{e4}: b\"}"), ("8", "x", "{}")];
         for size in 1..bytes.len() {
             let mut frames = Frames::default();
             let found: Vec<Frame> =
-                bytes.chunks(size).flat_map(|part| frames.take(part).expect("short enough")).collect();
+                bytes.chunks(size).flat_map(|part| frames.push(part).expect("short enough")).collect();
             let found: Vec<_> = found
                 .iter()
                 .map(|frame| {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_given_up() {
-        assert!(Frames::default().take(&vec![b'x'; LONGEST + 1]).is_err());
+    fn an_endless_event_is_an_error() {
+        assert!(Frames::default().push(&vec![b'x'; MAX_BYTES + 1]).is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! The terminal: a screen of our own over what was there, and the keys.
+//! The terminal: the alternate screen, and the keys.
 //!
-//! Whatever ends the program, the terminal is as it was: the screen is given back when it is dropped and before a panic says
-//! anything. The keyboard is told by `stty`, which every system has, to hand out each key at once and to show none; Ctrl-C,
-//! Ctrl-Z and the like stay the signals that they are. Without `stty` only `q` does not work.
+//! The terminal is always restored: when the screen is dropped, and before a panic prints its message. `stty` sets the
+//! terminal to deliver each key at once without echo; Ctrl-C, Ctrl-Z and the like still send signals. Without `stty`, only
+//! `q` does not work.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::{Command, Stdio};
@@ -16,20 +16,21 @@ use super::frame::Size;
 
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
-/// Between these a terminal that knows them shows nothing, so that a frame appears as a whole.
+/// Synchronized output: the terminal shows nothing between these, so that a frame appears as a whole.
 const BEGIN: &str = "\x1b[?2026h\x1b[H";
 const END: &str = "\x1b[J\x1b[?2026l";
-/// What is assumed where there is no terminal to ask.
+/// Used without a terminal.
 const DEFAULT_WIDTH: usize = 100;
 
-/// How the keyboard was when the screen was taken; nothing while it is not.
-static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+/// What to restore while the alternate screen is open.
+static SAVED: Mutex<Option<Saved>> = Mutex::new(None);
 
-struct Taken {
-    keyboard: Option<String>,
+struct Saved {
+    /// The settings of the terminal, as `stty -g` prints them.
+    settings: Option<String>,
 }
 
-/// The screen while it is ours.
+/// The alternate screen while it is open.
 pub struct Screen {
     term: Term,
 }
@@ -38,15 +39,15 @@ impl Screen {
     pub fn open() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
-            let say = std::panic::take_hook();
+            let print = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
-                give_back();
-                say(panic);
+                restore();
+                print(panic);
             }));
         });
-        // First, so that whatever goes wrong from here on gives it back.
+        // Created first, so that its drop restores the terminal if the next line fails.
         let screen = Self { term: Term::stdout() };
-        take()?;
+        enter()?;
         Ok(screen)
     }
 
@@ -55,7 +56,7 @@ impl Screen {
         Size { width: usize::from(width), height: Some(usize::from(height)) }
     }
 
-    /// Draws over what is there, line by line, in one write.
+    /// Draws over the last frame, line by line, in one write.
     pub fn draw(&self, lines: &[String]) -> io::Result<()> {
         let mut frame = BEGIN.to_owned();
         for (row, line) in lines.iter().enumerate() {
@@ -70,8 +71,8 @@ impl Screen {
     }
 }
 
-/// Ctrl-Z: the shell gets its terminal, and we get it back when we are to go on.
-pub fn leave_for_a_while(screen: Screen) -> io::Result<Screen> {
+/// Ctrl-Z: restores the terminal for the shell, stops, and opens the screen again when the process continues.
+pub fn suspend(screen: Screen) -> io::Result<Screen> {
     drop(screen);
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
     Screen::open()
@@ -79,27 +80,27 @@ pub fn leave_for_a_while(screen: Screen) -> io::Result<Screen> {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
-fn take() -> io::Result<()> {
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let keyboard = stty(&["-g"]).map(|settings| settings.trim().to_owned());
-    if keyboard.is_some() {
+fn enter() -> io::Result<()> {
+    let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
+    let settings = stty(&["-g"]).map(|settings| settings.trim().to_owned());
+    if settings.is_some() {
         stty(&["-icanon", "-echo", "min", "1", "time", "0"]);
     }
-    *taken = Some(Taken { keyboard });
+    *saved = Some(Saved { settings });
     write(ENTER)
 }
 
-/// Does nothing where nothing is taken.
-fn give_back() {
-    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(Taken { keyboard }) = taken else { return };
-    // There is nobody left to tell if the terminal is gone.
+/// Does nothing if the screen is not open.
+fn restore() {
+    let saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(Saved { settings }) = saved else { return };
+    // If the terminal is gone, the error cannot be shown anywhere.
     drop(write(LEAVE));
-    if let Some(settings) = keyboard {
+    if let Some(settings) = settings {
         stty(&[settings.as_str()]);
     }
 }
@@ -110,21 +111,22 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// What `stty` says; nothing where it fails or there is no keyboard.
+/// The output of `stty`; `None` if it fails or standard input is no terminal.
 fn stty(arguments: &[&str]) -> Option<String> {
     if !io::stdin().is_terminal() {
         return None;
     }
-    let said =
+    let output =
         Command::new("stty").args(arguments).stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
-    said.status.success().then(|| String::from_utf8_lossy(&said.stdout).into_owned())
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// How wide a line may be that is printed rather than drawn.
+/// The width for lines that are printed, not drawn.
 pub fn width() -> usize {
     let of_terminal = Term::stdout().size_checked().map(|(_, width)| usize::from(width));
-    let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| (20..=1_000).contains(width));
-    of_terminal.or_else(said).unwrap_or(DEFAULT_WIDTH)
+    let from_environment =
+        || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| (20..=1_000).contains(width));
+    of_terminal.or_else(from_environment).unwrap_or(DEFAULT_WIDTH)
 }
 
 /// The keys that are pressed.
@@ -132,33 +134,33 @@ pub struct Keys(mpsc::Receiver<u8>);
 
 impl Keys {
     pub fn listen() -> Self {
-        let (tell, told) = mpsc::channel(16);
+        let (sender, keys) = mpsc::channel(16);
         if io::stdin().is_terminal() {
-            // It waits for a key until the program ends, which no task of the runtime may.
+            // A thread, because it blocks until the program ends.
             thread::spawn(move || {
                 for key in io::stdin().lock().bytes() {
                     let Ok(key) = key else { return };
-                    if tell.blocking_send(key).is_err() {
+                    if sender.blocking_send(key).is_err() {
                         return;
                     }
                 }
             });
         }
-        Self(told)
+        Self(keys)
     }
 
     /// Resolves when a key is pressed that ends the program.
-    pub async fn end(&mut self) {
+    pub async fn quit(&mut self) {
         while let Some(key) = self.0.recv().await {
-            // So that a test can see what a panic leaves behind.
+            // Lets a test check that a panic restores the terminal.
             #[cfg(debug_assertions)]
             assert_ne!(key, b'!', "this key is for tests");
-            // Ctrl-C comes as a key where somebody else turned signals off.
+            // Ctrl-C arrives as a key if the signals of the terminal are turned off.
             if matches!(key, b'q' | b'Q' | 3) {
                 return;
             }
         }
-        // Nobody is at the keyboard.
+        // There is no keyboard.
         std::future::pending::<()>().await;
     }
 }

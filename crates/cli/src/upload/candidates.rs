@@ -1,4 +1,4 @@
-//! The files that a person named, and what can be known of them before anything is sent.
+//! The files named on the command line, checked before anything is sent.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,8 +9,8 @@ use md5::{Digest, Md5};
 
 use super::Problem;
 
-/// Reading is bound by the disk, hashing by a processor; two at once keep both busy.
-const HASHERS: usize = 2;
+/// Reading is limited by the disk and hashing by the CPU; two at once keep both busy.
+const HASH_CONCURRENCY: usize = 2;
 
 #[derive(Debug, Clone)]
 pub struct Candidate {
@@ -20,14 +20,14 @@ pub struct Candidate {
     pub size: u64,
 }
 
-/// A candidate whose bytes were read once.
+/// A candidate with the MD5 of its bytes.
 #[derive(Debug, Clone)]
 pub struct Hashed {
     pub candidate: Candidate,
     pub md5: String,
 }
 
-pub fn look_at(path: &Path) -> Result<Candidate, Problem> {
+pub fn inspect(path: &Path) -> Result<Candidate, Problem> {
     let found = path.metadata().map_err(|error| unreadable(&error))?;
     if found.is_dir() {
         return Err(Problem::new("FOLDER", "This is a folder; name the files in it, as in FOLDER/*"));
@@ -54,17 +54,17 @@ pub fn unreadable(error: &io::Error) -> Problem {
     Problem::new("UNREADABLE", format!("This cannot be read: {error}"))
 }
 
-/// Reads every file once, for its MD5 and for its size as it is now; answers apart which cannot be read.
+/// Reads every file once for its MD5 and its current size. Returns separately the files that cannot be read.
 pub async fn hash(files: Vec<Candidate>) -> (Vec<Hashed>, Vec<(Candidate, Problem)>) {
     let mut hashed = Vec::with_capacity(files.len());
     let mut unreadable_files = Vec::new();
     let mut results = stream::iter(files)
         .map(|candidate| async move {
             let path = candidate.path.clone();
-            let result = tokio::task::spawn_blocking(move || read_through(&path)).await;
+            let result = tokio::task::spawn_blocking(move || hash_file(&path)).await;
             (candidate, result.unwrap_or_else(|error| Err(io::Error::other(error))))
         })
-        .buffered(HASHERS);
+        .buffered(HASH_CONCURRENCY);
     while let Some((mut candidate, result)) = results.next().await {
         match result {
             Ok((0, _)) => {
@@ -80,7 +80,7 @@ pub async fn hash(files: Vec<Candidate>) -> (Vec<Hashed>, Vec<(Candidate, Proble
     (hashed, unreadable_files)
 }
 
-fn read_through(path: &Path) -> io::Result<(u64, String)> {
+fn hash_file(path: &Path) -> io::Result<(u64, String)> {
     let mut file = File::open(path)?;
     let mut md5 = Md5::new();
     let mut buffer = vec![0; 256 * 1024];
@@ -103,11 +103,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_sent_is_known_before_it_is_promised() {
+    fn files_that_cannot_be_sent_are_found_before_the_upload() {
         let folder = tempfile::tempdir().unwrap();
         let empty = folder.path().join("empty.txt");
         std::fs::write(&empty, "").unwrap();
-        let code = |path: &Path| look_at(path).unwrap_err().code;
+        let code = |path: &Path| inspect(path).unwrap_err().code;
         assert_eq!(code(folder.path()), "FOLDER");
         assert_eq!(code(&empty), "EMPTY");
         assert_eq!(code(&folder.path().join("missing.txt")), "UNREADABLE");
@@ -119,7 +119,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
         std::fs::write(&path, "tide").unwrap();
-        let candidate = look_at(&path).unwrap();
+        let candidate = inspect(&path).unwrap();
         std::fs::write(&path, "high tide").unwrap();
         let (hashed, unreadable) = hash(vec![candidate]).await;
         assert!(unreadable.is_empty());

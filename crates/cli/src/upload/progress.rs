@@ -1,4 +1,4 @@
-//! What a person sees while it goes on: a bar on a terminal, now and then a line elsewhere. All of it on stderr.
+//! Shows the progress of an upload on stderr: a bar on a terminal, otherwise a line from time to time.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,11 +7,11 @@ use chrono::TimeDelta;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::candidates::Candidate;
-use super::{Problem, complaint};
+use super::{Problem, problem_line};
 use landfall_core::clock::{Clock, Time};
 
-/// How far apart lines are where there is no bar.
-const BETWEEN_LINES: TimeDelta = TimeDelta::seconds(5);
+/// The minimum time between two lines without a bar.
+const LINE_INTERVAL: TimeDelta = TimeDelta::seconds(5);
 
 #[derive(Clone)]
 pub struct Screen {
@@ -35,15 +35,15 @@ impl Screen {
         }
     }
 
-    /// From now on files are sent.
-    pub fn sending(&mut self, files: &[Candidate]) {
+    /// Switches to the progress of sending.
+    pub fn show_sending(&mut self, files: &[Candidate]) {
         self.lines().total = files.len();
         let bytes = files.iter().map(|file| file.size).sum();
         self.show(ProgressBar::new(bytes), "sending {bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {msg}");
     }
 
-    /// From now on files are waited for.
-    pub fn following(&mut self, files: u64) {
+    /// Switches to the progress of processing.
+    pub fn show_processing(&mut self, files: u64) {
         self.show(ProgressBar::new(files), "working {bar:30} {pos}/{len} files  {msg}");
     }
 
@@ -62,18 +62,18 @@ impl Screen {
         self.bar.inc(bytes);
     }
 
-    /// What was sent in vain.
+    /// Takes back bytes of an attempt that failed.
     pub fn take_back(&self, bytes: u64) {
         self.bar.dec(bytes);
     }
 
-    /// What will not be sent after all.
+    /// Leaves out a file that will not be sent.
     pub fn skip(&self, bytes: u64) {
         self.bar.dec_length(bytes);
-        self.one_done();
+        self.file_done();
     }
 
-    pub fn one_done(&self) {
+    pub fn file_done(&self) {
         let line = {
             let mut lines = self.lines();
             lines.done += 1;
@@ -82,8 +82,8 @@ impl Screen {
         self.note(&line);
     }
 
-    /// How far the work of the server is.
-    pub fn at(&self, done: u64, message: &str) {
+    /// Sets how many files the server has finished.
+    pub fn set_done(&self, done: u64, message: &str) {
         self.bar.set_position(done);
         self.note(message);
     }
@@ -95,14 +95,14 @@ impl Screen {
         }
         let now = Clock::System.now();
         let mut lines = self.lines();
-        if now - lines.last >= BETWEEN_LINES {
+        if now - lines.last >= LINE_INTERVAL {
             lines.last = now;
             eprintln!("{message}");
         }
     }
 
-    pub fn complain(&self, path: &str, problem: &Problem) {
-        let line = complaint(path, problem);
+    pub fn report(&self, path: &str, problem: &Problem) {
+        let line = problem_line(path, problem);
         self.bar.suspend(|| eprintln!("{line}"));
     }
 

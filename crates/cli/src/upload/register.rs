@@ -1,17 +1,17 @@
-//! Files are registered a group at a time. The server takes a group whole or not at all, so whoever spoils one is taken
-//! out and the rest is offered again.
+//! Registers files in groups. The server accepts a group as a whole or not at all, so a file that it refuses is taken out
+//! and the rest is sent again.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::Problem;
 use super::candidates::{Candidate, Hashed};
 use crate::client::{Client, ClientError};
-use landfall_server::intake::register::UploadTicket;
+use landfall_api::uploads::{Announcement, UploadTicket};
 
-const MOST_PER_GROUP: usize = 1_000;
-/// The upload URLs of a group are issued together and expire together: not more than can be sent in the meantime.
-const MOST_BYTES_PER_GROUP: u64 = 1 << 30;
+const MAX_GROUP_FILES: usize = 1_000;
+/// The upload URLs of a group expire together, so a group has no more bytes than can be sent in that time.
+const MAX_GROUP_BYTES: u64 = 1 << 30;
 
 pub struct Registered {
     pub candidate: Candidate,
@@ -19,13 +19,13 @@ pub struct Registered {
     pub ticket: UploadTicket,
 }
 
-/// Cuts a list into groups that can be registered at once.
+/// Splits a list into groups that can be registered at once.
 pub fn groups(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut groups: Vec<Vec<Candidate>> = Vec::new();
     let mut bytes = 0;
     for file in files {
         match groups.last_mut() {
-            Some(group) if group.len() < MOST_PER_GROUP && bytes + file.size <= MOST_BYTES_PER_GROUP => {
+            Some(group) if group.len() < MAX_GROUP_FILES && bytes + file.size <= MAX_GROUP_BYTES => {
                 bytes += file.size;
                 group.push(file);
             }
@@ -38,7 +38,7 @@ pub fn groups(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     groups
 }
 
-/// Registers as many of the files as the server will have; answers apart which it will not, and why.
+/// Registers the files. Returns separately the files that the server refuses, with the reason.
 pub async fn register(
     client: &Client,
     batch: Uuid,
@@ -46,12 +46,8 @@ pub async fn register(
 ) -> Result<(Vec<Registered>, Vec<(Candidate, Problem)>), ClientError> {
     let mut refused = Vec::new();
     while !files.is_empty() {
-        let announced: Vec<Value> = files
-            .iter()
-            .map(|file| json!({ "fileName": file.candidate.name, "fileSize": file.candidate.size, "md5": file.md5 }))
-            .collect();
-        let path = format!("/batches/{batch}/upload-urls");
-        let error = match client.create::<Vec<UploadTicket>>(&path, &json!(announced)).await {
+        let announced: Vec<Announcement> = files.iter().map(announcement).collect();
+        let error = match client.register_files(batch, &announced).await {
             Ok(tickets) if tickets.len() == files.len() => {
                 let registered = files
                     .into_iter()
@@ -61,37 +57,47 @@ pub async fn register(
                 return Ok((registered, refused));
             }
             Ok(tickets) => {
-                let (asked, got) = (files.len(), tickets.len());
-                return Err(client.strange(format!("{asked} upload URLs were asked for, {got} came")));
+                let (expected, got) = (files.len(), tickets.len());
+                return Err(client.unexpected(format!("{got} upload URLs instead of {expected}")));
             }
             Err(error) => error,
         };
-        let spoilers = spoilers(&error, &files);
-        if spoilers.is_empty() {
+        let rejected = rejected(&error, &files);
+        if rejected.is_empty() {
             return Err(error);
         }
-        let mut spoils = spoilers.into_iter();
+        let mut rejected = rejected.into_iter();
         files.retain(|file| {
-            let spoils = spoils.next() == Some(true);
-            if spoils {
+            let reject = rejected.next() == Some(true);
+            if reject {
                 refused.push((file.candidate.clone(), problem(&error, &file.candidate)));
             }
-            !spoils
+            !reject
         });
     }
     Ok((Vec::new(), refused))
 }
 
-/// For each file whether it must go before the others can be taken; empty, if it is not about single files.
-fn spoilers(error: &ClientError, files: &[Hashed]) -> Vec<bool> {
+fn announcement(file: &Hashed) -> Announcement {
+    Announcement {
+        file_name: file.candidate.name.clone(),
+        file_size: i64::try_from(file.candidate.size).unwrap_or(i64::MAX),
+        content_type: None,
+        md5: Some(file.md5.clone()),
+        mapping: None,
+    }
+}
+
+/// For each file whether it must be taken out of the group; empty if the error is not about single files.
+fn rejected(error: &ClientError, files: &[Hashed]) -> Vec<bool> {
     let ClientError::Refused { code, details, .. } = error else {
         return Vec::new();
     };
-    let spoilers: Vec<bool> = match (code.as_str(), &details["maxFileSize"], &details["quota"]) {
-        // All that are too large, not only the one that was met first.
-        ("TOO_LARGE", Value::Number(most), _) => {
-            let most = most.as_u64().unwrap_or(u64::MAX);
-            files.iter().map(|file| file.candidate.size > most).collect()
+    let rejected: Vec<bool> = match (code.as_str(), &details["maxFileSize"], &details["quota"]) {
+        // All files that are too large, not only the first one.
+        ("TOO_LARGE", Value::Number(max), _) => {
+            let max = max.as_u64().unwrap_or(u64::MAX);
+            files.iter().map(|file| file.candidate.size > max).collect()
         }
         ("QUOTA_EXCEEDED", _, Value::Object(quota)) => {
             let free = |what: &str| quota.get(what).and_then(|of| of["free"].as_u64()).unwrap_or(0);
@@ -102,17 +108,17 @@ fn spoilers(error: &ClientError, files: &[Hashed]) -> Vec<bool> {
             (0..).take(files.len()).map(|at| Some(at) == index).collect()
         }
     };
-    if spoilers.contains(&true) { spoilers } else { Vec::new() }
+    if rejected.contains(&true) { rejected } else { Vec::new() }
 }
 
-/// Which files do not fit: each is taken, in their order, while there is room for it.
-fn beyond(mut bytes: u64, mut places: u64, files: &[Hashed]) -> Vec<bool> {
+/// Which files do not fit into the quota, if they are taken in their order.
+fn beyond(mut bytes: u64, mut count: u64, files: &[Hashed]) -> Vec<bool> {
     files
         .iter()
         .map(|file| {
-            let fits = places > 0 && file.candidate.size <= bytes;
+            let fits = count > 0 && file.candidate.size <= bytes;
             if fits {
-                places -= 1;
+                count -= 1;
                 bytes -= file.candidate.size;
             }
             !fits
@@ -120,7 +126,7 @@ fn beyond(mut bytes: u64, mut places: u64, files: &[Hashed]) -> Vec<bool> {
         .collect()
 }
 
-/// What was said of the whole list, as it concerns one file.
+/// The problem of one file, from the error about the whole group.
 fn problem(error: &ClientError, file: &Candidate) -> Problem {
     let mut problem = Problem::from(error);
     let ClientError::Refused { code, details, .. } = error else {
@@ -131,7 +137,7 @@ fn problem(error: &ClientError, file: &Candidate) -> Problem {
     } else if let Some(index) = details["index"].as_u64()
         && let Some(message) = problem.message.strip_prefix(&format!("File {index}: "))
     {
-        // A place in a list that nobody but us has seen.
+        // The index is a detail of the request; the user does not know it.
         problem.message = message.to_owned();
     }
     problem
@@ -140,6 +146,7 @@ fn problem(error: &ClientError, file: &Candidate) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn files(sizes: &[u64]) -> Vec<Hashed> {
         let file = |size: &u64| Hashed {
@@ -166,36 +173,36 @@ mod tests {
     }
 
     #[test]
-    fn one_bad_name_costs_one_file() {
+    fn a_bad_name_rejects_one_file() {
         let error = refused("INVALID_FILE_NAME", "File 1: No", json!({ "index": 1 }));
         let files = files(&[1, 2, 3]);
-        assert_eq!(spoilers(&error, &files), [false, true, false]);
+        assert_eq!(rejected(&error, &files), [false, true, false]);
         assert_eq!(problem(&error, &files[1].candidate).message, "No");
     }
 
     #[test]
-    fn every_file_that_is_too_large_goes_at_once() {
+    fn all_files_that_are_too_large_are_rejected_at_once() {
         let error = refused("TOO_LARGE", "File 0: No", json!({ "index": 0, "maxFileSize": 10 }));
-        assert_eq!(spoilers(&error, &files(&[11, 10, 12])), [true, false, true]);
+        assert_eq!(rejected(&error, &files(&[11, 10, 12])), [true, false, true]);
     }
 
     #[test]
-    fn a_quota_takes_what_fits() {
+    fn a_quota_accepts_the_files_that_fit() {
         let quota = json!({ "quota": { "bytes": { "free": 10 }, "files": { "free": 2 } } });
         let error = refused("QUOTA_EXCEEDED", "No", quota);
-        assert_eq!(spoilers(&error, &files(&[4, 8, 5, 1])), [false, true, false, true]);
+        assert_eq!(rejected(&error, &files(&[4, 8, 5, 1])), [false, true, false, true]);
     }
 
     #[test]
-    fn a_refusal_of_the_whole_batch_is_nobodys_fault() {
-        assert!(spoilers(&refused("BATCH_NOT_ACTIVE", "No", json!({})), &files(&[1])).is_empty());
+    fn a_refusal_of_the_whole_batch_rejects_no_single_file() {
+        assert!(rejected(&refused("BATCH_NOT_ACTIVE", "No", json!({})), &files(&[1])).is_empty());
     }
 
     #[test]
     fn a_group_is_bounded_in_files_and_in_bytes() {
         let candidates = |sizes: &[u64]| files(sizes).into_iter().map(|file| file.candidate).collect();
         assert_eq!(groups(candidates(&[1; 2_001])).len(), 3);
-        let large = MOST_BYTES_PER_GROUP / 2 + 1;
+        let large = MAX_GROUP_BYTES / 2 + 1;
         assert_eq!(groups(candidates(&[large, large, 1])).len(), 2);
     }
 }

@@ -1,12 +1,10 @@
-//! One file goes: its bytes, then the word that they are there.
+//! Sends the bytes of one file and confirms it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use serde::Deserialize;
-use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
@@ -15,46 +13,42 @@ use super::candidates::unreadable;
 use super::progress::Screen;
 use super::register::Registered;
 use crate::client::{Client, ClientError};
+use landfall_api::uploads::{ConfirmRequest, UploadTicket};
 use landfall_core::clock::Clock;
-use landfall_server::intake::register::UploadTicket;
+use landfall_core::lifecycle::Status;
 
-const PART_BYTES: usize = 128 * 1024;
-/// How long not a byte may move before the connection is given up. Longer than the server's own patience, which ends
-/// with an answer.
-const STALL: Duration = Duration::from_mins(2);
+const CHUNK_BYTES: usize = 128 * 1024;
+/// How long no byte may move before the connection is given up. The server's own timeout is shorter, and ends with a
+/// response.
+const STALL_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The outer error is the server's, the inner one that of the file here.
+/// The outer error is about the server, the inner one about the local file.
 type Sent<T> = Result<Result<T, Problem>, ClientError>;
 
-/// The file's state once it is confirmed, or why it is not there. The outer error ends the whole upload.
-pub async fn send(client: &Client, screen: &Screen, file: &Registered) -> Sent<String> {
+/// Returns the file's state after the confirmation, or its problem. The outer error ends the whole upload.
+pub async fn send(client: &Client, screen: &Screen, file: &Registered) -> Sent<Status> {
     let problem = match deliver(client, screen, file).await {
         Ok(Ok(status)) => return Ok(Ok(status)),
         Ok(Err(problem)) => problem,
-        Err(error) if error.ends_everything() => return Err(error),
+        Err(error) if error.is_fatal() => return Err(error),
         Err(error) => Problem::from(&error),
     };
-    // The batch was promised this file, and would wait for it.
-    let path = format!("/files/{}", file.ticket.file_id);
-    let deleted = client.persist(async || client.delete(&path).await).await;
+    // Without this, the batch would wait for the file.
+    let deleted = client.retry(async || client.delete_file(file.ticket.file_id).await).await;
     match deleted {
-        Err(error) if error.ends_everything() => Err(error),
-        // The server itself gives up on what never arrives; it only takes longer.
+        Err(error) if error.is_fatal() => Err(error),
+        // If this failed, the server gives the file up itself after a while.
         _ => Ok(Err(problem)),
     }
 }
 
-async fn deliver(client: &Client, screen: &Screen, file: &Registered) -> Sent<String> {
-    #[derive(Deserialize)]
-    struct Confirmed {
-        status: String,
-    }
+async fn deliver(client: &Client, screen: &Screen, file: &Registered) -> Sent<Status> {
+    let id = file.ticket.file_id;
     let mut ticket = file.ticket.clone();
     let put = client
-        .persist(async || match put(client, screen, file, &ticket).await {
+        .retry(async || match put(client, screen, file, &ticket).await {
             Err(error) if error.code() == "UPLOAD_URL_EXPIRED" => {
-                let path = format!("/files/{}/upload-url", file.ticket.file_id);
-                ticket = client.post(&path, &json!({})).await?;
+                ticket = client.renew_upload_url(id).await?;
                 put(client, screen, file, &ticket).await
             }
             done => done,
@@ -63,13 +57,13 @@ async fn deliver(client: &Client, screen: &Screen, file: &Registered) -> Sent<St
     if let Err(problem) = put {
         return Ok(Err(problem));
     }
-    let path = format!("/files/{}/confirm", file.ticket.file_id);
-    let belief = json!({ "size": file.candidate.size, "md5": file.md5 });
-    let confirmed: Confirmed = client.persist(async || client.post(&path, &belief).await).await?;
+    let request =
+        ConfirmRequest { size: i64::try_from(file.candidate.size).ok(), md5: Some(file.md5.clone()) };
+    let confirmed = client.retry(async || client.confirm(id, &request).await).await?;
     Ok(Ok(confirmed.status))
 }
 
-/// Sends the bytes, once, from the disk as they are needed.
+/// Sends the bytes once, streamed from the disk.
 async fn put(client: &Client, screen: &Screen, file: &Registered, ticket: &UploadTicket) -> Sent<()> {
     let candidate = &file.candidate;
     let bytes = match tokio::fs::File::open(&candidate.path).await {
@@ -77,7 +71,7 @@ async fn put(client: &Client, screen: &Screen, file: &Registered, ticket: &Uploa
         Err(error) => return Ok(Err(unreadable(&error))),
     };
     let read = Arc::new(Read::default());
-    let body = ReaderStream::with_capacity(bytes.take(candidate.size), PART_BYTES).inspect({
+    let body = ReaderStream::with_capacity(bytes.take(candidate.size), CHUNK_BYTES).inspect({
         let (read, screen) = (read.clone(), screen.clone());
         move |part| match part {
             Ok(part) => {
@@ -90,8 +84,8 @@ async fn put(client: &Client, screen: &Screen, file: &Registered, ticket: &Uploa
         }
     });
     let sent = tokio::select! {
-        sent = client.put(ticket, reqwest::Body::wrap_stream(body)) => sent,
-        () = stalled(&read) => Err(client.broken_off("no bytes moved for too long")),
+        sent = client.send_bytes(ticket, reqwest::Body::wrap_stream(body)) => sent,
+        () = stalled(&read) => Err(client.interrupted("no bytes moved for too long")),
     };
     let Err(error) = sent else { return Ok(Ok(())) };
     screen.take_back(read.bytes.load(Ordering::Relaxed));
@@ -102,7 +96,7 @@ async fn put(client: &Client, screen: &Screen, file: &Registered, ticket: &Uploa
         Ok(now) if now.len() != candidate.size => Ok(Err(Problem::new(
             "CHANGED",
             format!(
-                "This had {} bytes and now has {}: it changed while it was being sent",
+                "This file had {} bytes and now has {}: it changed during the upload",
                 candidate.size,
                 now.len()
             ),
@@ -112,7 +106,7 @@ async fn put(client: &Client, screen: &Screen, file: &Registered, ticket: &Uploa
     }
 }
 
-/// How much of the file was read, and what went wrong there.
+/// How much of the file was read, and the error if reading failed.
 #[derive(Default)]
 struct Read {
     bytes: AtomicU64,
@@ -127,6 +121,6 @@ async fn stalled(read: &Read) {
             return;
         }
         before = now;
-        Clock::System.sleep(STALL).await;
+        Clock::System.sleep(STALL_TIMEOUT).await;
     }
 }

@@ -13,7 +13,7 @@ use super::{Finding, Violation, Violations};
 use crate::content::index;
 use crate::queue::rescue::RescueWorker;
 use crate::records::batch;
-use crate::records::events::{self, Event, FILE_STATUS_CHANGED};
+use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::moves::{self, Change, Ending};
 use crate::records::quota;
@@ -22,6 +22,7 @@ use crate::recovery::orphan_cleanup::orphan_blobs::{self, Orphans, Permit};
 use crate::recovery::ownership::Ownership;
 use crate::recovery::{abandoned_uploads, unfinished_deletions};
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
@@ -166,7 +167,7 @@ impl FixViolation {
         let last: Option<(Option<String>,)> = tx
             .row(
                 "SELECT to_state FROM events WHERE file_id = $1 AND kind = $2 ORDER BY id DESC LIMIT 1",
-                args![id, FILE_STATUS_CHANGED],
+                args![id, EventKind::FileStatusChanged],
             )
             .await?;
         let last: Option<Status> = last.and_then(|(state,)| state).and_then(|state| state.parse().ok());

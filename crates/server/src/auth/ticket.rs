@@ -4,12 +4,13 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::Identity;
+use landfall_api::events::Ticket;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -19,13 +20,6 @@ const LIFETIME: TimeDelta = TimeDelta::seconds(30);
 #[derive(Clone)]
 pub struct Tickets {
     key: Vec<u8>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Ticket {
-    pub ticket: String,
-    pub expires_at: DateTime<Utc>,
 }
 
 /// The signed content.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use landfall_api::files::ChunkView;
 use landfall_core::clock::Time;
 use landfall_core::text::{Chunk, Extracted, Markup, Place};
 use landfall_store::Error;
@@ -106,10 +107,8 @@ pub async fn keep_chunks(tx: &mut Tx, file: Uuid, chunks: &[Chunk]) -> Result<()
     tx.insert("chunks (file_id, ordinal, text, page, heading, char_start, char_end, tokens)", rows, "").await
 }
 
-#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, sqlx::FromRow)]
 pub struct StoredChunk {
-    #[serde(skip)]
     pub id: i64,
     pub ordinal: i64,
     pub text: String,
@@ -118,6 +117,13 @@ pub struct StoredChunk {
     pub char_start: i64,
     pub char_end: i64,
     pub tokens: i64,
+}
+
+impl From<StoredChunk> for ChunkView {
+    fn from(row: StoredChunk) -> Self {
+        let StoredChunk { id: _, ordinal, text, page, heading, char_start, char_end, tokens } = row;
+        Self { ordinal, text, page, heading, char_start, char_end, tokens }
+    }
 }
 
 /// Chunks of a file in their order, after `after`.

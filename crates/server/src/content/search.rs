@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
 use uuid::Uuid;
 
 use super::index::{owner_word, vector_bytes, vector_text};
 use super::snippet::snippet;
 use super::terms::{Term, terms};
+use landfall_api::search::{Hit, MatchedBy};
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
@@ -34,23 +34,6 @@ pub struct Question {
 pub struct Meaning {
     pub model: String,
     pub vector: Vec<f32>,
-}
-
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Hit {
-    pub file_id: Uuid,
-    pub file_name: String,
-    pub batch_id: Option<Uuid>,
-    pub ordinal: i64,
-    pub page: Option<i64>,
-    pub heading: Option<String>,
-    pub char_start: i64,
-    pub char_end: i64,
-    pub snippet: String,
-    pub score: f64,
-    /// Which of the two searches found it.
-    pub matched: Vec<&'static str>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -158,13 +141,13 @@ fn narrow(sql: &str, question: &Question, mut arguments: Vec<Arg>) -> (String, V
 struct Ranked {
     chunk: i64,
     score: f64,
-    matched: Vec<&'static str>,
+    matched: Vec<MatchedBy>,
 }
 
 /// Reciprocal rank fusion: a chunk that both searches rank high comes before one that only one search does.
 fn fuse(by_words: &[i64], by_meaning: &[i64], limit: usize) -> Vec<Ranked> {
     let mut scores: HashMap<i64, Ranked> = HashMap::new();
-    for (search, chunks) in [("words", by_words), ("meaning", by_meaning)] {
+    for (search, chunks) in [(MatchedBy::Words, by_words), (MatchedBy::Meaning, by_meaning)] {
         for (rank, chunk) in chunks.iter().enumerate() {
             #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
             let score = 1.0 / (FUSION + rank as f64 + 1.0);
@@ -213,7 +196,7 @@ mod tests {
         let ranked = fuse(&[1, 2, 3], &[4, 3, 5], 10);
         let order: Vec<i64> = ranked.iter().map(|one| one.chunk).collect();
         assert_eq!(order, [3, 1, 4, 2, 5]);
-        assert_eq!(ranked[0].matched, ["words", "meaning"]);
+        assert_eq!(ranked[0].matched, [MatchedBy::Words, MatchedBy::Meaning]);
     }
 
     #[test]

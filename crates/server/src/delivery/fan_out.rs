@@ -23,6 +23,7 @@ use uuid::Uuid;
 use super::EventsConfig;
 use super::tail::{self, Audience, StoredEvent};
 use landfall_core::clock::{Clock, Time};
+use landfall_core::event::EventKind;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::wake::Wake;
@@ -82,13 +83,13 @@ struct Live {
 /// Which of its events a listener wants. Empty: all of them.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    pub types: Vec<String>,
+    pub types: Vec<EventKind>,
     pub batch: Option<Uuid>,
 }
 
 impl Filter {
     fn wants(&self, event: &StoredEvent) -> bool {
-        (self.types.is_empty() || self.types.contains(&event.kind))
+        (self.types.is_empty() || self.types.iter().any(|kind| kind.name() == event.kind))
             && (self.batch.is_none() || self.batch == event.batch)
     }
 }

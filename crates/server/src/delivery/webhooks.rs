@@ -29,14 +29,14 @@ pub mod turn;
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use landfall_api::webhooks::WebhookView;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::refusal::Refusal;
+use landfall_core::states::Scope;
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 use signature::Secret;
@@ -67,7 +67,8 @@ pub struct Webhook {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
-    pub scope: String,
+    #[sqlx(try_from = "String")]
+    pub scope: Scope,
     pub url: String,
     pub description: Option<String>,
     pub event_types: Option<Value>,
@@ -126,7 +127,7 @@ impl Webhook {
     }
 
     pub fn is_for_all(&self) -> bool {
-        self.scope == "all"
+        self.scope == Scope::All
     }
 
     /// The secrets that sign now: the current one, and the previous one while it is valid.
@@ -139,37 +140,14 @@ impl Webhook {
     }
 }
 
-/// A webhook as its owner sees it: without the secret.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WebhookView {
-    pub id: Uuid,
-    pub url: String,
-    pub description: Option<String>,
-    /// `null`: every type.
-    #[schema(value_type = Option<Vec<String>>)]
-    pub event_types: Option<Value>,
-    #[schema(pattern = "^(own|all)$")]
-    pub scope: String,
-    pub enabled: bool,
-    pub disabled_at: Option<DateTime<Utc>>,
-    pub disabled_reason: Option<String>,
-    /// Since when no delivery has succeeded.
-    pub failing_since: Option<DateTime<Utc>>,
-    /// Until when the secret before the last rotation also signs.
-    pub old_secret_valid_until: Option<DateTime<Utc>>,
-    pub created_by: String,
-    pub created_at: DateTime<Utc>,
-    pub updated_at: DateTime<Utc>,
-}
-
+/// Without the secret.
 impl From<Webhook> for WebhookView {
     fn from(webhook: Webhook) -> Self {
         Self {
             id: webhook.id,
             url: webhook.url,
             description: webhook.description,
-            event_types: webhook.event_types,
+            event_types: webhook.event_types.and_then(|types| serde_json::from_value(types).ok()),
             scope: webhook.scope,
             enabled: webhook.enabled,
             disabled_at: webhook.disabled_at,

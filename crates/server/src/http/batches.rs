@@ -3,18 +3,20 @@
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use serde::Serialize;
 use uuid::Uuid;
 
 use super::files::stop_work;
-use super::request::{InPath, Page, PageParams, Params, Received, batch_id};
+use super::request::{InPath, Paging, Params, Received, batch_id};
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::intake::batches::{CloseBatch, NewBatch, OpenBatch, OpenedBatch};
+use crate::intake::batches::{self, CloseBatch, OpenBatch};
 use crate::intake::cancel_batch::CancelBatch;
 use crate::intake::idempotency::Idempotent;
-use crate::records::batch::{self, Batch, BatchView};
+use crate::records::batch::{self, Batch};
+use landfall_api::batches::{BatchList, BatchView, NewBatch, OpenedBatch, Progress};
+use landfall_api::page::PageQuery;
 use landfall_core::caller::Caller;
+use landfall_core::priority::Priority;
 
 /// Opens a batch for a number of files.
 #[utoipa::path(
@@ -31,7 +33,7 @@ pub async fn open(
 ) -> Result<(StatusCode, Json<OpenedBatch>), ApiError> {
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let batch: NewBatch = received.json()?;
-    batch.check()?;
+    batches::check(&batch)?;
     let now = app.clock.now();
     let opened = app
         .db
@@ -63,32 +65,39 @@ pub async fn show(
     let mut tx = app.db.read().await?;
     let batch = Batch::find_for(&mut tx, &caller, batch_id(&id)?).await?;
     let progress = batch::progress(&mut tx, batch.id).await?;
-    Ok(Json(BatchView::new(batch, Some(progress))))
+    Ok(Json(view(batch, Some(progress))))
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BatchList {
-    batches: Vec<BatchView>,
-    next_cursor: Option<String>,
+fn view(batch: Batch, progress: Option<Progress>) -> BatchView {
+    BatchView {
+        summary: batch.summary(),
+        batch_id: batch.id,
+        status: batch.status,
+        file_count: batch.file_count,
+        registered: batch.registered_files,
+        progress,
+        priority: Priority::from_rank(batch.priority),
+        metadata: batch.metadata,
+        created_at: batch.created_at,
+        expires_at: batch.expires_at,
+        completed_at: batch.completed_at,
+    }
 }
 
 /// The caller's batches, newest first.
 #[utoipa::path(
-    get, path = "/batches", operation_id = "listBatches", tag = "batches", params(PageParams),
+    get, path = "/batches", operation_id = "listBatches", tag = "batches", params(PageQuery),
     responses((status = 200, body = BatchList))
 )]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Params(params): Params<PageParams>,
+    Params(query): Params<PageQuery>,
 ) -> Result<Json<BatchList>, ApiError> {
-    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
-    let before = page.after.unwrap_or(Uuid::max());
-    let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, page.limit).await?;
-    let next = page.next(&batches, |batch| batch.id.to_string());
-    let batches = batches.into_iter().map(|batch| BatchView::new(batch, None)).collect();
-    Ok(Json(BatchList { batches, next_cursor: next }))
+    let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
+    let before = paging.after.unwrap_or(Uuid::max());
+    let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, paging.limit).await?;
+    Ok(Json(paging.page(batches, |batch| batch.id.to_string()).map(|batch| view(batch, None))))
 }
 
 /// Closes a batch for new files: it is complete when all its files are.
@@ -102,7 +111,7 @@ pub async fn close(
     InPath(id): InPath<String>,
 ) -> Result<Json<BatchView>, ApiError> {
     let change = CloseBatch { caller, id: batch_id(&id)?, now: app.clock.now() };
-    Ok(Json(BatchView::new(app.db.write(change).await?, None)))
+    Ok(Json(view(app.db.write(change).await?, None)))
 }
 
 /// Cancels a batch: waiting and running files are cancelled, missing ones are deleted, ready ones stay.
@@ -121,5 +130,5 @@ pub async fn cancel(
         stop_work(&app, file);
     }
     let progress = batch::progress(&mut app.db.read().await?, cancelled.batch.id).await?;
-    Ok(Json(BatchView::new(cancelled.batch, Some(progress))))
+    Ok(Json(view(cancelled.batch, Some(progress))))
 }

@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa_swagger_ui::Config;
 
-use super::error::RefusalView;
 use super::request::InPath;
 use crate::http::error::ApiError;
+use landfall_api::refusal::RefusalView;
 use landfall_core::refusal::Refusal;
 use landfall_core::refusal::RefusalCode;
 use landfall_store::Error;

@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Map;
 
+use landfall_api::refusal::{RefusalBody, RefusalView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 
@@ -18,7 +18,7 @@ impl IntoResponse for ApiError {
         let Refusal { code, message, retryable, details } = self.0;
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let details = details.unwrap_or_else(|| Map::new().into());
-        let error = RefusalBody { code: code.code(), message, retryable, details };
+        let error = RefusalBody { code: code.code().to_owned(), message, retryable, details };
         (status, Json(RefusalView { error })).into_response()
     }
 }
@@ -40,25 +40,6 @@ impl From<Error> for ApiError {
             }
         })
     }
-}
-
-/// A refusal as clients see it.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Refusal)]
-pub struct RefusalView {
-    #[schema(inline)]
-    error: RefusalBody,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct RefusalBody {
-    code: &'static str,
-    /// For people.
-    message: String,
-    /// Whether the same request may succeed later.
-    retryable: bool,
-    #[schema(value_type = Object)]
-    details: Value,
 }
 
 /// What the caller learns about an error that it did not cause.

@@ -12,19 +12,18 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::stream;
-use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::connections::CutOff;
-use super::request::{Params, batch_id, includes_all_users, unauthenticated};
+use super::request::{Params, batch_id, is_for_all, unauthenticated};
 use crate::app::App;
 use crate::auth::Identity;
-use crate::auth::ticket::Ticket;
 use crate::delivery::fan_out::{Filter, Subscription};
 use crate::delivery::tail::Audience;
 use crate::http::error::ApiError;
-use crate::records::events;
 use delivery::Delivering;
+use landfall_api::events::{StreamQuery, Ticket};
+use landfall_core::event::EventKind;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use outlet::Outlet;
 
@@ -40,27 +39,6 @@ const FRAMES: usize = 16;
 /// The reconnect delay for browsers, in milliseconds.
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct StreamParams {
-    /// The id of the last event that the client has: the stream continues after it. `Last-Event-ID` does the same.
-    #[param(pattern = "^[0-9]{1,18}$")]
-    after: Option<String>,
-    /// Only these types, separated by commas.
-    types: Option<String>,
-    /// Only events of this batch.
-    #[param(value_type = Option<uuid::Uuid>)]
-    batch_id: Option<String>,
-    /// `all`: the events of all users, for administrators.
-    #[param(pattern = "^(own|all)$")]
-    scope: Option<String>,
-    /// Instead of a token.
-    ticket: Option<String>,
-    /// `false`: the stream ends when all past events are sent.
-    follow: Option<bool>,
-}
-
 /// A ticket to open a stream, for clients that cannot send headers.
 #[utoipa::path(
     post, path = "/events/ticket", operation_id = "issueTicket", tag = "events",
@@ -72,7 +50,7 @@ pub async fn ticket(State(app): State<App>, identity: Identity) -> Json<Ticket> 
 
 /// Events, live: as a WebSocket, or as server-sent events.
 #[utoipa::path(
-    get, path = "/api/v2/uploads/events", operation_id = "streamEvents", tag = "events", params(StreamParams),
+    get, path = "/api/v2/uploads/events", operation_id = "streamEvents", tag = "events", params(StreamQuery),
     responses(
         (status = 101, description = "A WebSocket"),
         (status = 200, body = String, content_type = "text/event-stream"),
@@ -86,22 +64,22 @@ pub async fn stream(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     Extension(cut_off): Extension<CutOff>,
     headers: HeaderMap,
-    Params(params): Params<StreamParams>,
+    Params(query): Params<StreamQuery>,
 ) -> Result<Response, ApiError> {
-    let identity = match (identity, &params.ticket) {
+    let identity = match (identity, &query.ticket) {
         (Some(identity), _) => identity,
         (None, Some(ticket)) => app.tickets.verify(ticket, app.clock.now())?,
         (None, None) => return Err(unauthenticated().into()),
     };
     let kind = Kind::wanted(&headers, upgrade)?;
-    let subscription = subscribe(&app, &identity, &headers, &params)?;
+    let subscription = subscribe(&app, &identity, &headers, &query)?;
     let delivering = Delivering {
         subscription,
         until: identity.until,
         clock: app.clock.clone(),
         config: app.config.events.clone(),
         closing: app.fan_out.closing(),
-        follow: params.follow.unwrap_or(true),
+        follow: query.follow.unwrap_or(true),
     };
     let underway = app.fan_out.underway();
     Ok(match kind {
@@ -170,23 +148,20 @@ fn subscribe(
     app: &App,
     identity: &Identity,
     headers: &HeaderMap,
-    params: &StreamParams,
+    query: &StreamQuery,
 ) -> Result<Subscription, Refusal> {
     let caller = &identity.caller;
-    let audience = if includes_all_users(caller, params.scope.as_deref())? {
-        Audience::All
-    } else {
-        Audience::User(caller.user.clone())
-    };
+    let audience =
+        if is_for_all(caller, query.scope)? { Audience::All } else { Audience::User(caller.user.clone()) };
     let filter = Filter {
-        types: types(params.types.as_deref())?,
-        batch: params.batch_id.as_deref().map(batch_id).transpose()?,
+        types: types(query.types.as_deref())?,
+        batch: query.batch_id.as_deref().map(batch_id).transpose()?,
     };
     // A browser that reconnects sends the header and the original address: the header is newer.
     let last = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty());
     let after = match last {
         Some(value) => Some(value.to_str().unwrap_or_default()),
-        None => params.after.as_deref(),
+        None => query.after.as_deref(),
     };
     app.fan_out.listen(&caller.user, audience, filter, after.map(event_id).transpose()?)
 }
@@ -196,15 +171,14 @@ fn event_id(text: &str) -> Result<i64, Refusal> {
     text.parse().ok().filter(|id| *id >= 0).ok_or_else(unknown)
 }
 
-fn types(text: Option<&str>) -> Result<Vec<String>, Refusal> {
-    let all = [events::OF_USERS, events::OF_SYSTEM].concat();
+fn types(text: Option<&str>) -> Result<Vec<EventKind>, Refusal> {
     let names = text.into_iter().flat_map(|text| text.split(',')).map(str::trim);
     let known = |name: &str| {
-        if all.contains(&name) {
-            return Ok(name.to_owned());
-        }
-        let message = format!("There are no events of the type {name:?}; there are {}", all.join(", "));
-        Err(Refusal::new(RefusalCode::InvalidRequest, message))
+        name.parse().map_err(|_| {
+            let all: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.name()).collect();
+            let message = format!("There are no events of the type {name:?}; there are {}", all.join(", "));
+            Refusal::new(RefusalCode::InvalidRequest, message)
+        })
     };
     names.map(known).collect()
 }

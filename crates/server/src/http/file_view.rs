@@ -1,81 +1,19 @@
-//! A file as clients see it: its row, and what it waits for.
+//! Builds the view of a file from its row and from what it waits for.
 
 use std::time::Duration;
 
 use crate::http::error::ApiError;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::TimeDelta;
+use landfall_api::files::{ErrorView, FileView, InflightView, Staleness};
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Class, Code};
-use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::lifecycle::Status;
 use landfall_core::priority::Priority;
 use landfall_store::Tx;
-use serde::Serialize;
-use uuid::Uuid;
 
 use crate::queue::config::QueueConfig;
 use crate::queue::waiting::{self, Obstacles, Waiting};
 use crate::records::file::File;
-
-/// A file as clients see it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FileView {
-    pub file_id: Uuid,
-    pub file_name: String,
-    pub size: i64,
-    pub content_type: Option<String>,
-    pub batch_id: Option<Uuid>,
-    pub status: Status,
-    pub next_stage: Option<Stage>,
-    pub priority: Priority,
-    pub attempt: i64,
-    pub max_attempts: u32,
-    pub retry_after: Option<DateTime<Utc>>,
-    pub retry_count: i64,
-    pub error: Option<ErrorView>,
-    pub chunk_count: Option<i64>,
-    /// Why it makes no progress, as a code and as a sentence.
-    pub waiting_for: Option<&'static str>,
-    pub waiting_message: Option<String>,
-    /// Its position among its owner's files at its stage, as far as that is counted.
-    pub queue_position: Option<i64>,
-    pub staleness: Staleness,
-    pub inflight: Option<InflightView>,
-    pub created_at: DateTime<Utc>,
-    pub updated_at: DateTime<Utc>,
-    pub confirmed_at: Option<DateTime<Utc>>,
-    pub ready_at: Option<DateTime<Utc>>,
-    pub failed_at: Option<DateTime<Utc>>,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct ErrorView {
-    #[schema(value_type = Code)]
-    pub code: String,
-    pub class: Class,
-    pub message: String,
-    #[schema(value_type = Option<Stage>)]
-    pub stage: Option<String>,
-    pub at: Option<DateTime<Utc>>,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct InflightView {
-    pub stage: Stage,
-    pub started_at: Option<DateTime<Utc>>,
-    pub attempt: i64,
-    pub worker: Option<String>,
-}
-
-/// Whether a file that should make progress makes none.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Staleness {
-    pub stale: bool,
-    pub since_ms: i64,
-    pub message: Option<String>,
-}
 
 /// What a view needs beside the row.
 pub struct Surroundings {
@@ -96,7 +34,7 @@ impl Surroundings {
         let waiting = self.obstacles.before(&file);
         let staleness = self.staleness(&file, waiting.as_ref());
         let workers = &self.obstacles.workers;
-        let (waiting_for, waiting_message) = waiting.map(|waiting| (waiting.word, waiting.sentence)).unzip();
+        let (waiting_for, waiting_message) = waiting.map(|waiting| (waiting.what, waiting.message)).unzip();
         Ok(FileView {
             next_stage: (!file.status.is_terminal() || file.status == Status::Failed)
                 .then_some(file.next_stage),
@@ -107,7 +45,7 @@ impl Surroundings {
                 code: code.clone(),
                 class: Code::parse(code).map_or(Class::Unknown, Code::class),
                 message: file.error_message.clone().unwrap_or_default(),
-                stage: file.error_stage.clone(),
+                stage: file.error_stage.as_deref().and_then(|stage| stage.parse().ok()),
                 at: file.error_at,
             }),
             inflight: file.status.stage().map(|stage| InflightView {
@@ -145,7 +83,7 @@ impl Surroundings {
         let message = stale.then(|| {
             let minutes = still.num_minutes();
             match (waiting, file.status.stage()) {
-                (Some(waiting), _) => format!("No progress for {minutes} minutes. {}", waiting.sentence),
+                (Some(waiting), _) => format!("No progress for {minutes} minutes. {}", waiting.message),
                 (None, Some(stage)) => {
                     format!("No progress for {minutes} minutes. A worker runs its {stage} stage")
                 }

@@ -5,20 +5,22 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
-use super::file_view::{FileView, Surroundings};
-use super::request::{InPath, Page, PageParams, Params, Received, file_id, includes_all_users};
+use super::file_view::Surroundings;
+use super::request::{InPath, Paging, Params, Received, file_id, is_for_all};
 use crate::app::App;
-use crate::content::artifacts::{self, StoredChunk};
+use crate::content::artifacts;
 use crate::http::error::ApiError;
 use crate::intake::cancel::Cancel;
 use crate::intake::delete as deletion;
 use crate::queue::revive::{self, Revive};
-use crate::records::events::{self, HistoryEntry};
+use crate::records::events;
 use crate::records::file::File;
+use landfall_api::Page;
+use landfall_api::files::{ChunkList, ChunkView, FileList, FileQuery, FileView, History, RetryRequest};
+use landfall_api::page::PageQuery;
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -51,75 +53,45 @@ async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> 
     if file.status == Status::Deleted { Err(Refusal::gone().into()) } else { Ok(file) }
 }
 
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListParams {
-    #[param(value_type = Option<Status>)]
-    status: Option<String>,
-    #[param(value_type = Option<Uuid>)]
-    batch_id: Option<String>,
-    /// Part of the file's name.
-    q: Option<String>,
-    /// `all`: the files of all users, for administrators.
-    #[param(pattern = "^(own|all)$")]
-    scope: Option<String>,
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<i64>,
-    /// The `nextCursor` of the previous page.
-    cursor: Option<String>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FileList {
-    files: Vec<FileView>,
-    next_cursor: Option<String>,
-}
-
 /// The caller's files, newest first.
 #[utoipa::path(
-    get, path = "/files", operation_id = "listFiles", tag = "files", params(ListParams),
+    get, path = "/files", operation_id = "listFiles", tag = "files", params(FileQuery),
     responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
 )]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Params(params): Params<ListParams>,
+    Params(query): Params<FileQuery>,
 ) -> Result<Json<FileList>, ApiError> {
-    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
+    let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut wanted = Wanted {
         conditions: "id < $1 AND deleted_at IS NULL".to_owned(),
-        arguments: args![page.after.unwrap_or(Uuid::max())],
+        arguments: args![paging.after.unwrap_or(Uuid::max())],
         source: "files",
     };
-    if !includes_all_users(&caller, params.scope.as_deref())? {
+    if !is_for_all(&caller, query.scope)? {
         wanted.and("user_id = ", &caller.user);
     }
-    if let Some(status) = &params.status {
-        let status: Status = status
-            .parse()
-            .map_err(|error| Refusal::new(RefusalCode::InvalidRequest, format!("status: {error}")))?;
+    if let Some(status) = query.status {
         wanted.in_state(status);
     }
-    if let Some(batch) = &params.batch_id {
+    if let Some(batch) = &query.batch_id {
         wanted.and("batch_id = ", super::request::batch_id(batch)?);
     }
     let mut tx = app.db.read().await?;
-    let (files, next) = match &params.q {
-        Some(part) => wanted.named(&mut tx, part, &page).await?,
+    let page = match &query.q {
+        Some(part) => wanted.named(&mut tx, part, &paging).await?,
         None => {
-            let files = wanted.first(&mut tx, page.limit).await?;
-            let next = page.next(&files, |file| file.id.to_string());
-            (files, next)
+            let files = wanted.first(&mut tx, paging.limit).await?;
+            paging.page(files, |file| file.id.to_string())
         }
     };
     let surroundings = Surroundings::load(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
-    let mut views = Vec::with_capacity(files.len());
-    for file in files {
-        views.push(surroundings.view(&mut tx, file).await?);
+    let mut items = Vec::with_capacity(page.items.len());
+    for file in page.items {
+        items.push(surroundings.view(&mut tx, file).await?);
     }
-    Ok(Json(FileList { files: views, next_cursor: next }))
+    Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }
 
 /// The maximum number of names that one request compares. If there are more, the response may have few files or
@@ -171,12 +143,7 @@ impl Wanted {
     }
 
     /// The files with `part` in their names, and the position to continue from.
-    async fn named(
-        &self,
-        tx: &mut Tx,
-        part: &str,
-        page: &Page<Uuid>,
-    ) -> Result<(Vec<File>, Option<String>), ApiError> {
+    async fn named(&self, tx: &mut Tx, part: &str, paging: &Paging<Uuid>) -> Result<Page<File>, ApiError> {
         let mut arguments = self.arguments.clone();
         arguments.push(contains(part).into());
         let sql = format!(
@@ -185,15 +152,16 @@ impl Wanted {
              ORDER BY id DESC",
             self.select("id, file_name", MAX_NAMES_COMPARED),
             arguments.len(),
-            page.limit
+            paging.limit
         );
         let files: Vec<File> = tx.rows(sql, arguments).await?;
-        if let Some(next) = page.next(&files, |file| file.id.to_string()) {
-            return Ok((files, Some(next)));
+        let page = paging.page(files, |file| file.id.to_string());
+        if page.next_cursor.is_some() {
+            return Ok(page);
         }
         let last = format!("{} OFFSET {}", self.select("id", 1), MAX_NAMES_COMPARED - 1);
         let last: Option<(Uuid,)> = tx.row(last, self.arguments.clone()).await?;
-        Ok((files, last.map(|(id,)| id.to_string())))
+        Ok(Page { next_cursor: last.map(|(id,)| id.to_string()), ..page })
     }
 }
 
@@ -244,36 +212,30 @@ pub fn stop_work(app: &App, file: Uuid) {
     }
 }
 
-/// How to retry a file.
-#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Retry {
-    /// The stage to start at; by default the stage at which the file ended.
-    pub from_stage: Option<Stage>,
-    /// Refuse a file that was cancelled.
-    #[serde(skip)]
-    pub only_failed: bool,
-}
-
-impl Retry {
-    pub async fn carry_out(self, app: &App, caller: Caller, file: Uuid) -> Result<File, ApiError> {
-        let wish = Revive {
-            caller,
-            file,
-            from_stage: self.from_stage,
-            first_stage: app.config.intake.first_stage,
-            only_failed: self.only_failed,
-            now: app.clock.now(),
-        };
-        let file = revive::revive(&app.db, &app.blobs, wish).await?;
-        Ok(file)
-    }
+/// Retries a file, for the routes of files, dead letters and jobs.
+pub async fn retry_file(
+    app: &App,
+    caller: Caller,
+    file: Uuid,
+    from_stage: Option<Stage>,
+    only_failed: bool,
+) -> Result<File, ApiError> {
+    let wish = Revive {
+        caller,
+        file,
+        from_stage,
+        first_stage: app.config.intake.first_stage,
+        only_failed,
+        now: app.clock.now(),
+    };
+    let file = revive::revive(&app.db, &app.blobs, wish).await?;
+    Ok(file)
 }
 
 /// Retries a file that failed or was cancelled.
 #[utoipa::path(
     post, path = "/files/{fileId}/retry", operation_id = "retryFile", tag = "files",
-    request_body = Option<Retry>,
+    request_body = Option<RetryRequest>,
     responses(
         (status = 200, body = FileView),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE STAGE_NOT_REACHED NO_SCANNER \
@@ -286,35 +248,28 @@ pub async fn retry(
     InPath(id): InPath<String>,
     request: Request,
 ) -> Result<Json<FileView>, ApiError> {
-    let retry: Retry = Received::read(request, app.config.http.max_body_bytes).await?.json_or_default()?;
-    let file = retry.carry_out(&app, caller, file_id(&id)?).await?;
+    let retry: RetryRequest =
+        Received::read(request, app.config.http.max_body_bytes).await?.json_or_default()?;
+    let file = retry_file(&app, caller, file_id(&id)?, retry.from_stage, false).await?;
     view(&app, &mut app.db.read().await?, file).await.map(Json)
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct History {
-    history: Vec<HistoryEntry>,
-    next_cursor: Option<String>,
 }
 
 /// Every step of a file, oldest first. A deleted file still has its history.
 #[utoipa::path(
-    get, path = "/files/{fileId}/history", operation_id = "showHistory", tag = "files", params(PageParams),
+    get, path = "/files/{fileId}/history", operation_id = "showHistory", tag = "files", params(PageQuery),
     responses((status = 200, body = History), (status = "4XX", description = "FILE_NOT_FOUND"))
 )]
 pub async fn history(
     State(app): State<App>,
     caller: Caller,
     InPath(id): InPath<String>,
-    Params(params): Params<PageParams>,
+    Params(query): Params<PageQuery>,
 ) -> Result<Json<History>, ApiError> {
-    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
+    let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = File::find_for(&mut tx, &caller, file_id(&id)?).await?;
-    let history = events::history(&mut tx, file.id, page.after.unwrap_or(0), page.limit).await?;
-    let next = page.next(&history, |entry| entry.id.to_string());
-    Ok(Json(History { history, next_cursor: next }))
+    let history = events::history(&mut tx, file.id, paging.after.unwrap_or(0), paging.limit).await?;
+    Ok(Json(paging.page(history, |entry| entry.id.to_string())))
 }
 
 /// The text that was extracted from a file.
@@ -362,30 +317,22 @@ pub async fn result(
     Ok((attachment(&file, Some(&content_type)), body).into_response())
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ChunkList {
-    chunks: Vec<StoredChunk>,
-    next_cursor: Option<String>,
-}
-
 /// The chunks of a file, in their order.
 #[utoipa::path(
-    get, path = "/files/{fileId}/chunks", operation_id = "listChunks", tag = "files", params(PageParams),
+    get, path = "/files/{fileId}/chunks", operation_id = "listChunks", tag = "files", params(PageQuery),
     responses((status = 200, body = ChunkList), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
 )]
 pub async fn chunks(
     State(app): State<App>,
     caller: Caller,
     InPath(id): InPath<String>,
-    Params(params): Params<PageParams>,
+    Params(query): Params<PageQuery>,
 ) -> Result<Json<ChunkList>, ApiError> {
-    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
+    let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
-    let chunks = artifacts::load_chunks(&mut tx, file.id, page.after.unwrap_or(-1), page.limit).await?;
-    let next = page.next(&chunks, |chunk| chunk.ordinal.to_string());
-    Ok(Json(ChunkList { chunks, next_cursor: next }))
+    let chunks = artifacts::load_chunks(&mut tx, file.id, paging.after.unwrap_or(-1), paging.limit).await?;
+    Ok(Json(paging.page(chunks, |chunk| chunk.ordinal.to_string()).map(ChunkView::from)))
 }
 
 /// The bytes of a file as they were uploaded. Always as an attachment: an upload is not a page of this server.

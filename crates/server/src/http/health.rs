@@ -1,25 +1,19 @@
 //! Whether this process is alive, and whether it can do its work.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use serde::Serialize;
 
 use crate::app::App;
 use crate::queue::worker::Ailment;
+use landfall_api::health::{Alive, Check, CheckResult, Readiness, Verdict};
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
 /// A probe does not wait long: a check that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(2);
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Alive {
-    status: &'static str,
-}
 
 /// Whether this process is alive.
 ///
@@ -29,23 +23,7 @@ pub struct Alive {
     responses((status = 200, body = Alive))
 )]
 pub async fn alive() -> Json<Alive> {
-    Json(Alive { status: "ok" })
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Readiness {
-    #[schema(pattern = "^(ready|not ready)$")]
-    status: &'static str,
-    checks: BTreeMap<&'static str, Check>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct Check {
-    #[schema(pattern = "^(ok|failed)$")]
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    message: Option<String>,
+    Json(Alive { status: "ok".to_owned() })
 }
 
 /// Whether this process can do its work.
@@ -69,12 +47,15 @@ pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
     let checks = checks
         .into_iter()
         .map(|(name, check)| {
-            let status = if check.is_ok() { "ok" } else { "failed" };
-            (name, Check { status, message: check.err() })
+            let status = if check.is_ok() { CheckResult::Ok } else { CheckResult::Failed };
+            (name.to_owned(), Check { status, message: check.err() })
         })
         .collect();
-    let (code, status) =
-        if ready { (StatusCode::OK, "ready") } else { (StatusCode::SERVICE_UNAVAILABLE, "not ready") };
+    let (code, status) = if ready {
+        (StatusCode::OK, Verdict::Ready)
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, Verdict::NotReady)
+    };
     (code, Json(Readiness { status, checks }))
 }
 

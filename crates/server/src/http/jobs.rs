@@ -4,29 +4,27 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use serde::Serialize;
-use uuid::Uuid;
 
-use super::file_view::FileView;
-use super::files::{self, FileList, ListParams, Retry};
+use super::files;
 use super::request::{InPath, Params, file_id};
 use crate::app::App;
 use crate::http::error::ApiError;
+use landfall_api::files::{FileList, FileQuery, FileView};
+use landfall_api::jobs::{JobState, RetriedJob};
 use landfall_core::caller::Caller;
-use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
 /// The caller's files, newest first.
 #[utoipa::path(
-    get, path = "/api/jobs", operation_id = "listJobs", tag = "jobs", params(ListParams),
+    get, path = "/api/jobs", operation_id = "listJobs", tag = "jobs", params(FileQuery),
     responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
 )]
 pub async fn list(
     state: State<App>,
     caller: Caller,
-    params: Params<ListParams>,
+    query: Params<FileQuery>,
 ) -> Result<Json<FileList>, ApiError> {
-    files::list(state, caller, params).await
+    files::list(state, caller, query).await
 }
 
 /// One file.
@@ -51,18 +49,6 @@ pub async fn download(state: State<App>, caller: Caller, id: InPath<String>) -> 
     files::download(state, caller, id).await.map_err(older_refusal)
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct RetriedJob {
-    message: &'static str,
-    job: JobState,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct JobState {
-    id: Uuid,
-    status: Status,
-}
-
 /// Retries a file that failed.
 #[utoipa::path(
     post, path = "/api/jobs/{fileId}/retry", operation_id = "retryJob", tag = "jobs",
@@ -76,14 +62,13 @@ pub async fn retry(
     caller: Caller,
     InPath(id): InPath<String>,
 ) -> Result<Json<RetriedJob>, ApiError> {
-    let retry = Retry { only_failed: true, ..Retry::default() };
     let retried = match file_id(&id) {
-        Ok(id) => retry.carry_out(&app, caller, id).await,
+        Ok(id) => files::retry_file(&app, caller, id, None, true).await,
         Err(refusal) => Err(refusal.into()),
     };
     let file = retried.map_err(older_refusal)?;
     let job = JobState { id: file.id, status: file.status };
-    Ok(Json(RetriedJob { message: "Job queued for retry", job }))
+    Ok(Json(RetriedJob { message: "Job queued for retry".to_owned(), job }))
 }
 
 fn older_refusal(error: ApiError) -> ApiError {

@@ -2,33 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::Deserialize;
 
 use super::request::{Params, require_admin};
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::recovery::orphan_cleanup::scan::OrphanReport;
+use landfall_api::orphans::{OrphanQuery, OrphanReport};
 use landfall_core::caller::Caller;
-
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ReportParams {
-    /// Scan now, which is for administrators.
-    refresh: Option<bool>,
-}
 
 /// What is left over in the storage and in the database.
 #[utoipa::path(
-    get, path = "/orphans", operation_id = "showOrphans", tag = "stuck", params(ReportParams),
+    get, path = "/orphans", operation_id = "showOrphans", tag = "stuck", params(OrphanQuery),
     responses((status = 200, body = OrphanReport), (status = "4XX", description = "FORBIDDEN"))
 )]
 pub async fn report(
     State(app): State<App>,
     caller: Caller,
-    Params(params): Params<ReportParams>,
+    Params(query): Params<OrphanQuery>,
 ) -> Result<Json<OrphanReport>, ApiError> {
-    let refresh = params.refresh == Some(true);
+    let refresh = query.refresh == Some(true);
     if refresh {
         require_admin(&caller)?;
     }

@@ -2,13 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
 
 use super::request::{InPath, require_admin};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::queue::pause::{Pause, Resume};
-use crate::reports::queue_status::{self, QueueStatus};
+use crate::reports::queue_status;
+use landfall_api::queues::{QueueStatus, StagePause};
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Stage;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -23,42 +23,36 @@ pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<Queue
     Ok(Json(queue_status::load(&mut app.db.snapshot().await?, app.clock.now()).await?))
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct Held {
-    stage: Stage,
-    paused: bool,
-}
-
 /// Pauses a stage: no process claims files for it.
 #[utoipa::path(
     post, path = "/api/v2/admin/queues/{stage}/pause", operation_id = "pauseQueue", tag = "administration",
-    responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
+    responses((status = 200, body = StagePause), (status = "4XX", description = "QUEUE_NOT_FOUND"))
 )]
 pub async fn pause(
     State(app): State<App>,
     caller: Caller,
     InPath(stage): InPath<String>,
-) -> Result<Json<Held>, ApiError> {
+) -> Result<Json<StagePause>, ApiError> {
     require_admin(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Pause { stage, by: caller.user, now: app.clock.now() }).await?;
-    Ok(Json(Held { stage, paused: true }))
+    Ok(Json(StagePause { stage, paused: true }))
 }
 
 /// Resumes a stage.
 #[utoipa::path(
     post, path = "/api/v2/admin/queues/{stage}/resume", operation_id = "resumeQueue", tag = "administration",
-    responses((status = 200, body = Held), (status = "4XX", description = "QUEUE_NOT_FOUND"))
+    responses((status = 200, body = StagePause), (status = "4XX", description = "QUEUE_NOT_FOUND"))
 )]
 pub async fn resume(
     State(app): State<App>,
     caller: Caller,
     InPath(stage): InPath<String>,
-) -> Result<Json<Held>, ApiError> {
+) -> Result<Json<StagePause>, ApiError> {
     require_admin(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Resume { stage }).await?;
-    Ok(Json(Held { stage, paused: false }))
+    Ok(Json(StagePause { stage, paused: false }))
 }
 
 /// The name of a stage, or of its queue.

@@ -7,7 +7,6 @@ use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path, Query, Req
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -16,8 +15,10 @@ use crate::app::App;
 use crate::auth::Identity;
 use crate::http::error::ApiError;
 use crate::intake::idempotency;
+use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::Scope;
 
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
@@ -201,35 +202,23 @@ pub fn operation_id(text: &str) -> Result<Uuid, Refusal> {
 }
 
 /// Whether a list includes the items of all users, which is for administrators, or only the caller's own.
-pub fn includes_all_users(caller: &Caller, scope: Option<&str>) -> Result<bool, Refusal> {
-    match scope {
-        None | Some("own") => Ok(false),
-        Some("all") => require_admin(caller).map(|()| true),
-        Some(_) => Err(Refusal::new(RefusalCode::InvalidRequest, "scope must be own or all")),
+pub fn is_for_all(caller: &Caller, scope: Option<Scope>) -> Result<bool, Refusal> {
+    match scope.unwrap_or_default() {
+        Scope::Own => Ok(false),
+        Scope::All => require_admin(caller).map(|()| true),
     }
 }
 
-/// Which page of a list is requested.
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct PageParams {
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    pub limit: Option<i64>,
-    /// The `nextCursor` of the previous page.
-    pub cursor: Option<String>,
-}
-
-/// A page of a list: how many items to return, and where the last page ended.
-pub struct Page<C> {
+/// Which page of a list is asked for: its size, and the cursor of the last item of the page before.
+pub struct Paging<C> {
     pub limit: i64,
     pub after: Option<C>,
 }
 
-impl<C: FromStr> Page<C> {
+impl<C: FromStr> Paging<C> {
     pub fn new(limit: Option<i64>, cursor: Option<&str>) -> Result<Self, Refusal> {
-        const DEFAULT: i64 = 50;
-        const MAX: i64 = 200;
+        const DEFAULT: i64 = DEFAULT_LIMIT as i64;
+        const MAX: i64 = MAX_LIMIT as i64;
         let limit = limit.unwrap_or(DEFAULT);
         if !(1..=MAX).contains(&limit) {
             return Err(Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MAX}")));
@@ -239,9 +228,10 @@ impl<C: FromStr> Page<C> {
         Ok(Self { limit, after })
     }
 
-    /// Where this page ended, if there may be more.
-    pub fn next<T>(&self, items: &[T], cursor: impl Fn(&T) -> String) -> Option<String> {
+    /// The page with these items. A full page has a cursor, because there may be more.
+    pub fn page<T>(&self, items: Vec<T>, cursor: impl Fn(&T) -> String) -> Page<T> {
         let full = i64::try_from(items.len()) == Ok(self.limit);
-        items.last().filter(|_| full).map(cursor)
+        let next_cursor = items.last().filter(|_| full).map(cursor);
+        Page { items, next_cursor }
     }
 }

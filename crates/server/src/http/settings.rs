@@ -2,50 +2,26 @@
 
 use axum::Json;
 use axum::extract::State;
-use serde::Serialize;
 
 use super::request::require_admin;
 use crate::app::App;
 use crate::config::{Config, GROUPS};
 use crate::http::error::ApiError;
+use landfall_api::settings::{SettingView, SettingsGroup, SettingsView};
 use landfall_core::caller::Caller;
 
-#[derive(Serialize, utoipa::ToSchema)]
-pub struct SettingsView {
-    groups: Vec<SettingsGroup>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct SettingsGroup {
-    #[schema(example = "Server")]
-    name: &'static str,
-    settings: Vec<SettingView>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-struct SettingView {
-    #[schema(example = "PORT")]
-    name: &'static str,
-    /// Empty if it is not set. Secrets, and passwords in URLs, are shown as `***`.
-    value: String,
-    /// `default`, `environment` or `.env`.
-    source: &'static str,
-    description: &'static str,
-}
-
-impl SettingsView {
-    fn new(config: &Config) -> Self {
-        let groups = GROUPS.iter().map(|group| {
-            let settings = config.settings_of(group).map(|(setting, declared)| SettingView {
-                name: setting.name,
-                value: setting.value.clone(),
-                source: setting.source.name(),
-                description: declared.description,
-            });
-            SettingsGroup { name: group.title, settings: settings.collect() }
+/// The settings of this process, by group.
+pub fn view(config: &Config) -> SettingsView {
+    let groups = GROUPS.iter().map(|group| {
+        let settings = config.settings_of(group).map(|(setting, declared)| SettingView {
+            name: setting.name.to_owned(),
+            value: setting.value.clone(),
+            source: setting.source.name().to_owned(),
+            description: declared.description.to_owned(),
         });
-        Self { groups: groups.collect() }
-    }
+        SettingsGroup { name: group.title.to_owned(), settings: settings.collect() }
+    });
+    SettingsView { groups: groups.collect() }
 }
 
 /// The settings in force in the process that answers, and where each comes from.
@@ -55,5 +31,5 @@ impl SettingsView {
 )]
 pub async fn show(State(app): State<App>, caller: Caller) -> Result<Json<SettingsView>, ApiError> {
     require_admin(&caller)?;
-    Ok(Json(SettingsView::new(&app.config)))
+    Ok(Json(view(&app.config)))
 }

@@ -2,12 +2,12 @@
 
 use axum::Json;
 use axum::extract::{Request, State};
-use serde::Deserialize;
 
 use super::request::{InPath, Received, require_admin};
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::records::quota::{self, QuotaView, SetQuota};
+use crate::records::quota::{self, SetQuota};
+use landfall_api::quotas::{NewQuota, QuotaView};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
@@ -18,16 +18,6 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 )]
 pub async fn quota(State(app): State<App>, caller: Caller) -> Result<Json<QuotaView>, ApiError> {
     Ok(Json(quota::view(&mut app.db.read().await?, &caller.tenant, &app.config.intake.quota).await?))
-}
-
-/// What is missing is reset to the default.
-#[derive(Deserialize, utoipa::ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewQuota {
-    #[schema(minimum = 0)]
-    bytes: Option<i64>,
-    #[schema(minimum = 0)]
-    files: Option<i64>,
 }
 
 /// Sets the limits of a tenant.

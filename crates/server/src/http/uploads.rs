@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -13,11 +13,12 @@ use super::request::{InPath, Params, Received, batch_id, file_id};
 use crate::app::App;
 use crate::blobs::signed_url::Signature;
 use crate::http::error::ApiError;
-use crate::intake::announce::{Announcement, parse_md5};
-use crate::intake::confirm::{self, Belief, Confirmed};
+use crate::intake::announce::{self, parse_md5};
+use crate::intake::confirm;
 use crate::intake::idempotency::Idempotent;
-use crate::intake::register::{Register, Reissue, UploadTicket};
+use crate::intake::register::{Register, Reissue};
 use crate::intake::upload::Upload;
+use landfall_api::uploads::{Announcement, ConfirmRequest, Confirmed, OneOrMany, UploadTicket, Uploaded};
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -61,14 +62,6 @@ pub async fn register_in_batch(
     register_files(&app, caller, Some(batch_id(&id)?), request).await
 }
 
-/// One item or a list.
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(untagged)]
-pub enum OneOrMany<T> {
-    One(T),
-    Many(Vec<T>),
-}
-
 /// One file, or, for a batch, a list of them.
 async fn register_files(
     app: &App,
@@ -91,7 +84,7 @@ async fn register_files(
         .into_iter()
         .enumerate()
         .map(|(index, announcement)| {
-            let checked = announcement.check(app.config.intake.max_file_bytes);
+            let checked = announce::check(announcement, app.config.intake.max_file_bytes);
             checked.map(|file| (app.clock.new_id(), file)).map_err(|refusal| at_index(refusal, index, many))
         })
         .collect::<Result<Vec<_>, Refusal>>()?;
@@ -171,15 +164,6 @@ fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {
     ticket
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Uploaded {
-    file_id: Uuid,
-    status: Status,
-    size: u64,
-    md5: String,
-}
-
 /// The bytes of a file. The signature in the URL is the authorization.
 ///
 /// The URL is in the response to a registration, and is valid for one file, one size and a limited time.
@@ -240,7 +224,7 @@ pub async fn receive(
 /// Confirms an upload. If the bytes are there, the file is in the queue after this. Repeating it is safe.
 #[utoipa::path(
     post, path = "/files/{fileId}/confirm", operation_id = "confirmFile", tag = "uploads",
-    request_body = Option<Belief>,
+    request_body = Option<ConfirmRequest>,
     responses(
         (status = 200, body = Confirmed),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING UPLOAD_CHANGED SIZE_MISMATCH \
@@ -266,7 +250,7 @@ pub struct InBatch {
 /// Confirms a file of a batch.
 #[utoipa::path(
     post, path = "/batches/{batchId}/files/{fileId}/confirm", operation_id = "confirmFileInBatch",
-    tag = "uploads", request_body = Option<Belief>,
+    tag = "uploads", request_body = Option<ConfirmRequest>,
     responses(
         (status = 200, body = Confirmed),
         (status = "4XX", description = "BATCH_NOT_FOUND FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING \
@@ -290,8 +274,8 @@ async fn confirm_file(
     request: Request,
 ) -> Result<Json<Confirmed>, ApiError> {
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
-    let belief: Belief = received.json_or_default()?;
+    let request: ConfirmRequest = received.json_or_default()?;
     let confirmed =
-        confirm::confirm(&app.db, &app.blobs, caller, id, batch, &belief, app.clock.now()).await?;
-    Ok(Json(confirmed))
+        confirm::confirm(&app.db, &app.blobs, caller, id, batch, &request, app.clock.now()).await?;
+    Ok(Json(Confirmed { file_id: confirmed.file_id, status: confirmed.status }))
 }

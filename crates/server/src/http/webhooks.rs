@@ -3,29 +3,33 @@
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uuid::Uuid;
 
-use super::request::{InPath, Page, PageParams, Params, Received, require_admin};
+use super::request::{InPath, Paging, Params, Received, require_admin};
 use crate::app::App;
 use crate::delivery::tail;
-use crate::delivery::webhooks::deliveries::{DeliveryView, Redeliver, SendTest};
-use crate::delivery::webhooks::register::{
-    Change, Changes, NewWebhook, RegisterWebhook, Registered, Remove, RemoveLog, RotateSecret, Rotated, Scope,
-};
+use crate::delivery::webhooks::Webhook;
+use crate::delivery::webhooks::deliveries::{Delivery, Redeliver, SendTest};
+use crate::delivery::webhooks::register::{self, Change, RegisterWebhook, Remove, RemoveLog, RotateSecret};
 use crate::delivery::webhooks::signature::Secret;
 use crate::delivery::webhooks::target::TargetCheck;
-use crate::delivery::webhooks::{Webhook, WebhookView};
 use crate::http::error::ApiError;
 use crate::intake::idempotency::Idempotent;
+use landfall_api::page::PageQuery;
+use landfall_api::webhooks::{
+    DeliveryList, DeliveryQuery, DeliveryView, NewWebhook, RegisteredWebhook, RotatedSecret, WebhookChanges,
+    WebhookList, WebhookView,
+};
 use landfall_core::caller::Caller;
-use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::refusal::Refusal;
+use landfall_core::states::Scope;
 
 /// Registers an address that events are sent to. Only this response contains the secret that signs them.
 #[utoipa::path(
     post, path = "/api/v2/webhooks", operation_id = "registerWebhook", tag = "webhooks", request_body = NewWebhook,
     responses(
-        (status = 201, body = Registered),
+        (status = 201, body = RegisteredWebhook),
         (status = "4XX", description = "FORBIDDEN INVALID_EVENT_TYPE INVALID_WEBHOOK_URL UNKNOWN_WEBHOOK_HOST \
             PRIVATE_WEBHOOK_ADDRESS TOO_MANY_WEBHOOKS IDEMPOTENCY_KEY_REUSED")
     )
@@ -34,13 +38,13 @@ pub async fn register(
     State(app): State<App>,
     caller: Caller,
     request: Request,
-) -> Result<(StatusCode, Json<Registered>), ApiError> {
+) -> Result<(StatusCode, Json<RegisteredWebhook>), ApiError> {
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let webhook: NewWebhook = received.json()?;
     if webhook.scope == Scope::All {
         require_admin(&caller)?;
     }
-    let url = webhook.check()?;
+    let url = register::check(&webhook)?;
     app.webhooks.target().check(&url).await?;
     let cursor = tail::settled_up_to(&app.db).await?;
     let now = app.clock.now();
@@ -63,29 +67,20 @@ pub async fn register(
     Ok((StatusCode::CREATED, Json(registered)))
 }
 
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WebhookList {
-    webhooks: Vec<WebhookView>,
-    next_cursor: Option<String>,
-}
-
 /// The caller's webhooks, newest first.
 #[utoipa::path(
-    get, path = "/api/v2/webhooks", operation_id = "listWebhooks", tag = "webhooks", params(PageParams),
+    get, path = "/api/v2/webhooks", operation_id = "listWebhooks", tag = "webhooks", params(PageQuery),
     responses((status = 200, body = WebhookList))
 )]
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Params(params): Params<PageParams>,
+    Params(query): Params<PageQuery>,
 ) -> Result<Json<WebhookList>, ApiError> {
-    let page: Page<Uuid> = Page::new(params.limit, params.cursor.as_deref())?;
-    let before = page.after.unwrap_or(Uuid::max());
-    let webhooks = Webhook::list(&mut app.db.read().await?, &caller, before, page.limit).await?;
-    let next = page.next(&webhooks, |webhook| webhook.id.to_string());
-    let webhooks = webhooks.into_iter().map(WebhookView::from).collect();
-    Ok(Json(WebhookList { webhooks, next_cursor: next }))
+    let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
+    let before = paging.after.unwrap_or(Uuid::max());
+    let webhooks = Webhook::list(&mut app.db.read().await?, &caller, before, paging.limit).await?;
+    Ok(Json(paging.page(webhooks, |row| row.id.to_string()).map(WebhookView::from)))
 }
 
 /// One webhook, without its secret.
@@ -105,7 +100,7 @@ pub async fn show(
 /// Changes the fields in the body, and nothing else.
 #[utoipa::path(
     patch, path = "/api/v2/webhooks/{webhookId}", operation_id = "changeWebhook", tag = "webhooks",
-    request_body = Changes,
+    request_body = WebhookChanges,
     responses(
         (status = 200, body = WebhookView),
         (status = "4XX", description = "WEBHOOK_NOT_FOUND INVALID_EVENT_TYPE INVALID_WEBHOOK_URL \
@@ -120,7 +115,7 @@ pub async fn change(
 ) -> Result<Json<WebhookView>, ApiError> {
     let webhook = webhook_id(&id)?;
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
-    let changes: Changes = received.json()?;
+    let changes: WebhookChanges = received.json()?;
     // The owner is checked before the address is resolved.
     Webhook::find_for(&mut app.db.read().await?, &caller, webhook).await?;
     if let Some(url) = &changes.url {
@@ -152,7 +147,7 @@ pub async fn remove(
     post, path = "/api/v2/webhooks/{webhookId}/rotate-secret", operation_id = "rotateWebhookSecret",
     tag = "webhooks",
     responses(
-        (status = 200, body = Rotated),
+        (status = 200, body = RotatedSecret),
         (status = "4XX", description = "WEBHOOK_NOT_FOUND BODY_BROKEN BODY_TOO_LARGE IDEMPOTENCY_KEY_REUSED")
     )
 )]
@@ -161,7 +156,7 @@ pub async fn rotate_secret(
     caller: Caller,
     InPath(id): InPath<String>,
     request: Request,
-) -> Result<Json<Rotated>, ApiError> {
+) -> Result<Json<RotatedSecret>, ApiError> {
     let webhook = webhook_id(&id)?;
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let now = app.clock.now();
@@ -194,49 +189,24 @@ pub async fn test(
     Ok((StatusCode::ACCEPTED, Json(delivery)))
 }
 
-#[derive(Deserialize, utoipa::IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct DeliveryParams {
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<i64>,
-    /// The `nextCursor` of the previous page.
-    cursor: Option<String>,
-    #[param(pattern = "^(pending|delivered|exhausted)$")]
-    status: Option<String>,
-}
-
-#[derive(Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeliveryList {
-    deliveries: Vec<DeliveryView>,
-    next_cursor: Option<String>,
-}
-
 /// The deliveries of a webhook, newest first.
 #[utoipa::path(
     get, path = "/api/v2/webhooks/{webhookId}/deliveries", operation_id = "listDeliveries", tag = "webhooks",
-    params(DeliveryParams),
+    params(DeliveryQuery),
     responses((status = 200, body = DeliveryList), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
 )]
 pub async fn deliveries(
     State(app): State<App>,
     caller: Caller,
     InPath(id): InPath<String>,
-    Params(params): Params<DeliveryParams>,
+    Params(query): Params<DeliveryQuery>,
 ) -> Result<Json<DeliveryList>, ApiError> {
-    let page: Page<i64> = Page::new(params.limit, params.cursor.as_deref())?;
-    let status = params.status.as_deref();
-    if status.is_some_and(|status| !["pending", "delivered", "exhausted"].contains(&status)) {
-        let message = "status must be pending, delivered or exhausted";
-        return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
-    }
+    let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let webhook = Webhook::find_for(&mut tx, &caller, webhook_id(&id)?).await?;
-    let before = page.after.unwrap_or(i64::MAX);
-    let found = DeliveryView::list(&mut tx, webhook.id, status, before, page.limit).await?;
-    let next = page.next(&found, |delivery| delivery.number.to_string());
-    Ok(Json(DeliveryList { deliveries: found, next_cursor: next }))
+    let before = paging.after.unwrap_or(i64::MAX);
+    let found = Delivery::list(&mut tx, webhook.id, query.status, before, paging.limit).await?;
+    Ok(Json(paging.page(found, |row| row.number.to_string()).map(DeliveryView::from)))
 }
 
 #[derive(Deserialize)]

@@ -1,34 +1,16 @@
 //! What a client says about a file before sending it, and whether that can be taken.
 
 use base64::Engine;
-use serde::Deserialize;
 use serde_json::json;
 
-use super::batches::{check_mapping, mapping_schema};
+use super::batches::check_mapping;
+use landfall_api::uploads::Announcement;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
 const LONGEST_NAME_BYTES: usize = 255;
 const LONGEST_TYPE_BYTES: usize = 255;
 
-/// As the client sends it.
-#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Announcement {
-    #[schema(min_length = 1, max_length = 255)]
-    file_name: String,
-    #[schema(minimum = 0)]
-    file_size: i64,
-    #[schema(max_length = 255, pattern = "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+ *(;[ -~]*)?$")]
-    content_type: Option<String>,
-    /// 32 hexadecimal digits, or 24 characters of base64.
-    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
-    md5: Option<String>,
-    /// For the operator's own extraction.
-    #[schema(schema_with = mapping_schema)]
-    mapping: Option<serde_json::Value>,
-}
-
-/// An announcement that was looked at and found good.
+/// An announcement that passed all checks.
 #[derive(Debug, Clone)]
 pub struct Announced {
     pub name: String,
@@ -38,24 +20,23 @@ pub struct Announced {
     pub mapping: Option<serde_json::Value>,
 }
 
-impl Announcement {
-    pub fn check(self, max_file_bytes: u64) -> Result<Announced, Refusal> {
-        check_name(&self.file_name)?;
-        check_size(self.file_size, max_file_bytes)?;
-        if let Some(content_type) = &self.content_type {
-            check_content_type(content_type)?;
-        }
-        if let Some(mapping) = &self.mapping {
-            check_mapping(mapping)?;
-        }
-        Ok(Announced {
-            name: self.file_name,
-            size: self.file_size,
-            content_type: self.content_type,
-            md5: self.md5.as_deref().map(parse_md5).transpose()?,
-            mapping: self.mapping,
-        })
+pub fn check(announcement: Announcement, max_file_bytes: u64) -> Result<Announced, Refusal> {
+    let Announcement { file_name, file_size, content_type, md5, mapping } = announcement;
+    check_name(&file_name)?;
+    check_size(file_size, max_file_bytes)?;
+    if let Some(content_type) = &content_type {
+        check_content_type(content_type)?;
     }
+    if let Some(mapping) = &mapping {
+        check_mapping(mapping)?;
+    }
+    Ok(Announced {
+        name: file_name,
+        size: file_size,
+        content_type,
+        md5: md5.as_deref().map(parse_md5).transpose()?,
+        mapping,
+    })
 }
 
 /// A name is data and never becomes a path, so nearly everything goes; what could deceive a person or break a

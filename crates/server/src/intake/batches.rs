@@ -2,50 +2,33 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::records::batch::Batch;
+use landfall_api::batches::{NewBatch, OpenedBatch};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
-use landfall_core::priority::Priority;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::BatchStatus;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
 const MOST_FILES: i64 = 10_000;
 
-#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NewBatch {
-    #[schema(minimum = 1, maximum = 10000)]
-    file_count: i64,
-    /// Whatever the client wants to find again with the batch.
-    #[schema(value_type = Option<Object>)]
-    metadata: Option<Value>,
-    #[serde(default)]
-    priority: Priority,
-    /// For the operator's own extraction.
-    #[schema(schema_with = mapping_schema)]
-    mapping: Option<Value>,
-}
-
-impl NewBatch {
-    pub fn check(&self) -> Result<(), Refusal> {
-        if !(1..=MOST_FILES).contains(&self.file_count) {
-            return Err(Refusal::new(
-                RefusalCode::InvalidFileCount,
-                format!("A batch has 1 to {MOST_FILES} files, not {}", self.file_count),
-            ));
-        }
-        if self.metadata.as_ref().is_some_and(|value| !value.is_object() || has_nul(value)) {
-            let message = "metadata must be a JSON object without NUL characters";
-            return Err(Refusal::new(RefusalCode::InvalidRequest, message));
-        }
-        self.mapping.as_ref().map_or(Ok(()), check_mapping)
+/// Whether a batch can be opened like this.
+pub fn check(batch: &NewBatch) -> Result<(), Refusal> {
+    if !(1..=MOST_FILES).contains(&batch.file_count) {
+        return Err(Refusal::new(
+            RefusalCode::InvalidFileCount,
+            format!("A batch has 1 to {MOST_FILES} files, not {}", batch.file_count),
+        ));
     }
+    if batch.metadata.as_ref().is_some_and(|value| !value.is_object() || has_nul(value)) {
+        let message = "metadata must be a JSON object without NUL characters";
+        return Err(Refusal::new(RefusalCode::InvalidRequest, message));
+    }
+    batch.mapping.as_ref().map_or(Ok(()), check_mapping)
 }
 
 /// A mapping goes to the operator's own extraction as it is; it must be something that arrives there.
@@ -64,13 +47,6 @@ pub fn check_mapping(mapping: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A mapping as the API's description has it.
-pub fn mapping_schema() -> utoipa::openapi::Schema {
-    use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
-    let types = SchemaType::from_iter([Type::Object, Type::Array, Type::Null]);
-    ObjectBuilder::new().schema_type(types).into()
-}
-
 /// PostgreSQL cannot store a NUL, however it is spelled.
 fn has_nul(value: &Value) -> bool {
     value.to_string().contains("\\u0000")
@@ -82,15 +58,6 @@ pub struct OpenBatch {
     pub batch: NewBatch,
     pub now: Time,
     pub timeout: Duration,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OpenedBatch {
-    pub batch_id: Uuid,
-    pub status: String,
-    pub file_count: i64,
-    pub expires_at: DateTime<Utc>,
 }
 
 impl Write for OpenBatch {
@@ -117,7 +84,7 @@ impl Write for OpenBatch {
         .await?;
         Ok(OpenedBatch {
             batch_id: self.id,
-            status: "active".to_owned(),
+            status: BatchStatus::Active,
             file_count: self.batch.file_count,
             expires_at,
         })

@@ -12,6 +12,7 @@ use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::BatchStatus;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
@@ -44,7 +45,7 @@ impl Write for CancelBatch {
 
     async fn apply(&self, tx: &mut Tx) -> Result<CancelledBatch, Error> {
         let batch = Batch::find_for(tx, &self.caller, self.batch).await?;
-        if batch.status == "completed" {
+        if batch.status == BatchStatus::Completed {
             let message = "This batch is completed: there is nothing left in it to cancel";
             return Err(Refusal::new(RefusalCode::InvalidState, message)
                 .details(serde_json::json!({ "status": batch.status }))

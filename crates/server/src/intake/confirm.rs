@@ -1,6 +1,5 @@
 //! The owner says that the bytes are there. If they are, the file is in the queue when this is answered.
 
-use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -10,6 +9,7 @@ use crate::records::file::File;
 use crate::records::moves::{self, Change};
 use crate::records::quota;
 use crate::telemetry::{spans, traces};
+use landfall_api::uploads::ConfirmRequest;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Status, Transition};
@@ -17,19 +17,7 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
-/// What the owner believes to have sent.
-#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Belief {
-    #[schema(minimum = 0)]
-    pub size: Option<i64>,
-    /// 32 hexadecimal digits, or 24 characters of base64.
-    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
-    pub md5: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmed {
     pub file_id: Uuid,
     pub status: Status,
@@ -42,7 +30,7 @@ pub async fn confirm(
     caller: &Caller,
     id: Uuid,
     batch: Option<Uuid>,
-    belief: &Belief,
+    belief: &ConfirmRequest,
     now: Time,
 ) -> Result<Confirmed, Error> {
     let file = File::find_for(&mut db.read().await?, caller, id).await?;
@@ -65,7 +53,7 @@ async fn confirm_found(
     blobs: &Blobs,
     caller: &Caller,
     file: &File,
-    belief: &Belief,
+    belief: &ConfirmRequest,
     now: Time,
 ) -> Result<Confirmed, Error> {
     let id = file.id;
@@ -81,7 +69,7 @@ async fn confirm_found(
 }
 
 /// The key of the blob, once it is what was declared and what the owner believes.
-async fn verify(blobs: &Blobs, file: &File, belief: &Belief) -> Result<String, Error> {
+async fn verify(blobs: &Blobs, file: &File, belief: &ConfirmRequest) -> Result<String, Error> {
     let missing = || {
         Refusal::new(
             RefusalCode::UploadMissing,

@@ -9,12 +9,13 @@ use uuid::Uuid;
 use super::cancel::cancel;
 use crate::blobs::Blobs;
 use crate::content::index;
-use crate::records::events::{self, Event, FILE_CLEANED_UP};
+use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::moves::{self, Change, Move};
 use crate::records::quota;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
@@ -135,7 +136,7 @@ pub struct Cause {
 /// The event of a file that the server deleted: why, and how much room that made.
 fn cleaned_up(file: &File, cause: &str, now: Time) -> Event {
     Event {
-        kind: FILE_CLEANED_UP,
+        kind: EventKind::FileCleanedUp,
         data: Some(json!({
             "fileId": file.id,
             "tenantId": file.tenant_id,

@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::IntakeConfig;
 use super::announce::Announced;
 use crate::blobs::signed_url::UrlSigner;
-use crate::records::events::{self, Event, FILE_STATUS_CHANGED};
+use crate::records::events::{self, Event};
 use crate::records::quota;
 use crate::telemetry::traces;
+use landfall_api::uploads::UploadTicket;
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Status;
 use landfall_core::priority::Priority;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::BatchStatus;
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, Write, args};
 
@@ -31,28 +32,15 @@ pub struct Register {
     pub signer: UrlSigner,
 }
 
-/// Where and how to send the bytes of one file. The URL has no host: whoever answers the client puts it in front.
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UploadTicket {
-    pub file_id: Uuid,
-    pub upload_url: String,
-    pub method: String,
-    #[schema(value_type = std::collections::HashMap<String, String>)]
-    pub headers: serde_json::Map<String, serde_json::Value>,
-    pub expires_at: DateTime<Utc>,
-}
-
-impl UploadTicket {
-    pub fn issue(signer: &UrlSigner, file_id: Uuid, size: i64, now: Time, window: Duration) -> Self {
-        let expires_at = now + to_delta(window);
-        Self {
-            file_id,
-            upload_url: signer.sign_upload(file_id, size, expires_at),
-            method: "PUT".to_owned(),
-            headers: serde_json::Map::from_iter([("Content-Length".to_owned(), size.to_string().into())]),
-            expires_at,
-        }
+/// A ticket for the bytes of one file. Its URL has no host: the HTTP layer puts it in front.
+fn issue_ticket(signer: &UrlSigner, file_id: Uuid, size: i64, now: Time, window: Duration) -> UploadTicket {
+    let expires_at = now + to_delta(window);
+    UploadTicket {
+        file_id,
+        upload_url: signer.sign_upload(file_id, size, expires_at),
+        method: "PUT".to_owned(),
+        headers: serde_json::Map::from_iter([("Content-Length".to_owned(), size.to_string().into())]),
+        expires_at,
     }
 }
 
@@ -108,7 +96,7 @@ impl Write for Register {
         Ok(self
             .files
             .iter()
-            .map(|(id, file)| UploadTicket::issue(&self.signer, *id, file.size, self.now, window))
+            .map(|(id, file)| issue_ticket(&self.signer, *id, file.size, self.now, window))
             .collect())
     }
 }
@@ -135,7 +123,7 @@ impl Register {
             .await?;
         Err(match found {
             None => Refusal::no_such_batch(),
-            Some((status, ..)) if status != "active" => Refusal::new(
+            Some((status, ..)) if status != BatchStatus::Active.name() => Refusal::new(
                 RefusalCode::BatchNotActive,
                 format!("This batch is {status} and takes no more files"),
             ),
@@ -152,7 +140,7 @@ impl Register {
     fn event(&self, id: Uuid) -> Event {
         Event {
             at: self.now,
-            kind: FILE_STATUS_CHANGED,
+            kind: EventKind::FileStatusChanged,
             tenant: self.caller.tenant.clone(),
             user: self.caller.user.clone(),
             file: Some(id),
@@ -200,6 +188,6 @@ impl Write for Reissue {
             args![file.id, self.now + to_delta(self.window), self.now],
         )
         .await?;
-        Ok(UploadTicket::issue(&self.signer, file.id, file.size_bytes, self.now, self.window))
+        Ok(issue_ticket(&self.signer, file.id, file.size_bytes, self.now, self.window))
     }
 }

@@ -9,13 +9,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::json;
 
-use crate::records::events::{self, CIRCUIT_CHANGED, Event};
+use crate::records::events::{self, Event};
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::event::EventKind;
 use landfall_core::failure::{Code, Retry};
 use landfall_core::service::{Report, Service};
+use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
@@ -29,41 +30,11 @@ pub struct BreakerConfig {
     pub probes: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schema(as = CircuitState)]
-pub enum State {
-    Closed,
-    Open,
-    HalfOpen,
-}
-
-impl State {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half-open",
-        }
-    }
-}
-
-impl TryFrom<String> for State {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        [Self::Closed, Self::Open, Self::HalfOpen]
-            .into_iter()
-            .find(|state| state.name() == text)
-            .ok_or_else(|| format!("{text:?} is no state of a circuit"))
-    }
-}
-
 /// The circuit of one service. One that was never in trouble has no row.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Circuit {
     #[sqlx(try_from = "String")]
-    pub state: State,
+    pub state: CircuitState,
     /// In a row, until it opened.
     pub failures: i64,
     pub failing_since: Option<Time>,
@@ -81,7 +52,7 @@ const COLUMNS: &str = "state, failures, failing_since, until, successes, last_up
 impl Default for Circuit {
     fn default() -> Self {
         Self {
-            state: State::Closed,
+            state: CircuitState::Closed,
             failures: 0,
             failing_since: None,
             until: None,
@@ -95,7 +66,7 @@ impl Default for Circuit {
 impl Circuit {
     /// Whether nothing is the matter with it.
     pub fn is_well(&self) -> bool {
-        self.state == State::Closed && self.failures == 0
+        self.state == CircuitState::Closed && self.failures == 0
     }
 
     /// How many files may go there now, beside those that are on their way; `None` for as many as there are.
@@ -103,16 +74,16 @@ impl Circuit {
         if self.is_well() {
             return None;
         }
-        if self.state == State::Closed {
+        if self.state == CircuitState::Closed {
             // It may be about to open. No more are sent than it takes to know.
             let missing = i64::from(config.threshold) - self.failures - on_their_way;
             return Some(usize::try_from(missing).unwrap_or(0));
         }
-        if self.state == State::Open {
+        if self.state == CircuitState::Open {
             if self.until.is_some_and(|until| now < until) {
                 return Some(0);
             }
-            self.turn(State::HalfOpen, now);
+            self.turn(CircuitState::HalfOpen, now);
             (self.until, self.successes) = (None, 0);
             return Some(usize::try_from(config.probes).unwrap_or(usize::MAX));
         }
@@ -122,7 +93,7 @@ impl Circuit {
 
     /// Who began later than this is on the way to it with what is known of it now.
     pub fn in_doubt_since(&self) -> Option<Time> {
-        if self.state == State::Closed { self.failing_since } else { self.changed_at }
+        if self.state == CircuitState::Closed { self.failing_since } else { self.changed_at }
     }
 
     /// Learns what a call met.
@@ -131,33 +102,33 @@ impl Circuit {
             self.last_up_at = Some(now);
         }
         match (self.state, report) {
-            (State::Closed, Report::Up) => (self.failures, self.failing_since) = (0, None),
-            (State::Closed, Report::Down) => {
+            (CircuitState::Closed, Report::Up) => (self.failures, self.failing_since) = (0, None),
+            (CircuitState::Closed, Report::Down) => {
                 self.failures += 1;
                 self.failing_since.get_or_insert(now);
                 if self.failures >= i64::from(config.threshold) {
                     self.open(now, config);
                 }
             }
-            (State::HalfOpen, Report::Up) => {
+            (CircuitState::HalfOpen, Report::Up) => {
                 self.successes += 1;
                 if self.successes >= i64::from(config.probes) {
                     *self = Self { changed_at: Some(now), last_up_at: self.last_up_at, ..Self::default() };
                 }
             }
-            (State::HalfOpen, Report::Down) => self.open(now, config),
+            (CircuitState::HalfOpen, Report::Down) => self.open(now, config),
             // A call from before it opened. Only one that was let through on purpose closes it.
-            (State::Open, _) => {}
+            (CircuitState::Open, _) => {}
         }
     }
 
     fn open(&mut self, now: Time, config: BreakerConfig) {
-        self.turn(State::Open, now);
+        self.turn(CircuitState::Open, now);
         self.until = Some(now + to_delta(config.timeout));
         self.successes = 0;
     }
 
-    fn turn(&mut self, state: State, now: Time) {
+    fn turn(&mut self, state: CircuitState, now: Time) {
         if self.state != state {
             (self.state, self.changed_at) = (state, Some(now));
         }
@@ -210,7 +181,7 @@ impl Circuit {
         }
         tracing::warn!(service = service.name(), state = self.state.name(), "a circuit changed");
         let data = json!({ "service": service, "from": before.state, "to": self.state, "until": self.until });
-        events::record(tx, vec![Event::of_system(CIRCUIT_CHANGED, now, data)]).await
+        events::record(tx, vec![Event::of_system(EventKind::CircuitChanged, now, data)]).await
     }
 }
 
@@ -237,7 +208,7 @@ pub async fn count(
             circuit.learn(report, now, config);
         }
         circuit.write(tx, service, &before, now).await?;
-        if before.state == State::Closed && circuit.state == State::Open {
+        if before.state == CircuitState::Closed && circuit.state == CircuitState::Open {
             give_attempts_back(tx, service, circuit.failing_since.unwrap_or(now)).await?;
         }
         if !all_well {
@@ -284,7 +255,7 @@ mod tests {
     fn open_at(seconds: i64) -> Circuit {
         let mut circuit = Circuit::default();
         (0..5).for_each(|_| circuit.learn(Report::Down, at(seconds), CONFIG));
-        assert_eq!(circuit.state, State::Open);
+        assert_eq!(circuit.state, CircuitState::Open);
         circuit
     }
 
@@ -297,7 +268,7 @@ mod tests {
         }
         assert!(circuit.is_well());
         (0..5).for_each(|_| circuit.learn(Report::Down, at(0), CONFIG));
-        assert_eq!(circuit.state, State::Open);
+        assert_eq!(circuit.state, CircuitState::Open);
     }
 
     #[test]
@@ -316,7 +287,7 @@ mod tests {
         let mut circuit = open_at(0);
         assert_eq!(circuit.lets_through(0, at(59), CONFIG), Some(0));
         assert_eq!(circuit.lets_through(0, at(60), CONFIG), Some(3));
-        assert_eq!(circuit.state, State::HalfOpen);
+        assert_eq!(circuit.state, CircuitState::HalfOpen);
         assert_eq!(circuit.lets_through(3, at(61), CONFIG), Some(0));
     }
 
@@ -326,7 +297,7 @@ mod tests {
         circuit.lets_through(0, at(60), CONFIG);
         circuit.learn(Report::Up, at(61), CONFIG);
         circuit.learn(Report::Down, at(62), CONFIG);
-        assert_eq!((circuit.state, circuit.until), (State::Open, Some(at(122))));
+        assert_eq!((circuit.state, circuit.until), (CircuitState::Open, Some(at(122))));
     }
 
     #[test]
@@ -342,7 +313,7 @@ mod tests {
     fn a_late_success_from_before_does_not_close_an_open_one() {
         let mut circuit = open_at(0);
         (0..9).for_each(|_| circuit.learn(Report::Up, at(1), CONFIG));
-        assert_eq!(circuit.state, State::Open);
+        assert_eq!(circuit.state, CircuitState::Open);
     }
 
     #[test]

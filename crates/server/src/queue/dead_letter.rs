@@ -9,7 +9,7 @@ use std::str::FromStr;
 use chrono::DateTime;
 use uuid::Uuid;
 
-pub use groups::{Group, groups};
+pub use groups::groups;
 pub use list::{DeadLetter, list};
 
 use landfall_core::clock::Time;

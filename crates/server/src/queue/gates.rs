@@ -9,9 +9,10 @@ use serde_json::json;
 use super::breaker::{BreakerConfig, Circuit};
 use super::claim::Want;
 use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_user};
-use crate::records::events::{self, Event, QUEUE_RATE_LIMIT_EXCEEDED};
+use crate::records::events::{self, Event};
 use crate::records::file::File;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_store::Error;
@@ -148,7 +149,7 @@ impl Gates {
         for stage in std::mem::take(&mut self.limits_reached) {
             if self.buckets.report(&bucket_of_stage(stage), now) {
                 let data = json!({ "queue": format!("file-{stage}"), "timestamp": now });
-                events.push(Event::of_system(QUEUE_RATE_LIMIT_EXCEEDED, now, data));
+                events.push(Event::of_system(EventKind::QueueRateLimitExceeded, now, data));
             }
         }
         events::record(tx, events).await?;

@@ -8,8 +8,6 @@ mod advance;
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -18,9 +16,11 @@ use advance::{Advance, Extent};
 
 use super::dead_letter::{Filter, Place};
 use crate::telemetry::traces;
+use landfall_api::operations::{FilterView, OperationView};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Clock, Time};
 use landfall_core::refusal::Refusal;
+use landfall_core::states::{OperationStatus, Scope};
 use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write, args};
@@ -37,7 +37,8 @@ pub struct Operation {
     pub user_id: String,
     #[sqlx(flatten)]
     pub filter: Filter,
-    pub status: String,
+    #[sqlx(try_from = "String")]
+    pub status: OperationStatus,
     pub reason: Option<String>,
     canaries: Value,
     pub retried_count: i64,
@@ -83,39 +84,6 @@ impl Operation {
     }
 }
 
-/// An operation as clients see it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OperationView {
-    pub operation_id: Uuid,
-    #[schema(pattern = "^(canary|running|completed|stopped)$")]
-    pub status: String,
-    pub reason: Option<String>,
-    pub retried_count: i64,
-    pub skipped_count: i64,
-    pub error_count: i64,
-    #[schema(value_type = Vec<Object>)]
-    pub errors: Value,
-    #[schema(pattern = "^(own|all)$")]
-    pub scope: &'static str,
-    pub filter: FilterView,
-    pub created_by: String,
-    pub created_at: DateTime<Utc>,
-    pub updated_at: DateTime<Utc>,
-    pub ended_at: Option<DateTime<Utc>>,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FilterView {
-    #[schema(value_type = Option<landfall_core::failure::Code>)]
-    pub code: Option<String>,
-    #[schema(value_type = Option<landfall_core::lifecycle::Stage>)]
-    pub stage: Option<String>,
-    pub batch_id: Option<Uuid>,
-    pub fingerprint: Option<String>,
-}
-
 impl From<Operation> for OperationView {
     fn from(operation: Operation) -> Self {
         let Filter { of_user, code, stage, batch_id, fingerprint } = operation.filter;
@@ -127,8 +95,13 @@ impl From<Operation> for OperationView {
             skipped_count: operation.skipped_count,
             error_count: operation.error_count,
             errors: operation.errors,
-            scope: if of_user.is_some() { "own" } else { "all" },
-            filter: FilterView { code, stage, batch_id, fingerprint },
+            scope: if of_user.is_some() { Scope::Own } else { Scope::All },
+            filter: FilterView {
+                code,
+                stage: stage.and_then(|stage| stage.parse().ok()),
+                batch_id,
+                fingerprint,
+            },
             created_by: operation.user_id,
             created_at: operation.created_at,
             updated_at: operation.updated_at,
@@ -150,7 +123,8 @@ impl Write for RetryAll {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Uuid, Error> {
         // Files of one cause probably fail for it again, unless it was mended: a few of them will tell.
-        let status = if self.filter.fingerprint.is_some() { "canary" } else { "running" };
+        let one_cause = self.filter.fingerprint.is_some();
+        let status = if one_cause { OperationStatus::Canary } else { OperationStatus::Running };
         let from = Place::newest(self.now);
         tx.execute(
             "INSERT INTO operations (id, user_id, of_user, code, stage, batch_id, fingerprint, status, canaries, errors,

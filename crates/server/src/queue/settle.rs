@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::breaker::{self, BreakerConfig, Circuit, State};
+use super::breaker::{self, BreakerConfig, Circuit};
 use crate::content::artifacts;
 use crate::content::index;
 use crate::records::file::Owner;
@@ -19,6 +19,7 @@ use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::service::{Report, Service};
+use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::{Durability, Tx, Write};
 
@@ -82,7 +83,8 @@ impl Settlement {
     /// The same ending where a service was down: the file waits for it, at no cost, if it failed by that alone.
     fn excused(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Self> {
         let failure = self.failure().filter(|failure| failure.retry != Retry::Never)?;
-        let circuit = down.get(&failure.code.service()?).filter(|circuit| circuit.state != State::Closed)?;
+        let circuit =
+            down.get(&failure.code.service()?).filter(|circuit| circuit.state != CircuitState::Closed)?;
         // It has done well for somebody since it last failed this file, so it may be the file that it fails at. Without
         // this a document that a service cannot take would keep the circuit open for ever.
         if self.owner.last_failed_at.zip(circuit.last_up_at).is_some_and(|(failed, up)| up > failed) {

@@ -1,16 +1,17 @@
-//! Why a file is not moving, in one word and one sentence, and where it stands in its line.
+//! What a file waits for, and its position in the queue.
 
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
 use uuid::Uuid;
 
-use super::breaker::{Circuit, State};
+use super::breaker::Circuit;
 use super::limits::{bucket_of_stage, bucket_of_user};
 use crate::records::file::File;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::service::Service;
+use landfall_core::states::{CircuitState, WaitingFor};
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
@@ -19,13 +20,13 @@ const MOST_COUNTED: i64 = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    pub word: &'static str,
-    pub sentence: String,
+    pub what: WaitingFor,
+    pub message: String,
 }
 
 impl Waiting {
-    fn new(word: &'static str, sentence: impl Into<String>) -> Self {
-        Self { word, sentence: sentence.into() }
+    fn new(what: WaitingFor, message: impl Into<String>) -> Self {
+        Self { what, message: message.into() }
     }
 }
 
@@ -85,9 +86,9 @@ impl Obstacles {
     /// What this file waits for, unless it is at rest or being worked on.
     pub fn before(&self, file: &File) -> Option<Waiting> {
         match file.status {
-            Status::Registered => Some(Waiting::new("upload", "The bytes have not arrived yet")),
+            Status::Registered => Some(Waiting::new(WaitingFor::Upload, "The bytes have not arrived yet")),
             Status::Uploaded => {
-                Some(Waiting::new("upload", "The bytes are here; the upload is not confirmed yet"))
+                Some(Waiting::new(WaitingFor::Upload, "The bytes are here; the upload is not confirmed yet"))
             }
             Status::Queued => Some(self.in_queue(file)),
             _ => None,
@@ -97,34 +98,37 @@ impl Obstacles {
     fn in_queue(&self, file: &File) -> Waiting {
         let stage = file.next_stage;
         if self.paused.contains(&stage) {
-            return Waiting::new("paused", format!("The {stage} stage is paused"));
+            return Waiting::new(WaitingFor::Paused, format!("The {stage} stage is paused"));
         }
         if !self.someone_works_at(stage) {
-            return Waiting::new("no_workers", format!("No process is running that does the {stage} stage"));
+            return Waiting::new(
+                WaitingFor::NoWorkers,
+                format!("No process is running that does the {stage} stage"),
+            );
         }
         if let Some((service, circuit)) = self.circuit_before(stage) {
-            return Waiting::new("circuit", self.down(service, circuit));
+            return Waiting::new(WaitingFor::Circuit, self.down(service, circuit));
         }
         if let Some(at) = file.run_after.filter(|at| *at - self.now > TimeDelta::zero()) {
-            return Waiting::new("retry", format!("Will be tried again at {}", at.to_rfc3339()));
+            return Waiting::new(WaitingFor::Retry, format!("Will be tried again at {}", at.to_rfc3339()));
         }
         let limit = |bucket: String, whose: &str| {
             let until = self.buckets.get(&bucket)?;
-            let sentence =
+            let message =
                 format!("{whose} limited in their rate; the next may begin at {}", until.to_rfc3339());
-            Some(Waiting::new("rate_limit", sentence))
+            Some(Waiting::new(WaitingFor::RateLimit, message))
         };
         limit(bucket_of_stage(stage), &format!("Files at the {stage} stage are"))
             .or_else(|| limit(bucket_of_user(&file.user_id), "Your files are"))
             .unwrap_or_else(|| {
-                Waiting::new("worker", format!("Waits for a free worker at the {stage} stage"))
+                Waiting::new(WaitingFor::Worker, format!("Waits for a free worker at the {stage} stage"))
             })
     }
 
     fn down(&self, service: Service, circuit: &Circuit) -> String {
         let title = service.title();
         match (circuit.state, circuit.until) {
-            (State::Open, Some(until)) if until > self.now => {
+            (CircuitState::Open, Some(until)) if until > self.now => {
                 format!("Waits for {title}, which is down; it is tried again at {}", until.to_rfc3339())
             }
             _ => format!("Waits for {title}, which was down and is being tried"),

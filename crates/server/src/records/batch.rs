@@ -3,17 +3,18 @@
 
 use std::ops::AddAssign;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use serde::Serialize;
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::events::{self, BATCH_CANCELLED, BATCH_COMPLETED, BATCH_EXPIRED, BATCH_PROGRESS, Event};
+use super::events::{self, Event};
+use landfall_api::batches::{Progress, Summary};
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Status;
-use landfall_core::priority::Priority;
 use landfall_core::refusal::Refusal;
+use landfall_core::states::BatchStatus;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
@@ -22,7 +23,8 @@ pub struct Batch {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
-    pub status: String,
+    #[sqlx(try_from = "String")]
+    pub status: BatchStatus,
     pub file_count: i64,
     pub registered_files: i64,
     pub ready_files: i64,
@@ -94,18 +96,18 @@ impl Batch {
     /// Writes that the batch is complete, or active again, if what its counts say is not what its status says.
     pub async fn settle(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
         let complete = self.terminal_files() >= self.file_count;
-        match (self.status.as_str(), complete) {
-            ("active", true) => {
+        match (self.status, complete) {
+            (BatchStatus::Active, true) => {
                 // Progress that was owed is told with it, and does not come after the end.
                 tx.execute(
                     "UPDATE batches SET status = 'completed', completed_at = $2, progress_due = NULL WHERE id = $1",
                     args![self.id, now],
                 )
                 .await?;
-                self.record_counts(tx, BATCH_COMPLETED, now).await
+                self.record_counts(tx, EventKind::BatchCompleted, now).await
             }
             // A file of a completed batch was retried.
-            ("completed", false) => tx
+            (BatchStatus::Completed, false) => tx
                 .execute(
                     "UPDATE batches SET status = 'active', completed_at = NULL WHERE id = $1",
                     args![self.id],
@@ -125,10 +127,10 @@ impl Batch {
     }
 
     pub async fn record_progress(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        self.record_counts(tx, BATCH_PROGRESS, now).await
+        self.record_counts(tx, EventKind::BatchProgress, now).await
     }
 
-    async fn record_counts(&self, tx: &mut Tx, kind: &'static str, now: Time) -> Result<(), Error> {
+    async fn record_counts(&self, tx: &mut Tx, kind: EventKind, now: Time) -> Result<(), Error> {
         let data = json!({
             "batchId": self.id,
             "fileCount": self.file_count,
@@ -144,15 +146,15 @@ impl Batch {
 
     /// Says that the batch waited too long for its files.
     pub async fn record_expiry(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        events::record(tx, vec![self.event(BATCH_EXPIRED, now)]).await
+        events::record(tx, vec![self.event(EventKind::BatchExpired, now)]).await
     }
 
     /// Says that the batch was called off.
     pub async fn record_cancellation(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        events::record(tx, vec![self.event(BATCH_CANCELLED, now)]).await
+        events::record(tx, vec![self.event(EventKind::BatchCancelled, now)]).await
     }
 
-    fn event(&self, kind: &'static str, at: Time) -> Event {
+    fn event(&self, kind: EventKind, at: Time) -> Event {
         let data = json!({ "batchId": self.id, "summary": self.summary() });
         Event {
             tenant: self.tenant_id.clone(),
@@ -267,7 +269,8 @@ pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
     let Some(after) = after else { return Ok(false) };
     after.counted(tx, now).await?;
     let complete = after.terminal_files() >= after.file_count;
-    let settled = matches!((after.status.as_str(), complete), ("active", true) | ("completed", false));
+    let settled =
+        matches!((after.status, complete), (BatchStatus::Active, true) | (BatchStatus::Completed, false));
     let counts = |batch: &Batch| {
         (
             batch.registered_files,
@@ -289,55 +292,8 @@ impl AddAssign for Tally {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Summary {
-    pub total: i64,
-    pub ready: i64,
-    pub failed: i64,
-}
-
-/// A batch as clients see it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BatchView {
-    pub batch_id: Uuid,
-    #[schema(pattern = "^(active|completed|expired|cancelled)$")]
-    pub status: String,
-    pub file_count: i64,
-    pub registered: i64,
-    /// How many files are in each state now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<HashMap<String, i64>>, nullable = false)]
-    pub progress: Option<serde_json::Map<String, Value>>,
-    pub summary: Summary,
-    pub priority: Priority,
-    #[schema(value_type = Option<Object>)]
-    pub metadata: Option<Value>,
-    pub created_at: DateTime<Utc>,
-    pub expires_at: DateTime<Utc>,
-    pub completed_at: Option<DateTime<Utc>>,
-}
-
-impl BatchView {
-    pub fn new(batch: Batch, progress: Option<serde_json::Map<String, Value>>) -> Self {
-        Self {
-            summary: batch.summary(),
-            batch_id: batch.id,
-            status: batch.status,
-            file_count: batch.file_count,
-            registered: batch.registered_files,
-            progress,
-            priority: Priority::from_rank(batch.priority),
-            metadata: batch.metadata,
-            created_at: batch.created_at,
-            expires_at: batch.expires_at,
-            completed_at: batch.completed_at,
-        }
-    }
-}
-
 /// The number of a batch's files in every state, zeros included.
-pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<serde_json::Map<String, Value>, Error> {
+pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<Progress, Error> {
     let counted: Vec<(String, i64)> = tx
         .rows("SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status", args![batch])
         .await?;
@@ -345,7 +301,7 @@ pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<serde_json::Map<String
         .iter()
         .map(|status| {
             let count = counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count);
-            (status.name().to_owned(), json!(count))
+            (*status, count)
         })
         .collect())
 }

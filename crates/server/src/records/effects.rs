@@ -5,25 +5,26 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use landfall_core::event::EventKind;
 use landfall_core::failure::Class;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::{CommitHook, Error, Tx};
 use serde_json::Value;
 
-use super::events::{Event, FILE_CLEANED_UP, FILE_PROCESSING_STALLED, FILE_STATUS_CHANGED};
+use super::events::Event;
 use super::totals::Totals;
 use crate::telemetry::metrics;
 
 /// Counts what an event says, at the end of the transaction that writes it.
 pub fn learn(tx: &mut Tx, event: &Event) {
     match event.kind {
-        FILE_STATUS_CHANGED => {
+        EventKind::FileStatusChanged => {
             let Some(to) = event.to else { return };
             tx.hook::<Totals>().moved(&event.user, &event.tenant, event.from, to, event.next_stage);
             tx.hook::<Counts>().moved(event, to);
         }
-        FILE_PROCESSING_STALLED => tx.hook::<Counts>().0.extend(event.stage.map(Count::Stalled)),
-        FILE_CLEANED_UP => {
+        EventKind::FileProcessingStalled => tx.hook::<Counts>().0.extend(event.stage.map(Count::Stalled)),
+        EventKind::FileCleanedUp => {
             let bytes =
                 event.data.as_ref().and_then(|data| data.get("sizeReclaimed")).and_then(Value::as_u64);
             let tenant = event.tenant.clone();

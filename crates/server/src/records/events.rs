@@ -2,11 +2,11 @@
 //!
 //! They are the history of each file, and they are the outbox of the event stream.
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use uuid::Uuid;
 
+use landfall_api::files::HistoryEntry;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 
 use super::effects;
 use landfall_core::failure::Failure;
@@ -14,37 +14,10 @@ use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
-pub const FILE_STATUS_CHANGED: &str = "file:status-changed";
-pub const FILE_PROCESSING_STALLED: &str = "file:processing-stalled";
-pub const BATCH_EXPIRED: &str = "batch:expired";
-pub const JOB_COMPLETED: &str = "job:completed";
-pub const BATCH_PROGRESS: &str = "batch:progress";
-pub const BATCH_COMPLETED: &str = "batch:completed";
-pub const CIRCUIT_CHANGED: &str = "circuit:changed";
-pub const QUEUE_RATE_LIMIT_EXCEEDED: &str = "queue:rate-limit-exceeded";
-pub const BATCH_CANCELLED: &str = "batch:cancelled";
-pub const FILE_CLEANED_UP: &str = "file:cleaned-up";
-pub const NOTIFICATION_CREATED: &str = "notification:created";
-pub const ALERT_RAISED: &str = "alert:raised";
-
-/// The types of events that belong to somebody.
-pub const OF_USERS: &[&str] = &[
-    FILE_STATUS_CHANGED,
-    FILE_PROCESSING_STALLED,
-    FILE_CLEANED_UP,
-    BATCH_PROGRESS,
-    BATCH_COMPLETED,
-    BATCH_EXPIRED,
-    BATCH_CANCELLED,
-    NOTIFICATION_CREATED,
-];
-/// Those of the whole system's, for administrators.
-pub const OF_SYSTEM: &[&str] = &[QUEUE_RATE_LIMIT_EXCEEDED, CIRCUIT_CHANGED, JOB_COMPLETED, ALERT_RAISED];
-
 #[derive(Debug, Clone)]
 pub struct Event {
     pub at: Time,
-    pub kind: &'static str,
+    pub kind: EventKind,
     pub tenant: String,
     pub user: String,
     pub file: Option<Uuid>,
@@ -62,7 +35,7 @@ pub struct Event {
 
 impl Event {
     /// An event that belongs to nobody's files, for administrators.
-    pub fn of_system(kind: &'static str, at: Time, data: serde_json::Value) -> Self {
+    pub fn of_system(kind: EventKind, at: Time, data: serde_json::Value) -> Self {
         Self {
             at,
             kind,
@@ -134,42 +107,48 @@ pub async fn note_removal(tx: &mut Tx, gone: &[(i64,)]) -> Result<(), Error> {
     .map(drop)
 }
 
-/// One step in the history of a file, as clients see it.
-#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryEntry {
-    pub id: i64,
-    pub at: DateTime<Utc>,
-    #[sqlx(rename = "from_state")]
-    #[schema(value_type = Option<Status>)]
-    pub from: Option<String>,
-    #[sqlx(rename = "to_state")]
-    #[schema(value_type = Option<Status>)]
-    pub to: Option<String>,
-    #[schema(value_type = Option<Stage>)]
-    pub stage: Option<String>,
-    pub attempt: Option<i64>,
-    pub worker: Option<String>,
-    #[schema(value_type = Option<landfall_core::failure::Code>)]
-    pub error_code: Option<String>,
-    pub error_message: Option<String>,
-    /// Why, where nobody asked for it.
-    #[serde(rename = "reason", serialize_with = "reason")]
-    #[schema(value_type = Option<String>)]
-    pub data: Option<serde_json::Value>,
+/// One step in the history of a file.
+#[derive(Debug, sqlx::FromRow)]
+struct HistoryRow {
+    id: i64,
+    at: Time,
+    from_state: Option<String>,
+    to_state: Option<String>,
+    stage: Option<String>,
+    attempt: Option<i64>,
+    worker: Option<String>,
+    error_code: Option<String>,
+    error_message: Option<String>,
+    data: Option<serde_json::Value>,
 }
 
-#[expect(clippy::ref_option, reason = "serde asks for it")]
-fn reason<S: serde::Serializer>(data: &Option<serde_json::Value>, to: S) -> Result<S::Ok, S::Error> {
-    data.as_ref().and_then(|data| data.get("reason")).serialize(to)
+impl From<HistoryRow> for HistoryEntry {
+    fn from(row: HistoryRow) -> Self {
+        let state = |name: Option<String>| name.and_then(|name| name.parse().ok());
+        let reason = row.data.as_ref().and_then(|data| data.get("reason")).and_then(|reason| reason.as_str());
+        Self {
+            id: row.id,
+            at: row.at,
+            from: state(row.from_state),
+            to: state(row.to_state),
+            stage: row.stage.and_then(|name| name.parse().ok()),
+            attempt: row.attempt,
+            worker: row.worker,
+            error_code: row.error_code,
+            error_message: row.error_message,
+            reason: reason.map(str::to_owned),
+        }
+    }
 }
 
 /// The history of a file, oldest first, after the entry `after`.
 pub async fn history(tx: &mut Tx, file: Uuid, after: i64, limit: i64) -> Result<Vec<HistoryEntry>, Error> {
-    tx.rows(
-        "SELECT id, at, from_state, to_state, stage, attempt, worker, error_code, error_message, data
-         FROM events WHERE file_id = $1 AND kind = $2 AND id > $3 ORDER BY id LIMIT $4",
-        args![file, FILE_STATUS_CHANGED, after, limit],
-    )
-    .await
+    let rows: Vec<HistoryRow> = tx
+        .rows(
+            "SELECT id, at, from_state, to_state, stage, attempt, worker, error_code, error_message, data
+             FROM events WHERE file_id = $1 AND kind = $2 AND id > $3 ORDER BY id LIMIT $4",
+            args![file, EventKind::FileStatusChanged, after, limit],
+        )
+        .await?;
+    Ok(rows.into_iter().map(HistoryEntry::from).collect())
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::events::{self, Event};
+use super::events::Event;
 use crate::telemetry::traces::TracedFile;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::Refusal;
@@ -113,7 +114,7 @@ impl File {
     pub fn event(&self, at: Time) -> Event {
         Event {
             at,
-            kind: events::FILE_STATUS_CHANGED,
+            kind: EventKind::FileStatusChanged,
             tenant: self.tenant_id.clone(),
             user: self.user_id.clone(),
             file: Some(self.id),
@@ -132,7 +133,7 @@ impl File {
     /// An event that says that the work on it stopped without an ending, for the so-many-th time.
     pub fn stalled(&self, count: i64, worker: Option<&str>, at: Time) -> Event {
         Event {
-            kind: events::FILE_PROCESSING_STALLED,
+            kind: EventKind::FileProcessingStalled,
             stage: Some(self.next_stage),
             worker: worker.map(str::to_owned),
             data: Some(json!({ "fileId": self.id, "stage": self.next_stage, "retryCount": count })),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use serde::Serialize;
+use chrono::{DurationRound, TimeDelta};
 
 use super::throughput::Throughput;
+use landfall_api::queues::Hour;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Class, Failure};
 use landfall_core::lifecycle::Status;
@@ -14,22 +14,6 @@ use landfall_store::{Rows, Tx, args};
 
 /// Hours that are kept.
 const HOURS: i64 = 48;
-
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Hour {
-    pub hour: DateTime<Utc>,
-    pub completed: i64,
-    /// All that failed, those that took too long among them.
-    pub failed: i64,
-    pub timed_out: i64,
-    pub by_class: BTreeMap<String, i64>,
-    /// From confirm to ready, to the next power of two.
-    pub p50_ms: Option<i64>,
-    pub p95_ms: Option<i64>,
-    #[serde(skip)]
-    durations: BTreeMap<i64, i64>,
-}
 
 /// What came to an end in a transaction: the hour's counters grow by it, and its owners' throughput.
 #[derive(Default)]
@@ -100,9 +84,11 @@ pub fn oldest_kept(now: Time) -> Time {
 pub async fn recent(tx: &mut Tx, now: Time) -> Result<Vec<Hour>, Error> {
     let counters: Vec<(Time, String, i64)> =
         tx.rows("SELECT hour, name, count FROM hourly WHERE hour >= $1", args![oldest_kept(now)]).await?;
-    let mut hours: BTreeMap<Time, Hour> = BTreeMap::new();
+    // Each hour with the number of files for each duration, from which its percentiles are computed.
+    let mut hours: BTreeMap<Time, (Hour, BTreeMap<i64, i64>)> = BTreeMap::new();
     for (at, name, count) in counters {
-        let hour = hours.entry(at).or_insert_with(|| Hour { hour: at, ..Hour::default() });
+        let (hour, durations) =
+            hours.entry(at).or_insert_with(|| (Hour { hour: at, ..Hour::default() }, BTreeMap::new()));
         match name.split_once(':') {
             None if name == "completed" => hour.completed += count,
             None if name == "failed" => hour.failed += count,
@@ -110,16 +96,16 @@ pub async fn recent(tx: &mut Tx, now: Time) -> Result<Vec<Hour>, Error> {
             Some(("class", class)) => *hour.by_class.entry(class.to_owned()).or_default() += count,
             Some(("ms", ms)) => {
                 if let Ok(ms) = ms.parse() {
-                    *hour.durations.entry(ms).or_default() += count;
+                    *durations.entry(ms).or_default() += count;
                 }
             }
             _ => {}
         }
     }
-    let with_percentiles = |mut hour: Hour| {
-        hour.p50_ms = percentile(&hour.durations, 50);
-        hour.p95_ms = percentile(&hour.durations, 95);
-        hour
+    let with_percentiles = |(hour, durations): (Hour, BTreeMap<i64, i64>)| Hour {
+        p50_ms: percentile(&durations, 50),
+        p95_ms: percentile(&durations, 95),
+        ..hour
     };
     Ok(hours.into_values().rev().map(with_percentiles).collect())
 }

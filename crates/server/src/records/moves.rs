@@ -20,11 +20,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::batch::Tally;
-use super::events::{self, Event, FILE_STATUS_CHANGED};
+use super::events::{self, Event};
 use super::file::{File, Owner};
 use super::fingerprint::fingerprint;
 use super::hourly::Counters;
 use super::notifications::{self, FailedFile};
+use landfall_core::event::EventKind;
 
 /// A move of one file.
 #[derive(Debug, Clone)]
@@ -401,7 +402,7 @@ impl Record {
         };
         let event = Event {
             at: now,
-            kind: FILE_STATUS_CHANGED,
+            kind: EventKind::FileStatusChanged,
             tenant: owner.tenant.clone(),
             user: owner.user.clone(),
             file: Some(one.file),

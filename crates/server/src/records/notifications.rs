@@ -6,46 +6,53 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::events::{self, Event, NOTIFICATION_CREATED};
+use super::events::{self, Event};
 use super::file::{File, Owner};
+use landfall_api::notifications::NotificationView;
 use landfall_core::clock::{Time, new_id_at};
+use landfall_core::event::EventKind;
 use landfall_core::failure::Failure;
 use landfall_core::lifecycle::Stage;
 use landfall_core::refusal::Refusal;
+use landfall_core::states::NotificationKind;
 use landfall_store::Error;
 use landfall_store::{Arg, Rows, Tx, Write, args};
-
-pub const FILE_FAILURE: &str = "file-failure-notification";
-pub const FILE_DELETION_WARNING: &str = "file-deletion-warning";
-pub const WEBHOOK_DISABLED: &str = "webhook-disabled-notification";
 
 /// Unread ones are counted up to here, so that a list costs the same whatever its owner ignored.
 const MOST_COUNTED: i64 = 1_000;
 /// Notifications that are marked as read in one transaction.
 const PORTION: i64 = 1_000;
 
-/// A notification as its owner sees it.
-#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
+/// The row of a notification, without its owner.
+#[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Notification {
-    #[serde(rename = "notificationId")]
     pub id: Uuid,
-    #[serde(rename = "type")]
-    #[schema(pattern = "^(file-failure-notification|file-deletion-warning|webhook-disabled-notification)$")]
-    pub kind: String,
-    /// Missing, with its name, where it is about no file.
+    #[sqlx(try_from = "String")]
+    pub kind: NotificationKind,
     pub file_id: Option<Uuid>,
     pub file_name: Option<String>,
     pub message: String,
-    #[schema(value_type = Object)]
     pub data: Value,
-    pub created_at: DateTime<Utc>,
-    pub read_at: Option<DateTime<Utc>>,
+    pub created_at: Time,
+    pub read_at: Option<Time>,
+}
+
+impl From<Notification> for NotificationView {
+    fn from(row: Notification) -> Self {
+        Self {
+            notification_id: row.id,
+            kind: row.kind,
+            file_id: row.file_id,
+            file_name: row.file_name,
+            message: row.message,
+            data: row.data,
+            created_at: row.created_at,
+            read_at: row.read_at,
+        }
+    }
 }
 
 const COLUMNS: &str = "id, kind, file_id, file_name, message, data, created_at, read_at";
@@ -141,7 +148,7 @@ pub async fn tell_of_failures(tx: &mut Tx, files: Vec<FailedFile>, now: Time) ->
     let notices = files.into_iter().map(|FailedFile { id, owner, failure, stage }| {
         let reason = failure.message;
         Notice {
-            kind: FILE_FAILURE,
+            kind: NotificationKind::FileFailure,
             message: format!("{} failed: {reason}", owner.file_name),
             data: json!({ "code": failure.code.name(), "reason": reason, "stage": stage, "failedAt": now }),
             subject: Subject::File { id, owner },
@@ -153,7 +160,7 @@ pub async fn tell_of_failures(tx: &mut Tx, files: Vec<FailedFile>, now: Time) ->
 /// Tells the owners of these files when they are going to be deleted.
 pub async fn warn_of_deletion(tx: &mut Tx, files: Vec<(File, Time)>, now: Time) -> Result<(), Error> {
     let notices = files.into_iter().map(|(file, at)| Notice {
-        kind: FILE_DELETION_WARNING,
+        kind: NotificationKind::FileDeletionWarning,
         message: format!(
             "{} failed and will be deleted on {}. Retry it, or download it, if you still need it",
             file.file_name,
@@ -173,7 +180,7 @@ pub async fn tell_of_disabled_webhook(
     now: Time,
 ) -> Result<(), Error> {
     let notice = Notice {
-        kind: WEBHOOK_DISABLED,
+        kind: NotificationKind::WebhookDisabled,
         message: format!(
             "The webhook {} was disabled: {reason}. Enable it again when it is mended",
             webhook.url
@@ -193,7 +200,7 @@ pub struct WebhookOwner {
 }
 
 struct Notice {
-    kind: &'static str,
+    kind: NotificationKind,
     subject: Subject,
     message: String,
     data: Value,
@@ -244,7 +251,7 @@ async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error
             user: subject.user().clone(),
             file,
             batch: subject.file().and_then(|(_, owner)| owner.batch),
-            ..Event::of_system(NOTIFICATION_CREATED, now, data)
+            ..Event::of_system(EventKind::NotificationCreated, now, data)
         });
         rows.push(vec![
             Arg::from(id),

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::file::File;
+use landfall_api::quotas::{Amounts, QuotaView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
@@ -25,28 +24,6 @@ struct Account {
     reserved_files: i64,
     used_bytes: i64,
     used_files: i64,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct QuotaView {
-    pub tenant_id: String,
-    pub bytes: Amounts,
-    pub files: Amounts,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct Amounts {
-    pub limit: i64,
-    pub reserved: i64,
-    pub used: i64,
-    pub free: i64,
-}
-
-impl Amounts {
-    fn new(limit: i64, reserved: i64, used: i64) -> Self {
-        Self { limit, reserved, used, free: (limit - reserved - used).max(0) }
-    }
 }
 
 pub async fn view(tx: &mut Tx, tenant: &str, defaults: &Limits) -> Result<QuotaView, Error> {

@@ -6,14 +6,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::SweepReport;
-use crate::records::events::{self, Event, JOB_COMPLETED};
+use crate::records::events::{self, Event};
+use landfall_api::maintenance::{JobView, RunView};
 use landfall_core::clock::Time;
+use landfall_core::event::EventKind;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
@@ -28,38 +28,36 @@ pub async fn schedules(tx: &mut Tx) -> Result<Vec<Known>, Error> {
     tx.rows("SELECT name, schedule, due_at FROM job_schedules ORDER BY name", args![]).await
 }
 
-/// A job as its operator sees it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct JobView {
-    pub name: String,
-    pub schedule: String,
-    pub next_run_at: Option<DateTime<Utc>>,
-    pub running: bool,
-    /// The one under way, or else the last.
-    pub last_run: Option<RunView>,
+/// The row of a run.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Run {
+    pub id: Uuid,
+    pub started_by: Option<String>,
+    pub worker_name: String,
+    pub started_at: Time,
+    pub ended_at: Option<Time>,
+    pub metrics: Option<Value>,
+    pub errors: Value,
 }
 
-#[derive(Debug, Clone, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunView {
-    #[sqlx(rename = "id")]
-    pub run_id: Uuid,
-    /// Who wanted it, unless it was its schedule.
-    pub started_by: Option<String>,
-    #[sqlx(rename = "worker_name")]
-    pub worker: String,
-    pub started_at: DateTime<Utc>,
-    pub ended_at: Option<DateTime<Utc>>,
-    #[schema(value_type = Option<Object>)]
-    pub metrics: Option<Value>,
-    #[schema(value_type = Vec<String>)]
-    pub errors: Value,
+impl From<Run> for RunView {
+    fn from(row: Run) -> Self {
+        let errors = row.errors.as_array().into_iter().flatten();
+        Self {
+            run_id: row.id,
+            started_by: row.started_by,
+            worker: row.worker_name,
+            started_at: row.started_at,
+            ended_at: row.ended_at,
+            errors: errors.filter_map(|error| error.as_str().map(str::to_owned)).collect(),
+            metrics: row.metrics,
+        }
+    }
 }
 
 const COLUMNS: &str = "id, started_by, worker_name, started_at, ended_at, metrics, errors";
 
-impl RunView {
+impl Run {
     pub async fn find(tx: &mut Tx, run: Uuid) -> Result<Option<Self>, Error> {
         tx.row(format!("SELECT {COLUMNS} FROM job_runs WHERE id = $1"), args![run]).await
     }
@@ -68,7 +66,7 @@ impl RunView {
 pub async fn list(tx: &mut Tx) -> Result<Vec<JobView>, Error> {
     let mut jobs = Vec::new();
     for known in schedules(tx).await? {
-        let last_run: Option<RunView> = tx
+        let last_run: Option<Run> = tx
             .row(
                 format!(
                     "SELECT {COLUMNS} FROM job_runs WHERE name = $1 ORDER BY started_at DESC, id DESC LIMIT 1"
@@ -81,7 +79,7 @@ pub async fn list(tx: &mut Tx) -> Result<Vec<JobView>, Error> {
             schedule: known.schedule,
             next_run_at: known.due_at,
             running: last_run.as_ref().is_some_and(|run| run.ended_at.is_none()),
-            last_run,
+            last_run: last_run.map(RunView::from),
         });
     }
     Ok(jobs)
@@ -176,7 +174,7 @@ impl Here {
 pub enum Begun {
     Run,
     /// This one runs already.
-    Running(RunView),
+    Running(Run),
     /// Another process has this tick.
     Elsewhere,
 }
@@ -205,7 +203,7 @@ impl Write for Begin {
             }
         };
         self.end_what_nobody_runs(tx).await?;
-        let running: Option<RunView> = tx
+        let running: Option<Run> = tx
             .row(
                 format!("SELECT {COLUMNS} FROM job_runs WHERE name = $1 AND ended_at IS NULL"),
                 args![self.name],
@@ -276,6 +274,6 @@ impl Write for End {
             return Ok(());
         }
         let data = json!({ "job": self.name, "runId": self.run, "metrics": metrics, "errors": errors });
-        events::record(tx, vec![Event::of_system(JOB_COMPLETED, self.now, data)]).await
+        events::record(tx, vec![Event::of_system(EventKind::JobCompleted, self.now, data)]).await
     }
 }

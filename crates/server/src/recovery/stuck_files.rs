@@ -28,7 +28,7 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 use uuid::Uuid;
 
-use detection::{Detection, Reason, Stuck};
+use detection::{Detection, Stuck};
 
 use super::upload_expiry::{Fate, UploadExpiry};
 use super::{Sweep, SweepReport};
@@ -40,7 +40,8 @@ use crate::records::totals::Distribution;
 use crate::telemetry::metrics;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
-use landfall_core::lifecycle::{Stage, Transition};
+use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_core::states::StuckReason;
 use landfall_store::Error;
 use landfall_store::wake::Signal;
 use landfall_store::{Db, Tx, Write, args};
@@ -95,7 +96,11 @@ impl StuckFiles {
         metrics::stuck_files_recovered(count(tally.requeued), count(tally.failed));
         let without_workers = without_workers(&mut self.db.snapshot().await?, None, now).await?;
         for (stage, files) in &without_workers {
-            tracing::warn!(stage, files, "files wait, and no process is running that does this stage");
+            tracing::warn!(
+                stage = stage.name(),
+                files,
+                "files wait, and no process is running that does this stage"
+            );
         }
         Ok(tally.report(&without_workers))
     }
@@ -103,7 +108,7 @@ impl StuckFiles {
     async fn recover(&self, stuck: &Stuck, now: Time) -> Result<Outcome, Error> {
         let file = &stuck.file;
         let remedy = match stuck.reason {
-            Reason::Unconfirmed => {
+            StuckReason::Unconfirmed => {
                 return Ok(match self.expiry.expire(file, true, now).await? {
                     Fate::Adopted => Outcome::Requeued,
                     // What its row says is here is not.
@@ -111,9 +116,9 @@ impl StuckFiles {
                     Fate::Spared => Outcome::Spared,
                 });
             }
-            Reason::NotDue => Remedy::MakeDue,
-            Reason::ClaimBroken if self.detection.may_be_recovered(file) => Remedy::Requeue,
-            Reason::ClaimBroken => Remedy::Fail,
+            StuckReason::NotDue => Remedy::MakeDue,
+            StuckReason::ClaimBroken if self.detection.may_be_recovered(file) => Remedy::Requeue,
+            StuckReason::ClaimBroken => Remedy::Fail,
         };
         let outcome = self.db.write(Recover { seen: file.clone(), remedy, now }).await?;
         tracing::info!(fileId = %file.id, ?outcome, "dealt with a stuck file");
@@ -127,7 +132,7 @@ struct Recovered {
     requeued: i64,
     failed: i64,
     stood_still: TimeDelta,
-    by_status: BTreeMap<&'static str, i64>,
+    by_status: BTreeMap<Status, i64>,
     errors: Vec<String>,
 }
 
@@ -139,10 +144,10 @@ impl Recovered {
             Outcome::Spared => return,
         }
         self.stood_still += stuck.duration(now);
-        *self.by_status.entry(stuck.file.status.name()).or_default() += 1;
+        *self.by_status.entry(stuck.file.status).or_default() += 1;
     }
 
-    fn report(self, without_workers: &BTreeMap<&'static str, i64>) -> SweepReport {
+    fn report(self, without_workers: &BTreeMap<Stage, i64>) -> SweepReport {
         let total = self.requeued + self.failed;
         let metrics = [
             ("totalStuck", json!(total)),
@@ -162,14 +167,14 @@ pub async fn without_workers(
     tx: &mut Tx,
     user: Option<&str>,
     now: Time,
-) -> Result<BTreeMap<&'static str, i64>, Error> {
+) -> Result<BTreeMap<Stage, i64>, Error> {
     let obstacles = Obstacles::look(tx, "", now).await?;
     if Stage::ALL.into_iter().all(|stage| obstacles.someone_works_at(stage)) {
         return Ok(BTreeMap::new());
     }
     let distribution = Distribution::look(tx, user).await?;
     let waiting = Stage::ALL.into_iter().filter(|stage| !obstacles.someone_works_at(*stage));
-    let waiting = waiting.map(|stage| (stage.name(), distribution.waiting(stage)));
+    let waiting = waiting.map(|stage| (stage, distribution.waiting(stage)));
     Ok(waiting.filter(|(_, files)| *files > 0).collect())
 }
 

@@ -13,8 +13,9 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::records::events::{self, ALERT_RAISED, Event};
+use crate::records::events::{self, Event};
 use landfall_core::clock::{Clock, Time};
+use landfall_core::event::EventKind;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
@@ -109,7 +110,7 @@ impl Write for Raise {
             return Ok(false);
         }
         let data = json!({ "alert": name, "message": message });
-        events::record(tx, vec![Event::of_system(ALERT_RAISED, self.now, data)]).await?;
+        events::record(tx, vec![Event::of_system(EventKind::AlertRaised, self.now, data)]).await?;
         Ok(true)
     }
 }

@@ -2,18 +2,13 @@
 //! between requests; it is cheap because the totals are (`totals.rs`), and everything else uses an index without
 //! the finished files.
 
-use std::collections::BTreeMap;
-
-use chrono::{DateTime, Utc};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
-use uuid::Uuid;
-
-use super::queue_status::{self, CircuitView};
+use super::queue_status;
 use crate::queue::dead_letter::{self, DeadLetter, Filter};
 use crate::records::throughput;
 use crate::records::totals::Distribution;
 use crate::recovery::stuck_files::detection::Detection;
+use landfall_api::dashboard::{Dashboard, Metrics, RecentError};
+use landfall_api::queues::queue_name;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
@@ -23,60 +18,15 @@ const RECENT_ERRORS: i64 = 10;
 /// For all users together: the maximum number of users whose oldest file is checked.
 const MAX_USERS: usize = 2_000;
 
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Dashboard {
-    #[schema(value_type = std::collections::HashMap<String, i64>)]
-    pub status_distribution: Map<String, Value>,
-    pub active_batches: i64,
-    pub dlq_depth: i64,
-    pub stuck_files: i64,
-    pub queue_depths: BTreeMap<String, i64>,
-    pub recent_errors: Vec<RecentError>,
-    pub metrics: Metrics,
-    pub circuits: Vec<CircuitView>,
-    /// How long the oldest file that a worker could claim has waited; 0 if none waits.
-    pub oldest_waiting_ms: i64,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RecentError {
-    pub file_id: Uuid,
-    pub file_name: String,
-    pub error: String,
-    #[schema(value_type = landfall_core::failure::Code)]
-    pub code: String,
-    #[schema(value_type = Stage)]
-    pub stage: String,
-    pub timestamp: DateTime<Utc>,
-}
-
-impl RecentError {
-    fn of(letter: DeadLetter) -> Self {
-        Self {
-            file_id: letter.file_id,
-            file_name: letter.file_name,
-            error: letter.error,
-            code: letter.code,
-            stage: letter.stage,
-            timestamp: letter.failed_at,
-        }
+fn recent_error(letter: DeadLetter) -> RecentError {
+    RecentError {
+        file_id: letter.id,
+        file_name: letter.file_name,
+        error: letter.error_message,
+        code: letter.error_code,
+        stage: letter.error_stage,
+        timestamp: letter.failed_at,
     }
-}
-
-/// Of the files that finished within the last day.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = DashboardMetrics)]
-pub struct Metrics {
-    /// From confirm to ready, in milliseconds.
-    #[serde(rename = "averageProcessingTime")]
-    pub average_processing_time: i64,
-    #[serde(rename = "throughput24h")]
-    pub throughput: i64,
-    /// In percent.
-    #[serde(rename = "failureRate24h")]
-    pub failure_rate: f64,
 }
 
 /// Must run in a snapshot. Without `user`, for all users.
@@ -95,7 +45,7 @@ pub async fn load(
         status_distribution: Status::ALL
             .into_iter()
             .filter(|status| *status != Status::Deleted)
-            .map(|status| (status.name().to_owned(), json!(distribution.count(status))))
+            .map(|status| (status, distribution.count(status)))
             .collect(),
         active_batches: active_batches(tx, user).await?,
         dlq_depth: distribution.count(Status::Failed),
@@ -104,9 +54,9 @@ pub async fn load(
             .into_iter()
             // Without a scanner there is no such queue.
             .filter(|stage| *stage >= first_stage || distribution.waiting(*stage) > 0)
-            .map(|stage| (format!("file-{stage}"), distribution.waiting(stage)))
+            .map(|stage| (queue_name(stage), distribution.waiting(stage)))
             .collect(),
-        recent_errors: recent.into_iter().map(RecentError::of).collect(),
+        recent_errors: recent.into_iter().map(recent_error).collect(),
         metrics: Metrics {
             average_processing_time: ended.average_processing_ms(),
             throughput: ended.completed,

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
-
-use crate::queue::breaker::{Circuit, State};
+use crate::queue::breaker::Circuit;
 use crate::queue::limits::bucket_of_stage;
-use crate::records::hourly::{self, Hour};
+use crate::records::hourly;
 use crate::records::totals::Distribution;
-use crate::recovery::runs::{self, JobView};
+use crate::recovery::runs;
+use landfall_api::queues::{
+    CircuitView, PauseView, QueueStatus, QueueView, Throughput, WorkerView, queue_name,
+};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
@@ -20,63 +20,19 @@ use landfall_store::{Tx, args};
 /// Files that wait for their next attempt are counted up to this number, so that the cost is bounded.
 const MAX_COUNTED: i64 = 100_000;
 
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct QueueStatus {
-    pub throughput: Throughput,
-    pub recent_hours: Vec<Hour>,
-    pub workers: Vec<WorkerView>,
-    pub queues: BTreeMap<String, QueueView>,
-    pub circuits: Vec<CircuitView>,
-    pub schedules: Vec<JobView>,
+#[derive(Debug, sqlx::FromRow)]
+struct WorkerRow {
+    name: String,
+    stages: String,
+    started_at: Time,
+    heartbeat_at: Time,
 }
 
-/// Over the hours that are kept.
-#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Throughput {
-    pub total_completed: i64,
-    pub total_failed: i64,
-    pub total_timed_out: i64,
-}
-
-#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkerView {
-    pub name: String,
-    pub stages: String,
-    pub started_at: DateTime<Utc>,
-    pub heartbeat_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct QueueView {
-    /// Files that could be claimed now.
-    pub waiting: i64,
-    /// Files that wait for their next attempt.
-    pub retrying: i64,
-    pub running: i64,
-    pub paused: Option<PauseView>,
-    /// When the next file may begin, if a rate limit delays the stage.
-    pub limited_until: Option<DateTime<Utc>>,
-}
-
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PauseView {
-    pub at: DateTime<Utc>,
-    pub by: String,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CircuitView {
-    pub service: Service,
-    pub state: State,
-    pub failures: i64,
-    pub until: Option<DateTime<Utc>>,
-    pub changed_at: Option<DateTime<Utc>>,
+impl From<WorkerRow> for WorkerView {
+    fn from(row: WorkerRow) -> Self {
+        let WorkerRow { name, stages, started_at, heartbeat_at } = row;
+        Self { name, stages, started_at, heartbeat_at }
+    }
 }
 
 pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
@@ -87,7 +43,7 @@ pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
         throughput.total_failed += hour.failed;
         throughput.total_timed_out += hour.timed_out;
     }
-    let workers = tx
+    let workers: Vec<WorkerRow> = tx
         .rows(
             "SELECT name, stages, started_at, heartbeat_at FROM workers WHERE stages <> '' ORDER BY started_at",
             args![],
@@ -96,7 +52,7 @@ pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
     Ok(QueueStatus {
         throughput,
         recent_hours,
-        workers,
+        workers: workers.into_iter().map(WorkerView::from).collect(),
         queues: queues(tx, now).await?,
         circuits: circuits(tx).await?,
         schedules: runs::list(tx).await?,
@@ -127,7 +83,7 @@ async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, E
         let paused = paused.iter().find(|(name, _, _)| name == stage.name());
         let limited_until = limited.iter().find(|(name, _)| *name == bucket_of_stage(stage));
         queues.insert(
-            format!("file-{stage}"),
+            queue_name(stage),
             QueueView {
                 waiting: distribution.waiting(stage) - retrying,
                 retrying,

@@ -3,15 +3,16 @@
 use std::fmt::{Display, Write as _};
 
 use super::dashboard;
-use super::queue_status::{self, CircuitView};
+use super::queue_status;
 use crate::delivery::tail;
-use crate::queue::breaker::State;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
 use crate::telemetry::metrics::{self, Kind};
+use landfall_api::queues::CircuitView;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
@@ -109,7 +110,7 @@ pub async fn event_lag(
 
 fn states_of(circuit: &CircuitView) -> impl Iterator<Item = (Labels, i64)> {
     let (service, current) = (circuit.service, circuit.state);
-    [State::Closed, State::HalfOpen, State::Open].into_iter().map(move |state| {
+    [CircuitState::Closed, CircuitState::HalfOpen, CircuitState::Open].into_iter().map(move |state| {
         let labels = vec![("service", service.name().to_owned()), ("state", state.name().to_owned())];
         (labels, i64::from(state == current))
     })

@@ -14,6 +14,7 @@ use super::deliveries::{self, NewDelivery, body_of};
 use super::{MAX_WAITING, register};
 use crate::delivery::tail::{self, Audience, StoredEvent};
 use landfall_core::clock::{Clock, Time};
+use landfall_core::states::Scope;
 use landfall_store::Error;
 use landfall_store::{Db, Durability, Rows, Tx, Write, args};
 
@@ -29,14 +30,15 @@ const BATCH_SIZE: usize = 1_000;
 struct Behind {
     id: Uuid,
     user_id: String,
-    scope: String,
+    #[sqlx(try_from = "String")]
+    scope: Scope,
     event_types: Option<Value>,
     cursor_id: i64,
 }
 
 impl Behind {
     fn wants(&self, event: &StoredEvent) -> bool {
-        (self.scope == "all" || self.user_id == event.user)
+        (self.scope == Scope::All || self.user_id == event.user)
             && register::wants(self.event_types.as_ref(), &event.kind)
     }
 }
@@ -86,7 +88,7 @@ async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -
     let Some(first) = group.first() else { return Ok(0) };
     let from = first.cursor_id;
     // For the webhooks of one user it is cheaper to read only that user's events.
-    let alone = group.iter().all(|webhook| webhook.scope == "own" && webhook.user_id == first.user_id);
+    let alone = group.iter().all(|webhook| webhook.scope == Scope::Own && webhook.user_id == first.user_id);
     let audience = if alone { Audience::User(first.user_id.clone()) } else { Audience::All };
     let page = tail::page(&mut db.read().await?, from, horizon, &audience, PAGE_SIZE).await?;
     let mut bodies: HashMap<(i64, bool), String> = HashMap::new();
@@ -96,7 +98,7 @@ async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -
     for webhook in group {
         change.webhooks.push(webhook.id);
         for event in page.events.iter().filter(|event| webhook.wants(event)) {
-            let for_all = webhook.scope == "all";
+            let for_all = webhook.scope == Scope::All;
             let body = bodies.entry((event.id, for_all)).or_insert_with(|| body_of(event, for_all)).clone();
             let (id, kind) = (clock.new_id(), event.kind.clone());
             change.deliveries.push(NewDelivery {

@@ -1,15 +1,15 @@
 //! The log of deliveries: what was or will be sent to a webhook, and the result of the last attempt.
 
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
 use super::{MAX_WAITING, WEBHOOK_TEST, Webhook};
 use crate::delivery::tail::StoredEvent;
+use landfall_api::webhooks::DeliveryView;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::DeliveryStatus;
 use landfall_store::Error;
 use landfall_store::wake::Signal;
 use landfall_store::{Arg, Rows, Tx, Write, args};
@@ -17,42 +17,59 @@ use landfall_store::{Arg, Rows, Tx, Write, args};
 /// How many deliveries that a person requested may wait beyond the usual limit.
 const MAX_MANUAL: i64 = 100;
 
-/// A delivery as its owner sees it.
-#[derive(Debug, Clone, Serialize, Deserialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DeliveryView {
+/// The row of a delivery, without its body.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Delivery {
     pub id: Uuid,
-    /// The id that the receiver sees.
     pub message_id: Uuid,
     pub event_id: Option<i64>,
     pub event_type: String,
-    #[schema(pattern = "^(pending|delivered|exhausted)$")]
-    pub status: String,
+    #[sqlx(try_from = "String")]
+    pub status: DeliveryStatus,
     pub attempts: i64,
-    #[sqlx(rename = "next_at")]
-    pub next_attempt_at: Option<DateTime<Utc>>,
-    pub last_attempt_at: Option<DateTime<Utc>>,
+    pub next_at: Option<Time>,
+    pub last_attempt_at: Option<Time>,
     pub response_status: Option<i64>,
     pub response_excerpt: Option<String>,
     pub error: Option<String>,
     pub duration_ms: Option<i64>,
-    pub created_at: DateTime<Utc>,
-    pub ended_at: Option<DateTime<Utc>>,
+    pub created_at: Time,
+    pub ended_at: Option<Time>,
     /// Its position in the log.
-    #[serde(skip)]
     pub number: i64,
+}
+
+impl From<Delivery> for DeliveryView {
+    fn from(row: Delivery) -> Self {
+        Self {
+            id: row.id,
+            message_id: row.message_id,
+            event_id: row.event_id,
+            event_type: row.event_type,
+            status: row.status,
+            attempts: row.attempts,
+            next_attempt_at: row.next_at,
+            last_attempt_at: row.last_attempt_at,
+            response_status: row.response_status,
+            response_excerpt: row.response_excerpt,
+            error: row.error,
+            duration_ms: row.duration_ms,
+            created_at: row.created_at,
+            ended_at: row.ended_at,
+        }
+    }
 }
 
 const COLUMNS: &str =
     "number, id, message_id, event_id, event_type, status, attempts, next_at, last_attempt_at,
     response_status, response_excerpt, error, duration_ms, created_at, ended_at";
 
-impl DeliveryView {
+impl Delivery {
     /// A page of a webhook's deliveries, newest first, before `before`.
     pub async fn list(
         tx: &mut Tx,
         webhook: Uuid,
-        status: Option<&str>,
+        status: Option<DeliveryStatus>,
         before: i64,
         limit: i64,
     ) -> Result<Vec<Self>, Error> {
@@ -102,7 +119,7 @@ pub async fn write<'a>(
             Arg::from(one.event),
             Arg::from(&one.kind),
             Arg::from(&one.body),
-            Arg::from("pending"),
+            Arg::from(DeliveryStatus::Pending),
             Arg::from(now),
             Arg::from(now),
         ]);
@@ -148,7 +165,7 @@ impl Write for SendTest {
             body: json!({ "type": WEBHOOK_TEST, "timestamp": self.now, "data": data }).to_string(),
         };
         write(tx, std::iter::once(&test), self.now).await?;
-        DeliveryView::find(tx, webhook.id, self.id).await
+        Delivery::find(tx, webhook.id, self.id).await.map(DeliveryView::from)
     }
 }
 
@@ -168,7 +185,7 @@ impl Write for Redeliver {
 
     async fn apply(&self, tx: &mut Tx) -> Result<DeliveryView, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
-        let old = DeliveryView::find(tx, webhook.id, self.delivery).await?;
+        let old = Delivery::find(tx, webhook.id, self.delivery).await?;
         check_and_end_backoff(tx, &webhook).await?;
         tx.signal(Signal::Delivery);
         let waiting = tx
@@ -178,7 +195,7 @@ impl Write for Redeliver {
             )
             .await?;
         if waiting == 1 {
-            return DeliveryView::find(tx, webhook.id, old.id).await;
+            return Delivery::find(tx, webhook.id, old.id).await.map(DeliveryView::from);
         }
         tx.execute(
             "INSERT INTO webhook_deliveries (id, webhook_id, message_id, event_id, event_type, body, status, next_at,
@@ -188,7 +205,7 @@ impl Write for Redeliver {
             args![old.id, self.id, self.now],
         )
         .await?;
-        DeliveryView::find(tx, webhook.id, self.id).await
+        Delivery::find(tx, webhook.id, self.id).await.map(DeliveryView::from)
     }
 }
 

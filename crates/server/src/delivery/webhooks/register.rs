@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Webhook;
 use super::signature::Secret;
 use super::target::TargetCheck;
-use crate::records::events;
+use landfall_api::webhooks::{NewWebhook, RegisteredWebhook, RotatedSecret, WebhookChanges};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::event::EventKind;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::Scope;
 use landfall_store::Error;
 use landfall_store::wake::Signal;
 use landfall_store::{Tx, Write, args};
@@ -24,50 +24,17 @@ const MAX_DESCRIPTION_LENGTH: usize = 500;
 /// Deliveries that are removed in one transaction.
 const BATCH_SIZE: i64 = 500;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = WebhookScope)]
-pub enum Scope {
-    #[default]
-    Own,
-    All,
-}
-
-impl Scope {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::All => "all",
-        }
-    }
-}
-
-#[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct NewWebhook {
-    #[schema(max_length = 2000)]
-    pub url: String,
-    /// Without it, every type.
-    event_types: Option<Vec<String>>,
-    #[schema(max_length = 500)]
-    description: Option<String>,
-    #[serde(default)]
-    pub scope: Scope,
-}
-
-impl NewWebhook {
-    /// Checks everything except where the address leads.
-    pub fn check(&self) -> Result<url::Url, Refusal> {
-        check_types(self.event_types.as_deref(), self.scope == Scope::All)?;
-        check_description(self.description.as_deref())?;
-        TargetCheck::parse(&self.url)
-    }
+/// Checks everything except where the address leads.
+pub fn check(webhook: &NewWebhook) -> Result<url::Url, Refusal> {
+    check_types(webhook.event_types.as_deref(), webhook.scope == Scope::All)?;
+    check_description(webhook.description.as_deref())?;
+    TargetCheck::parse(&webhook.url)
 }
 
 fn check_types(types: Option<&[String]>, for_all: bool) -> Result<(), Refusal> {
     let Some(types) = types else { return Ok(()) };
     let refuse = |message: String| {
-        let known = [events::OF_USERS, events::OF_SYSTEM].concat();
+        let known: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.name()).collect();
         Err(Refusal::new(RefusalCode::InvalidEventType, message).details(json!({ "known": known })))
     };
     if types.is_empty() {
@@ -78,14 +45,15 @@ fn check_types(types: Option<&[String]>, for_all: bool) -> Result<(), Refusal> {
         if types[..at].iter().any(|earlier| earlier == name) {
             return refuse("eventTypes names a type twice".to_owned());
         }
-        if events::OF_SYSTEM.contains(&name) && !for_all {
-            return refuse(format!(
-                "{name} is an event of the whole system; it needs a webhook with scope all"
-            ));
-        }
-        if !events::OF_USERS.contains(&name) && !events::OF_SYSTEM.contains(&name) {
+        match name.parse::<EventKind>() {
+            Ok(kind) if kind.is_of_system() && !for_all => {
+                return refuse(format!(
+                    "{name} is an event of the whole system; it needs a webhook with scope all"
+                ));
+            }
+            Ok(_) => {}
             // The name is not repeated: it may be very long.
-            return refuse("eventTypes names a type that does not exist".to_owned());
+            Err(_) => return refuse("eventTypes names a type that does not exist".to_owned()),
         }
     }
     Ok(())
@@ -112,25 +80,10 @@ pub struct RegisterWebhook {
     pub now: Time,
 }
 
-/// The only response that contains the secret.
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RegisteredWebhook)]
-pub struct Registered {
-    pub id: Uuid,
-    pub secret: String,
-    pub url: String,
-    pub event_types: Option<Vec<String>>,
-    pub description: Option<String>,
-    pub scope: Scope,
-    pub enabled: bool,
-    pub created_at: DateTime<Utc>,
-}
-
 impl Write for RegisterWebhook {
-    type Output = Registered;
+    type Output = RegisteredWebhook;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Registered, Error> {
+    async fn apply(&self, tx: &mut Tx) -> Result<RegisteredWebhook, Error> {
         // Of two requests at once the second must see the first, or both would take the last free place.
         tx.enter_section(&format!("webhooks of {}", self.caller.user)).await?;
         let there =
@@ -149,7 +102,7 @@ impl Write for RegisterWebhook {
                 self.id,
                 &self.caller.tenant,
                 &self.caller.user,
-                scope.name(),
+                *scope,
                 url,
                 description.clone(),
                 event_types.as_ref().map(|types| json!(types)),
@@ -159,7 +112,7 @@ impl Write for RegisterWebhook {
             ],
         )
         .await?;
-        Ok(Registered {
+        Ok(RegisteredWebhook {
             id: self.id,
             secret: self.secret.reveal(),
             url: url.clone(),
@@ -172,35 +125,10 @@ impl Write for RegisterWebhook {
     }
 }
 
-/// The changes. What is missing stays as it is.
-#[expect(clippy::option_option, reason = "`null` is not the same as nothing at all")]
-#[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schema(as = WebhookChanges)]
-pub struct Changes {
-    pub url: Option<String>,
-    /// `null`: every type.
-    #[serde(default, deserialize_with = "explicit_null")]
-    #[schema(value_type = Option<Vec<String>>)]
-    event_types: Option<Option<Vec<String>>>,
-    #[serde(default, deserialize_with = "explicit_null")]
-    #[schema(value_type = Option<String>, max_length = 500)]
-    description: Option<Option<String>>,
-    enabled: Option<bool>,
-}
-
-/// Distinguishes `null` from a missing value.
-#[expect(clippy::option_option, reason = "that is the difference")]
-fn explicit_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    from: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(from).map(Some)
-}
-
 pub struct Change {
     pub caller: Caller,
     pub webhook: Uuid,
-    pub changes: Changes,
+    pub changes: WebhookChanges,
     /// Where a webhook that is enabled again continues: earlier events are not sent.
     pub cursor: i64,
     pub now: Time,
@@ -211,7 +139,7 @@ impl Write for Change {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Webhook, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
-        let Changes { url, event_types, description, enabled } = &self.changes;
+        let WebhookChanges { url, event_types, description, enabled } = &self.changes;
         if let Some(types) = event_types {
             check_types(types.as_deref(), webhook.is_for_all())?;
         }
@@ -280,19 +208,10 @@ pub struct RotateSecret {
     pub now: Time,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RotatedSecret)]
-pub struct Rotated {
-    pub id: Uuid,
-    pub secret: String,
-    pub old_secret_valid_until: DateTime<Utc>,
-}
-
 impl Write for RotateSecret {
-    type Output = Rotated;
+    type Output = RotatedSecret;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Rotated, Error> {
+    async fn apply(&self, tx: &mut Tx) -> Result<RotatedSecret, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
         let until = self.now + to_delta(OLD_SECRET_LIFETIME);
         tx.execute(
@@ -300,7 +219,7 @@ impl Write for RotateSecret {
             args![webhook.id, until, self.fresh.bytes(), self.now],
         )
         .await?;
-        Ok(Rotated { id: webhook.id, secret: self.fresh.reveal(), old_secret_valid_until: until })
+        Ok(RotatedSecret { id: webhook.id, secret: self.fresh.reveal(), old_secret_valid_until: until })
     }
 }
 

@@ -14,6 +14,7 @@ use super::{Webhook, schedule};
 use crate::process::liveness;
 use crate::records::notifications::{self, WebhookOwner};
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::states::DeliveryStatus;
 use landfall_store::Error;
 use landfall_store::{Durability, Tx, Write, args};
 
@@ -173,17 +174,17 @@ impl Write for RecordAttempt {
 
 impl RecordAttempt {
     /// The new status of the delivery, and when it is retried.
-    fn verdict(&self) -> (&'static str, Option<Time>) {
+    fn verdict(&self) -> (DeliveryStatus, Option<Time>) {
         if self.outcome.is_good() {
-            return ("delivered", None);
+            return (DeliveryStatus::Delivered, None);
         }
         let first_at = self.due.first_attempt_at.unwrap_or(self.started_at);
         let attempts = self.due.attempts + 1;
         let next_at =
             schedule::next_attempt(attempts, first_at, self.now, self.outcome.retry_after, self.chance);
         match next_at.filter(|_| !self.outcome.is_gone()) {
-            Some(next_at) => ("pending", Some(next_at)),
-            None => ("exhausted", None),
+            Some(next_at) => (DeliveryStatus::Pending, Some(next_at)),
+            None => (DeliveryStatus::Exhausted, None),
         }
     }
 

@@ -1,37 +1,40 @@
 //! Dead letters by their causes.
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use uuid::Uuid;
 
 use super::Filter;
+use landfall_api::dead_letters::{Group, Sample};
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
-/// The dead letters of one cause, with the newest of them as a sample.
-#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = DeadLetterGroup)]
-pub struct Group {
-    pub fingerprint: String,
-    #[schema(value_type = landfall_core::lifecycle::Stage)]
-    pub stage: String,
-    #[schema(value_type = landfall_core::failure::Code)]
-    pub code: String,
-    #[sqlx(flatten)]
-    pub sample: Sample,
-    pub count: i64,
-    pub first_seen: DateTime<Utc>,
-    pub last_seen: DateTime<Utc>,
+#[derive(Debug, sqlx::FromRow)]
+struct GroupRow {
+    fingerprint: String,
+    #[sqlx(try_from = "String")]
+    stage: Stage,
+    code: String,
+    file_id: Uuid,
+    file_name: String,
+    message: String,
+    count: i64,
+    first_seen: Time,
+    last_seen: Time,
 }
 
-#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = DeadLetterSample)]
-pub struct Sample {
-    pub file_id: Uuid,
-    pub file_name: String,
-    pub message: String,
+impl From<GroupRow> for Group {
+    fn from(row: GroupRow) -> Self {
+        Self {
+            fingerprint: row.fingerprint,
+            stage: row.stage,
+            code: row.code,
+            sample: Sample { file_id: row.file_id, file_name: row.file_name, message: row.message },
+            count: row.count,
+            first_seen: row.first_seen,
+            last_seen: row.last_seen,
+        }
+    }
 }
 
 /// The causes of most dead letters, the largest first.
@@ -39,7 +42,7 @@ pub async fn groups(tx: &mut Tx, filter: &Filter, limit: i64) -> Result<Vec<Grou
     let mut arguments = args![limit];
     let counted = filter.condition("files", &mut arguments);
     let sampled = filter.condition("s", &mut arguments);
-    tx.rows(
+    let rows: Vec<GroupRow> = tx.rows(
         format!(
             "SELECT g.fingerprint, f.error_stage AS stage, f.error_code AS code, f.id AS file_id, f.file_name,
                     f.error_message AS message, g.count, g.first_seen, g.last_seen
@@ -58,5 +61,6 @@ pub async fn groups(tx: &mut Tx, filter: &Filter, limit: i64) -> Result<Vec<Grou
         ),
         arguments,
     )
-    .await
+    .await?;
+    Ok(rows.into_iter().map(Group::from).collect())
 }

@@ -1,44 +1,50 @@
 //! Dead letters one by one, newest first.
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Filter, Place};
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
-/// A dead letter as clients see it.
-#[derive(Debug, Serialize, sqlx::FromRow, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
+/// The columns of a file that describe it as a dead letter.
+#[derive(Debug, sqlx::FromRow)]
 pub struct DeadLetter {
-    #[sqlx(rename = "id")]
-    pub file_id: Uuid,
+    pub id: Uuid,
     pub file_name: String,
     pub batch_id: Option<Uuid>,
-    #[sqlx(rename = "error_stage")]
-    #[schema(value_type = landfall_core::lifecycle::Stage)]
-    pub stage: String,
-    #[sqlx(rename = "error_code")]
-    #[schema(value_type = landfall_core::failure::Code)]
-    pub code: String,
-    #[sqlx(rename = "error_message")]
-    pub error: String,
-    #[sqlx(rename = "attempt")]
-    pub attempts: i64,
-    pub failed_at: DateTime<Utc>,
-    /// It was retried before, and failed again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub retried_at: Option<DateTime<Utc>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
+    #[sqlx(try_from = "String")]
+    pub error_stage: Stage,
+    pub error_code: String,
+    pub error_message: String,
+    pub attempt: i64,
+    pub failed_at: Time,
+    /// Set if it was retried before and failed again.
+    pub retried_at: Option<Time>,
     pub retried_by: Option<String>,
+}
+
+impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
+    fn from(row: DeadLetter) -> Self {
+        Self {
+            file_id: row.id,
+            file_name: row.file_name,
+            batch_id: row.batch_id,
+            stage: row.error_stage,
+            code: row.error_code,
+            error: row.error_message,
+            attempts: row.attempt,
+            failed_at: row.failed_at,
+            retried_at: row.retried_at,
+            retried_by: row.retried_by,
+        }
+    }
 }
 
 impl DeadLetter {
     pub const fn place(&self) -> Place {
-        Place { failed_at: self.failed_at, id: self.file_id }
+        Place { failed_at: self.failed_at, id: self.id }
     }
 }
 

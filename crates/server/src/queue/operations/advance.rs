@@ -10,6 +10,7 @@ use crate::queue::revive::{RetriedBy, is_infected, revive_all};
 use crate::records::file::File;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::states::OperationStatus;
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, Write, args};
 
@@ -60,10 +61,12 @@ impl Write for Advance {
         match held {
             None => Ok(Step::Elsewhere),
             Some(operation) if operation.ended_at.is_some() => Ok(Step::Over),
-            Some(operation) if operation.status == "canary" => self.try_canaries(tx, &operation).await,
+            Some(operation) if operation.status == OperationStatus::Canary => {
+                self.try_canaries(tx, &operation).await
+            }
             Some(operation) => match self.take_page(tx, &operation, PAGE).await? {
                 Some(moved) => Ok(moved),
-                None => self.end(tx, &operation, "completed", None).await,
+                None => self.end(tx, &operation, OperationStatus::Completed, None).await,
             },
         }
     }
@@ -84,7 +87,7 @@ impl Advance {
                 canaries.len(),
                 fate.error_message.as_deref().unwrap_or_default(),
             );
-            return self.end(tx, operation, "stopped", Some(reason)).await;
+            return self.end(tx, operation, OperationStatus::Stopped, Some(reason)).await;
         }
         if canaries.len() < CANARIES
             && let Some(moved) = self.take_page(tx, operation, CANARIES - canaries.len()).await?
@@ -92,7 +95,7 @@ impl Advance {
             return Ok(moved);
         }
         if canaries.is_empty() {
-            return self.end(tx, operation, "completed", None).await;
+            return self.end(tx, operation, OperationStatus::Completed, None).await;
         }
         if fates.iter().any(|fate| !fate.status.is_terminal()) {
             return Ok(Step::Waits);
@@ -138,7 +141,7 @@ impl Advance {
                 now: self.now,
             };
             revived = revive_all(tx, &here, &by).await?.len();
-            if operation.status == "canary" {
+            if operation.status == OperationStatus::Canary {
                 canaries.extend(here.iter().map(|(_, file)| file.id));
             }
         }
@@ -167,7 +170,7 @@ impl Advance {
         &self,
         tx: &mut Tx,
         operation: &Operation,
-        status: &str,
+        status: OperationStatus,
         reason: Option<String>,
     ) -> Result<Step, Error> {
         tx.execute(

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::orphan_blobs::{self, Orphan};
 use crate::blobs::Blobs;
 use crate::recovery::config::CleaningConfig;
+use landfall_api::orphans::{AbandonedView, BlobsView, OrphanReport};
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Db, Rows, Tx, Write, args};
@@ -91,31 +90,6 @@ impl Write for StoreScan {
     }
 }
 
-/// The report as the API returns it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OrphanReport {
-    pub last_scan_time: Option<DateTime<Utc>>,
-    pub orphan_blobs: BlobsView,
-    pub abandoned_uploads: AbandonedView,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct BlobsView {
-    pub count: i64,
-    pub total_size: i64,
-    #[schema(value_type = Vec<String>)]
-    pub samples: Value,
-}
-
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AbandonedView {
-    pub count: i64,
-    pub oldest_age: i64,
-}
-
 /// Makes reports, and scans the storage when the last result is too old.
 #[derive(Clone)]
 pub struct Scanner {
@@ -145,7 +119,11 @@ impl Scanner {
         let (count, total_size, samples) = found.unwrap_or((0, 0, json!([])));
         Ok(OrphanReport {
             last_scan_time: last_scan(&mut tx).await?,
-            orphan_blobs: BlobsView { count, total_size, samples },
+            orphan_blobs: BlobsView {
+                count,
+                total_size,
+                samples: serde_json::from_value(samples).unwrap_or_default(),
+            },
             abandoned_uploads: self.abandoned(&mut tx, user, now).await?,
         })
     }

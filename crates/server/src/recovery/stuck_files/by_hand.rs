@@ -1,17 +1,17 @@
 //! A person does not want to wait for the sweep: one file, or all that are stuck.
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
-use super::detection::Reason;
 use super::{Outcome, StuckFiles, make_due, requeue};
 use crate::records::file::File;
 use crate::telemetry::traces;
+use landfall_api::stuck::{RetriedAll, RetriedStuck, RetryError};
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::StuckReason;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
@@ -21,16 +21,6 @@ pub struct RetryStuck {
     pub caller: Caller,
     pub file: Uuid,
     pub now: Time,
-}
-
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RetriedStuck {
-    pub success: bool,
-    pub file_id: Uuid,
-    pub previous_status: Status,
-    pub new_status: Status,
-    pub retry_count: i64,
 }
 
 impl Write for RetryStuck {
@@ -78,17 +68,6 @@ fn not_on_its_way(status: Status) -> Refusal {
     Refusal::new(RefusalCode::NotInProgress, message).details(json!({ "status": status }))
 }
 
-/// What became of the wish to have all tried again that are stuck.
-#[derive(Debug, Default, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RetriedAll {
-    pub success: bool,
-    pub retried_count: i64,
-    pub skipped_count: i64,
-    #[schema(value_type = Vec<Object>)]
-    pub errors: Vec<Value>,
-}
-
 impl StuckFiles {
     /// Recovers what is stuck now, of one user or of all. Those that were recovered as often as they may be are left to
     /// the sweep.
@@ -99,7 +78,7 @@ impl StuckFiles {
             let (stuck, next) = self.detection.look(&mut self.db.read().await?, user, last, now).await?;
             after = next;
             for stuck in &stuck {
-                if stuck.reason == Reason::ClaimBroken && !self.detection.may_be_recovered(&stuck.file) {
+                if stuck.reason == StuckReason::ClaimBroken && !self.detection.may_be_recovered(&stuck.file) {
                     answer.skipped_count += 1;
                     continue;
                 }
@@ -108,8 +87,8 @@ impl StuckFiles {
                     Ok(Outcome::Failed | Outcome::Spared) => answer.skipped_count += 1,
                     Err(error) => {
                         tracing::warn!(fileId = %stuck.file.id, %error, "a stuck file could not be retried");
-                        let error = "It could not be retried because of an error of the server's";
-                        answer.errors.push(json!({ "fileId": stuck.file.id, "error": error }));
+                        let error = "It could not be retried because of an error of the server's".to_owned();
+                        answer.errors.push(RetryError { file_id: stuck.file.id, error });
                     }
                 }
             }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use serde::Serialize;
+use chrono::TimeDelta;
 use uuid::Uuid;
 
 use crate::records::file::File;
 use crate::recovery::config::{HealingConfig, StuckConfig, Unconfirmed};
+use landfall_api::stuck::StuckView;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
+use landfall_core::states::StuckReason;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
@@ -19,31 +20,11 @@ const MOST_COUNTED: i64 = 100_000;
 /// The longest wait that a service can ask for, and some time to spare for clocks that differ.
 const LONGEST_WAIT: Duration = Duration::from_hours(2);
 
-/// Why a file is stuck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = StuckReason)]
-pub enum Reason {
-    ClaimBroken,
-    Unconfirmed,
-    NotDue,
-}
-
-impl Reason {
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::ClaimBroken => "The process that worked on it is gone",
-            Self::Unconfirmed => "It was uploaded and not confirmed in time",
-            Self::NotDue => "Its next attempt is further ahead than it should be",
-        }
-    }
-}
-
 /// What is stuck, as it was found.
 #[derive(Debug, Clone)]
 pub struct Stuck {
     pub file: File,
-    pub reason: Reason,
+    pub reason: StuckReason,
 }
 
 impl Stuck {
@@ -145,11 +126,11 @@ impl Detection {
     }
 
     /// Why one of the suspects is stuck, if it is.
-    fn judge(&self, status: Status, retries: i64, updated_at: Time, now: Time) -> Option<Reason> {
+    fn judge(&self, status: Status, retries: i64, updated_at: Time, now: Time) -> Option<StuckReason> {
         let reason = match status {
-            Status::Queued => return Some(Reason::NotDue),
-            Status::Uploaded if self.unconfirmed == Unconfirmed::Adopt => Reason::Unconfirmed,
-            status if status.is_running() => Reason::ClaimBroken,
+            Status::Queued => return Some(StuckReason::NotDue),
+            Status::Uploaded if self.unconfirmed == Unconfirmed::Adopt => StuckReason::Unconfirmed,
+            status if status.is_running() => StuckReason::ClaimBroken,
             _ => return None,
         };
         let patience = to_delta(self.config.patience(retries));
@@ -158,27 +139,11 @@ impl Detection {
     }
 }
 
-/// A stuck file as its owner sees it.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StuckView {
-    pub id: Uuid,
-    pub file_name: String,
-    pub status: Status,
-    /// In milliseconds.
-    pub stuck_duration: i64,
-    pub retry_count: i64,
-    pub batch_id: Option<Uuid>,
-    pub updated_at: DateTime<Utc>,
-    pub reason: Reason,
-    pub message: &'static str,
-}
-
-impl StuckView {
-    pub fn new(stuck: Stuck, now: Time) -> Self {
-        let stuck_duration = stuck.duration(now).num_milliseconds();
-        let Stuck { file, reason } = stuck;
-        Self {
+impl Stuck {
+    pub fn view(self, now: Time) -> StuckView {
+        let stuck_duration = self.duration(now).num_milliseconds();
+        let Self { file, reason } = self;
+        StuckView {
             id: file.id,
             file_name: file.file_name,
             status: file.status,
@@ -187,7 +152,7 @@ impl StuckView {
             batch_id: file.batch_id,
             updated_at: file.updated_at,
             reason,
-            message: reason.sentence(),
+            message: reason.sentence().to_owned(),
         }
     }
 }

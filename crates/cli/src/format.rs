@@ -1,8 +1,8 @@
-//! How names, sizes and times look to a person at a terminal.
+//! Formats names, sizes, times and tables for the terminal.
 
 use chrono::{DateTime, Utc};
 
-/// Text from elsewhere, with everything spelt out that a terminal would obey rather than show.
+/// Escapes control characters and invisible characters, so that the terminal shows them instead of obeying them.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -15,7 +15,7 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Characters that turn the direction of the text around them, separate lines, or show nothing.
+/// Characters that change the direction of text, separate lines, or show nothing.
 const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
@@ -29,7 +29,7 @@ pub fn size(bytes: u64) -> String {
     let mut amount = bytes as f64 / 1_024.0;
     let mut unit = UNITS[0];
     for larger in &UNITS[1..] {
-        // What would be rounded up to 1024 is one of the next.
+        // A number that would be rounded to 1024 is shown in the next unit.
         if amount < 1_023.95 {
             break;
         }
@@ -43,7 +43,7 @@ pub fn time(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// How long something takes or is ago, as far as a person wants to know it: the largest unit and the next.
+/// A duration in its largest unit and the next smaller one.
 pub fn span(ms: i64) -> String {
     const UNITS: [(&str, i64); 4] = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)];
     let ms = ms.max(0);
@@ -53,24 +53,24 @@ pub fn span(ms: i64) -> String {
     let seconds = ms / 1_000;
     let largest = UNITS.iter().position(|(_, length)| seconds >= *length).unwrap_or(UNITS.len() - 1);
     let (name, length) = UNITS[largest];
-    let words = format!("{} {name}", seconds / length);
+    let text = format!("{} {name}", seconds / length);
     match UNITS.get(largest + 1).map(|(name, next)| (name, seconds % length / next)) {
-        Some((name, rest)) if rest > 0 => format!("{words} {rest} {name}"),
-        _ => words,
+        Some((name, rest)) if rest > 0 => format!("{text} {rest} {name}"),
+        _ => text,
     }
 }
 
-/// A number with its thousands apart.
+/// A number with commas between the thousands.
 pub fn number(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
-    let mut apart = if number < 0 { "-".to_owned() } else { String::new() };
+    let mut text = if number < 0 { "-".to_owned() } else { String::new() };
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            apart.push(',');
+            text.push(',');
         }
-        apart.push(digit);
+        text.push(digit);
     }
-    apart
+    text
 }
 
 /// "1 file waits", "2,000 files wait".
@@ -83,12 +83,12 @@ pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Lines whose cells stand below one another. A cell wider than `WIDEST` is not cut; it pushes its own line aside.
+/// Rows with aligned columns. A cell wider than `MAX_WIDTH` is not cut; it only moves the rest of its own line.
 pub fn table(rows: &[Vec<String>]) -> String {
-    const WIDEST: usize = 48;
+    const MAX_WIDTH: usize = 48;
     let width = |column: usize| {
         let widths =
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count().min(WIDEST));
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count().min(MAX_WIDTH));
         widths.max().unwrap_or(0)
     };
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_spelt_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(printable("a\u{1b}[31m\nb\u{202e}c"), "a\\u{1b}[31m\\nb\\u{202e}c");
         assert_eq!(printable("报告 Ü.pdf"), "报告 Ü.pdf");
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_stand_apart() {
+    fn thousands_are_separated() {
         assert_eq!(
             [0, 999, 1_000, 1_234_567, -1_000].map(number),
             ["0", "999", "1,000", "1,234,567", "-1,000"]
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_stand_below_one_another() {
+    fn columns_are_aligned() {
         let rows = [["a", "long", ""], ["bbb", "x", "end"]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(table(&rows), "a    long\nbbb  x     end\n");

@@ -1,0 +1,153 @@
+//! Files: their state, their history, and what was extracted from them.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::page::{Listed, Page};
+use landfall_core::failure::{Class, Code};
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::priority::Priority;
+use landfall_core::states::{Scope, WaitingFor};
+
+/// A file as clients see it.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileView {
+    pub file_id: Uuid,
+    pub file_name: String,
+    pub size: i64,
+    pub content_type: Option<String>,
+    pub batch_id: Option<Uuid>,
+    pub status: Status,
+    pub next_stage: Option<Stage>,
+    pub priority: Priority,
+    pub attempt: i64,
+    pub max_attempts: u32,
+    pub retry_after: Option<DateTime<Utc>>,
+    pub retry_count: i64,
+    pub error: Option<ErrorView>,
+    pub chunk_count: Option<i64>,
+    /// Why it is not moving: one word for programs, and one sentence for people.
+    pub waiting_for: Option<WaitingFor>,
+    pub waiting_message: Option<String>,
+    /// Its position among its owner's files at its stage; null when it is not counted that far.
+    pub queue_position: Option<i64>,
+    pub staleness: Staleness,
+    pub inflight: Option<InflightView>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+    pub confirmed_at: Option<DateTime<Utc>>,
+    pub ready_at: Option<DateTime<Utc>>,
+    pub failed_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct ErrorView {
+    /// As it was stored: a newer version may have written a code that this one does not know.
+    #[schema(value_type = Code)]
+    pub code: String,
+    pub class: Class,
+    pub message: String,
+    pub stage: Option<Stage>,
+    pub at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InflightView {
+    pub stage: Stage,
+    pub started_at: Option<DateTime<Utc>>,
+    pub attempt: i64,
+    pub worker: Option<String>,
+}
+
+/// Whether a file that should be moving makes no progress.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Staleness {
+    pub stale: bool,
+    pub since_ms: i64,
+    pub message: Option<String>,
+}
+
+impl Listed for FileView {
+    const FIELD: &'static str = "files";
+    const SCHEMA: &'static str = "FileList";
+}
+
+pub type FileList = Page<FileView>;
+
+/// Which files to list.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FileQuery {
+    pub status: Option<Status>,
+    #[param(value_type = Option<Uuid>)]
+    pub batch_id: Option<String>,
+    /// Part of the file's name.
+    pub q: Option<String>,
+    /// `all`: those of all users, for administrators.
+    #[param(inline)]
+    pub scope: Option<Scope>,
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    pub limit: Option<i64>,
+    /// The `nextCursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// How to retry a file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = Retry)]
+pub struct RetryRequest {
+    /// The stage to begin at; without it, the one that the file ended at.
+    pub from_stage: Option<Stage>,
+}
+
+/// One step in the history of a file.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    pub id: i64,
+    pub at: DateTime<Utc>,
+    pub from: Option<Status>,
+    pub to: Option<Status>,
+    pub stage: Option<Stage>,
+    pub attempt: Option<i64>,
+    pub worker: Option<String>,
+    #[schema(value_type = Option<Code>)]
+    pub error_code: Option<String>,
+    pub error_message: Option<String>,
+    /// Why the server did it, where no client asked for it.
+    pub reason: Option<String>,
+}
+
+impl Listed for HistoryEntry {
+    const FIELD: &'static str = "history";
+    const SCHEMA: &'static str = "History";
+}
+
+pub type History = Page<HistoryEntry>;
+
+/// A piece of a file that is found as one.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = StoredChunk)]
+pub struct ChunkView {
+    pub ordinal: i64,
+    pub text: String,
+    pub page: Option<i64>,
+    pub heading: Option<String>,
+    pub char_start: i64,
+    pub char_end: i64,
+    pub tokens: i64,
+}
+
+impl Listed for ChunkView {
+    const FIELD: &'static str = "chunks";
+    const SCHEMA: &'static str = "ChunkList";
+}
+
+pub type ChunkList = Page<ChunkView>;

@@ -1,0 +1,104 @@
+//! The queue as its operator sees it.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::maintenance::JobView;
+use landfall_core::lifecycle::Stage;
+use landfall_core::service::Service;
+use landfall_core::states::CircuitState;
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueStatus {
+    pub throughput: Throughput,
+    pub recent_hours: Vec<Hour>,
+    pub workers: Vec<WorkerView>,
+    pub queues: BTreeMap<String, QueueView>,
+    pub circuits: Vec<CircuitView>,
+    pub schedules: Vec<JobView>,
+}
+
+/// The name of a stage's queue, which is the key in `queues` and in the dashboard's `queueDepths`.
+pub fn queue_name(stage: Stage) -> String {
+    format!("file-{stage}")
+}
+
+/// Over the hours that are kept.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Throughput {
+    pub total_completed: i64,
+    pub total_failed: i64,
+    pub total_timed_out: i64,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Hour {
+    pub hour: DateTime<Utc>,
+    pub completed: i64,
+    /// All that failed, including those that timed out.
+    pub failed: i64,
+    pub timed_out: i64,
+    pub by_class: BTreeMap<String, i64>,
+    /// From confirm to ready, rounded up to a power of two.
+    pub p50_ms: Option<i64>,
+    pub p95_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerView {
+    pub name: String,
+    pub stages: String,
+    pub started_at: DateTime<Utc>,
+    pub heartbeat_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueView {
+    /// Files that could be claimed now.
+    pub waiting: i64,
+    /// Files that wait for their next attempt.
+    pub retrying: i64,
+    pub running: i64,
+    pub paused: Option<PauseView>,
+    /// When the next file may start, if a rate limit delays the stage.
+    pub limited_until: Option<DateTime<Utc>>,
+}
+
+impl QueueView {
+    /// Whether no file is at this stage.
+    pub const fn is_idle(&self) -> bool {
+        self.waiting == 0 && self.retrying == 0 && self.running == 0
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PauseView {
+    pub at: DateTime<Utc>,
+    pub by: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CircuitView {
+    pub service: Service,
+    pub state: CircuitState,
+    pub failures: i64,
+    pub until: Option<DateTime<Utc>>,
+    pub changed_at: Option<DateTime<Utc>>,
+}
+
+/// Whether a stage is paused.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Held)]
+pub struct StagePause {
+    pub stage: Stage,
+    pub paused: bool,
+}

@@ -1,0 +1,87 @@
+//! Uploads: register a file, send its bytes, confirm it.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use landfall_core::lifecycle::Status;
+
+/// What a client declares about a file before it sends the bytes.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Announcement {
+    #[schema(min_length = 1, max_length = 255)]
+    pub file_name: String,
+    #[schema(minimum = 0)]
+    pub file_size: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255, pattern = "^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+ *(;[ -~]*)?$")]
+    pub content_type: Option<String>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
+    pub md5: Option<String>,
+    /// For the operator's own extraction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = mapping_schema)]
+    pub mapping: Option<Value>,
+}
+
+/// A mapping in the API description.
+pub(crate) fn mapping_schema() -> utoipa::openapi::Schema {
+    use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+    let types = SchemaType::from_iter([Type::Object, Type::Array, Type::Null]);
+    ObjectBuilder::new().schema_type(types).into()
+}
+
+/// Where and how to send the bytes of one file.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UploadTicket {
+    pub file_id: Uuid,
+    pub upload_url: String,
+    pub method: String,
+    #[schema(value_type = std::collections::HashMap<String, String>)]
+    pub headers: Map<String, Value>,
+    pub expires_at: DateTime<Utc>,
+}
+
+/// A single value or a list of them.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+/// The response to the bytes of a file.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Uploaded {
+    pub file_id: Uuid,
+    pub status: Status,
+    pub size: u64,
+    pub md5: String,
+}
+
+/// What the client believes to have sent. Both are checked if given.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = Belief)]
+pub struct ConfirmRequest {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
+    pub size: Option<i64>,
+    /// 32 hexadecimal digits, or 24 characters of base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
+    pub md5: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmed {
+    pub file_id: Uuid,
+    pub status: Status,
+}

@@ -1,0 +1,117 @@
+//! The states of everything except files, and other values with fixed names. Files have [`crate::lifecycle`].
+
+use crate::names::named_enum;
+
+named_enum! {
+    /// The state of a batch.
+    pub enum BatchStatus {
+        Active = "active",
+        Completed = "completed",
+        Expired = "expired",
+        Cancelled = "cancelled",
+    }
+}
+
+named_enum! {
+    /// The state of an operation on many files.
+    pub enum OperationStatus {
+        /// A few files go first; the others follow unless these fail in the same way.
+        Canary = "canary",
+        Running = "running",
+        Completed = "completed",
+        Stopped = "stopped",
+    }
+}
+
+impl OperationStatus {
+    /// Whether no further step is taken.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Stopped)
+    }
+}
+
+named_enum! {
+    /// The state of one delivery to a webhook.
+    pub enum DeliveryStatus {
+        Pending = "pending",
+        Delivered = "delivered",
+        Exhausted = "exhausted",
+    }
+}
+
+named_enum! {
+    /// What a request or a webhook is about: the caller's own files and events, or those of all users, which only
+    /// administrators may ask for.
+    #[derive(Default)]
+    #[schema(as = WebhookScope)]
+    pub enum Scope {
+        #[default]
+        Own = "own",
+        All = "all",
+    }
+}
+
+named_enum! {
+    /// The state of the circuit breaker of a service.
+    pub enum CircuitState {
+        Closed = "closed",
+        Open = "open",
+        HalfOpen = "half-open",
+    }
+}
+
+named_enum! {
+    /// What a notification is about.
+    pub enum NotificationKind {
+        FileFailure = "file-failure-notification",
+        FileDeletionWarning = "file-deletion-warning",
+        WebhookDisabled = "webhook-disabled-notification",
+    }
+}
+
+named_enum! {
+    /// What a file waits for.
+    pub enum WaitingFor {
+        Upload = "upload",
+        Paused = "paused",
+        NoWorkers = "no_workers",
+        Circuit = "circuit",
+        Retry = "retry",
+        RateLimit = "rate_limit",
+        Worker = "worker",
+    }
+}
+
+named_enum! {
+    /// Why a file is stuck.
+    pub enum StuckReason {
+        ClaimBroken = "claim_broken",
+        Unconfirmed = "unconfirmed",
+        NotDue = "not_due",
+    }
+}
+
+impl StuckReason {
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::ClaimBroken => "The process that worked on it is gone",
+            Self::Unconfirmed => "It was uploaded and not confirmed in time",
+            Self::NotDue => "Its next attempt is further ahead than it should be",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_the_same_in_the_database_and_on_the_wire() {
+        for status in BatchStatus::ALL {
+            assert_eq!(serde_json::to_value(status).unwrap(), status.name());
+            assert_eq!(status.name().parse(), Ok(*status));
+        }
+        let unknown = "done".parse::<BatchStatus>().unwrap_err();
+        assert_eq!(unknown.to_string(), "\"done\" is not one of active, completed, expired, cancelled");
+    }
+}
