@@ -345,7 +345,6 @@ fn point(action: Action, step: usize, how: Break) -> String {
 
 /// Client actions: all cases run side by side, each with its own tenant, so that they do not affect each other.
 async fn break_clients_at_every_step(db: TestDb) {
-    let db = db.without_syncs();
     let mut process = FaultyProcess::start(&db).await;
     for &action in CLIENTS {
         let (mut points, undisturbed) = process.undisturbed(action).await;
@@ -383,7 +382,6 @@ async fn break_clients_at_every_step(db: TestDb) {
 
 /// Worker and sweep actions affect everything in the database, so the cases run one after the other.
 async fn break_processes_at_every_step(db: TestDb, actions: &[Action]) {
-    let db = db.without_syncs();
     let mut process = FaultyProcess::start(&db).await;
     for action in actions {
         let (points, undisturbed) = process.undisturbed(*action).await;

@@ -533,7 +533,7 @@ async fn after_any_history_every_tenant_is_charged_for_its_files_and_every_file_
             None if is_sqlite => TestDb::sqlite(),
             None => TestDb::postgres().await.expect("it was there a moment ago"),
         };
-        let mut history = History::begin(db.without_syncs(), seed + number).await;
+        let mut history = History::begin(db, seed + number).await;
         for _ in 0..STEPS {
             history.step().await;
         }

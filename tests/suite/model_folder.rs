@@ -137,7 +137,7 @@ fn an_unusable_folder_is_named_with_what_is_wrong() {
         }),
         ("there is no tokenizer.json", |folder| std::fs::remove_file(folder.join("tokenizer.json")).unwrap()),
         ("there is no config.json", |folder| std::fs::remove_dir_all(folder).unwrap()),
-        ("good config.json", |folder| std::fs::write(folder.join("config.json"), "{").unwrap()),
+        ("valid config.json", |folder| std::fs::write(folder.join("config.json"), "{").unwrap()),
         ("\"roberta\"", |folder| {
             let mut other = config();
             other["model_type"] = json!("roberta");

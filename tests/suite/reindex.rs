@@ -267,6 +267,7 @@ impl Write for Reprocess {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_pgvector_models_of_any_dimensions_also_work_side_by_side() {
     let Some(db) = TestDb::postgres().await else { return };
+    let db = TestDb { url: db.another().await, folder: db.folder };
     // Like a server without pgvector. The table exists already, so the installation leaves it alone.
     let opened = Db::open(&db.url, 4).await.unwrap();
     opened.write(PlainArrays).await.unwrap();

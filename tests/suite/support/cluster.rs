@@ -10,7 +10,7 @@ use std::time::Duration;
 use landfall_core::clock::Clock;
 use tempfile::TempDir;
 
-use super::TestDb;
+use super::{TestDb, folder};
 
 /// `make test` sets where the programs are, and the account to run them: PostgreSQL refuses root.
 const PROGRAMS: &str = "LANDFALL_TEST_POSTGRES_PROGRAMS";
@@ -35,7 +35,7 @@ impl Cluster {
         let account = account.split_once(':').map(|(user, group)| {
             (user.parse().expect("a user's number"), group.parse().expect("a group's number"))
         });
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = folder::temporary();
         let password = folder.path().join("password");
         std::fs::write(&password, PASSWORD).expect("it can be written");
         std::fs::set_permissions(&password, PermissionsExt::from_mode(0o600)).expect("it is ours");
@@ -62,7 +62,7 @@ impl Cluster {
     /// A database on it, with its own folder.
     pub fn database(&self) -> TestDb {
         let url = format!("postgres://postgres:{PASSWORD}@127.0.0.1:{}/postgres", self.port);
-        TestDb { url, folder: tempfile::tempdir().expect("a temporary folder") }
+        TestDb { url, folder: folder::temporary() }
     }
 
     /// SIGKILL to the server; its children notice and end.

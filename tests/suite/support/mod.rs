@@ -10,6 +10,7 @@ pub mod contract;
 pub mod database;
 pub mod embedding_server;
 pub mod fixture;
+pub mod folder;
 pub mod gateway_server;
 pub mod actions;
 pub mod hooks;
@@ -21,6 +22,7 @@ pub mod script;
 pub mod scripted_service;
 pub mod repeated_sweeps;
 pub mod stream;
+pub mod template;
 pub mod webhook_receiver;
 
 use std::sync::Arc;
