@@ -181,3 +181,27 @@ async fn the_api_page_opens_without_a_token_and_loads_nothing_from_other_hosts()
         http.get(format!("{}/api/openapi.json", server.base)).send().await.unwrap().json().await.unwrap();
     assert_eq!(&shown, document());
 }
+
+#[test]
+fn the_command_line_defines_no_response_types_of_its_own() {
+    fn scan(folder: &Path, found: &mut Vec<String>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                scan(&path, found);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                // A derive for tests only cannot read what a server sends.
+                let reads = |line: &&str| {
+                    line.replace("DeserializeOwned", "").contains("Deserialize")
+                        && !line.contains("cfg_attr(test")
+                };
+                let lines = text.lines().map(str::trim).filter(reads);
+                found.extend(lines.map(|line| format!("{}: {line}", path.display())));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    scan(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut found);
+    assert!(found.is_empty(), "use the types of crates/api: {found:#?}");
+}

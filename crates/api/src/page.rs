@@ -12,9 +12,9 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 /// The largest page that can be asked for.
-pub const MAX_LIMIT: usize = 200;
+pub const MAX_LIMIT: i64 = 200;
 /// The size of a page that is asked for without a limit.
-pub const DEFAULT_LIMIT: usize = 50;
+pub const DEFAULT_LIMIT: i64 = 50;
 
 /// Something that is listed in pages.
 pub trait Listed {

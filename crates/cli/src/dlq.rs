@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::Outcome;
 use crate::client::routes::collect;
 use crate::client::{Client, Connection};
-use crate::format::{number, printable, table, time};
+use crate::format::{count, number, printable, table, time};
 use landfall_api::dead_letters::{DeadLetterFilter, DeadLetterQuery};
 use landfall_api::operations::OperationView;
 use landfall_api::page::MAX_LIMIT;
@@ -165,16 +165,13 @@ async fn list(
     }));
     print!("{}", table(&rows));
     if page.next_cursor.is_some() {
-        println!(
-            "The newest {} are shown; --limit shows more.",
-            crate::format::count(page.items.len(), "file")
-        );
+        println!("The newest {} are shown; --limit shows more.", count(page.items.len(), "file"));
     }
     Ok(Outcome::Good)
 }
 
 async fn groups(client: &Client, filter: DeadLetterFilter, as_json: bool) -> anyhow::Result<Outcome> {
-    let query = DeadLetterQuery::of(filter, i64::try_from(MAX_LIMIT)?, None);
+    let query = DeadLetterQuery::of(filter, MAX_LIMIT, None);
     let list = client.retry(async || client.dead_letter_groups(&query).await).await?;
     if as_json {
         println!("{}", json!(list));

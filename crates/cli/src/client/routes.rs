@@ -208,7 +208,7 @@ pub async fn collect<T>(
 ) -> Result<Page<T>, ClientError> {
     let mut all = Page { items: Vec::new(), next_cursor: None };
     while all.items.len() < limit {
-        let room = i64::try_from((limit - all.items.len()).min(MAX_LIMIT)).unwrap_or(i64::MAX);
+        let room = i64::try_from(limit - all.items.len()).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
         let cursor = all.next_cursor.take();
         let page = client.retry(async || fetch(room, cursor.clone()).await).await?;
         all.items.extend(page.items);

@@ -217,11 +217,12 @@ pub struct Paging<C> {
 
 impl<C: FromStr> Paging<C> {
     pub fn new(limit: Option<i64>, cursor: Option<&str>) -> Result<Self, Refusal> {
-        const DEFAULT: i64 = DEFAULT_LIMIT as i64;
-        const MAX: i64 = MAX_LIMIT as i64;
-        let limit = limit.unwrap_or(DEFAULT);
-        if !(1..=MAX).contains(&limit) {
-            return Err(Refusal::new(RefusalCode::InvalidRequest, format!("limit must be from 1 to {MAX}")));
+        let limit = limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            return Err(Refusal::new(
+                RefusalCode::InvalidRequest,
+                format!("limit must be from 1 to {MAX_LIMIT}"),
+            ));
         }
         let unknown = |_| Refusal::new(RefusalCode::InvalidCursor, "This cursor is not valid");
         let after = cursor.map(|text| text.parse().map_err(unknown)).transpose()?;
