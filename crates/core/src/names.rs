@@ -43,15 +43,16 @@ macro_rules! named {
     };
 }
 
-/// Declares an enum together with its names.
+/// Declares an enum together with its names. `as "Name"` is what its schema is called, if not like the enum.
 macro_rules! named_enum {
     (
         $(#[$meta:meta])*
-        pub enum $type:ident { $($(#[$of_variant:meta])* $variant:ident = $name:literal,)+ }
+        pub enum $type:ident $(as $schema:literal)? {
+            $($(#[$of_variant:meta])* $variant:ident = $name:literal,)+
+        }
     ) => {
         #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
-            serde::Serialize, serde::Deserialize, utoipa::ToSchema,
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
         )]
         $(#[$meta])*
         pub enum $type {
@@ -63,6 +64,24 @@ macro_rules! named_enum {
 
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
+            }
+        }
+
+        // Not derived: the derive macro does not see names that come from a macro's argument.
+        #[cfg(feature = "openapi")]
+        impl utoipa::PartialSchema for $type {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::Type::String)
+                    .enum_values(Some([$($name),+]))
+                    .into()
+            }
+        }
+
+        #[cfg(feature = "openapi")]
+        impl utoipa::ToSchema for $type {
+            fn name() -> ::std::borrow::Cow<'static, str> {
+                [$($schema,)? stringify!($type)][0].into()
             }
         }
 

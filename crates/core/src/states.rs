@@ -43,8 +43,7 @@ named_enum! {
     /// What a request or a webhook is about: the caller's own files and events, or those of all users, which only
     /// administrators may ask for.
     #[derive(Default)]
-    #[schema(as = WebhookScope)]
-    pub enum Scope {
+    pub enum Scope as "WebhookScope" {
         #[default]
         Own = "own",
         All = "all",
