@@ -81,6 +81,7 @@ impl Running {
         let config = default_config()?;
         let db = fresh.open(config.database_connections).await?;
         let blobs = Blobs::open(fresh.path().join("blobs")).await?;
+        db.connect_wake();
         let wake = db.wake().clone();
         let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
         let description = describe("bench:1".to_owned(), &config.queue.stages);

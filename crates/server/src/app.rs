@@ -110,6 +110,7 @@ impl App {
         let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
         let tickets = Tickets::new(db.write(SharedSecret { name: "event-tickets" }).await?);
         let embedder = Embedder::open(&config.embed).await?;
+        db.connect_wake();
         let wake = db.wake().clone();
         let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let works = matches!(config.role, Role::All | Role::Worker);

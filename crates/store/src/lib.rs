@@ -113,9 +113,6 @@ impl Db {
         };
         let db = Self { backend, wake, faults };
         migrate::run(&db).await?;
-        if let Some(pool) = db.postgres() {
-            db.wake.connect(pool);
-        }
         Ok(db)
     }
 
@@ -237,6 +234,14 @@ impl Db {
     /// What wakes tasks after a commit.
     pub fn wake(&self) -> &Wake {
         &self.wake
+    }
+
+    /// Starts to pass signals to and from the other processes that share the database. This takes a connection of the pool
+    /// for as long as it is open, so a command that ends by itself does without.
+    pub fn connect_wake(&self) {
+        if let Some(pool) = self.postgres() {
+            self.wake.connect(pool);
+        }
     }
 
     pub fn is_postgres(&self) -> bool {
