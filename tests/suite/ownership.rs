@@ -7,12 +7,14 @@ use landfall_core::clock::{Clock, ManualClock};
 use landfall_server::app::{App, Replacements};
 use landfall_server::audit::fix;
 use landfall_server::blobs::Blobs;
+use landfall_server::recovery::ownership::{Ownership, Standing};
 use landfall_server::recovery::{Sweep, SweepReport};
-use landfall_store::Error;
 use landfall_store::args;
+use landfall_store::{Db, Error};
 use serde_json::{Value, json};
 
 use crate::support::offline_app::OfflineApp;
+use crate::support::fault_injector::{HoldPoint, PlannedFaults};
 use crate::support::process::Process;
 use crate::support::{Script, Setup, TestDb, config, manual_clock, on_each_database};
 
@@ -174,8 +176,39 @@ async fn a_crash_between_the_database_and_the_mark_is_not_taken_for_a_restored_b
     let keep = async || rest.app.ownership.keep().await.unwrap();
     for _ in 0..20 {
         let (one, two, three) = tokio::join!(keep(), keep(), keep());
-        assert!([one, two, three].iter().all(landfall_server::recovery::ownership::Standing::may_be_cleaned));
+        assert!([one, two, three].iter().all(Standing::may_be_cleaned));
     }
+}
+
+#[on_each_database]
+async fn of_two_databases_that_take_a_new_storage_at_once_only_one_gets_it(db: TestDb) {
+    let blobs = Blobs::open(db.folder.path().join("blobs")).await.unwrap();
+    let faults = PlannedFaults::new();
+    let slow = Db::open_with(&db.url, 4, Some(faults.clone())).await.unwrap();
+    let fast = Db::open(&db.another().await, 4).await.unwrap();
+    let owner = |db: &Db| Ownership { db: db.clone(), blobs: blobs.clone() };
+    // The slow database has found the storage free, and is about to write its mark.
+    let gate = faults.hold_at(HoldPoint::Before("UPDATE database_identity"));
+    let ownership = owner(&slow);
+    let keep = tokio::spawn(async move { ownership.keep().await });
+    gate.reached().await;
+    assert_eq!(owner(&fast).keep().await.unwrap(), Standing::Ours);
+    gate.open();
+    let standing = keep.await.unwrap().unwrap();
+    assert!(matches!(standing, Standing::OfAnother(_)), "{standing:?}");
+    assert_eq!(owner(&fast).standing().await.unwrap(), Standing::Ours);
+    // An operator who adopts the storage decides, so it is taken from the other database.
+    let gate = faults.hold_at(HoldPoint::Before("UPDATE database_identity"));
+    let ownership = owner(&slow);
+    let adopt = tokio::spawn(async move { ownership.adopt().await });
+    gate.reached().await;
+    assert_eq!(owner(&fast).keep().await.unwrap(), Standing::Ours);
+    gate.open();
+    assert!(matches!(adopt.await.unwrap().unwrap(), Standing::OfAnother(_)));
+    assert_eq!(owner(&slow).standing().await.unwrap(), Standing::Ours);
+    assert!(matches!(owner(&fast).keep().await.unwrap(), Standing::OfAnother(_)));
+    slow.close().await;
+    fast.close().await;
 }
 
 #[on_each_database]
