@@ -40,7 +40,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
                 interpreter.group = interpreter.groups.pop().unwrap_or(interpreter.group);
             }
             Token::Word(name, _) if interpreter.skip > 0 && named_character(name).is_some() => {
-                interpreter.skip -= 1
+                interpreter.skip -= 1;
             }
             Token::Word(name, number) => {
                 interpreter.flush();
@@ -52,7 +52,7 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
                 interpreter.group.opening = Opening::OptionalMark;
             }
             Token::Symbol(symbol) if interpreter.skip > 0 && !matches!(symbol, b'\r' | b'\n') => {
-                interpreter.skip -= 1
+                interpreter.skip -= 1;
             }
             Token::Symbol(symbol) => {
                 interpreter.flush();
