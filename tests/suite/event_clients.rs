@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::Duration;
 
 use landfall_store::args;
 use serde_json::{Value, json};
