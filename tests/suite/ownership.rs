@@ -13,8 +13,8 @@ use landfall_store::args;
 use landfall_store::{Db, Error};
 use serde_json::{Value, json};
 
-use crate::support::offline_app::OfflineApp;
 use crate::support::fault_injector::{HoldPoint, PlannedFaults};
+use crate::support::offline_app::OfflineApp;
 use crate::support::process::Process;
 use crate::support::{Script, Setup, TestDb, config, manual_clock, on_each_database};
 

@@ -60,8 +60,7 @@ pub trait Sweep: Send + Sync {
 
     fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>>;
 
-    /// The same without what holds it back when it looks as if somebody had made a mistake; for a person who knows that
-    /// there was none. `None` where nothing holds it back.
+    /// The sweep without its safety limit, for `--force`. `None` where it has no such limit.
     fn forced(&self) -> Option<Arc<dyn Sweep>> {
         None
     }
@@ -90,7 +89,7 @@ struct Inner {
     stop: CancellationToken,
 }
 
-/// A run that was begun here. It goes on whether or not anybody waits for it.
+/// A run that was begun here. It goes on whether or not a caller waits for it.
 pub struct Started {
     pub run: Uuid,
     pub ended: JoinHandle<()>,
@@ -134,7 +133,7 @@ impl Jobs {
         self.inner.tasks.wait().await;
     }
 
-    /// Begins every run whose time has come and that no other process was faster to take. Answers when to look again.
+    /// Begins every run whose time has come and that no other process was faster to take. Returns when to check again.
     pub async fn run_due(&self) -> Result<Time, Error> {
         let inner = &self.inner;
         let now = inner.clock.now();

@@ -226,9 +226,9 @@ impl Tally {
     }
 }
 
-/// Counts a batch's files anew and settles its status by that. Answers whether that changed anything.
+/// Recounts a batch's files and settles its status by that. Returns whether that changed anything.
 ///
-/// Whoever moves a file holds its batch from then to the commit. So what is counted once the batch is held is what its
+/// A transaction that moves a file holds its batch until the commit. So what is counted once the batch is held is what its
 /// counts should say.
 pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
     let lock = tx.for_update();

@@ -34,7 +34,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event that belongs to nobody's files, for administrators.
+    /// An event of the whole system, which belongs to no user, for administrators.
     pub fn of_system(kind: EventKind, at: Time, data: serde_json::Value) -> Self {
         Self {
             at,
@@ -95,7 +95,7 @@ pub async fn write_down(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
     .await
 }
 
-/// Notes that these events are gone, so that nobody who resumes from before them believes to have seen all.
+/// Records that these events are gone, so that a client which resumes from before them is told of the gap.
 pub async fn note_removal(tx: &mut Tx, gone: &[(i64,)]) -> Result<(), Error> {
     let Some((last,)) = gone.iter().max() else { return Ok(()) };
     tx.execute(

@@ -107,7 +107,7 @@ const fn closing(open: char) -> Option<char> {
 }
 
 /// Goes on behind the quoted part, if there is one. A message that was cut short may have lost the end of it; but an
-/// apostrophe that nothing answers is only that.
+/// apostrophe without a second one is only an apostrophe.
 fn skip_quoted(rest: &mut Peekable<Chars<'_>>, close: char) -> bool {
     let mut ahead = rest.clone();
     while let Some(c) = ahead.next() {

@@ -1,7 +1,7 @@
 //! What a user is told of without having asked: a file failed, a failed file is going to be deleted, a webhook was
 //! disabled.
 //!
-//! A notification is written in the transaction of what it tells of. So nobody is told of what did not happen, and
+//! A notification is written in the transaction of the event. So no user is told of what did not happen, and
 //! nothing happens that its owner was not told of.
 
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Notification {
     }
 }
 
-/// The owner has seen one. Seeing it again changes nothing; anybody else's does not exist.
+/// The owner has read one. Reading it again changes nothing; a notification of another user does not exist.
 pub struct MarkRead {
     pub user: String,
     pub notification: Uuid,
@@ -110,7 +110,7 @@ impl Write for MarkRead {
     }
 }
 
-/// The owner has seen a portion of all that there were at `now`. Answers how many of them were new; fewer than
+/// The owner has read a part of all that there were at `now`. Returns how many of them were unread; fewer than
 /// [`MarkPortionRead::MOST`] when there are no more.
 pub struct MarkPortionRead {
     pub user: String,

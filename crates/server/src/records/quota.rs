@@ -142,7 +142,7 @@ async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
     }
 }
 
-/// Adds up anew what a tenant has reserved and used. Answers whether that changed anything.
+/// Recomputes what a tenant has reserved and used. Returns whether that changed anything.
 ///
 /// Every change of a file that costs or frees room changes the account in its own transaction. So what is added up once
 /// the account is held is what it should say.

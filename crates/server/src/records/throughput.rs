@@ -11,8 +11,8 @@ use landfall_store::{Rows, Tx, args};
 
 const SLOT: TimeDelta = TimeDelta::minutes(5);
 const DAY: TimeDelta = TimeDelta::hours(24);
-/// Under which name everybody's are kept. No user has it.
-const EVERYBODY: &str = "";
+/// The name under which the counts of all users are kept. No user has it.
+const ALL_USERS: &str = "";
 
 /// What a user's slot grows by.
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl Ended {
         if all == 0 {
             return 0.0;
         }
-        #[expect(clippy::cast_precision_loss, reason = "nobody has so many files that it shows")]
+        #[expect(clippy::cast_precision_loss, reason = "no user has so many files that it shows")]
         let rate = self.failed as f64 * 10_000.0 / all as f64;
         rate.round() / 100.0
     }
@@ -57,14 +57,14 @@ impl Throughput {
         }
     }
 
-    /// The user's, and everybody's.
+    /// The counts of the user, and of all users.
     fn both(&mut self, user: &str) -> impl Iterator<Item = &mut Ended> {
-        for name in [EVERYBODY, user] {
+        for name in [ALL_USERS, user] {
             if !self.0.contains_key(name) {
                 self.0.insert(name.to_owned(), Ended::default());
             }
         }
-        self.0.iter_mut().filter(move |(name, _)| *name == EVERYBODY || *name == user).map(|(_, ended)| ended)
+        self.0.iter_mut().filter(move |(name, _)| *name == ALL_USERS || *name == user).map(|(_, ended)| ended)
     }
 
     /// In the order of their names, so that two processes never wait for one another.
@@ -101,7 +101,7 @@ pub async fn last_day(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<Ende
                     CAST(COALESCE(SUM(failed), 0) AS BIGINT) AS failed,
                     CAST(COALESCE(SUM(processing_ms), 0) AS BIGINT) AS processing_ms
              FROM throughput WHERE user_id = $1 AND slot >= $2",
-            args![user.unwrap_or(EVERYBODY), oldest_kept(now)],
+            args![user.unwrap_or(ALL_USERS), oldest_kept(now)],
         )
         .await?;
     Ok(ended.unwrap_or_default())

@@ -1,8 +1,8 @@
-//! How many files each user has in each state, kept in the transactions that move them, so that nobody has to count a
+//! How many files each user has in each state, kept in the transactions that move them, so that no request has to count a
 //! million rows to answer how many they are.
 //!
 //! A file that waits for a stage and one that is being worked on there are counted together: a claim then changes no total
-//! and waits for nobody. Those that are being worked on are few, and are counted where they are asked for.
+//! and waits for no other transaction. Those that are being worked on are few, and are counted where they are asked for.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ impl Totals {
     }
 
     /// Adds them to what was counted. This is the last thing that a transaction does, and it takes the rows in the order of
-    /// their names: nobody holds one while they wait for anything else, and no two wait for one another.
+    /// their names: no transaction holds one while it waits for anything else, and no two wait for one another.
     pub async fn write(self, tx: &mut Tx) -> Result<(), Error> {
         let mut rows = Rows::default();
         for ((user, tenant), counted) in self.0 {
@@ -159,7 +159,7 @@ pub const COLUMN_OF_FILE: &str =
     "CASE WHEN status IN ('queued', 'scanning', 'extracting', 'chunking', 'embedding')
                                       THEN 'at_' || next_stage ELSE status END";
 
-/// Counts a user's files anew. Answers whether that changed anything.
+/// Recounts a user's files. Returns whether that changed anything.
 ///
 /// Every move of a file holds its owner's totals from the end of its transaction to the commit. So what is counted once they
 /// are held is what they should say.

@@ -50,7 +50,7 @@ impl OnDeath for RescueDead {
     }
 }
 
-/// Keeps what a row knows, removes the rest; answers how many there were.
+/// Keeps what a row knows and removes the rest. Returns how many there were.
 ///
 /// The folder is listed before the processes are asked for: an upload that begins in between is not seen, and one of
 /// a process that registers in between is not there yet. A process that is gone cannot bring its upload to the row

@@ -84,7 +84,7 @@ impl BatchTimeout {
     }
 }
 
-/// Answers how many files were deleted, or `None` if the batch is not timed out any more.
+/// Returns how many files were deleted, or `None` if the batch is not timed out any more.
 struct ExpireBatch {
     batch: Uuid,
     now: Time,

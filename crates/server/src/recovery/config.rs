@@ -38,7 +38,7 @@ impl StuckConfig {
     }
 }
 
-/// What becomes of an upload that is whole, and that nobody confirmed.
+/// What happens to an upload that is complete, and that its owner did not confirm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unconfirmed {
     Adopt,

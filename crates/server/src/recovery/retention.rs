@@ -14,7 +14,7 @@
 //! | rate bucket | its next turn came a day ago: a new one would be the same |
 //!
 //! The history of a file that still has a row stays with it, whatever its age. Everything goes in portions, each of which
-//! is a transaction of its own: nobody waits long behind one, and a run that is cut short has done what it did.
+//! is a transaction of its own: no other transaction waits long behind one, and an interrupted run keeps what it did.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ use landfall_store::{Arg, Db, Rows, Tx, Write, args};
 
 /// Records that go in one transaction.
 const PORTION: i64 = 500;
-/// A bucket that was not used for so long holds nobody up.
+/// A bucket that was not used for so long delays no file.
 const UNUSED_BUCKET: Duration = Duration::from_hours(24);
 
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! The records of sweeps: when each is due, and what became of its runs.
 //!
-//! A tick belongs to whoever moves the due time on from what it was. A run is under way if and only if it has no end, and
+//! A tick belongs to the process that moves the due time on from what it was. A run is under way if and only if it has no end, and
 //! the process that runs it is still known and knows of it; there is never more than one of a job.
 
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 //! A file is stuck if and only if one of these is true:
 //!
 //! - `claim_broken`: it is `scanning`, `extracting`, `chunking` or `embedding`, the process that it is claimed by is not
-//!   known, and nothing has moved it for as long as its patience lasts. Nobody works on it, and nobody will.
+//!   known, and nothing has moved it for as long as its patience lasts. No process works on it, and none will.
 //! - `unconfirmed`: it is `uploaded`, its deadline is over, and nothing has moved it for as long as its patience lasts,
 //!   though unconfirmed uploads are to be adopted. (`upload_expiry` should have done so.)
 //! - `not_due`: it is `queued`, and its next attempt is further ahead than any wait can be. A clock was wrong.
@@ -11,7 +11,7 @@
 //!
 //! A file that waits its turn is not stuck, however long the queue: its row is its place in it, and there is nothing to
 //! recover. Nor is one that a living process holds, however long its stage takes, or one that waits for a service or a
-//! rate. A queue that nobody works at is reported, and costs no file anything.
+//! rate. A queue without workers is reported, and costs no file anything.
 //!
 //! A file with a broken claim goes back to the queue at its stage, with `retryCount` one higher; after
 //! `MAX_STUCK_RETRIES` of that it fails with `STUCK_EXHAUSTED`. An unconfirmed one is adopted. One that is not due is made
@@ -162,7 +162,7 @@ impl Recovered {
     }
 }
 
-/// How many files wait at each stage that nobody works at: a user's, or all.
+/// How many files wait at each stage without workers: of one user, or of all.
 pub async fn without_workers(
     tx: &mut Tx,
     user: Option<&str>,
@@ -235,7 +235,7 @@ fn not_claimed(file: &File) -> Error {
     Error::Internal(format!("file {} is {} and has no claim", file.id, file.status))
 }
 
-/// Takes a file out of the hands of whoever holds it, and gives it back to the queue at its stage. The attempt does not
+/// Takes a file from the worker that holds it, and releases it to the queue at its stage. The attempt does not
 /// count, but the recovery does.
 async fn requeue(tx: &mut Tx, file: &mut File, why: &str, now: Time) -> Result<(), Error> {
     let release = Ending::release(file, now).ok_or_else(|| not_claimed(file))?;

@@ -30,7 +30,7 @@ pub async fn run(db: Db, blobs: Blobs, clock: Clock, wake: Wake) {
     }
 }
 
-/// Removes the blobs that are still to be removed; answers how many it did. One that cannot be removed does not keep
+/// Removes the blobs that are still to be removed. Returns how many it removed. One that cannot be removed does not keep
 /// the others.
 pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
     let mut removed = 0;

@@ -1,5 +1,5 @@
-//! An upload is expired if and only if its file is `registered` or `uploaded` and its deadline is over: nobody has
-//! confirmed it, and there was no sign of life (a byte, a fresh URL) for as long as `UPLOAD_CONFIRM_WINDOW_MS`.
+//! An upload is expired if and only if its file is `registered` or `uploaded` and its deadline is over: its owner has
+//! not confirmed it, and there was no sign of life (a byte, a fresh URL) for as long as `UPLOAD_CONFIRM_WINDOW_MS`.
 //!
 //! If its bytes are whole, its owner wanted it and only the confirmation got lost: it is adopted, as if it had been
 //! confirmed, unless the operator wants such uploads deleted. If they are not, it is deleted: the row and its quota in

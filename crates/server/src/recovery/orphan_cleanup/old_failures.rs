@@ -3,7 +3,7 @@
 //! and its owner was warned, since then, at least seven days ago.
 //!
 //! So a server that is down from day 20 to day 40 warns on day 40 and deletes on day 47. The warning and the note that it
-//! was sent are one transaction. A file that is retried and fails again begins anew.
+//! was sent are one transaction. A file that is retried and fails again starts over.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ async fn let_go(job: &OrphanCleanup, change: LetGo) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Warns the owners of a page of files; answers how many files.
+/// Warns the owners of a page of files. Returns how many files.
 struct Warn {
     retention: Duration,
     now: Time,
@@ -111,8 +111,8 @@ impl Write for Warn {
         let failed_before = self.now - to_delta(self.retention.saturating_sub(NOTICE));
         let due = "failed_at IS NOT NULL AND failed_at <= $1
                    AND (deletion_warned_at IS NULL OR deletion_warned_at < failed_at)";
-        // Another process may be at the same page: what it leaves is ours. One that somebody holds for another reason is
-        // waited for, or nobody would be warned of it today.
+        // Another process may work at the same page: this one takes what is left. A row that another transaction holds is
+        // waited for, or its owner would not be warned today.
         let lock = tx.for_update();
         let sql = format!(
             "WITH page AS MATERIALIZED
@@ -139,7 +139,7 @@ struct LetGo {
 }
 
 impl Write for LetGo {
-    /// The tombstone; `None` if somebody retried or deleted the file meanwhile.
+    /// The tombstone; `None` if the file was retried or deleted meanwhile.
     type Output = Option<File>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Option<File>, Error> {

@@ -15,7 +15,7 @@ use landfall_core::states::StuckReason;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
-/// A person wants a file that does not move tried again at once, whether or not it counts as stuck. Whoever holds it finds
+/// A person wants a file that does not move tried again at once, whether or not it counts as stuck. The worker that holds it finds
 /// its claim gone and changes nothing.
 pub struct RetryStuck {
     pub caller: Caller,
