@@ -135,7 +135,7 @@ fn compute() -> ! {
     }
 }
 
-/// Uses a second and a half: two of these exceed a limit of two seconds.
+/// Uses a second and a half: a few of these exceed the limit of one document.
 fn compute_a_while() {
     let used = || {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
