@@ -1,7 +1,5 @@
 //! Third-party clients, on servers that learn of events only from each other.
 
-use std::time::Duration;
-
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;

@@ -157,7 +157,7 @@ async fn top_continues_while_the_server_is_down_and_sees_it_come_back() {
     let mut terminal = Terminal::open(&db, &server.base, "--interval 0.1");
     terminal.shows("QUEUE").await;
     server.kill();
-    terminal.shows("ago: cannot reach").await;
+    terminal.shows("cannot reach").await;
     let port = server.base.rsplit(':').next().unwrap().to_owned();
     drop(server);
     let _server = Process::start(&db, &[("PORT", &port)]);
