@@ -1,8 +1,8 @@
 //! Which worker processes a file, and when.
 //!
 //! A file's row is its place in the queue. A worker claims rows, works on them outside any transaction, and settles
-//! each ending through one fenced write. Its process proves that it is alive by holding a lock that ends with it. Files
-//! that a dead worker held are released to the queue.
+//! each ending through one fenced write. Its process proves that it is alive by holding a lock that ends with it.
+//! Files that a dead worker held are released to the queue.
 
 pub mod config;
 // The worker claims files: which ones, in which order, and what blocks them.
