@@ -1,7 +1,7 @@
 //! Deletes a file: first its row, its quota and its index entries in one transaction, then its blob.
 //!
-//! The tombstone keeps the blob's key until the blob is removed, so that after a crash between the two steps the server
-//! still knows which blob to remove.
+//! The tombstone keeps the blob's key until the blob is removed, so that after a crash between the two steps the
+//! server still knows which blob to remove.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -87,8 +87,8 @@ impl Write for Delete {
     }
 }
 
-/// Turns files into tombstones and deletes all that belongs to them, except the blobs, whose keys the tombstones keep.
-/// The transaction must have locked the files, and no worker may hold them. Returns the tombstones.
+/// Turns files into tombstones and deletes all that belongs to them, except the blobs, whose keys the tombstones
+/// keep. The transaction must have locked the files, and no worker may hold them. Returns the tombstones.
 ///
 /// Every deletion of a file goes through here. `cause` is the reason, if the owner did not request the deletion.
 pub async fn bury(

@@ -1,4 +1,5 @@
-//! A request that a client sends again because the response was lost is executed once. A key of the client identifies it.
+//! A request that a client sends again because the response was lost is executed once. A key of the client
+//! identifies it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,7 +55,8 @@ where
         let Some(key) = &self.key else {
             return self.change.apply(tx).await;
         };
-        // The request that inserts the key does the work. Another request with the same key waits here for its commit.
+        // The request that inserts the key does the work. Another request with the same key waits here for its
+        // commit.
         let first = tx
             .execute(
                 "INSERT INTO idempotency_keys (user_id, key, request, created_at) VALUES ($1, $2, $3, $4)

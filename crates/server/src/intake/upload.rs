@@ -130,8 +130,8 @@ impl Upload {
                 incoming.finish().await;
                 Err(error)
             }
-            // The reply is lost, so it is unknown whether the row refers to these bytes. They stay unfinished, and are
-            // checked as soon as the database replies, or after this process has ended.
+            // The reply is lost, so it is unknown whether the row refers to these bytes. They stay unfinished, and
+            // are checked as soon as the database replies, or after this process has ended.
             Err(error) => {
                 let unsettled = Unsettled { file: id, key, db: db.clone(), blobs: blobs.clone(), incoming };
                 self.tasks.spawn(unsettled.settle().in_current_span());
@@ -170,8 +170,8 @@ impl Unsettled {
     }
 }
 
-/// Waits for the lock on the file's row. A commit whose reply was lost may still be running, and holds the lock until it
-/// succeeds or fails.
+/// Waits for the lock on the file's row. A commit whose reply was lost may still be running, and holds the lock
+/// until it succeeds or fails.
 struct Ended {
     file: Uuid,
 }
@@ -184,12 +184,12 @@ impl Write for Ended {
     }
 }
 
-/// Settles an upload that no task will write to its row any more. Blobs that the row does not refer to are removed, and
-/// so is an earlier upload that was replaced and not yet removed.
+/// Settles an upload that no task will write to its row any more. Blobs that the row does not refer to are removed,
+/// and so is an earlier upload that was replaced and not yet removed.
 ///
-/// The storage is listed first, then the uploads under way, and the row is read last. So a stored blob that is neither
-/// under way nor in the row is orphaned. Another upload that arrives in the meantime is either not listed, or under way,
-/// or in the row.
+/// The storage is listed first, then the uploads under way, and the row is read last. So a stored blob that is
+/// neither under way nor in the row is orphaned. Another upload that arrives in the meantime is either not listed,
+/// or under way, or in the row.
 pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), Error> {
     let Some(id) = Blobs::file_of(key) else { return Ok(()) };
     let stored = blobs.keys_of(id).await?;

@@ -301,7 +301,7 @@ impl Inner {
         tokio::select! {
             () = self.tasks.wait() => {}
             () = self.clock.sleep(SHUTDOWN_TIMEOUT) => {
-                tracing::warn!(files = self.tasks.len(), "some files were not released; other processes will rescue them");
+                tracing::warn!(files = self.tasks.len(), "files were not released; other processes rescue them");
             }
         }
     }
