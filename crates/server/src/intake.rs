@@ -1,4 +1,4 @@
-//! A file arrives: it is registered, its bytes are uploaded, its owner confirms. And it leaves again: deleted.
+//! How a file arrives: it is registered, its bytes are uploaded, its owner confirms them. And how it is deleted.
 
 pub mod announce;
 pub mod batches;
@@ -21,8 +21,8 @@ pub struct IntakeConfig {
     pub max_file_bytes: u64,
     pub confirm_window: Duration,
     pub batch_timeout: Duration,
-    /// What a tenant may store that has no limits of its own.
+    /// The limits of a tenant that has none of its own.
     pub quota: quota::Limits,
-    /// The stage that a confirmed file begins with.
+    /// The first stage of a confirmed file.
     pub first_stage: Stage,
 }

@@ -1,4 +1,4 @@
-//! What a client says about a file before sending it, and whether that can be taken.
+//! What a client declares about a file before it sends the bytes, and the checks of that.
 
 use base64::Engine;
 use serde_json::json;
@@ -7,8 +7,8 @@ use super::batches::check_mapping;
 use landfall_api::uploads::Announcement;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-const LONGEST_NAME_BYTES: usize = 255;
-const LONGEST_TYPE_BYTES: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
+const MAX_TYPE_BYTES: usize = 255;
 
 /// An announcement that passed all checks.
 #[derive(Debug, Clone)]
@@ -39,16 +39,16 @@ pub fn check(announcement: Announcement, max_file_bytes: u64) -> Result<Announce
     })
 }
 
-/// A name is data and never becomes a path, so nearly everything goes; what could deceive a person or break a
-/// terminal, a header or a list does not.
+/// A name is data and never becomes a path, so nearly everything is allowed. Refused are names that could deceive a
+/// reader or break a terminal, a header or a list.
 fn check_name(name: &str) -> Result<(), Refusal> {
     let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidFileName, message));
     if name.trim().is_empty() {
         return refuse("A file needs a name".to_owned());
     }
-    if name.len() > LONGEST_NAME_BYTES {
+    if name.len() > MAX_NAME_BYTES {
         return refuse(format!(
-            "A file name has at most {LONGEST_NAME_BYTES} bytes; this one has {}",
+            "A file name has at most {MAX_NAME_BYTES} bytes; this one has {}",
             name.len()
         ));
     }
@@ -62,7 +62,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Characters that make `gpj.exe` look like `exe.jpg`, and the invisible ones of the same block.
+/// Characters that display `gpj.exe` as `exe.jpg`, and the invisible characters of the same block.
 const fn turns_direction(c: char) -> bool {
     matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
@@ -95,14 +95,14 @@ fn check_content_type(content_type: &str) -> Result<(), Refusal> {
     let visible = content_type.bytes().all(|byte| (b' '..=b'~').contains(&byte));
     let essence = content_type.split(';').next().unwrap_or_default().trim_end_matches(' ');
     let shaped = essence.split_once('/').is_some_and(|(kind, rest)| is_name(kind) && is_name(rest));
-    if visible && shaped && content_type.len() <= LONGEST_TYPE_BYTES {
+    if visible && shaped && content_type.len() <= MAX_TYPE_BYTES {
         Ok(())
     } else {
         Err(Refusal::new(RefusalCode::InvalidContentType, "A content type looks like text/plain"))
     }
 }
 
-/// An MD5 in hexadecimal, whichever of its two usual forms it was given in.
+/// Returns an MD5 in hexadecimal. The input may be hexadecimal or base64.
 pub fn parse_md5(text: &str) -> Result<String, Refusal> {
     let bytes = hex::decode(text).or_else(|_| base64::engine::general_purpose::STANDARD.decode(text));
     match bytes {

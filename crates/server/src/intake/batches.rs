@@ -14,14 +14,14 @@ use landfall_core::states::BatchStatus;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
-const MOST_FILES: i64 = 10_000;
+const MAX_FILES: i64 = 10_000;
 
-/// Whether a batch can be opened like this.
+/// Checks a request to open a batch.
 pub fn check(batch: &NewBatch) -> Result<(), Refusal> {
-    if !(1..=MOST_FILES).contains(&batch.file_count) {
+    if !(1..=MAX_FILES).contains(&batch.file_count) {
         return Err(Refusal::new(
             RefusalCode::InvalidFileCount,
-            format!("A batch has 1 to {MOST_FILES} files, not {}", batch.file_count),
+            format!("A batch has 1 to {MAX_FILES} files, not {}", batch.file_count),
         ));
     }
     if batch.metadata.as_ref().is_some_and(|value| !value.is_object() || has_nul(value)) {
@@ -31,9 +31,9 @@ pub fn check(batch: &NewBatch) -> Result<(), Refusal> {
     batch.mapping.as_ref().map_or(Ok(()), check_mapping)
 }
 
-/// A mapping goes to the operator's own extraction as it is; it must be something that arrives there.
+/// A mapping is sent unchanged to the operator's own extraction service, so it must be valid and not too large.
 pub fn check_mapping(mapping: &Value) -> Result<(), Refusal> {
-    const MOST_BYTES: usize = 64 * 1024;
+    const MAX_BYTES: usize = 64 * 1024;
     let refuse = |message: &str| Err(Refusal::new(RefusalCode::InvalidMapping, message));
     if !(mapping.is_object() || mapping.is_array()) {
         return refuse("The mapping is not valid: it must be a JSON object or array");
@@ -41,13 +41,13 @@ pub fn check_mapping(mapping: &Value) -> Result<(), Refusal> {
     if has_nul(mapping) {
         return refuse("The mapping is not valid: it has a NUL character in it");
     }
-    if mapping.to_string().len() > MOST_BYTES {
+    if mapping.to_string().len() > MAX_BYTES {
         return refuse("The mapping is not valid: it is longer than 64 KB");
     }
     Ok(())
 }
 
-/// PostgreSQL cannot store a NUL, however it is spelled.
+/// PostgreSQL cannot store a NUL, not even an escaped one.
 fn has_nul(value: &Value) -> bool {
     value.to_string().contains("\\u0000")
 }
@@ -91,7 +91,7 @@ impl Write for OpenBatch {
     }
 }
 
-/// No more files will come: the batch is for those that it has, and complete when they are.
+/// No more files will come. The batch now expects only the files that it has, and completes when they do.
 pub struct CloseBatch {
     pub caller: Caller,
     pub id: Uuid,
@@ -108,7 +108,7 @@ impl Write for CloseBatch {
             args![self.id, self.now],
         )
         .await?;
-        // Read again: the row is held since the update.
+        // Read again: the row is locked since the update.
         Batch::find_for(tx, &self.caller, self.id).await?.settle(tx, self.now).await?;
         Batch::find_for(tx, &self.caller, self.id).await
     }

@@ -1,4 +1,4 @@
-//! A person calls a file off.
+//! A user cancels a file.
 
 use uuid::Uuid;
 
@@ -33,12 +33,12 @@ impl Write for Cancel {
     }
 }
 
-/// Why a cancelled file did not arrive.
+/// The failure of a cancelled file.
 pub fn cancellation(caller: &Caller) -> Failure {
     Failure::new(Code::Cancelled, format!("Cancelled by {}", caller.user))
 }
 
-/// Moves a file to `cancelled`, which takes it from a worker that holds it.
+/// Moves a file to `cancelled`. A worker that holds it loses its claim.
 pub async fn cancel(tx: &mut Tx, file: &mut File, caller: &Caller, now: Time) -> Result<(), Error> {
     let change = Change::Cancel { failure: cancellation(caller) };
     moves::apply_to(tx, file, Transition::Cancel, change, None, now).await

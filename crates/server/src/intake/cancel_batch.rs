@@ -1,5 +1,5 @@
-//! A person calls a whole batch off: what waits or runs is cancelled, what never arrived is deleted, what has made
-//! landfall stays.
+//! A user cancels a whole batch: files that wait or run are cancelled, files whose bytes were never confirmed are
+//! deleted, and files that have ended stay as they are.
 
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use landfall_core::states::BatchStatus;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
-/// The states of files that are not at rest.
+/// The states of files that have not ended.
 const OPEN: &[Status] = &[
     Status::Registered,
     Status::Uploaded,
@@ -36,7 +36,7 @@ pub struct CancelBatch {
 
 pub struct CancelledBatch {
     pub batch: Batch,
-    /// Files that a worker had in hand, and whose work may be stopped.
+    /// Files that a worker had in hand. The work on them can be stopped.
     pub stopped: Vec<Uuid>,
 }
 
@@ -51,9 +51,9 @@ impl Write for CancelBatch {
                 .details(serde_json::json!({ "status": batch.status }))
                 .into());
         }
-        // Files before their batch, as every move of theirs takes them. Once the batch is held no file can be added to it;
-        // files that were added until then are found by the second read. The batch is cancelled before its files end, or
-        // the last of them would complete it.
+        // Lock the files before their batch, in the same order as every move of a file. Once the batch is locked, no
+        // file can be added to it; the second read finds the files that were added until then. The batch is
+        // cancelled before its files end, or the last of them would complete it.
         File::lock_in_batch(tx, self.batch, OPEN).await?;
         let newly = tx
             .execute(
@@ -73,7 +73,8 @@ impl Write for CancelBatch {
 }
 
 impl CancelBatch {
-    /// Cancels what waits or runs, and deletes what never arrived. Returns the files that a worker had.
+    /// Cancels files that wait or run, and deletes files that were never confirmed. Returns the files that a worker
+    /// held.
     async fn end_files(&self, tx: &mut Tx, open: Vec<File>) -> Result<Vec<Uuid>, Error> {
         let arrived = |file: &File| Transition::Cancel.from().contains(&file.status);
         let (arrived, never_arrived): (Vec<File>, Vec<File>) = open.into_iter().partition(arrived);

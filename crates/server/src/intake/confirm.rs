@@ -1,4 +1,4 @@
-//! The owner says that the bytes are there. If they are, the file is in the queue when this is answered.
+//! The owner confirms that the bytes are uploaded. If they are, the file is in the queue before the response is sent.
 
 use tracing::Instrument;
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub async fn confirm(
     caller: &Caller,
     id: Uuid,
     batch: Option<Uuid>,
-    belief: &ConfirmRequest,
+    request: &ConfirmRequest,
     now: Time,
 ) -> Result<Confirmed, Error> {
     let file = File::find_for(&mut db.read().await?, caller, id).await?;
@@ -45,7 +45,7 @@ pub async fn confirm(
         }
     }
     let span = spans::in_request("confirm", &file.traced());
-    confirm_found(db, blobs, caller, &file, belief, now).instrument(span).await
+    confirm_found(db, blobs, caller, &file, request, now).instrument(span).await
 }
 
 async fn confirm_found(
@@ -53,14 +53,14 @@ async fn confirm_found(
     blobs: &Blobs,
     caller: &Caller,
     file: &File,
-    belief: &ConfirmRequest,
+    request: &ConfirmRequest,
     now: Time,
 ) -> Result<Confirmed, Error> {
     let id = file.id;
-    let blob = match verify(blobs, file, belief).await {
+    let blob = match verify(blobs, file, request).await {
         Ok(blob) => blob,
         Err(error) => {
-            // It may have been deleted since it was looked at, and its blob with it.
+            // The file and its blob may have been deleted since the file was loaded.
             let file = File::find_for(&mut db.read().await?, caller, id).await?;
             return Err(if file.status == Status::Deleted { Refusal::gone().into() } else { error });
         }
@@ -68,8 +68,8 @@ async fn confirm_found(
     db.write(Confirm { caller: caller.clone(), file: id, blob, now }).await
 }
 
-/// The key of the blob, once it is what was declared and what the owner believes.
-async fn verify(blobs: &Blobs, file: &File, belief: &ConfirmRequest) -> Result<String, Error> {
+/// Returns the key of the blob, if the blob matches what was declared at registration and in this request.
+async fn verify(blobs: &Blobs, file: &File, request: &ConfirmRequest) -> Result<String, Error> {
     let missing = || {
         Refusal::new(
             RefusalCode::UploadMissing,
@@ -79,7 +79,7 @@ async fn verify(blobs: &Blobs, file: &File, belief: &ConfirmRequest) -> Result<S
     };
     let key = file.blob_key.clone().ok_or_else(missing)?;
     let stored = blobs.size(&key).await?.ok_or_else(missing)?;
-    for expected in [Some(file.size_bytes), belief.size].into_iter().flatten() {
+    for expected in [Some(file.size_bytes), request.size].into_iter().flatten() {
         if u64::try_from(expected) != Ok(stored) {
             return Err(Refusal::new(
                 RefusalCode::SizeMismatch,
@@ -88,7 +88,7 @@ async fn verify(blobs: &Blobs, file: &File, belief: &ConfirmRequest) -> Result<S
             .into());
         }
     }
-    if let Some(md5) = &belief.md5 {
+    if let Some(md5) = &request.md5 {
         let md5 = parse_md5(md5)?;
         if file.md5.as_ref() != Some(&md5) {
             return Err(Refusal::new(

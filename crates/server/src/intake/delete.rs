@@ -1,7 +1,7 @@
-//! A file goes: first its row, its quota and its index entries in one transaction, then its blob.
+//! Deletes a file: first its row, its quota and its index entries in one transaction, then its blob.
 //!
-//! The tombstone keeps the blob's key until the blob is really gone, so that a crash between the two leaves a note of
-//! what is still to do.
+//! The tombstone keeps the blob's key until the blob is removed, so that after a crash between the two steps the
+//! server still knows which blob to remove.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -21,13 +21,13 @@ use landfall_core::refusal::Refusal;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
-/// Deletes a file, whatever state it is in. Doing it twice is doing it once.
+/// Deletes a file in any state. Repeating it is safe.
 pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
     let deletion = Delete { caller: caller.clone(), file: id, only_failed: false, now };
     carry_out(db, blobs, deletion).await
 }
 
-/// Deletes a file that failed, and refuses any other: a dead letter that somebody retried meanwhile is none.
+/// Deletes a file that failed, and refuses any other: a dead letter that was retried meanwhile is no longer one.
 pub async fn discard(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
     let deletion = Delete { caller: caller.clone(), file: id, only_failed: true, now };
     carry_out(db, blobs, deletion).await
@@ -41,7 +41,7 @@ async fn carry_out(db: &Db, blobs: &Blobs, deletion: Delete) -> Result<(), Error
     Ok(())
 }
 
-/// Removes the blob of a deleted or infected file and notes that it is gone.
+/// Removes the blob of a deleted or infected file and clears its key in the row.
 pub async fn remove_blob(db: &Db, blobs: &Blobs, id: Uuid, key: &str) -> Result<(), Error> {
     blobs.remove(key).await?;
     db.write(BlobGone { file: id, key: key.to_owned() }).await
@@ -87,10 +87,10 @@ impl Write for Delete {
     }
 }
 
-/// Makes tombstones of files that the transaction holds and that no worker has, with all that belongs to them. What is left
-/// to do is the blobs, whose keys the tombstones still have. Returns the tombstones.
+/// Turns files into tombstones and deletes all that belongs to them, except the blobs, whose keys the tombstones
+/// keep. The transaction must have locked the files, and no worker may hold them. Returns the tombstones.
 ///
-/// This is the one way in which a file is deleted. `cause` is why, where the owner did not ask for it.
+/// Every deletion of a file goes through here. `cause` is the reason, if the owner did not request the deletion.
 pub async fn bury(
     tx: &mut Tx,
     files: Vec<File>,
@@ -98,7 +98,7 @@ pub async fn bury(
     now: Time,
 ) -> Result<Vec<File>, Error> {
     for file in &files {
-        // Before its bytes were confirmed a file has nothing but its row.
+        // A file that was never confirmed has no index entries, chunks or artifacts.
         if file.confirmed_at.is_some() {
             index::remove(tx, file.id).await?;
             tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
@@ -124,16 +124,16 @@ pub async fn bury(
     Ok(tombstones)
 }
 
-/// Why files are deleted without their owner's asking for each.
+/// Why files are deleted without a request of their owner for each file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cause {
-    /// What the event `file:cleaned-up` calls it, where the server decided it.
+    /// The reason in the event `file:cleaned-up`, if the server decided the deletion.
     pub name: Option<&'static str>,
-    /// What the history says.
+    /// The reason in the file's history.
     pub reason: Option<&'static str>,
 }
 
-/// The event of a file that the server deleted: why, and how much room that made.
+/// The event for a file that the server deleted: the reason and the reclaimed size.
 fn cleaned_up(file: &File, cause: &str, now: Time) -> Event {
     Event {
         kind: EventKind::FileCleanedUp,

@@ -1,4 +1,5 @@
-//! The same request, sent twice because its answer was lost, is done once: a key that the caller chose stands for it.
+//! A request that a client sends again because the response was lost is executed once. A key of the client
+//! identifies it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,9 +11,9 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
-const LONGEST_KEY: usize = 255;
+const MAX_KEY_BYTES: usize = 255;
 
-/// A change that a key may stand for. Its answer is kept in the transaction that makes it.
+/// A change with an optional idempotency key. Its output is stored in the same transaction.
 pub struct Idempotent<W> {
     pub key: Option<Key>,
     pub now: Time,
@@ -23,16 +24,16 @@ pub struct Idempotent<W> {
 pub struct Key {
     user: String,
     key: String,
-    /// What was asked for, in short.
+    /// A hash of the request.
     request: String,
 }
 
 impl Key {
     pub fn new(user: &str, key: &str, path: &str, body: &[u8]) -> Result<Self, Refusal> {
-        if key.is_empty() || key.len() > LONGEST_KEY {
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return Err(Refusal::new(
                 RefusalCode::InvalidIdempotencyKey,
-                format!("An Idempotency-Key has 1 to {LONGEST_KEY} characters"),
+                format!("An Idempotency-Key has 1 to {MAX_KEY_BYTES} characters"),
             ));
         }
         let mut hash = Sha256::new();
@@ -54,7 +55,8 @@ where
         let Some(key) = &self.key else {
             return self.change.apply(tx).await;
         };
-        // Whoever inserts the key does the work. Another one with the same key waits here for the first to commit.
+        // The request that inserts the key does the work. Another request with the same key waits here for its
+        // commit.
         let first = tx
             .execute(
                 "INSERT INTO idempotency_keys (user_id, key, request, created_at) VALUES ($1, $2, $3, $4)
@@ -65,14 +67,14 @@ where
         if first == 0 {
             return kept_answer(tx, key).await;
         }
-        let answer = self.change.apply(tx).await?;
-        let kept = serde_json::to_value(&answer).map_err(unreadable)?;
+        let output = self.change.apply(tx).await?;
+        let kept = serde_json::to_value(&output).map_err(unreadable)?;
         tx.execute(
             "UPDATE idempotency_keys SET answer = $3 WHERE user_id = $1 AND key = $2",
             args![&key.user, &key.key, serde_json::json!({ "answer": kept })],
         )
         .await?;
-        Ok(answer)
+        Ok(output)
     }
 }
 
@@ -84,8 +86,8 @@ async fn kept_answer<A: DeserializeOwned>(tx: &mut Tx, key: &Key) -> Result<A, E
         )
         .await?;
     match kept {
-        Some((request, Some(mut answer))) if request == key.request => {
-            serde_json::from_value(answer["answer"].take()).map_err(unreadable)
+        Some((request, Some(mut stored))) if request == key.request => {
+            serde_json::from_value(stored["answer"].take()).map_err(unreadable)
         }
         Some((request, _)) if request != key.request => Err(Refusal::new(
             RefusalCode::IdempotencyKeyReused,

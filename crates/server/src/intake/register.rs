@@ -1,4 +1,4 @@
-//! A row for each announced file: its quota is reserved, its upload URL issued. All of them, or none.
+//! Creates a row for each announced file, reserves its quota and issues its upload URL: for all files or for none.
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ pub struct Register {
     pub caller: Caller,
     pub batch: Option<Uuid>,
     pub priority: Option<Priority>,
-    /// Each file with the id that it is to have.
+    /// Each file with the id that it gets.
     pub files: Vec<(Uuid, Announced)>,
     pub now: Time,
     pub config: IntakeConfig,
     pub signer: UrlSigner,
 }
 
-/// A ticket for the bytes of one file. Its URL has no host: the HTTP layer puts it in front.
+/// Returns a ticket for the bytes of one file. Its URL has no host: the HTTP layer adds it.
 fn issue_ticket(signer: &UrlSigner, file_id: Uuid, size: i64, now: Time, window: Duration) -> UploadTicket {
     let expires_at = now + to_delta(window);
     UploadTicket {
@@ -50,7 +50,7 @@ impl Write for Register {
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         let bytes = self.files.iter().map(|(_, file)| file.size).sum();
         let count = i64::try_from(self.files.len()).unwrap_or(i64::MAX);
-        // The batch before the tenant, here as everywhere: two that take them in another order wait for one another.
+        // Lock the batch before the tenant, as everywhere else: a different order could deadlock.
         let priority = match self.batch {
             Some(batch) => self.take_places(tx, batch, count).await?,
             None => Priority::default().rank(),
@@ -102,7 +102,7 @@ impl Write for Register {
 }
 
 impl Register {
-    /// Takes `count` of the places that the batch promised, and answers the batch's priority.
+    /// Takes `count` of the batch's free places, and returns the batch's priority.
     async fn take_places(&self, tx: &mut Tx, batch: Uuid, count: i64) -> Result<i64, Error> {
         let taken: Option<(i64,)> = tx
             .row(
@@ -157,7 +157,7 @@ impl Register {
     }
 }
 
-/// A fresh URL for a file whose bytes have not been confirmed yet; its deadline moves back.
+/// Issues a new URL for a file whose bytes are not confirmed yet, and extends its deadline.
 pub struct Reissue {
     pub caller: Caller,
     pub file: Uuid,

@@ -1,4 +1,4 @@
-//! The bytes arrive: checked on the way, on disk before the row says so.
+//! Receives the bytes: they are checked while they arrive, and are on disk before the row says so.
 
 use std::time::Duration;
 
@@ -19,22 +19,23 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
-/// How often bytes that keep arriving push the deadline of their file back; more often where that is short.
+/// How often a slow upload extends the deadline of its file; more often if the confirm window is short.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
-/// How long to wait before looking again what became of an upload whose answer was lost.
+/// How long to wait before checking again whether an upload with a lost reply was committed.
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 
-/// Takes in the body of an upload. Refused or broken off, it leaves nothing behind, and the file stays as it was.
+/// Receives the body of an upload. If it is refused or interrupted, it leaves nothing behind and the file is
+/// unchanged.
 pub struct Upload {
     pub db: Db,
     pub blobs: Blobs,
     pub clock: Clock,
-    /// The process that takes the bytes in, and where it keeps count of uploads under way.
+    /// The process that receives the bytes, and the tracker of its uploads under way.
     pub owner: Uuid,
     pub tasks: TaskTracker,
     pub confirm_window: Duration,
-    /// How long the bytes may stand still.
+    /// How long the upload may go without new bytes.
     pub stall: Duration,
     pub file: Uuid,
     pub size: i64,
@@ -42,8 +43,8 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Goes on to its end when the caller stops waiting: a client that hangs up after its last byte must not leave
-    /// bytes that no row knows.
+    /// Runs to its end even if the caller stops waiting: a client that disconnects after its last byte must not leave
+    /// bytes that no row refers to.
     pub async fn receive<S, E>(self, body: S) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send + 'static,
@@ -124,13 +125,13 @@ impl Upload {
                 Ok(stored)
             }
             Err(error @ Error::Refused(_)) => {
-                // The row does not know these bytes, so nobody would ever remove them.
+                // The row does not refer to these bytes, so no sweep would remove them.
                 blobs.remove(&key).await?;
                 incoming.finish().await;
                 Err(error)
             }
-            // The answer is lost, and whether the row knows these bytes is not to be known now. They stay unfinished,
-            // and are looked at as soon as the database answers, or else when this process is gone.
+            // The reply is lost, so it is unknown whether the row refers to these bytes. They stay unfinished, and
+            // are checked as soon as the database replies, or after this process has ended.
             Err(error) => {
                 let unsettled = Unsettled { file: id, key, db: db.clone(), blobs: blobs.clone(), incoming };
                 self.tasks.spawn(unsettled.settle().in_current_span());
@@ -144,7 +145,7 @@ impl Upload {
     }
 }
 
-/// An upload of which nobody knows whether its row knows it.
+/// An upload with a lost reply: it is unknown whether its row refers to it.
 struct Unsettled {
     file: Uuid,
     key: String,
@@ -154,10 +155,10 @@ struct Unsettled {
 }
 
 impl Unsettled {
-    /// Finds out, however long the database takes to come back.
+    /// Settles the upload, and retries until the database is back.
     async fn settle(self) {
         while let Err(error) = self.try_to_settle().await {
-            tracing::debug!(%error, "it is not known yet what became of an upload");
+            tracing::debug!(%error, "an upload could not be settled yet");
             Clock::System.sleep(SETTLE_AGAIN).await;
         }
         self.incoming.finish().await;
@@ -169,8 +170,8 @@ impl Unsettled {
     }
 }
 
-/// Waits for whoever holds the file's row. A commit whose answer was lost may still be on its way, and holds it until it
-/// has happened or not.
+/// Waits for the lock on the file's row. A commit whose reply was lost may still be running, and holds the lock
+/// until it succeeds or fails.
 struct Ended {
     file: Uuid,
 }
@@ -183,12 +184,12 @@ impl Write for Ended {
     }
 }
 
-/// Settles an upload that nobody brings to its row any more: what the row does not know is removed, and so is an
-/// earlier upload that it had replaced and not yet removed.
+/// Settles an upload that no task will write to its row any more. Blobs that the row does not refer to are removed,
+/// and so is an earlier upload that was replaced and not yet removed.
 ///
-/// The storage is listed first, then the names of what is under way, and the row is asked last. So what is stored, has
-/// no such name by now and is not the row's by then is nobody's; another upload that arrives meanwhile is either not
-/// listed, or under way, or the row's.
+/// The storage is listed first, then the uploads under way, and the row is read last. So a stored blob that is
+/// neither under way nor in the row is orphaned. Another upload that arrives in the meantime is either not listed,
+/// or under way, or in the row.
 pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), Error> {
     let Some(id) = Blobs::file_of(key) else { return Ok(()) };
     let stored = blobs.keys_of(id).await?;
@@ -232,7 +233,7 @@ fn check_md5(stored: &Stored, expected: [Option<&str>; 2]) -> Result<(), Refusal
     }
 }
 
-/// Bytes keep arriving: the upload is slow, not abandoned.
+/// Extends the deadline while bytes keep arriving: the upload is slow, not abandoned.
 struct StillArriving {
     file: Uuid,
     now: Time,
@@ -253,7 +254,7 @@ impl Write for StillArriving {
     }
 }
 
-/// The whole upload is on disk under `key`. Answers the key of an earlier upload that it replaces.
+/// The whole upload is on disk under `key`. Returns the key of an earlier upload that it replaces.
 struct Arrived {
     file: Uuid,
     owner: Uuid,
@@ -267,7 +268,7 @@ impl Write for Arrived {
     type Output = Option<String>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        // Others clean up after a process that they take for dead. If they do, its uploads do not count any more.
+        // Other processes clean up after a process that was declared dead. After that its uploads are not accepted.
         if !liveness::hold(tx, self.owner).await? {
             return Err(Refusal::new(
                 RefusalCode::UploadInterrupted,
@@ -277,7 +278,7 @@ impl Write for Arrived {
             .into());
         }
         let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
-        // While the bytes were on their way the file may have been deleted, or confirmed with other bytes.
+        // While the bytes arrived, the file may have been deleted, or confirmed with other bytes.
         must_await_bytes(&file)?;
         let replaced = file.blob_key.clone();
         if file.status == Status::Uploaded {

@@ -1,10 +1,11 @@
-//! Notices that a service is down, for all processes at once, so that files wait for it instead of failing by it.
+//! Detects that a service is down, for all processes at once, so that files wait for it instead of failing.
 //!
-//! Every call is reported with the ending of the stage that made it. So many failures in a row open the circuit: the
-//! stages that need the service claim nothing. After a while it is half open: a few files go first, and by what
-//! becomes of them it closes or opens again. A failure that opened it, or met it open, costs its file no attempt; when
-//! it opens, neither did those that led to it. But where the service did well for somebody since it last failed a file, it
-//! may be the file, and its attempt counts.
+//! Every call is reported with the ending of the stage that made it. A number of failures in a row opens the
+//! circuit: the stages that need the service claim nothing. After a timeout it is half open: a few files probe the
+//! service, and their results close the circuit or open it again. A failure that opens the circuit, or that ends
+//! while it is open, costs its file no attempt. When the circuit opens, the failures that led to it cost no attempt
+//! either. But if the service has processed another file since it last failed a file, that file may be the cause,
+//! and its attempt counts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,11 +27,11 @@ pub struct BreakerConfig {
     pub threshold: u32,
     /// How long it stays open.
     pub timeout: Duration,
-    /// How many files try it when it is half open; as many successes close it.
+    /// How many files probe it when it is half open; the same number of successes closes it.
     pub probes: u32,
 }
 
-/// The circuit of one service. One that was never in trouble has no row.
+/// The circuit of one service. A service that was never in trouble has no row.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Circuit {
     #[sqlx(try_from = "String")]
@@ -40,9 +41,9 @@ pub struct Circuit {
     pub failing_since: Option<Time>,
     /// Open: when it may be tried again.
     pub until: Option<Time>,
-    /// Half open: how many of those that tried it did well.
+    /// Half open: how many probes succeeded.
     pub successes: i64,
-    /// When it last did well for somebody, as far as that was of interest.
+    /// When a call last succeeded. The update may be skipped while the circuit is closed and without failures.
     pub last_up_at: Option<Time>,
     pub changed_at: Option<Time>,
 }
@@ -64,18 +65,18 @@ impl Default for Circuit {
 }
 
 impl Circuit {
-    /// Whether nothing is the matter with it.
+    /// Whether it is closed and without failures.
     pub fn is_well(&self) -> bool {
         self.state == CircuitState::Closed && self.failures == 0
     }
 
-    /// How many files may go there now, beside those that are on their way; `None` for as many as there are.
+    /// How many files may use the service now, besides those already running; `None` for no limit.
     pub fn lets_through(&mut self, on_their_way: i64, now: Time, config: BreakerConfig) -> Option<usize> {
         if self.is_well() {
             return None;
         }
         if self.state == CircuitState::Closed {
-            // It may be about to open. No more are sent than it takes to know.
+            // It may be about to open. Send no more files than are needed to decide.
             let missing = i64::from(config.threshold) - self.failures - on_their_way;
             return Some(usize::try_from(missing).unwrap_or(0));
         }
@@ -91,12 +92,12 @@ impl Circuit {
         Some(usize::try_from(missing).unwrap_or(0))
     }
 
-    /// Who began later than this is on the way to it with what is known of it now.
+    /// Files claimed at or after this time count as running calls whose result is still missing.
     pub fn in_doubt_since(&self) -> Option<Time> {
         if self.state == CircuitState::Closed { self.failing_since } else { self.changed_at }
     }
 
-    /// Learns what a call met.
+    /// Updates the circuit with the result of a call.
     pub fn learn(&mut self, report: Report, now: Time, config: BreakerConfig) {
         if report == Report::Up {
             self.last_up_at = Some(now);
@@ -117,7 +118,7 @@ impl Circuit {
                 }
             }
             (CircuitState::HalfOpen, Report::Down) => self.open(now, config),
-            // A call from before it opened. Only one that was let through on purpose closes it.
+            // A call from before it opened. Only the result of a probe closes it.
             (CircuitState::Open, _) => {}
         }
     }
@@ -139,7 +140,7 @@ impl Circuit {
         Ok(tx.row(sql, args![service.name()]).await?.unwrap_or_default())
     }
 
-    /// The same, held against other processes until the transaction ends.
+    /// The same, locked against other processes until the transaction ends.
     pub async fn hold(tx: &mut Tx, service: Service) -> Result<Self, Error> {
         if tx.is_only_writer() {
             return Self::find(tx, service).await;
@@ -151,7 +152,7 @@ impl Circuit {
         Ok(tx.row(sql, args![service.name()]).await?.unwrap_or_default())
     }
 
-    /// Writes what became of it, and says so where its state changed.
+    /// Writes the circuit if it changed, and records an event if its state changed.
     pub async fn write(&self, tx: &mut Tx, service: Service, before: &Self, now: Time) -> Result<(), Error> {
         if self == before {
             return Ok(());
@@ -185,7 +186,7 @@ impl Circuit {
     }
 }
 
-/// Counts what calls met, in their order. Answers how it stands with each service that was down for one of them.
+/// Counts the results of calls, in their order. Returns the circuit of each service that was down for one of them.
 pub async fn count(
     tx: &mut Tx,
     reports: impl Iterator<Item = (Service, Report)>,
@@ -218,18 +219,18 @@ pub async fn count(
     Ok(troubled)
 }
 
-/// The files that found the service down before it was known to be down failed by it all the same.
+/// Restores the attempts of files that failed because the service was down, before the circuit opened.
 async fn give_attempts_back(tx: &mut Tx, service: Service, since: Time) -> Result<(), Error> {
     let codes: Vec<String> = Code::ALL
         .iter()
-        // Whoever only had to wait lost none.
+        // A file that only had to wait lost no attempt.
         .filter(|code| code.service() == Some(service) && code.retry() != Retry::Wait)
         .map(|code| format!("'{code}'"))
         .collect();
     if codes.is_empty() {
         return Ok(());
     }
-    // One that somebody else has hold of is being claimed, which is to say tried again.
+    // A row that another process has locked is being claimed, so the file is already being retried.
     let skip_locked = tx.skip_locked();
     let sql = format!(
         "WITH failed AS MATERIALIZED (

@@ -22,7 +22,7 @@ use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::{Report, Service};
 
-/// One file in hand, from its claim until it is out of this worker's hands.
+/// One file in hand, from its claim until this worker no longer holds it.
 pub(super) struct Carrier {
     pub(super) inner: Arc<Inner>,
     pub(super) identity: Identity,
@@ -31,15 +31,15 @@ pub(super) struct Carrier {
     pub(super) stop: CancellationToken,
 }
 
-/// How long a file in hand waits for a slot before it is given back.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a file in hand waits for a slot before it is released.
+const SLOT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a stage did not come to its own end.
+/// Why a stage was stopped before it ended.
 #[derive(Clone, Copy)]
 enum Interrupted {
-    /// The file is not ours any more, or not wanted: say nothing.
+    /// This worker no longer holds the file: write nothing.
     Abandon,
-    /// Give it back.
+    /// Release the file.
     Release,
 }
 
@@ -79,8 +79,8 @@ impl Carrier {
         }
     }
 
-    /// One stage: the attempt and its ending. Returns the verdict that was written and the file's place at the next stage;
-    /// `None` where the file is not ours any more.
+    /// One stage: the attempt and its ending. Returns the verdict that was written and the file's place at the
+    /// next stage; `None` if this worker no longer holds the file.
     async fn work(
         &self,
         file: &File,
@@ -103,7 +103,7 @@ impl Carrier {
         Some((settled.await?, next_place))
     }
 
-    /// What the attempt says about the services that its stage needs.
+    /// What the attempt reports about the services that its stage needs.
     fn reports(&self, ended: &Result<Result<Output, Failure>, Interrupted>) -> Vec<(Service, Report)> {
         let services = self.place.room().config.services.iter().copied();
         match ended {
@@ -115,7 +115,7 @@ impl Carrier {
         }
     }
 
-    /// Runs one stage as soon as there is a slot, within its time.
+    /// Runs one stage as soon as there is a slot, within its timeout.
     async fn attempt(
         &self,
         file: &File,
@@ -126,7 +126,7 @@ impl Carrier {
         let limit = room.config.timeout;
         let interrupted = async {
             tokio::select! {
-                // The fence decides: given back if it is still ours, and nothing otherwise.
+                // The fence decides: the file is released if this worker still holds it; otherwise nothing changes.
                 () = self.stop.cancelled() => Interrupted::Release,
                 () = self.identity.lost.cancelled() => Interrupted::Abandon,
                 () = self.inner.give_back.cancelled() => Interrupted::Release,
@@ -137,11 +137,11 @@ impl Carrier {
             biased;
             slot = room.slot() => slot,
             interrupted = &mut interrupted => return Err(interrupted),
-            // The stage has become slow. Somebody else may have a slot.
-            () = async { self.inner.clock.sleep(PATIENCE).await } => return Err(Interrupted::Release),
+            // The stage has become slow. Another process may have a free slot.
+            () = async { self.inner.clock.sleep(SLOT_TIMEOUT).await } => return Err(Interrupted::Release),
         };
         let job = Job::new(file.clone(), stage, carried);
-        // Work that runs on a thread of its own notices by this that nobody waits for it any more.
+        // Tells work on its own thread that this task no longer waits for it.
         let _cancel_when_dropped = job.cancelled.clone().drop_guard();
         let began = Stopwatch::start();
         let work = AssertUnwindSafe(self.inner.work.run(&job)).catch_unwind();
@@ -167,7 +167,7 @@ impl Carrier {
         ended
     }
 
-    /// Resolves when the work has made no progress for as long as it may.
+    /// Resolves when the work has made no progress for `limit`.
     fn out_of_time(
         &self,
         limit: Duration,
@@ -193,8 +193,8 @@ impl Carrier {
         }
     }
 
-    /// Writes the ending, however long the database takes to come back. Returns the verdict that was written, or `None` where
-    /// the file was not ours any more.
+    /// Writes the ending, and retries until the database is back. Returns the verdict that was written, or `None` if
+    /// this worker no longer held the file.
     async fn settle(
         &self,
         file: &File,
@@ -217,7 +217,7 @@ impl Carrier {
             match self.inner.settler.settle(settlement.clone()).await {
                 Ok(Some(_)) => return Some(settlement.verdict),
                 Ok(None) if uncertain => {
-                    // Either somebody else has the file, or the ending that seemed lost was written after all.
+                    // Either another worker has the file, or the earlier write succeeded despite its error.
                     self.inner.give_back_for_sure(&self.identity, claim, Some(file.id)).await;
                     return None;
                 }
@@ -232,8 +232,8 @@ impl Carrier {
                     if let Verdict::Advance { .. } = settlement.verdict
                         && error.is_about_the_data()
                     {
-                        // It is the output itself that the database cannot take. Any other error passes, and the work
-                        // that is done stays done.
+                        // The database cannot store the output itself. After any other error the write is retried
+                        // with the same output.
                         let failure =
                             Failure::new(Code::DbError, "What the stage produced could not be stored");
                         settlement.verdict = self.judge(file, stage, failure);
@@ -252,8 +252,8 @@ impl Carrier {
 fn ran_out_of_time(stage: Stage, limit: Duration) -> Failure {
     let limit = limit.as_secs_f64();
     match stage {
-        // All that is done there is to wait for the scanner. One that hangs is as good as none, and the file can do
-        // nothing about either.
+        // This stage only waits for the scanner. A scanner that hangs is treated as unavailable, because the file is
+        // not the cause.
         Stage::Scan => Failure::new(
             Code::ScannerUnavailable,
             format!("The virus scanner did not answer within its limit of {limit} s"),

@@ -1,7 +1,8 @@
-//! Takes due files out of the queue, many at once, each with a token that only its new holder knows.
+//! Claims due files from the queue, many at once, with a token that only the new holder knows.
 //!
-//! Claims go round the tenants and users that have work; a user's own files go by priority and then the oldest first.
-//! A stage that is paused, at its rate limit, or in need of a service that is down gives less, or nothing.
+//! Claims take turns among the tenants and users that have work. A user's own files are ordered by priority and then
+//! by age. From a stage that is paused, at its rate limit, or in need of a service that is down, fewer files or none
+//! are claimed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,10 +23,10 @@ use landfall_core::service::Service;
 use landfall_store::Error;
 use landfall_store::{Durability, Rows, Tx, Write, args};
 
-/// Files that are made due in one transaction once their time has come.
-const MOST_MADE_DUE: usize = 256;
-/// Users beyond the limit on users that one claim passes over to find others.
-const MOST_PASSED_OVER: usize = 256;
+/// The most files that one transaction marks as due once their time has come.
+const MAX_MADE_DUE: usize = 256;
+/// The most users at their rate limit that one claim skips to find others.
+const MAX_PASSED_OVER: usize = 256;
 
 /// Claims up to so many files for each stage.
 pub struct ClaimDue {
@@ -34,14 +35,14 @@ pub struct ClaimDue {
     pub wants: Vec<Want>,
     /// Fresh for each claim, so that no two attempts at a file ever share one.
     pub token: Uuid,
-    /// Where this process is in its rounds. Moved on by whoever gets the answer.
+    /// The position of this process in its rounds. The caller advances it with the result.
     pub rounds: Arc<Rounds>,
     pub limits: RateLimits,
     pub breaker: BreakerConfig,
     pub now: Time,
 }
 
-/// How many files of a stage there is room for, and what it needs to work on them.
+/// How many files of a stage there is room for, and the services that the stage needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Want {
     pub stage: Stage,
@@ -52,17 +53,17 @@ pub struct Want {
 #[derive(Debug)]
 pub enum Claims {
     Taken(Taken),
-    /// This worker was declared dead. It may claim nothing more under its name.
+    /// This worker was declared dead. It may claim nothing more under its id.
     WorkerGone,
 }
 
 #[derive(Debug, Default)]
 pub struct Taken {
     pub files: Vec<File>,
-    /// Whose turn it was, in its order.
+    /// The lanes that had their turn, in order.
     pub served: Vec<(Stage, Vec<Lane>)>,
     pub paused: Vec<Stage>,
-    /// When something that is held up now may be let go.
+    /// When something that is blocked now may be claimed.
     pub look_again_at: Option<Time>,
 }
 
@@ -70,7 +71,7 @@ impl Write for ClaimDue {
     type Output = Claims;
 
     fn durability(&self) -> Durability {
-        // A power cut that takes the claim away takes the claimant as well.
+        // A power cut that loses the claim also ends the process that claimed.
         Durability::Unsynced
     }
 
@@ -117,7 +118,7 @@ impl Write for ClaimDue {
 }
 
 impl ClaimDue {
-    /// Lets those take part whose time to be tried again has come.
+    /// Marks files as due whose retry time has come.
     async fn make_due(&self, tx: &mut Tx) -> Result<(), Error> {
         let skip_locked = tx.skip_locked();
         tx.execute(
@@ -127,19 +128,19 @@ impl ClaimDue {
                      ORDER BY run_after LIMIT $2 {skip_locked})
                  UPDATE files SET is_due = TRUE WHERE id IN (SELECT id FROM due)"
             ),
-            args![self.now, MOST_MADE_DUE],
+            args![self.now, MAX_MADE_DUE],
         )
         .await
         .map(drop)
     }
 
-    /// At most so many tenants can have their turn at each stage.
+    /// The most tenants that can have their turn at each stage.
     fn most_tenants(&self, wants: &[Want]) -> Vec<(Stage, usize)> {
-        let passed_over = |stage| if self.limits.of_users_at(stage).is_some() { MOST_PASSED_OVER } else { 0 };
+        let passed_over = |stage| if self.limits.of_users_at(stage).is_some() { MAX_PASSED_OVER } else { 0 };
         wants.iter().map(|want| (want.stage, want.room + passed_over(want.stage))).collect()
     }
 
-    /// Whose turn it is and how many files each may have.
+    /// The lanes that are next in the round, each with the number of files that it may have.
     async fn shares(
         &self,
         tx: &mut Tx,
@@ -151,28 +152,28 @@ impl ClaimDue {
         let Some(limit) = self.limits.of_users_at(stage) else {
             return self.rounds.shares(tx, stage, &tenants[..tenants.len().min(most)], most).await;
         };
-        let mut shares = self.rounds.shares(tx, stage, tenants, most + MOST_PASSED_OVER).await?;
+        let mut shares = self.rounds.shares(tx, stage, tenants, most + MAX_PASSED_OVER).await?;
         gates.hold_users(tx, shares.iter().map(|(lane, _)| lane.user.as_str())).await?;
         for (lane, share) in &mut shares {
             *share = gates.allow_user(limit, &lane.user, self.now);
         }
         let having_some = shares.iter().filter(|(_, share)| *share > 0).count();
         let (each, mut left) = (most.div_ceil(having_some.max(1)), most);
-        // Whoever comes after the last that there was room for has not had their turn.
-        let mut met = 0;
+        // A lane after the last one that there was room for has not had its turn.
+        let mut reached = 0;
         for (_, share) in &mut shares {
             if left == 0 {
                 break;
             }
             *share = each.min(*share).min(left);
             left -= *share;
-            met += 1;
+            reached += 1;
         }
-        shares.truncate(met);
+        shares.truncate(reached);
         Ok(shares)
     }
 
-    /// Claims so many files from each lane.
+    /// Claims each lane's share of files.
     async fn take(&self, tx: &mut Tx, stage: Stage, shares: &[(Lane, usize)]) -> Result<Vec<File>, Error> {
         let mut by_share: BTreeMap<usize, Vec<&Lane>> = BTreeMap::new();
         for (lane, share) in shares.iter().filter(|(_, share)| *share > 0) {
@@ -221,7 +222,7 @@ impl ClaimDue {
         self.claim(tx, stage, due).await
     }
 
-    /// Claims files that the transaction holds.
+    /// Claims files that the transaction has locked.
     async fn claim(&self, tx: &mut Tx, stage: Stage, due: Vec<(Uuid,)>) -> Result<Vec<File>, Error> {
         let moves = due.into_iter().map(|(file,)| Move {
             file,
@@ -235,7 +236,7 @@ impl ClaimDue {
         Ok(moved.into_iter().flatten().filter_map(|moved| moved.file).collect())
     }
 
-    /// How many seconds a file has waited that is taken for the first time since it was confirmed or a person retried it.
+    /// How many seconds a file has waited, if this is its first claim since it was confirmed or a user retried it.
     fn waited(&self, file: &File) -> Option<f64> {
         let is_first = file.attempt == 1
             && file.retry_count == 0
@@ -246,7 +247,7 @@ impl ClaimDue {
     }
 }
 
-/// The files in the order in which they are to be begun: each lane's first, then each lane's second, and so on.
+/// The files in the order in which they begin: each lane's first file, then each lane's second file, and so on.
 fn in_turn(files: Vec<File>, shares: &[(Lane, usize)]) -> Vec<File> {
     let place = |file: &File| {
         shares.iter().position(|(lane, _)| lane.user == file.user_id && lane.tenant == file.tenant_id)

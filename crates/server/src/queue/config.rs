@@ -1,4 +1,4 @@
-//! How this process works at the queue.
+//! How this process works on the queue.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct QueueConfig {
     pub retry: RetryPolicy,
     pub limits: RateLimits,
     pub breaker: BreakerConfig,
-    /// How long a file may stand still before it is called stale.
+    /// How long a file may make no progress before it is called stale.
     pub staleness: Duration,
     pub liveness: LivenessConfig,
     pub poll_interval: Duration,
@@ -36,9 +36,9 @@ pub struct StageConfig {
     pub stage: Stage,
     pub concurrency: usize,
     pub timeout: Duration,
-    /// What it needs that may be down.
+    /// The services that it needs and that may be down.
     pub services: &'static [Service],
-    /// Whether it may begin only so many files in some time.
+    /// Whether it has a rate limit.
     pub is_limited: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct StageConfig {
 pub struct OptionalServices {
     pub scanner: bool,
     pub gateway: bool,
-    /// Whether a service computes the vectors, and not a model in this process.
+    /// Whether a service computes the embeddings, and not a model in this process.
     pub embeddings: bool,
 }
 
@@ -74,7 +74,7 @@ impl OptionalServices {
     }
 }
 
-/// How the other processes see one that works at these stages.
+/// How a process that works at these stages is described to the other processes.
 pub fn describe(name: String, stages: &[StageConfig]) -> Description {
     let names: Vec<&str> = stages.iter().map(|stage| stage.stage.name()).collect();
     let services = stages
@@ -84,13 +84,13 @@ pub fn describe(name: String, stages: &[StageConfig]) -> Description {
 }
 
 impl StageConfig {
-    /// Whether a file may come straight from the stage before. Where something may hold it up, it comes by the queue,
-    /// which knows of that.
+    /// Whether a file may come directly from the previous stage. If something may block this stage, the file goes
+    /// through the queue, where a claim checks for that.
     pub fn takes_carried_files(&self) -> bool {
         !self.calls_out() && !self.is_limited
     }
 
-    /// Whether it works by asking a service of somebody else's.
+    /// Whether it calls an external service.
     pub fn calls_out(&self) -> bool {
         self.services.iter().any(|service| *service != Service::Storage)
     }

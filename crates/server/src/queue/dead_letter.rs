@@ -1,4 +1,4 @@
-//! Files that failed for good, and what a person needs to judge them: one by one, newest first, or by their causes.
+//! Files that failed permanently, and what an operator needs to judge them: one by one, newest first, or by cause.
 
 mod groups;
 mod list;
@@ -15,10 +15,10 @@ pub use list::{DeadLetter, list};
 use landfall_core::clock::Time;
 use landfall_store::Arg;
 
-/// Which dead letters are meant. What is `None` is left open.
+/// Selects dead letters. A field that is `None` matches everything.
 #[derive(Debug, Clone, Default, sqlx::FromRow)]
 pub struct Filter {
-    /// Whose. Everybody's are for administrators.
+    /// The owner. Only administrators may list the dead letters of all users.
     pub of_user: Option<String>,
     pub code: Option<String>,
     pub stage: Option<String>,
@@ -27,10 +27,10 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// As a condition on the rows of `files`, which the statement calls `table`; what it compares with is put behind
-    /// the other arguments.
+    /// Returns a condition on the rows of `files`, which the statement calls `table`, and appends the values that it
+    /// compares with to `arguments`.
     pub fn condition(&self, table: &str, arguments: &mut Vec<Arg>) -> String {
-        // In the words of the indices, so that they are used.
+        // Written like the condition of the partial indices, so that the database uses them.
         let mut condition = format!("{table}.failed_at IS NOT NULL");
         let wanted = [
             ("user_id", self.of_user.as_ref().map(Arg::from)),
@@ -49,7 +49,7 @@ impl Filter {
     }
 }
 
-/// A place in the order of dead letters, newest first.
+/// A position in the order of dead letters, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub failed_at: Time,
@@ -69,7 +69,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Text that names no place.
+/// The text is not a valid position.
 #[derive(Debug)]
 pub struct NoPlace;
 

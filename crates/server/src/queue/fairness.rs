@@ -1,8 +1,8 @@
-//! Whose turn it is: claims go round the tenants that have files waiting, and within each round its users.
+//! Round robin: claims take turns among the tenants that have files waiting, and among the users of each tenant.
 //!
-//! Each process goes round by itself and remembers only where it was. Which tenants and users have work at all is asked
-//! of the queue's index, by stepping from one to the next: it costs a step for each whose turn it is, however many wait
-//! and however many files they have.
+//! Each process has its own rounds and remembers only its last position. The tenants and users that have work are
+//! read from the queue's index, by stepping from one to the next. This costs one step for each tenant or user in the
+//! claim, however many are waiting and however many files they have.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
-/// Tenants whose last user is remembered. When there are more, some begin with their first user again.
-const MOST_REMEMBERED: usize = 10_000;
+/// Tenants whose last user is remembered. If there are more, some start again with their first user.
+const MAX_REMEMBERED: usize = 10_000;
 
-/// Where the rounds of this process are.
+/// The positions of this process in its rounds.
 #[derive(Debug, Default, Clone)]
 pub struct Rounds {
     tenants: HashMap<Stage, String>,
@@ -28,10 +28,10 @@ pub struct Lane {
 }
 
 impl Rounds {
-    /// Remembers who had their turn, in its order.
+    /// Remembers the users that had their turn, in order.
     pub fn served(&mut self, stage: Stage, lanes: impl IntoIterator<Item = Lane>) {
         for Lane { tenant, user } in lanes {
-            if self.users.len() >= MOST_REMEMBERED
+            if self.users.len() >= MAX_REMEMBERED
                 && let Some(any) = self.users.keys().next().cloned()
             {
                 self.users.remove(&any);
@@ -49,7 +49,7 @@ impl Rounds {
         self.users.get(&(stage, tenant.to_owned())).map_or("", String::as_str)
     }
 
-    /// The tenants that have work, at most so many at each stage, the one whose turn it is first.
+    /// The tenants that have work, at most so many at each stage. The tenant that is next in the round comes first.
     pub async fn tenants(
         &self,
         tx: &mut Tx,
@@ -57,7 +57,7 @@ impl Rounds {
     ) -> Result<HashMap<Stage, Vec<String>>, Error> {
         let mut starts = Rows::default();
         for (stage, most) in wants {
-            // Twice: from where the round is to the last, and from the first.
+            // Two parts: from the current position to the end, and from the beginning.
             for (part, after) in [self.after_tenant(*stage), ""].into_iter().enumerate() {
                 starts.push(args![*stage, after, *most, part]);
             }
@@ -97,8 +97,8 @@ impl Rounds {
         Ok(tenants)
     }
 
-    /// The users whose turn it is among these tenants, each with how many files: `most` in all, shared out evenly
-    /// among the tenants and then among each one's users.
+    /// The users of these tenants that are next in the round, each with a number of files: `most` in total, divided
+    /// evenly among the tenants and then among the users of each tenant.
     pub async fn shares(
         &self,
         tx: &mut Tx,
@@ -125,8 +125,8 @@ impl Rounds {
         };
         let (first, then) = (next("column1", "column2"), next("walk.tenant", "walk.user_id"));
         let mut found: Vec<(String, String, i64, i64, i64)> = Vec::new();
-        for portion in starts.portions() {
-            let (values, arguments) = portion.into_values(tx);
+        for batch in starts.portions() {
+            let (values, arguments) = batch.into_values(tx);
             let sql = format!(
                 "WITH RECURSIVE walk (tenant, user_id, steps, turn, part) AS (
                      SELECT column1, {first}, column3, column4, column5 FROM ({values}) AS starts
@@ -152,7 +152,7 @@ impl Rounds {
     }
 }
 
-/// Gives `most` out evenly among the tenants, and each one's part among its users. Who comes first gets what is over.
+/// Divides `most` evenly among the tenants, and each tenant's part among its users. The first ones get the remainder.
 fn share_out(tenants: Vec<Vec<Lane>>, most: usize) -> Vec<(Lane, usize)> {
     let mut shares = Vec::new();
     let parts = even_parts(most, tenants.len());

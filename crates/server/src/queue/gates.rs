@@ -1,6 +1,6 @@
-//! What holds a stage up although files wait at it: a person paused it, its rate limit, a service that is down.
+//! What blocks a stage although files wait at it: an operator paused it, its rate limit, a service that is down.
 //!
-//! A claim looks at all of it in its own transaction, so that every process keeps to it at once.
+//! A claim reads all of these in its own transaction, so that a change applies to every process at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -20,14 +20,14 @@ use landfall_store::{Tx, args};
 
 pub struct Gates {
     pub paused: Vec<Stage>,
-    /// Whether there are files whose time to be tried again has come.
+    /// Whether there are files whose retry time has come.
     pub some_have_become_due: bool,
-    /// When something that is held up now may be let go.
+    /// The earliest time at which something that is blocked now may be claimed.
     pub look_again_at: Option<Time>,
     in_trouble: HashSet<String>,
-    /// Those among them that let nothing through yet.
+    /// The services in trouble whose circuit lets nothing through yet.
     open: HashSet<String>,
-    /// Each as it was and as it is.
+    /// Each circuit as it was loaded, and as it is now.
     circuits: BTreeMap<Service, (Circuit, Circuit)>,
     buckets: Buckets,
     limits_reached: Vec<Stage>,
@@ -60,15 +60,15 @@ impl Gates {
         })
     }
 
-    /// Whether it is worth a look who waits at a stage.
+    /// Whether it is worth reading which users have files waiting at a stage.
     pub fn is_open(&self, want: &Want) -> bool {
         !self.paused.contains(&want.stage)
             && !want.services.iter().any(|service| self.open.contains(service.name()))
     }
 
-    /// Takes hold of the circuits in trouble that these stages need.
+    /// Locks the circuits in trouble that these stages need.
     pub async fn hold_circuits(&mut self, tx: &mut Tx, wants: &[Want]) -> Result<(), Error> {
-        // In one order, so that two processes never wait for one another.
+        // Always in the same order, so that two processes never deadlock.
         let needed: BTreeSet<Service> = wants.iter().flat_map(|want| want.services.iter().copied()).collect();
         for service in needed.into_iter().filter(|service| self.in_trouble.contains(service.name())) {
             let circuit = Circuit::hold(tx, service).await?;
@@ -77,7 +77,7 @@ impl Gates {
         Ok(())
     }
 
-    /// How many files may be claimed at a stage; `None` for as many as there are.
+    /// How many files may be claimed at a stage; `None` for no limit.
     pub async fn allow(
         &mut self,
         tx: &mut Tx,
@@ -131,7 +131,7 @@ impl Gates {
         if let Some(limit) = limits.of_stage(stage) {
             let name = bucket_of_stage(stage);
             self.buckets.take(limit, &name, files.len(), now);
-            // So that whoever is held up next is let go on time.
+            // So that the next file that this limit blocks is claimed on time.
             self.look_again_at = soonest(self.look_again_at, Some(self.buckets.next_at(&name)));
         }
         if let Some(limit) = limits.of_users_at(stage) {
@@ -157,7 +157,7 @@ impl Gates {
     }
 }
 
-/// How many files are being worked on at a stage, by all processes, that were begun since then.
+/// How many files are being worked on at a stage, by all processes, that were claimed at `since` or later.
 async fn running(tx: &mut Tx, stage: Stage, since: Option<Time>) -> Result<i64, Error> {
     let sql = "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status = $1 AND claimed_at >= $2";
     tx.number(sql, args![stage.running(), since.unwrap_or(Time::UNIX_EPOCH)]).await

@@ -1,7 +1,7 @@
-//! How often a stage may begin a file, over all processes, and how often a user's files may.
+//! How often a stage may begin a file, over all processes, and how often a user's files may begin.
 //!
-//! A limit is kept by one instant in the database: when the next file may begin. Files begin evenly spaced, with a
-//! tenth of a second to make up for a claim that came late. Nothing is dropped: what may not begin yet waits its turn.
+//! A limit is one timestamp in the database: when the next file may begin. Files begin evenly spaced, with a tenth
+//! of a second to make up for a claim that came late. Nothing is dropped: a file that may not begin yet waits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -14,12 +14,12 @@ use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
-/// How late a claim may come without losing its turn; also what makes claims of a fast rate worth their transaction.
+/// How late a claim may come without losing its turn. At a fast rate it also lets one claim take several files.
 const SLACK: TimeDelta = TimeDelta::milliseconds(100);
-/// How often it is said that a limit holds files up.
+/// How often an event reports that a limit blocks files.
 const BETWEEN_REPORTS: TimeDelta = TimeDelta::minutes(1);
 
-/// At most so many in so much time.
+/// At most `max` files in the time `per`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     max: u32,
@@ -55,9 +55,9 @@ impl FromStr for RateLimit {
 }
 
 impl RateLimit {
-    /// From one file to the next.
+    /// The time from one file to the next.
     fn interval(self) -> TimeDelta {
-        // Not below what the databases can tell apart.
+        // Not shorter than the time resolution of the databases.
         to_delta(self.per / self.max).max(TimeDelta::microseconds(1))
     }
 
@@ -78,7 +78,8 @@ impl RateLimit {
         self.within_reach(next, now) + self.interval() * taken
     }
 
-    /// The moment as this limit can have set it. It may be another one's: the settings or a clock were changed.
+    /// `next`, clamped to the times that this limit can have set. After a change of the settings or of a clock, the
+    /// stored time may be outside them.
     fn within_reach(self, next: Time, now: Time) -> Time {
         next.clamp(now - SLACK, now + self.interval())
     }
@@ -89,7 +90,7 @@ impl RateLimit {
 pub struct RateLimits {
     pub stages: Vec<(Stage, RateLimit)>,
     pub user: Option<RateLimit>,
-    /// Where a user's files begin, which is where their rate is limited.
+    /// The stage where a user's files begin. The user's limit applies there.
     pub first_stage: Option<Stage>,
 }
 
@@ -111,26 +112,26 @@ pub fn bucket_of_user(user: &str) -> String {
     format!("user:{user}")
 }
 
-/// The limits that a claim has to keep, held against other processes until its transaction ends.
+/// The limits that a claim must respect, locked against other processes until its transaction ends.
 #[derive(Default)]
 pub struct Buckets {
     found: HashMap<String, (Time, Option<Time>)>,
-    /// In one order, so that two processes that write them never wait for one another.
+    /// Sorted, so that two processes that write them never deadlock.
     changed: BTreeMap<String, (Time, Option<Time>)>,
 }
 
 impl Buckets {
     pub async fn hold(&mut self, tx: &mut Tx, names: Vec<String>) -> Result<(), Error> {
         let lock = tx.for_update();
-        for portion in names.chunks(Rows::MOST) {
+        for batch in names.chunks(Rows::MOST) {
             let mut rows = Rows::default();
-            for name in portion {
+            for name in batch {
                 rows.push(args![name]);
             }
             let (values, arguments) = rows.into_values(tx);
             let found: Vec<(String, Time, Option<Time>)> = tx
                 .rows(
-                    // In one order, so that two processes never wait for one another.
+                    // Always in the same order, so that two processes never deadlock.
                     format!(
                         "SELECT name, next_at, reported_at FROM rate_buckets WHERE name IN (SELECT * FROM ({values}) AS v)
                          ORDER BY name {lock}"
@@ -163,7 +164,7 @@ impl Buckets {
         }
     }
 
-    /// Whether it is time to say that a limit holds files up.
+    /// Whether it is time to report that a limit blocks files.
     pub fn report(&mut self, name: &str, now: Time) -> bool {
         let (next, reported) = self.get(name);
         let due = reported.is_none_or(|at| now - at >= BETWEEN_REPORTS);
@@ -198,7 +199,7 @@ mod tests {
         Time::from_timestamp_millis(1_000_000_000 + ms).unwrap()
     }
 
-    /// Begins as many as may begin at each of these moments; answers how many those were.
+    /// Begins as many files as allowed at each of these moments. Returns how many began.
     fn begin(limit: RateLimit, moments: impl Iterator<Item = i64>) -> usize {
         let (mut next, mut begun) = (Time::UNIX_EPOCH, 0);
         for now in moments.map(at) {
@@ -226,7 +227,7 @@ mod tests {
         let limit: RateLimit = "5/1s".parse().unwrap();
         for step in [1, 7, 50, 130] {
             let begun = begin(limit, (0..20_000).step_by(step));
-            assert!((99..=101).contains(&begun), "{begun} with a look every {step} ms");
+            assert!((99..=101).contains(&begun), "{begun} with a poll every {step} ms");
         }
     }
 

@@ -1,8 +1,8 @@
 //! Retrying many dead letters is an operation: a row that says what is wanted and how far it is.
 //!
-//! It advances in steps, each of which is one transaction (`operations/advance.rs`). Whoever has time takes the next
-//! one: the request that began the operation, and then whichever process looks first. A process that dies in the middle
-//! leaves nothing behind but the row, which is where the others go on.
+//! It advances in steps, each of which is one transaction (`operations/advance.rs`). The request that started the
+//! operation takes the first steps, and then the process that polls first takes the next. A process that dies in the
+//! middle leaves only the row behind, and the other processes continue from it.
 
 mod advance;
 
@@ -25,12 +25,12 @@ use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write, args};
 
-/// How often a process looks by itself for operations to go on with, and for what became of their canaries.
+/// How often a process polls for operations to continue, and for the results of their canaries.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Operations that are asked for at once.
-const AT_ONCE: i64 = 100;
+/// Operations that are loaded in one query.
+const BATCH_SIZE: i64 = 100;
 
-/// The row, which is the whole truth about an operation.
+/// The row, which is the complete state of an operation.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Operation {
     pub id: Uuid,
@@ -61,7 +61,7 @@ impl Operation {
             .ok_or_else(|| Refusal::no_such_operation().into())
     }
 
-    /// A page of a user's operations, or everybody's, newest first, before `before`.
+    /// A page of a user's operations, or of all users' operations, newest first, before `before`.
     pub async fn list(tx: &mut Tx, user: Option<&str>, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
         let mut arguments = args![before, limit];
         let mut condition = "id < $1".to_owned();
@@ -73,7 +73,7 @@ impl Operation {
             .await
     }
 
-    /// The last dead letter that was dealt with.
+    /// The last dead letter that was processed.
     const fn cursor(&self) -> Place {
         Place { failed_at: self.cursor_at, id: self.cursor_id }
     }
@@ -110,7 +110,7 @@ impl From<Operation> for OperationView {
     }
 }
 
-/// Begins to retry what matches and failed until now. Answers the operation's id.
+/// Starts to retry the matching files that have failed until now. Returns the operation's id.
 pub struct RetryAll {
     pub id: Uuid,
     pub user: String,
@@ -122,7 +122,7 @@ impl Write for RetryAll {
     type Output = Uuid;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Uuid, Error> {
-        // Files of one cause probably fail for it again, unless it was mended: a few of them will tell.
+        // Files of one cause probably fail again, unless the cause was fixed. So a few are retried first.
         let one_cause = self.filter.fingerprint.is_some();
         let status = if one_cause { OperationStatus::Canary } else { OperationStatus::Running };
         let from = Place::newest(self.now);
@@ -151,7 +151,7 @@ impl Write for RetryAll {
     }
 }
 
-/// No further step is taken. What was retried stays retried; one that is over stays as it ended.
+/// Takes no further step of an operation. Retried files stay retried. An operation that has ended is unchanged.
 pub struct Stop {
     pub caller: Caller,
     pub operation: Uuid,
@@ -182,11 +182,11 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Goes on with whatever is under way: at the start, when one was begun here, and every second.
+    /// Continues the operations under way: at startup, when an operation was started here, and every second.
     pub async fn run(self) {
         loop {
             if let Err(error) = self.advance_all().await {
-                tracing::warn!(%error, "could not go on with the operations");
+                tracing::warn!(%error, "could not advance the operations");
             }
             tokio::select! {
                 () = self.clock.sleep(INTERVAL) => {}
@@ -196,20 +196,21 @@ impl Operations {
     }
 
     /// Takes steps, one of each operation in turn, until all are over or wait for their canaries. One that fails does
-    /// not keep the others.
+    /// not block the others.
     pub async fn advance_all(&self) -> Result<(), Error> {
         loop {
             let (mut moved, mut last) = (false, Uuid::nil());
             loop {
                 let sql = "SELECT id FROM operations WHERE ended_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
-                let under_way: Vec<(Uuid,)> = self.db.read().await?.rows(sql, args![last, AT_ONCE]).await?;
+                let under_way: Vec<(Uuid,)> =
+                    self.db.read().await?.rows(sql, args![last, BATCH_SIZE]).await?;
                 let Some((newest,)) = under_way.last() else { break };
                 last = *newest;
                 for (operation,) in under_way {
                     match self.step(operation, false).await {
                         Ok(step) => moved |= matches!(step, Step::Moved { .. }),
                         Err(error) => {
-                            tracing::warn!(operationId = %operation, %error, "an operation could not go on");
+                            tracing::warn!(operationId = %operation, %error, "an operation could not advance");
                         }
                     }
                 }
@@ -220,13 +221,13 @@ impl Operations {
         }
     }
 
-    /// Takes steps of one operation until it is over, waits, or so many files were dealt with. The rest is for whoever
-    /// looks next.
+    /// Takes steps of one operation until it is over, waits, or `files` files were processed. The process that
+    /// polls next does the rest.
     pub async fn advance_up_to(&self, operation: Uuid, files: usize) -> Result<(), Error> {
-        let mut dealt_with = 0;
-        while dealt_with < files {
+        let mut processed = 0;
+        while processed < files {
             match self.step(operation, true).await? {
-                Step::Moved { files, .. } => dealt_with += files,
+                Step::Moved { files, .. } => processed += files,
                 Step::Waits | Step::Over | Step::Elsewhere => return Ok(()),
             }
         }
@@ -234,12 +235,12 @@ impl Operations {
         Ok(())
     }
 
-    /// Takes one step. `patient`: where another process is at one, waits for it rather than passing by.
+    /// Takes one step. `patient`: if another process is taking one, waits for it instead of skipping the operation.
     pub async fn step(&self, operation: Uuid, patient: bool) -> Result<Step, Error> {
         let take =
             async |extent| self.db.write(Advance { operation, extent, patient, now: self.clock.now() }).await;
         let mut taken = take(Extent::Page).await;
-        // One file of the page is such that it cannot be retried. It must not keep the others.
+        // One file of the page cannot be retried. It must not block the others.
         if taken.as_ref().is_err_and(Error::is_about_the_data) {
             taken = take(Extent::One).await;
         }

@@ -1,4 +1,4 @@
-//! A person holds a stage up, at every process, and lets it go again.
+//! An operator pauses a stage in every process, and resumes it.
 
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
@@ -6,7 +6,7 @@ use landfall_store::Error;
 use landfall_store::wake::Signal;
 use landfall_store::{Tx, Write, args};
 
-/// From now on nothing is claimed at the stage. What is being worked on comes to its end.
+/// From now on nothing is claimed at the stage. Work that is running is finished.
 pub struct Pause {
     pub stage: Stage,
     pub by: String,

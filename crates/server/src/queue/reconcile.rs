@@ -1,10 +1,9 @@
-//! Notices that files in hand were taken away by another process: cancelled, deleted, or rescued from here.
+//! Stops work on files that this worker no longer holds: another process cancelled, deleted or rescued them.
 //!
-//! The fence keeps such work from changing anything. This only spares the effort, and ends what the owner called off.
+//! The fence keeps such work from changing anything. This only saves work, and stops what the owner cancelled.
 //!
-//! And the other way round: a file that its row says is held here, and that nobody here has in hand, would be held for
-//! as long as this process lives. Its claim is let go of, which makes it one that nobody knows; `recovery/stuck_files.rs`
-//! does the rest.
+//! It also handles the opposite case: a file whose row says that this process holds it, but that is not in hand,
+//! would stay claimed for as long as this process lives. Its claim is released, so the file is queued again.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,11 +17,11 @@ use landfall_core::clock::to_delta;
 use landfall_store::Error;
 use landfall_store::args;
 
-/// How often to look for files that are held and not in hand, and how long each must have been held: a claim is in the
-/// database a moment before it is in hand.
+/// How often to check for files that are claimed but not in hand, and how long each must have been claimed: a claim
+/// is in the database a moment before the file is in hand.
 const BETWEEN_CHECKS: Duration = Duration::from_mins(1);
 
-/// Looks again and again, until `stop`.
+/// Checks at every poll interval, until `stop`.
 pub(super) async fn watch(inner: &Inner, stop: &CancellationToken) {
     let mut last_check = inner.clock.now();
     while !stop.is_cancelled() {
@@ -31,19 +30,19 @@ pub(super) async fn watch(inner: &Inner, stop: &CancellationToken) {
             () = stop.cancelled() => return,
         }
         if let Err(error) = look(inner).await {
-            tracing::debug!(%error, "could not see whether files were taken away");
+            tracing::debug!(%error, "could not check whether files in hand are still claimed");
         }
         if inner.clock.now() - last_check >= to_delta(BETWEEN_CHECKS) {
             last_check = inner.clock.now();
             if let Err(error) = let_go_of_what_nobody_has(inner).await {
-                tracing::debug!(%error, "could not see whether files are held that nobody has in hand");
+                tracing::debug!(%error, "could not check for files that are claimed but not in hand");
             }
         }
     }
 }
 
 async fn look(inner: &Inner) -> Result<(), Error> {
-    // Before the database is asked: what is claimed after that is not missing.
+    // Read before the query, so that a file claimed in between is not taken for a lost one.
     let in_hand: Vec<(InHand, CancellationToken)> =
         inner.in_hand().iter().map(|(held, stop)| (*held, stop.clone())).collect();
     if in_hand.is_empty() {

@@ -1,8 +1,8 @@
-//! Releases what this worker may hold without knowing it.
+//! Releases files that this worker may hold without knowing it.
 //!
-//! When the reply to a commit is lost, the commit may have happened all the same: files may be claimed that this worker
-//! does not work on, or be one stage further than it thinks. A claim's token is made before the claim, so what it holds can
-//! always be found and released.
+//! When the reply to a commit is lost, the commit may still have succeeded. Then files may be claimed that this
+//! worker does not work on, or may be one stage further than it knows. A claim's token is created before the claim,
+//! so the files that it holds can always be found and released.
 
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Transition;

@@ -1,7 +1,7 @@
-//! What a dead worker held goes back to the queue.
+//! Releases the files of a dead worker to the queue.
 //!
-//! A worker is dead if and only if nobody holds its lock, or its heartbeat is older than the expiry. Where the database
-//! itself was away in between, its silence is not held against the files that it had.
+//! A worker is dead if and only if no process holds its lock, or its heartbeat is older than the expiry. If the
+//! database itself was down in between, the death is not counted against the files that the worker held.
 
 use uuid::Uuid;
 
@@ -15,11 +15,11 @@ use landfall_store::Error;
 use landfall_store::locks;
 use landfall_store::{Tx, Write, args};
 
-/// A file that was in the hands of so many workers when they died is suspected of killing them.
+/// A file that was held by so many workers when they died is suspected of killing them.
 const DEATHS_OF_A_POISONOUS_FILE: i64 = 3;
 
-/// Gives a dead worker's files back, and removes the worker so that nobody does it again. Its attempt at each file
-/// does not count, but its death does.
+/// Releases a dead worker's files, and removes the worker so that no other process rescues them again. The worker's
+/// attempt at each file does not count, but its death does.
 pub struct RescueWorker {
     pub worker: Uuid,
     pub now: Time,
@@ -43,7 +43,7 @@ impl Write for RescueWorker {
         let worker: Option<(String, bool)> = tx.row(sql, args![self.worker]).await?;
         let Some((name, known_by_this_server)) = worker else { return Ok(None) };
 
-        // Or it lost the database as everybody did.
+        // A worker from before a database restart lost its connection, as every worker did. That is no death.
         let deaths = i64::from(known_by_this_server);
         let failure = Failure::new(
             Code::WorkerLost,

@@ -1,4 +1,4 @@
-//! A person wants a file tried again that failed or was called off.
+//! A user retries a file that failed or was cancelled.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -16,24 +16,24 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
-/// Queues a file again at the stage where it ended, or at an earlier one, with all its attempts before it.
+/// Queues a file again at the stage where it ended, or at an earlier one, with its attempts reset.
 #[derive(Debug, Clone)]
 pub struct Revive {
     pub caller: Caller,
     pub file: Uuid,
-    /// The stage to begin at; without it, the one that the file ended at.
+    /// The stage to begin at; `None` for the stage where the file ended.
     pub from_stage: Option<Stage>,
-    /// The first stage that there is: without a scanner nothing is scanned.
+    /// The first stage of this installation: without a scanner nothing is scanned.
     pub first_stage: Stage,
-    /// Refuse one that was called off.
+    /// Refuse a cancelled file.
     pub only_failed: bool,
     pub now: Time,
 }
 
-/// Looks whether the bytes are still there that the stage needs, then queues the file.
-pub async fn revive(db: &Db, blobs: &Blobs, wish: Revive) -> Result<File, Error> {
-    let file = File::find_for(&mut db.read().await?, &wish.caller, wish.file).await?;
-    let stage = wish.stage(&file)?;
+/// Checks that the bytes that the stage needs are still there, then queues the file.
+pub async fn revive(db: &Db, blobs: &Blobs, request: Revive) -> Result<File, Error> {
+    let file = File::find_for(&mut db.read().await?, &request.caller, request.file).await?;
+    let stage = request.stage(&file)?;
     if matches!(stage, Stage::Scan | Stage::Extract) {
         let stored = match &file.blob_key {
             Some(key) => blobs.size(key).await?,
@@ -41,7 +41,7 @@ pub async fn revive(db: &Db, blobs: &Blobs, wish: Revive) -> Result<File, Error>
         };
         stored.ok_or_else(source_gone)?;
     }
-    db.write(wish).await
+    db.write(request).await
 }
 
 impl Write for Revive {
@@ -51,7 +51,7 @@ impl Write for Revive {
         let file = File::lock_for(tx, &self.caller, self.file).await?;
         let stage = self.stage(&file)?;
         if stage < file.next_stage && stage <= Stage::Extract {
-            // What another extraction made of it would stand beside the new text.
+            // The result of the earlier extraction would not match the new text.
             artifacts::forget_result(tx, file.id).await?;
         }
         let trace = traces::current();
@@ -63,7 +63,7 @@ impl Write for Revive {
 }
 
 impl Revive {
-    /// The stage that the file goes on at, or why it does not.
+    /// The stage where the file continues, or why it cannot be retried.
     fn stage(&self, file: &File) -> Result<Stage, Refusal> {
         if file.status == Status::Deleted {
             return Err(Refusal::gone());
@@ -101,17 +101,17 @@ fn source_gone() -> Refusal {
     Refusal::new(RefusalCode::FileNotFound, "Source file no longer exists")
 }
 
-/// Who wanted it, and when.
+/// The user that requested the retry, and when.
 pub struct RetriedBy<'a> {
     pub user: &'a str,
-    /// The operation that does it, where it is one of many.
+    /// The operation, if the retry is part of one.
     pub operation: Option<Uuid>,
-    /// The trace that they go on in.
+    /// The trace in which the files continue.
     pub trace: Option<&'a str>,
     pub now: Time,
 }
 
-/// Queues files again that the transaction holds, each at its stage, with all that belongs to it: the rows, the
+/// Queues files again that the transaction has locked, each at its stage, with all that belongs to it: the rows, the
 /// batches' counts, the history.
 pub async fn revive_all(
     tx: &mut Tx,

@@ -1,8 +1,8 @@
 //! How many files of a stage this process has in hand, and how many it should have.
 //!
-//! Work runs in slots, as many as the stage's concurrency allows. A stage that takes longer than a moment has no more
-//! files in hand than slots: whatever else is due waits in the queue, where any process can take it. A stage that
-//! takes less has some ahead, as many as its slots get through in that moment, so that they are claimed and settled
+//! Work runs in slots, as many as the stage's concurrency allows. A stage that takes longer than `MOMENT` has no
+//! more files in hand than slots: other due files wait in the queue, where any process can claim them. A faster
+//! stage takes some files ahead, as many as its slots finish in that time, so that files are claimed and settled
 //! many at a time and share their commits.
 
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::config::StageConfig;
 
 /// How far ahead files are taken in hand.
 const MOMENT: Duration = Duration::from_millis(10);
-/// The most files that are claimed without a slot for them, however fast their stage is.
-const MOST_AHEAD: usize = 128;
-/// The same for files that come from the stage before. More, because these would have to go back to the queue: several
-/// claims may be on their way through the stages one behind the other.
-const MOST_CARRIED_AHEAD: usize = 2 * MOST_AHEAD;
+/// The most files that are claimed without a free slot, however fast their stage is.
+const MAX_AHEAD: usize = 128;
+/// The same for files that come from the previous stage. The limit is higher because these files would have to go
+/// back to the queue, and the files of several claims may be on their way through the stages at once.
+const MAX_CARRIED_AHEAD: usize = 2 * MAX_AHEAD;
 
 pub struct Room {
     pub config: StageConfig,
     slots: Arc<Semaphore>,
     in_hand: AtomicUsize,
-    /// As the last claim found it. What the queue holds up must not slip past it.
+    /// As the last claim read it. A carried file must not enter a paused stage.
     paused: AtomicBool,
     /// About how many nanoseconds the work on a file takes here.
     pace: AtomicU64,
@@ -42,15 +42,15 @@ impl Room {
             slots: Arc::new(Semaphore::new(config.concurrency)),
             in_hand: AtomicUsize::new(0),
             paused: AtomicBool::new(false),
-            // Slow until it is known to be fast.
+            // Assume that the stage is slow until it is measured.
             pace: AtomicU64::new(nanoseconds(MOMENT)),
             config,
         })
     }
 
-    /// How many files to claim now. None as long as there is enough to do: one claim for many costs less than many.
+    /// How many files to claim now. 0 while there is enough work: one large claim costs less than many small ones.
     pub fn wanted(&self) -> usize {
-        let (in_hand, most) = (self.in_hand.load(Ordering::Relaxed), self.most(MOST_AHEAD));
+        let (in_hand, most) = (self.in_hand.load(Ordering::Relaxed), self.most(MAX_AHEAD));
         if in_hand < self.config.concurrency || in_hand <= most / 2 {
             most.saturating_sub(in_hand)
         } else {
@@ -62,18 +62,18 @@ impl Room {
         self.paused.store(paused, Ordering::Relaxed);
     }
 
-    /// Takes a file in hand that was claimed.
+    /// Takes a claimed file in hand.
     pub fn enter(self: &Arc<Self>) -> Place {
         self.in_hand.fetch_add(1, Ordering::Relaxed);
         Place { room: self.clone() }
     }
 
-    /// Takes a file in hand that comes from the stage before, if there is room for it.
+    /// Takes a file from the previous stage in hand, if there is room for it.
     pub fn try_enter(self: &Arc<Self>) -> Option<Place> {
         if self.paused.load(Ordering::Relaxed) || !self.config.takes_carried_files() {
             return None;
         }
-        let most = self.most(MOST_CARRIED_AHEAD);
+        let most = self.most(MAX_CARRIED_AHEAD);
         self.in_hand
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |in_hand| {
                 (in_hand < most).then_some(in_hand + 1)
@@ -87,10 +87,10 @@ impl Room {
         self.slots.clone().acquire_owned().await.expect("the slots are never closed")
     }
 
-    /// Learns how long the work on a file took.
+    /// Updates the pace with how long the work on a file took.
     pub fn took(&self, duration: Duration) {
         let (last, pace) = (nanoseconds(duration), self.pace.load(Ordering::Relaxed));
-        // Slow down at once, speed up with care.
+        // Slow down at once, speed up gradually.
         let next = if last > pace { pace.midpoint(last) } else { pace - (pace - last) / 8 };
         self.pace.store(next, Ordering::Relaxed);
     }
@@ -100,7 +100,7 @@ impl Room {
         let rounds = usize::try_from(nanoseconds(MOMENT) / pace).unwrap_or(usize::MAX);
         // The first round is the one in the slots.
         let ahead = self.config.concurrency.saturating_mul(rounds.saturating_sub(1));
-        // What is in hand when a service goes down still goes there, so there is nothing ahead of its slots.
+        // Files in hand still call the service after it goes down, so none are taken ahead of the slots.
         let ahead = if self.config.calls_out() { 0 } else { ahead };
         self.config.concurrency + ahead.min(ahead_at_most)
     }
@@ -161,8 +161,8 @@ mod tests {
     fn a_fast_stage_takes_many_at_a_time_and_not_one_by_one() {
         let room = room(8);
         (0..200).for_each(|_| room.took(Duration::from_micros(5)));
-        assert_eq!(room.wanted(), 8 + MOST_AHEAD);
-        let most = 8 + MOST_AHEAD;
+        assert_eq!(room.wanted(), 8 + MAX_AHEAD);
+        let most = 8 + MAX_AHEAD;
         let mut places: Vec<Place> = (0..most).map(|_| room.enter()).collect();
         places.truncate(most - 10);
         assert_eq!(room.wanted(), 0);

@@ -1,7 +1,7 @@
-//! The one fenced door: every ending of a stage goes through here, and only with the claim that it began with.
+//! The only fenced write: every ending of a stage is written here, and only with the claim that it began with.
 //!
-//! Many endings are written in one transaction with all that belongs to them: the rows, what the stage produced, the
-//! batches' counts, the hourly counters, the history. A claim that is not the file's any more changes nothing.
+//! Many endings are written in one transaction with all that belongs to them: the rows, the output of the stage, the
+//! batches' counts, the hourly counters, the history. A claim that no longer holds the file changes nothing.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -33,18 +33,18 @@ pub struct Settlement {
     pub stage: Stage,
     pub attempt: i64,
     pub verdict: Verdict,
-    /// What the attempt met at the services that it needed.
+    /// Whether the services that the attempt needed were up or down.
     pub reports: Vec<(Service, Report)>,
 }
 
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// The stage is done. `carry`: the same worker goes on with the next one at once, under the same claim.
+    /// The stage is done. `carry`: the same worker continues with the next stage at once, under the same claim.
     Advance {
         output: Arc<Output>,
         carry: bool,
     },
-    /// Unless it only has to wait, the attempt counts.
+    /// The attempt counts, unless the file only has to wait.
     RetryAt {
         failure: Failure,
         at: Time,
@@ -52,12 +52,12 @@ pub enum Verdict {
     DeadLetter {
         failure: Failure,
     },
-    /// Given back unfinished through no fault of the file's: the attempt does not count.
+    /// Released unfinished, and not because of the file: the attempt does not count.
     Release,
 }
 
 impl Verdict {
-    /// What the log and the traces call it.
+    /// The label in the log and the traces.
     pub fn words(&self) -> (&'static str, Option<Code>) {
         match self {
             Self::Advance { .. } => ("done", None),
@@ -80,13 +80,14 @@ impl Settlement {
         }
     }
 
-    /// The same ending where a service was down: the file waits for it, at no cost, if it failed by that alone.
+    /// The same ending if a service was down: the file waits for the service without losing an attempt, if that was
+    /// the only reason for its failure.
     fn excused(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Self> {
         let failure = self.failure().filter(|failure| failure.retry != Retry::Never)?;
         let circuit =
             down.get(&failure.code.service()?).filter(|circuit| circuit.state != CircuitState::Closed)?;
-        // It has done well for somebody since it last failed this file, so it may be the file that it fails at. Without
-        // this a document that a service cannot take would keep the circuit open for ever.
+        // The service has processed another file since it last failed this one, so this file may be the cause.
+        // Without this check, a document that a service cannot process would keep the circuit open permanently.
         if self.owner.last_failed_at.zip(circuit.last_up_at).is_some_and(|(failed, up)| up > failed) {
             return None;
         }
@@ -124,8 +125,8 @@ impl Settlement {
     }
 }
 
-/// Settles a group of attempts. Answers, in their order, where each file is now; `None` if the attempt did not hold it
-/// any more.
+/// Settles a group of attempts. Returns the new status of each file, in their order; `None` if the attempt no longer
+/// held the file.
 pub struct SettleGroup {
     pub settlements: Vec<Settlement>,
     pub worker_name: String,
@@ -137,7 +138,7 @@ impl Write for SettleGroup {
     type Output = Vec<Option<Status>>;
 
     fn durability(&self) -> Durability {
-        // A file that has arrived stays arrived. A stage before that can be done again.
+        // A file that has reached a terminal status must keep it. An earlier stage can be repeated.
         let arrived = self.settlements.iter().any(|settlement| settlement.transition().to().is_terminal());
         if arrived { Durability::Synced } else { Durability::Unsynced }
     }
@@ -199,7 +200,7 @@ impl SettleGroup {
     }
 }
 
-/// Keeps what a stage produced, in place of what an earlier attempt did.
+/// Stores the output of a stage, and replaces the output of an earlier attempt.
 async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -> Result<(), Error> {
     match output {
         Output::Nothing => Ok(()),

@@ -9,8 +9,8 @@ use landfall_core::lifecycle::Status;
 use landfall_store::Db;
 use landfall_store::Error;
 
-/// Endings in one transaction.
-const GROUP: usize = 256;
+/// The most endings in one transaction.
+const MAX_GROUP: usize = 256;
 
 #[derive(Clone)]
 pub struct Settler {
@@ -24,17 +24,17 @@ struct Waiting {
 
 impl Settler {
     pub fn start(db: Db, clock: Clock, breaker: BreakerConfig, worker_name: String) -> Self {
-        let (queue, endings) = mpsc::channel(GROUP);
+        let (queue, endings) = mpsc::channel(MAX_GROUP);
         tokio::spawn(Gather { db, clock, breaker, worker_name }.run(endings));
         Self { queue }
     }
 
-    /// Writes how an attempt ended. Answers, once that is written, where the file is now; `None` if the attempt did not
-    /// hold it any more.
+    /// Writes how an attempt ended. Returns the file's new status once it is written; `None` if the attempt no longer
+    /// held the file.
     pub async fn settle(&self, settlement: Settlement) -> Result<Option<Status>, Error> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         self.queue.send(Waiting { settlement, reply }).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Closed)?
+        result.await.map_err(|_| Error::Closed)?
     }
 }
 
@@ -47,25 +47,25 @@ struct Gather {
 
 impl Gather {
     async fn run(self, mut endings: mpsc::Receiver<Waiting>) {
-        let mut waiting = Vec::with_capacity(GROUP);
-        while endings.recv_many(&mut waiting, GROUP).await > 0 {
+        let mut waiting = Vec::with_capacity(MAX_GROUP);
+        while endings.recv_many(&mut waiting, MAX_GROUP).await > 0 {
             gather(&mut endings, &mut waiting).await;
             let (settlements, replies): (Vec<_>, Vec<_>) =
                 waiting.drain(..).map(|one| (one.settlement, one.reply)).unzip();
             match self.write(settlements.clone()).await {
                 Ok(held) => replies.into_iter().zip(held).for_each(|(reply, held)| answer(reply, Ok(held))),
-                // Nobody's fault, and no better one by one. Each tries again when it thinks fit.
+                // No single ending is the cause, so writing them one by one would not help. Each caller retries.
                 Err(error) if error.database_is_away() => {
                     for reply in replies {
                         answer(reply, Err(error.again()));
                     }
                 }
-                // One that the database cannot take must not fail its neighbours.
+                // One ending that the database cannot store must not fail the others.
                 Err(error) if settlements.len() > 1 => {
-                    tracing::warn!(%error, "a group of endings is written one by one");
+                    tracing::warn!(%error, "writing a group of endings one by one");
                     for (settlement, reply) in settlements.into_iter().zip(replies) {
-                        // One that finds its claim gone may have been written by the group after all: its holder must
-                        // not take that for somebody else's doing.
+                        // If the claim is gone, the group may have been written after all. An error tells the
+                        // caller that this is uncertain, and not that another process took the file.
                         let held = self.write(vec![settlement]).await;
                         answer(
                             reply,
@@ -89,13 +89,13 @@ impl Gather {
     }
 }
 
-/// Lets those come along that end at this moment: a commit costs more than the moment does.
+/// Adds the endings that arrive at this moment: a commit costs more than the short wait.
 async fn gather(endings: &mut mpsc::Receiver<Waiting>, waiting: &mut Vec<Waiting>) {
     let mut before = 0;
-    while waiting.len() > before && waiting.len() < GROUP {
+    while waiting.len() > before && waiting.len() < MAX_GROUP {
         before = waiting.len();
         tokio::task::yield_now().await;
-        while waiting.len() < GROUP
+        while waiting.len() < MAX_GROUP
             && let Ok(one) = endings.try_recv()
         {
             waiting.push(one);
@@ -104,6 +104,6 @@ async fn gather(endings: &mut mpsc::Receiver<Waiting>, waiting: &mut Vec<Waiting
 }
 
 fn answer(reply: oneshot::Sender<Result<Option<Status>, Error>>, ending: Result<Option<Status>, Error>) {
-    // Whoever asked was stopped in the meantime; what was written stands.
+    // The send fails if the caller was stopped in the meantime. What was written stays written.
     drop(reply.send(ending));
 }

@@ -15,8 +15,8 @@ use landfall_core::states::{CircuitState, WaitingFor};
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
-/// Places in the line are counted so far. Whoever is further back learns that they are.
-const MOST_COUNTED: i64 = 1_000;
+/// Positions in the queue are counted up to this limit. A file further back has no position.
+const MAX_COUNTED: i64 = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
@@ -30,7 +30,7 @@ impl Waiting {
     }
 }
 
-/// All that can hold files up, as it is now.
+/// Everything that can block files, as it is now.
 pub struct Obstacles {
     now: Time,
     pub workers: Vec<WorkerName>,
@@ -49,7 +49,7 @@ pub struct WorkerName {
 }
 
 impl Obstacles {
-    /// Looks at what may hold up files of this user; of nobody in particular where there is none.
+    /// Loads what may block files of this user. An empty user matches no user's rate limit.
     pub async fn look(tx: &mut Tx, user: &str, now: Time) -> Result<Self, Error> {
         let workers = tx.rows("SELECT id, name, stages, services FROM workers", args![]).await?;
         let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
@@ -83,7 +83,7 @@ impl Obstacles {
         })
     }
 
-    /// What this file waits for, unless it is at rest or being worked on.
+    /// What this file waits for; `None` if it has ended or is being worked on.
     pub fn before(&self, file: &File) -> Option<Waiting> {
         match file.status {
             Status::Registered => Some(Waiting::new(WaitingFor::Upload, "The bytes have not arrived yet")),
@@ -112,10 +112,10 @@ impl Obstacles {
         if let Some(at) = file.run_after.filter(|at| *at - self.now > TimeDelta::zero()) {
             return Waiting::new(WaitingFor::Retry, format!("Will be tried again at {}", at.to_rfc3339()));
         }
-        let limit = |bucket: String, whose: &str| {
+        let limit = |bucket: String, subject: &str| {
             let until = self.buckets.get(&bucket)?;
             let message =
-                format!("{whose} limited in their rate; the next may begin at {}", until.to_rfc3339());
+                format!("{subject} limited in their rate; the next may begin at {}", until.to_rfc3339());
             Some(Waiting::new(WaitingFor::RateLimit, message))
         };
         limit(bucket_of_stage(stage), &format!("Files at the {stage} stage are"))
@@ -139,7 +139,7 @@ impl Obstacles {
         self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
     }
 
-    /// The service in trouble that this stage needs, if it does so at some process.
+    /// The service in trouble that this stage needs in at least one process.
     fn circuit_before(&self, stage: Stage) -> Option<(Service, &Circuit)> {
         self.circuits.iter().map(|(service, circuit)| (*service, circuit)).find(|(service, _)| {
             let need = format!("{stage}:{}", service.name());
@@ -148,13 +148,13 @@ impl Obstacles {
     }
 }
 
-/// Where a file stands among its owner's files at its stage: 1 is the next. The owners themselves take turns.
+/// The position of a file among its owner's files at its stage: 1 is the next. The owners themselves take turns.
 pub async fn position(tx: &mut Tx, file: &File) -> Result<Option<i64>, Error> {
     if file.status != Status::Queued || !file.is_due {
         return Ok(None);
     }
-    // Two ranges of the index. Of one, `(priority, run_after) < ($4, $5)`, SQLite would step through all that became due at
-    // the very moment of this one.
+    // Two ranges of the index. With one range, `(priority, run_after) < ($4, $5)`, SQLite would step through all
+    // files that became due at the same moment as this one.
     let mine = "status = 'queued' AND is_due AND next_stage = $1 AND tenant_id = $2 AND user_id = $3";
     let before = tx
         .number(
@@ -171,9 +171,9 @@ pub async fn position(tx: &mut Tx, file: &File) -> Result<Option<i64>, Error> {
                 &file.user_id,
                 file.priority,
                 file.run_after,
-                MOST_COUNTED
+                MAX_COUNTED
             ],
         )
         .await?;
-    Ok((before < MOST_COUNTED).then_some(before + 1))
+    Ok((before < MAX_COUNTED).then_some(before + 1))
 }

@@ -1,4 +1,4 @@
-//! Claims files as there is room for them, and brings everything to an end in good order.
+//! Claims files as there is room for them, and shuts down in an orderly way.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,27 +27,27 @@ use landfall_store::Db;
 use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
 
-/// How long a worker waits before it tries again to write what the database would not take.
+/// How long a worker waits before it retries a failed write.
 pub(super) const WRITE_AGAIN: Duration = Duration::from_millis(500);
-/// Whatever is said of when something may be let go, the queue is not looked at more often.
-const SOONEST_LOOK: Duration = Duration::from_millis(5);
+/// The queue is not polled more often than this, even if a blocked file may be claimed sooner.
+const MIN_INTERVAL: Duration = Duration::from_millis(5);
 /// How long the last settlements of a process that shuts down may take.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 pub struct Worker {
     inner: Arc<Inner>,
 }
 
-/// What a look at the queue found.
+/// The result of one poll of the queue.
 #[derive(Default)]
 struct Looked {
     claimed: usize,
-    /// When something that is held up may be let go.
+    /// When something that is blocked may be claimed.
     again_in: Option<Duration>,
 }
 
-/// A file, and the claim that it is held by: the same file may come back before the last hold of it is let go.
+/// A file and the claim that holds it. The same file may be claimed again before its previous entry is removed.
 pub(super) type InHand = (Uuid, Uuid);
 
 pub(super) struct Inner {
@@ -63,22 +63,22 @@ pub(super) struct Inner {
     tasks: TaskTracker,
     /// The files in hand, each with what stops the work on it when it is cancelled or deleted.
     in_hand: Mutex<HashMap<InHand, CancellationToken>>,
-    /// Cancelled when files in hand are to be given back.
+    /// Cancelled when files in hand must be released.
     pub(super) give_back: CancellationToken,
-    /// Endings that came too late, after somebody else had taken the file.
+    /// Endings that came too late, after the file was no longer held by this worker.
     pub(super) fenced_off: AtomicU64,
-    /// Counts the looks at the queue that found nothing while nothing was in hand.
+    /// Counts the polls of the queue that found nothing while nothing was in hand.
     idle_looks: watch::Sender<u64>,
-    /// When the loop last came by, while it runs.
+    /// When the loop last polled, while it runs.
     last_look: watch::Sender<Option<Time>>,
 }
 
-/// Why nobody should count on a worker.
+/// Why a worker is unhealthy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ailment {
     /// Its loop does not run: not yet, not any more, or it panicked.
     NotRunning,
-    /// It runs, and has not come by the queue for so long.
+    /// It runs, but has not polled the queue for so long.
     Hangs(TimeDelta),
 }
 
@@ -120,36 +120,36 @@ impl Worker {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Works until `stop`, then finishes what ends within the grace period and gives the rest back.
+    /// Works until `stop`, then finishes what ends within the grace period and releases the rest.
     pub async fn run(&self, stop: CancellationToken) {
         let (inner, watched_until) = (self.inner.clone(), stop.clone());
         tokio::spawn(async move { reconcile::watch(&inner, &watched_until).await });
         let _loop = Loop(&self.inner);
         while !stop.is_cancelled() {
             self.inner.last_look.send_replace(Some(self.inner.clock.now()));
-            // Asked before the look: whatever was settled by now is there to be seen.
+            // Read before the poll, so that the poll sees every file that was settled by now.
             let nothing_in_hand = self.inner.in_hand().is_empty();
-            let mut until_next_look = self.inner.config.poll_interval;
+            let mut until_next_poll = self.inner.config.poll_interval;
             match self.inner.claim().await {
                 Ok(Looked { claimed: 0, again_in }) => {
                     if nothing_in_hand {
-                        self.inner.idle_looks.send_modify(|looks| *looks += 1);
+                        self.inner.idle_looks.send_modify(|polls| *polls += 1);
                     }
-                    until_next_look = again_in.map_or(until_next_look, |again| again.min(until_next_look));
+                    until_next_poll = again_in.map_or(until_next_poll, |again| again.min(until_next_poll));
                 }
                 Ok(_) => continue,
-                Err(error) => tracing::warn!(%error, "could not claim"),
+                Err(error) => tracing::warn!(%error, "could not claim files"),
             }
             tokio::select! {
                 () = self.inner.wake.wait(Signal::Work) => {}
-                () = self.inner.clock.sleep(until_next_look) => {}
+                () = self.inner.clock.sleep(until_next_poll) => {}
                 () = stop.cancelled() => {}
             }
         }
         self.inner.shut_down().await;
     }
 
-    /// Stops the work on a file that was cancelled or deleted. Its row decided already; this only saves the effort.
+    /// Stops the work on a file that was cancelled or deleted. Its row has already changed; this only saves work.
     pub fn stop_file(&self, file: Uuid) {
         for ((held, _), stop) in self.inner.in_hand().iter() {
             if *held == file {
@@ -161,9 +161,9 @@ impl Worker {
     /// What is wrong with the loop that claims files, if something is.
     pub fn ailment(&self) -> Option<Ailment> {
         let Some(last_look) = *self.inner.last_look.borrow() else { return Some(Ailment::NotRunning) };
-        let patience = self.inner.config.liveness.heartbeat_expiry + self.inner.config.poll_interval;
+        let timeout = self.inner.config.liveness.heartbeat_expiry + self.inner.config.poll_interval;
         let since = self.inner.clock.now() - last_look;
-        (since >= to_delta(patience)).then_some(Ailment::Hangs(since))
+        (since >= to_delta(timeout)).then_some(Ailment::Hangs(since))
     }
 
     /// Endings that the fence refused.
@@ -171,15 +171,15 @@ impl Worker {
         self.inner.fenced_off.load(Ordering::Relaxed)
     }
 
-    /// Resolves when nothing is in hand and a look at the queue, begun after this call, found nothing due.
+    /// Resolves when nothing is in hand and a poll of the queue that began after this call found nothing due.
     pub async fn run_until_idle(&self) {
-        let mut looks = self.inner.idle_looks.subscribe();
-        // One look may be under way that began before the call, hence two.
+        let mut polls = self.inner.idle_looks.subscribe();
+        // A poll that began before the call may be under way, so two are needed.
         for _ in 0..2 {
-            looks.borrow_and_update();
+            polls.borrow_and_update();
             loop {
                 self.inner.wake.poll_work();
-                if looks.changed().await.is_ok() {
+                if polls.changed().await.is_ok() {
                     break;
                 }
             }
@@ -190,7 +190,7 @@ impl Worker {
 impl Inner {
     /// Claims as many files as there is room for and starts on them.
     async fn claim(self: &Arc<Self>) -> Result<Looked, Error> {
-        // Counted, not taken: a file that is carried on while the claim is under way takes its place first.
+        // Only counted, not reserved: a file that is carried to its next stage during the claim takes a place first.
         let wants: Vec<Want> = self
             .rooms
             .iter()
@@ -220,7 +220,7 @@ impl Inner {
         let taken = match self.db.write(claim).await {
             Ok(Claims::Taken(taken)) => taken,
             Err(error) => {
-                // It may have happened all the same, and nobody here would know.
+                // The claim may have been committed although its reply was lost.
                 self.give_back_for_sure(&identity, token, None).await;
                 return Err(error);
             }
@@ -239,9 +239,9 @@ impl Inner {
                 rounds.served(stage, lanes);
             }
         }
-        let looked = Looked {
+        let polled = Looked {
             claimed: taken.files.len(),
-            again_in: taken.look_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(SOONEST_LOOK)),
+            again_in: taken.look_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(MIN_INTERVAL)),
         };
         for file in taken.files {
             let place =
@@ -251,31 +251,31 @@ impl Inner {
             let carrier = Carrier { inner: self.clone(), identity: identity.clone(), place, stop };
             self.tasks.spawn(carrier.carry(file));
         }
-        Ok(looked)
+        Ok(polled)
     }
 
-    /// Gives back what `claim` holds, however long the database takes to come back; until then there is no point in
-    /// claiming more.
+    /// Releases what `claim` holds, and retries until the database is back. Until then there is no point in claiming
+    /// more.
     pub(super) async fn give_back_for_sure(&self, identity: &Identity, claim: Uuid, file: Option<Uuid>) {
         loop {
-            let give_back = Release {
+            let release = Release {
                 worker: identity.id,
                 worker_name: self.liveness.name().to_owned(),
                 claim,
                 file,
                 now: self.clock.now(),
             };
-            match self.db.write(give_back).await {
+            match self.db.write(release).await {
                 Ok(0) => return,
                 Ok(files) => {
-                    tracing::info!(files, "gave back what was claimed without our knowing");
+                    tracing::info!(files, "released files that a commit with a lost reply had claimed");
                     return;
                 }
-                Err(error) => tracing::warn!(%error, "could not give back what may be claimed"),
+                Err(error) => tracing::warn!(%error, "could not release files that may be claimed"),
             }
             tokio::select! {
                 () = self.clock.sleep(WRITE_AGAIN) => {}
-                // Then all that this worker holds is given back by the others.
+                // Then the other processes rescue everything that this worker holds.
                 () = identity.lost.cancelled() => return,
                 () = self.give_back.cancelled() => return,
             }
@@ -296,12 +296,12 @@ impl Inner {
             () = self.tasks.wait() => return,
             () = self.clock.sleep(self.config.shutdown_grace) => {}
         }
-        tracing::info!(files = self.tasks.len(), "giving back what did not finish in time");
+        tracing::info!(files = self.tasks.len(), "releasing files that did not finish in time");
         self.give_back.cancel();
         tokio::select! {
             () = self.tasks.wait() => {}
-            () = self.clock.sleep(LAST_WORDS) => {
-                tracing::warn!(files = self.tasks.len(), "some files were not given back; the others will rescue them");
+            () = self.clock.sleep(SHUTDOWN_TIMEOUT) => {
+                tracing::warn!(files = self.tasks.len(), "files were not released; other processes rescue them");
             }
         }
     }
@@ -311,7 +311,7 @@ impl Inner {
         self.rooms.iter().find(|room| room.config.stage == stage)
     }
 
-    /// Lets a file go from a stage, and looks for others if that leaves too few.
+    /// Frees a file's place at a stage, and polls for more files if too few are left.
     pub(super) fn leave(&self, place: Place) {
         let room = place.room().clone();
         drop(place);

@@ -48,7 +48,7 @@ impl DeadLetter {
     }
 }
 
-/// A page of them: those behind `after`, if it is given.
+/// A page of dead letters, starting behind `after` if it is given.
 pub async fn list(
     tx: &mut Tx,
     filter: &Filter,

@@ -1,5 +1,5 @@
-//! One step of an operation: the next page of dead letters is revived, the counts and the cursor move with it in the same
-//! transaction. So each file is dealt with once and counted once, whoever takes the steps and whoever dies between them.
+//! One step of an operation: the next page of dead letters is revived, and the counts and the cursor move in the same
+//! transaction. So each file is processed and counted once, whichever process takes a step or dies between two steps.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -15,39 +15,39 @@ use landfall_store::Error;
 use landfall_store::{Arg, Tx, Write, args};
 
 const PAGE: usize = 100;
-/// Files that are tried first, where all that match failed for one cause.
+/// Files that are retried first, if all matching files failed for one cause.
 const CANARIES: usize = 3;
-/// Errors that are named one by one; the rest is counted.
+/// Errors that are listed one by one; the rest are only counted.
 const NAMED_ERRORS: usize = 20;
 
 pub struct Advance {
     pub operation: Uuid,
     pub extent: Extent,
-    /// Waits for a process that is at a step of the same operation.
+    /// Waits for a process that is taking a step of the same operation.
     pub patient: bool,
     pub now: Time,
 }
 
-/// How much one step takes on.
+/// How many files one step processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Page,
     One,
-    /// The next file is left as it is, and counted as an error.
+    /// Skips the next file, and counts it as an error.
     PassOver,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// So many files were dealt with, and so many of them are in the queue. (A step may only find out that it can go on.)
+    /// Files that were processed, and how many of them are in the queue. Both are 0 when the canaries just passed.
     Moved {
         files: usize,
         revived: usize,
     },
-    /// It is not known yet what became of the canaries.
+    /// The canaries have not ended yet.
     Waits,
     Over,
-    /// Another process is at it.
+    /// Another process is taking a step.
     Elsewhere,
 }
 
@@ -73,7 +73,7 @@ impl Write for Advance {
 }
 
 impl Advance {
-    /// Sends the canaries ahead, and decides by their rows what becomes of the others.
+    /// Retries the canaries first, and decides from their rows whether the others are retried.
     async fn try_canaries(&self, tx: &mut Tx, operation: &Operation) -> Result<Step, Error> {
         let canaries = operation.canaries();
         let fates = fates(tx, &canaries).await?;
@@ -108,7 +108,7 @@ impl Advance {
         Ok(Step::Moved { files: 0, revived: 0 })
     }
 
-    /// Deals with the next dead letters, up to `most`. `None`: there are no more.
+    /// Processes the next dead letters, up to `most`. Returns `None` if there are no more.
     async fn take_page(
         &self,
         tx: &mut Tx,
@@ -130,7 +130,7 @@ impl Advance {
                 errors.push(json!({ "fileId": last.id, "code": "INTERNAL", "message": message }));
             }
         } else {
-            // Without its bytes there is nothing to try.
+            // The bytes of an infected file are removed, so there is nothing to retry.
             let (gone, here): (Vec<File>, Vec<File>) = page.into_iter().partition(is_infected);
             skipped = gone.len();
             let here: Vec<(Stage, File)> = here.into_iter().map(|file| (file.next_stage, file)).collect();
@@ -182,10 +182,10 @@ impl Advance {
     }
 }
 
-/// The next dead letters that match, held until the transaction ends.
+/// The next dead letters that match, locked until the transaction ends.
 ///
-/// One that fails again is newer than it was and so never met again; should the clock of the process that failed it be
-/// behind, it is known by the operation that retried it.
+/// A file that fails again is newer than it was, so the cursor does not reach it again. `retried_in` excludes it even
+/// if the clock of the process that failed it is behind.
 async fn next_page(tx: &mut Tx, operation: &Operation, most: usize) -> Result<Vec<File>, Error> {
     let mut arguments = args![most, operation.id];
     let condition = operation.filter.condition("files", &mut arguments);
@@ -204,7 +204,7 @@ async fn next_page(tx: &mut Tx, operation: &Operation, most: usize) -> Result<Ve
     .await
 }
 
-/// What became of a canary. One whose row is gone came to an end as well.
+/// The state of a canary. A canary whose row is gone counts as ended.
 #[derive(sqlx::FromRow)]
 struct Fate {
     #[sqlx(try_from = "String")]
