@@ -194,7 +194,7 @@ async fn side_by_side(
                 match what {
                     "stuck sweep" => drop(app.stuck_files.sweep_once(now).await?),
                     "upload expiry" => drop(app.stuck_files.expiry.sweep_once(now).await?),
-                    _ => drop(totals::Distribution::look(&mut app.db.snapshot().await?, Some(USER)).await?),
+                    _ => drop(totals::Distribution::load(&mut app.db.snapshot().await?, Some(USER)).await?),
                 }
                 if round >= WARM_UP {
                     samples.push(milliseconds(began.elapsed()));

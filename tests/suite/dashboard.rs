@@ -79,7 +79,7 @@ async fn compare(app: &App, users: &[&str]) {
         .await
         .unwrap();
     for user in users.iter().map(|user| Some(*user)).chain([None]) {
-        let kept = Distribution::look(&mut tx, user).await.unwrap();
+        let kept = Distribution::load(&mut tx, user).await.unwrap();
         let count = |status: Status, stage: Option<Stage>| -> i64 {
             let mine = rows.iter().filter(|(of, state, next, _)| {
                 user.is_none_or(|user| user == of)

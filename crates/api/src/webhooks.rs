@@ -36,7 +36,6 @@ pub struct RegisteredWebhook {
 }
 
 /// The body that changes a webhook. A field that is left out stays as it is.
-#[expect(clippy::option_option, reason = "`null` is not the same as a missing field")]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WebhookChanges {

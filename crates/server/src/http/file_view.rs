@@ -25,7 +25,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     pub async fn load(tx: &mut Tx, user: &str, config: &QueueConfig, now: Time) -> Result<Self, ApiError> {
-        let obstacles = Obstacles::look(tx, user, now).await?;
+        let obstacles = Obstacles::load(tx, user, now).await?;
         Ok(Self { now, max_attempts: config.retry.max_attempts, staleness: config.staleness, obstacles })
     }
 

@@ -41,7 +41,7 @@ pub async fn list(
     let (mut shown, mut total): (Vec<StuckView>, usize) = (Vec::new(), 0);
     let mut after = Some(Uuid::nil());
     while let Some(last) = after {
-        let (stuck, next) = app.stuck_files.detection.look(&mut tx, user, last, now).await?;
+        let (stuck, next) = app.stuck_files.detection.scan(&mut tx, user, last, now).await?;
         after = next;
         total += stuck.len();
         shown.extend(stuck.into_iter().map(|stuck| stuck.view(now)));

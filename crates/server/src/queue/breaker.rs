@@ -210,7 +210,7 @@ pub async fn count(
         }
         circuit.write(tx, service, &before, now).await?;
         if before.state == CircuitState::Closed && circuit.state == CircuitState::Open {
-            give_attempts_back(tx, service, circuit.failing_since.unwrap_or(now)).await?;
+            refund_attempts(tx, service, circuit.failing_since.unwrap_or(now)).await?;
         }
         if !all_well {
             troubled.insert(service, circuit);
@@ -220,7 +220,7 @@ pub async fn count(
 }
 
 /// Restores the attempts of files that failed because the service was down, before the circuit opened.
-async fn give_attempts_back(tx: &mut Tx, service: Service, since: Time) -> Result<(), Error> {
+async fn refund_attempts(tx: &mut Tx, service: Service, since: Time) -> Result<(), Error> {
     let codes: Vec<String> = Code::ALL
         .iter()
         // A file that only had to wait lost no attempt.

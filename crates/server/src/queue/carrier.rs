@@ -55,7 +55,7 @@ impl Carrier {
                 spans::ended(&span, "lost", None);
                 break;
             };
-            let (outcome, code) = written.words();
+            let (outcome, code) = written.label();
             spans::ended(&span, outcome, code);
             drop(span);
             match (written, next_place, stage.next()) {
@@ -218,7 +218,7 @@ impl Carrier {
                 Ok(Some(_)) => return Some(settlement.verdict),
                 Ok(None) if uncertain => {
                     // Either another worker has the file, or the earlier write succeeded despite its error.
-                    self.inner.give_back_for_sure(&self.identity, claim, Some(file.id)).await;
+                    self.inner.release_for_sure(&self.identity, claim, Some(file.id)).await;
                     return None;
                 }
                 Ok(None) => {

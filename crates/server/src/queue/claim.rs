@@ -64,7 +64,7 @@ pub struct Taken {
     pub served: Vec<(Stage, Vec<Lane>)>,
     pub paused: Vec<Stage>,
     /// When something that is blocked now may be claimed.
-    pub look_again_at: Option<Time>,
+    pub poll_again_at: Option<Time>,
 }
 
 impl Write for ClaimDue {
@@ -76,7 +76,7 @@ impl Write for ClaimDue {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<Claims, Error> {
-        let mut gates = Gates::look(tx, self.now).await?;
+        let mut gates = Gates::load(tx, self.now).await?;
         if gates.some_have_become_due {
             self.make_due(tx).await?;
         }
@@ -106,7 +106,7 @@ impl Write for ClaimDue {
             taken.served.push((stage, shares.into_iter().map(|(lane, _)| lane).collect()));
             taken.files.extend(files);
         }
-        taken.look_again_at = gates.look_again_at;
+        taken.poll_again_at = gates.poll_again_at;
         gates.write(tx, self.now).await?;
         for file in &taken.files {
             if let Some(waited) = self.waited(file) {

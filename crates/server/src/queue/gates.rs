@@ -23,7 +23,7 @@ pub struct Gates {
     /// Whether there are files whose retry time has come.
     pub some_have_become_due: bool,
     /// The earliest time at which something that is blocked now may be claimed.
-    pub look_again_at: Option<Time>,
+    pub poll_again_at: Option<Time>,
     in_trouble: HashSet<String>,
     /// The services in trouble whose circuit lets nothing through yet.
     open: HashSet<String>,
@@ -34,7 +34,7 @@ pub struct Gates {
 }
 
 impl Gates {
-    pub async fn look(tx: &mut Tx, now: Time) -> Result<Self, Error> {
+    pub async fn load(tx: &mut Tx, now: Time) -> Result<Self, Error> {
         let found: Vec<(String, String)> = tx
             .rows(
                 "SELECT 'paused', stage FROM paused_stages
@@ -51,7 +51,7 @@ impl Gates {
         Ok(Self {
             paused: named("paused").filter_map(|name| name.parse().ok()).collect(),
             some_have_become_due: named("due").next().is_some(),
-            look_again_at: None,
+            poll_again_at: None,
             in_trouble: named("circuit").collect(),
             open: named("open").collect(),
             circuits: BTreeMap::new(),
@@ -93,7 +93,7 @@ impl Gates {
             let on_their_way = running(tx, stage, circuit.in_doubt_since()).await?;
             if let Some(let_through) = circuit.lets_through(on_their_way, now, breaker) {
                 most = Some(most.map_or(let_through, |most| most.min(let_through)));
-                self.look_again_at = soonest(self.look_again_at, circuit.until);
+                self.poll_again_at = soonest(self.poll_again_at, circuit.until);
             }
         }
         if let Some(limit) = limits.of_stage(stage) {
@@ -103,7 +103,7 @@ impl Gates {
             most = Some(most.map_or(allowed, |most| most.min(allowed)));
             if allowed == 0 {
                 self.limits_reached.push(stage);
-                self.look_again_at = soonest(self.look_again_at, Some(self.buckets.next_at(&name)));
+                self.poll_again_at = soonest(self.poll_again_at, Some(self.buckets.next_at(&name)));
             }
         }
         Ok(most)
@@ -118,7 +118,7 @@ impl Gates {
         let name = bucket_of_user(user);
         let allowed = self.buckets.allows(limit, &name, now);
         if allowed == 0 {
-            self.look_again_at = soonest(self.look_again_at, Some(self.buckets.next_at(&name)));
+            self.poll_again_at = soonest(self.poll_again_at, Some(self.buckets.next_at(&name)));
         }
         allowed
     }
@@ -132,7 +132,7 @@ impl Gates {
             let name = bucket_of_stage(stage);
             self.buckets.take(limit, &name, files.len(), now);
             // So that the next file that this limit blocks is claimed on time.
-            self.look_again_at = soonest(self.look_again_at, Some(self.buckets.next_at(&name)));
+            self.poll_again_at = soonest(self.poll_again_at, Some(self.buckets.next_at(&name)));
         }
         if let Some(limit) = limits.of_users_at(stage) {
             for file in files {

@@ -29,19 +29,19 @@ pub(super) async fn watch(inner: &Inner, stop: &CancellationToken) {
             () = inner.clock.sleep(inner.config.poll_interval) => {}
             () = stop.cancelled() => return,
         }
-        if let Err(error) = look(inner).await {
+        if let Err(error) = check(inner).await {
             tracing::debug!(%error, "could not check whether files in hand are still claimed");
         }
         if inner.clock.now() - last_check >= to_delta(BETWEEN_CHECKS) {
             last_check = inner.clock.now();
-            if let Err(error) = let_go_of_what_nobody_has(inner).await {
+            if let Err(error) = release_unworked_files(inner).await {
                 tracing::debug!(%error, "could not check for files that are claimed but not in hand");
             }
         }
     }
 }
 
-async fn look(inner: &Inner) -> Result<(), Error> {
+async fn check(inner: &Inner) -> Result<(), Error> {
     // Read before the query, so that a file claimed in between is not taken for a lost one.
     let in_hand: Vec<(InHand, CancellationToken)> =
         inner.in_hand().iter().map(|(held, stop)| (*held, stop.clone())).collect();
@@ -60,7 +60,7 @@ async fn look(inner: &Inner) -> Result<(), Error> {
     Ok(())
 }
 
-async fn let_go_of_what_nobody_has(inner: &Inner) -> Result<(), Error> {
+async fn release_unworked_files(inner: &Inner) -> Result<(), Error> {
     let worker = inner.liveness.identity().id;
     let before = inner.clock.now() - to_delta(BETWEEN_CHECKS);
     let sql = "SELECT id, claim FROM files WHERE claimed_by = $1 AND claimed_at <= $2";

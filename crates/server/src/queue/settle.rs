@@ -58,7 +58,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// The label in the log and the traces.
-    pub fn words(&self) -> (&'static str, Option<Code>) {
+    pub fn label(&self) -> (&'static str, Option<Code>) {
         match self {
             Self::Advance { .. } => ("done", None),
             Self::RetryAt { failure, .. } => ("retry", Some(failure.code)),

@@ -50,7 +50,7 @@ pub struct WorkerName {
 
 impl Obstacles {
     /// Loads what may block files of this user. An empty user matches no user's rate limit.
-    pub async fn look(tx: &mut Tx, user: &str, now: Time) -> Result<Self, Error> {
+    pub async fn load(tx: &mut Tx, user: &str, now: Time) -> Result<Self, Error> {
         let workers = tx.rows("SELECT id, name, stages, services FROM workers", args![]).await?;
         let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
         let mut circuits = Vec::new();

@@ -221,7 +221,7 @@ impl Inner {
             Ok(Claims::Taken(taken)) => taken,
             Err(error) => {
                 // The claim may have been committed although its reply was lost.
-                self.give_back_for_sure(&identity, token, None).await;
+                self.release_for_sure(&identity, token, None).await;
                 return Err(error);
             }
             Ok(Claims::WorkerGone) => {
@@ -241,7 +241,7 @@ impl Inner {
         }
         let polled = Looked {
             claimed: taken.files.len(),
-            again_in: taken.look_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(MIN_INTERVAL)),
+            again_in: taken.poll_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(MIN_INTERVAL)),
         };
         for file in taken.files {
             let place =
@@ -256,7 +256,7 @@ impl Inner {
 
     /// Releases what `claim` holds, and retries until the database is back. Until then there is no point in claiming
     /// more.
-    pub(super) async fn give_back_for_sure(&self, identity: &Identity, claim: Uuid, file: Option<Uuid>) {
+    pub(super) async fn release_for_sure(&self, identity: &Identity, claim: Uuid, file: Option<Uuid>) {
         loop {
             let release = Release {
                 worker: identity.id,

@@ -106,7 +106,7 @@ pub struct Distribution {
 
 impl Distribution {
     /// To be asked in a snapshot: what is at work is counted apart from what waits.
-    pub async fn look(tx: &mut Tx, user: Option<&str>) -> Result<Self, Error> {
+    pub async fn load(tx: &mut Tx, user: Option<&str>) -> Result<Self, Error> {
         let (whose, arguments) = match user {
             Some(user) => ("user_id = $1", args![user]),
             None => ("1 = 1", args![]),

@@ -77,7 +77,7 @@ impl StuckFiles {
         let mut tally = Recovered::default();
         let mut after = Some(Uuid::nil());
         while let Some(last) = after {
-            let (stuck, next) = self.detection.look(&mut self.db.read().await?, None, last, now).await?;
+            let (stuck, next) = self.detection.scan(&mut self.db.read().await?, None, last, now).await?;
             after = next;
             for stuck in &stuck {
                 let (file, reason) = (stuck.file.id, stuck.reason);
@@ -168,11 +168,11 @@ pub async fn without_workers(
     user: Option<&str>,
     now: Time,
 ) -> Result<BTreeMap<Stage, i64>, Error> {
-    let obstacles = Obstacles::look(tx, "", now).await?;
+    let obstacles = Obstacles::load(tx, "", now).await?;
     if Stage::ALL.into_iter().all(|stage| obstacles.someone_works_at(stage)) {
         return Ok(BTreeMap::new());
     }
-    let distribution = Distribution::look(tx, user).await?;
+    let distribution = Distribution::load(tx, user).await?;
     let waiting = Stage::ALL.into_iter().filter(|stage| !obstacles.someone_works_at(*stage));
     let waiting = waiting.map(|stage| (stage, distribution.waiting(stage)));
     Ok(waiting.filter(|(_, files)| *files > 0).collect())

@@ -37,7 +37,7 @@ pub async fn load(
     first_stage: Stage,
     now: Time,
 ) -> Result<Dashboard, Error> {
-    let distribution = Distribution::look(tx, user).await?;
+    let distribution = Distribution::load(tx, user).await?;
     let ended = throughput::last_day(tx, user, now).await?;
     let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
     let recent = dead_letter::list(tx, &filter, None, RECENT_ERRORS).await?;

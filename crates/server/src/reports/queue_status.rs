@@ -69,7 +69,7 @@ async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, E
             args![&buckets[0], &buckets[1], &buckets[2], &buckets[3], now],
         )
         .await?;
-    let distribution = Distribution::look(tx, None).await?;
+    let distribution = Distribution::load(tx, None).await?;
     let retrying: Vec<(String, i64)> = tx
         .rows(
             "SELECT next_stage, COUNT(*) FROM (SELECT next_stage FROM files WHERE status = 'queued' AND NOT is_due LIMIT $1)

@@ -59,7 +59,7 @@ fn label(name: &'static str, value: impl Into<String>) -> Labels {
 
 /// The facts of the database, all from one snapshot.
 pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Exposition) -> Result<(), Error> {
-    let distribution = Distribution::look(tx, None).await?;
+    let distribution = Distribution::load(tx, None).await?;
     let oldest = dashboard::oldest_waiting(tx, None, now).await?;
     let stuck = detection.count(tx, None, now).await?;
     let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;

@@ -75,7 +75,7 @@ impl StuckFiles {
         let mut answer = RetriedAll { success: true, ..RetriedAll::default() };
         let mut after = Some(Uuid::nil());
         while let Some(last) = after {
-            let (stuck, next) = self.detection.look(&mut self.db.read().await?, user, last, now).await?;
+            let (stuck, next) = self.detection.scan(&mut self.db.read().await?, user, last, now).await?;
             after = next;
             for stuck in &stuck {
                 if stuck.reason == StuckReason::ClaimBroken && !self.detection.may_be_recovered(&stuck.file) {

@@ -52,7 +52,7 @@ impl Detection {
     }
 
     /// A page of stuck files in the order of their ids, and where the next begins. Of one user, or of all.
-    pub async fn look(
+    pub async fn scan(
         &self,
         tx: &mut Tx,
         user: Option<&str>,
