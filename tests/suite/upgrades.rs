@@ -202,7 +202,7 @@ async fn assert_requests_can_be_repeated(fixture: &Fixture, server: &TestServer)
     }
 }
 
-/// A virus scanner that finds nothing; answers where it is.
+/// A virus scanner that finds nothing; returns its address.
 async fn lenient_scanner() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();

@@ -221,7 +221,7 @@ mod tests {
         run_on_sqlite(&pool, &first).await.expect("it is made");
         assert!(run_on_sqlite(&pool, &broken).await.is_err());
         assert_eq!(sqlx::query_scalar::<_, i64>(versions).fetch_one(&pool).await.expect("a number"), 1);
-        // The first program still knows it, and one that is mended upgrades it.
+        // The first program still knows it, and a fixed one upgrades it.
         run_on_sqlite(&pool, &first).await.expect("it is known");
         run_on_sqlite(&pool, &good).await.expect("it is upgraded");
 
