@@ -117,7 +117,7 @@ impl Scenario {
             Self::Claims(kind) => claims::run(kind).await,
             Self::Requests(kind) => Box::pin(requests::run(kind, finished()?)).await,
             Self::Orphans => orphans::run(finished()?).await,
-            Self::Streams(kind) => streams::run(kind).await,
+            Self::Streams(kind) => Box::pin(streams::run(kind)).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
             Self::Embedding => embedding::run().await,
         }

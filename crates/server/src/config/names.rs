@@ -30,10 +30,8 @@ pub static OLD_NAMES: [OldName; 9] = [
 ];
 
 /// Settings of earlier versions. Their values are fixed now.
-pub static FORMER_SETTINGS: [&str; 16] = [
-    "ABANDONED_UPLOAD_THRESHOLD_MS",
+pub static FORMER_SETTINGS: [&str; 14] = [
     "CHUNK_TIMEOUT_MS",
-    "CIRCUIT_HALF_OPEN_REQUESTS",
     "EVENT_BUFFER",
     "EVENT_HEARTBEAT_MS",
     "EVENT_STALL_MS",

@@ -17,6 +17,7 @@ group! { "Recovery" {
     STUCK_RETRY_WINDOWS_MS = "180000,600000,1800000": "How long a file may make no progress after it was put back once, twice, and so on; the last value is used for all further times."
     UNCONFIRMED_UPLOADS = "adopt": "What happens to an upload that is complete but was not confirmed in time: `adopt` treats it as confirmed, `delete` deletes it."
     ORPHAN_MIN_AGE_MS = "86400000": "The minimum age of a blob without a file before it is removed."
+    ABANDONED_UPLOAD_THRESHOLD_MS = "86400000": "How long after its registration a file is deleted whose bytes never arrived."
 } }
 
 pub(super) fn read(read: &mut Reader) -> HealingConfig {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::declared::group;
 use super::reader::{Reader, days, milliseconds};
-use super::recovery::ORPHAN_MIN_AGE_MS;
+use super::recovery::{ABANDONED_UPLOAD_THRESHOLD_MS, ORPHAN_MIN_AGE_MS};
 use crate::recovery::config::CleaningConfig;
 
 group! { "Retention" {
@@ -16,9 +16,6 @@ group! { "Retention" {
     WEBHOOK_DELIVERY_RETENTION_DAYS = "30": "How long webhook deliveries stay in the log after their end."
 } }
 
-const DAY: Duration = Duration::from_hours(24);
-/// How long after its registration a file is deleted whose bytes never arrived.
-const ABANDONED_UPLOAD: Duration = DAY;
 const IDEMPOTENCY_KEYS: Duration = Duration::from_hours(7 * 24);
 const JOB_RUNS: Duration = Duration::from_hours(30 * 24);
 const OPERATIONS: Duration = Duration::from_hours(30 * 24);
@@ -26,7 +23,7 @@ const OPERATIONS: Duration = Duration::from_hours(30 * 24);
 pub(super) fn read(read: &mut Reader) -> CleaningConfig {
     CleaningConfig {
         orphan_min_age: read.with(ORPHAN_MIN_AGE_MS, milliseconds),
-        abandoned_upload: ABANDONED_UPLOAD,
+        abandoned_upload: read.with(ABANDONED_UPLOAD_THRESHOLD_MS, milliseconds),
         failed_files: read.with(FAILED_FILE_RETENTION_DAYS, days),
         tombstones: read.with(TOMBSTONE_RETENTION_DAYS, days),
         events: read.with(EVENT_RETENTION_DAYS, days),

@@ -12,11 +12,9 @@ group! { "Retries and circuits" {
     RETRY_LATE_BASE_DELAY_MS = "3000": "The delay before the second attempt at chunk and embed; each further delay is twice as long."
     RETRY_MAX_DELAY_MS = "60000": "The longest delay between two attempts."
     CIRCUIT_THRESHOLD = "5": "How many failures of a service in a row, over all processes, open its circuit: files then wait for the service, and no attempt is counted."
-    CIRCUIT_TIMEOUT_MS = "60000": "How long a circuit stays open before three files try the service again."
+    CIRCUIT_TIMEOUT_MS = "60000": "How long a circuit stays open before a few files try the service again."
+    CIRCUIT_HALF_OPEN_REQUESTS = "3": "How many files may try a service when its circuit is half open; as many successes close the circuit."
 } }
-
-/// So many files try a service whose circuit is half open; as many successes close the circuit.
-const HALF_OPEN_PROBES: u32 = 3;
 
 pub(super) fn read_policy(read: &mut Reader) -> RetryPolicy {
     RetryPolicy {
@@ -31,6 +29,6 @@ pub(super) fn read_breaker(read: &mut Reader) -> BreakerConfig {
     BreakerConfig {
         threshold: read.at_least(CIRCUIT_THRESHOLD, 1),
         timeout: read.with(CIRCUIT_TIMEOUT_MS, milliseconds),
-        probes: HALF_OPEN_PROBES.into(),
+        probes: read.at_least(CIRCUIT_HALF_OPEN_REQUESTS, 1),
     }
 }
