@@ -83,7 +83,8 @@ fn complete_operation(path: &str, operation: &mut Value) {
         if let Some(kind) = schema["type"].as_array().and_then(|kinds| kinds.first().cloned()) {
             schema["type"] = kind;
         }
-        if let Some(one) = schema["oneOf"].as_array().and_then(|kinds| kinds.last().cloned()) {
+        let other_than_null = |kinds: &Vec<Value>| kinds.iter().find(|kind| kind["type"] != "null").cloned();
+        if let Some(one) = schema["oneOf"].as_array().and_then(other_than_null) {
             *schema = one;
         }
     }
