@@ -6,9 +6,9 @@
 //!
 //! This crate may use all other crates of ours but the command line.
 
-// How this process reports on itself, and how it calls other services.
-pub mod telemetry;
+// How this process calls other services, and how it reports on itself.
 pub mod outbound;
+pub mod telemetry;
 
 // The rows: files, batches, quotas, events, totals. The one function that moves files.
 pub mod records;
