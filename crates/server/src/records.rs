@@ -2,6 +2,7 @@
 
 // A file, and the one way in which it changes state.
 pub mod file;
+pub mod files;
 pub mod moves;
 pub mod batch;
 pub mod quota;

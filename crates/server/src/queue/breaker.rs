@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::records::events::{self, Event};
+use crate::records::files::queue;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::event::EventKind;
 use landfall_core::failure::{Code, Retry};
@@ -221,26 +222,13 @@ pub async fn count(
 
 /// Restores the attempts of files that failed because the service was down, before the circuit opened.
 async fn refund_attempts(tx: &mut Tx, service: Service, since: Time) -> Result<(), Error> {
-    let codes: Vec<String> = Code::ALL
+    let codes: Vec<Code> = Code::ALL
         .iter()
+        .copied()
         // A file that only had to wait lost no attempt.
         .filter(|code| code.service() == Some(service) && code.retry() != Retry::Wait)
-        .map(|code| format!("'{code}'"))
         .collect();
-    if codes.is_empty() {
-        return Ok(());
-    }
-    // A row that another process has locked is being claimed, so the file is already being retried.
-    let skip_locked = tx.skip_locked();
-    let sql = format!(
-        "WITH failed AS MATERIALIZED (
-             SELECT id FROM files
-             WHERE status = 'queued' AND error_code IS NOT NULL AND error_at >= $1 AND attempt > 0
-               AND error_code IN ({}) {skip_locked})
-         UPDATE files SET attempt = attempt - 1 WHERE id IN (SELECT id FROM failed)",
-        codes.join(", ")
-    );
-    tx.execute(sql, args![since]).await.map(drop)
+    queue::refund_attempts(tx, &codes, since).await
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use uuid::Uuid;
 
 use crate::records::events;
-use crate::records::file::File;
+use crate::records::files::held;
 use crate::records::moves::{self, Change, Ending, Move};
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
@@ -59,8 +59,7 @@ impl Write for RescueWorker {
                 "{DEATHS_OF_A_POISONOUS_FILE} workers died while they held this file; it may be what kills them"
             ),
         );
-        let sql = format!("SELECT * FROM files WHERE claimed_by = $1 ORDER BY id {}", tx.for_update());
-        let files: Vec<File> = tx.rows(sql, args![self.worker]).await?;
+        let files = held::lock_held_by(tx, self.worker).await?;
         let mut stalled = Vec::with_capacity(files.len());
         let mut moves = Vec::with_capacity(files.len());
         for file in &files {

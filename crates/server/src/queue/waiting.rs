@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::breaker::Circuit;
 use super::limits::{bucket_of_stage, bucket_of_user};
 use crate::records::file::File;
+use crate::records::files::queue;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::service::Service;
@@ -153,27 +154,6 @@ pub async fn position(tx: &mut Tx, file: &File) -> Result<Option<i64>, Error> {
     if file.status != Status::Queued || !file.is_due {
         return Ok(None);
     }
-    // Two ranges of the index. With one range, `(priority, run_after) < ($4, $5)`, SQLite would step through all
-    // files that became due at the same moment as this one.
-    let mine = "status = 'queued' AND is_due AND next_stage = $1 AND tenant_id = $2 AND user_id = $3";
-    let before = tx
-        .number(
-            format!(
-                "SELECT COUNT(*) FROM (
-                     SELECT 1 FROM files WHERE {mine} AND priority < $4
-                     UNION ALL
-                     SELECT 1 FROM files WHERE {mine} AND priority = $4 AND run_after < $5
-                     LIMIT $6) AS before"
-            ),
-            args![
-                file.next_stage,
-                &file.tenant_id,
-                &file.user_id,
-                file.priority,
-                file.run_after,
-                MAX_COUNTED
-            ],
-        )
-        .await?;
+    let before = queue::count_before(tx, file, MAX_COUNTED).await?;
     Ok((before < MAX_COUNTED).then_some(before + 1))
 }

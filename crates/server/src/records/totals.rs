@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::files::held;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
@@ -113,17 +114,10 @@ impl Distribution {
         };
         let sums = COLUMNS.map(|column| format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT) AS {column}"));
         let sql = format!("SELECT {} FROM user_totals WHERE {whose}", sums.join(", "));
-        let sums: Option<Row> = tx.row(sql, arguments.clone()).await?;
+        let sums: Option<Row> = tx.row(sql, arguments).await?;
         let mut distribution =
             Self { counted: sums.map(Row::counted).unwrap_or_default(), ..Self::default() };
-        let running: Vec<(String, i64)> = tx
-            .rows(
-                format!(
-                    "SELECT status, COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND {whose} GROUP BY status"
-                ),
-                arguments,
-            )
-            .await?;
+        let running = held::count_by_status(tx, user).await?;
         for (status, count) in running {
             if let Some(stage) = status.parse::<Status>().ok().and_then(Status::stage) {
                 distribution.running.insert(stage, count);

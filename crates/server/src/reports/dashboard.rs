@@ -4,6 +4,7 @@
 
 use super::queue_status;
 use crate::queue::dead_letter::{self, DeadLetter, Filter};
+use crate::records::files::queue;
 use crate::records::throughput;
 use crate::records::totals::Distribution;
 use crate::recovery::stuck_files::detection::Detection;
@@ -78,32 +79,7 @@ async fn active_batches(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
 }
 
 /// How many milliseconds the oldest file that a worker could claim has waited.
-///
-/// Each user has a queue at each stage, by priority and then by time: one index lookup finds the head of each.
 pub async fn oldest_waiting(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
-    let mut arguments = args![MAX_USERS];
-    let whose = match user {
-        Some(user) => {
-            arguments.push(user.into());
-            "user_id = $2 AND"
-        }
-        None => "",
-    };
-    let stages = Stage::ALL.map(|stage| format!("('{stage}')")).join(", ");
-    let has_files =
-        Stage::ALL.map(|stage| format!("(s.column1 = '{stage}' AND t.at_{stage} > 0)")).join(" OR ");
-    let sql = format!(
-        "SELECT MIN(since) FROM (
-             SELECT (SELECT f.run_after FROM files f
-                     WHERE f.status = 'queued' AND f.is_due AND f.next_stage = s.column1
-                       AND f.tenant_id = t.tenant_id AND f.user_id = t.user_id AND f.priority = p.column1
-                     ORDER BY f.run_after LIMIT 1) AS since
-             FROM (SELECT * FROM user_totals
-                   WHERE {whose} at_scan + at_extract + at_chunk + at_embed > 0 LIMIT $1) AS t
-             CROSS JOIN (VALUES {stages}) AS s CROSS JOIN (VALUES (0), (1), (2)) AS p
-             WHERE {has_files}) AS heads"
-    );
-    let oldest: Option<(Option<Time>,)> = tx.row(sql, arguments).await?;
-    let oldest = oldest.and_then(|(since,)| since);
+    let oldest = queue::oldest_waiting(tx, user, MAX_USERS).await?;
     Ok(oldest.map_or(0, |since| (now - since).num_milliseconds().max(0)))
 }

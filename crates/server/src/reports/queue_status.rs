@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::queue::breaker::Circuit;
 use crate::queue::limits::bucket_of_stage;
+use crate::records::files::queue;
 use crate::records::hourly;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
@@ -70,13 +71,7 @@ async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, E
         )
         .await?;
     let distribution = Distribution::load(tx, None).await?;
-    let retrying: Vec<(String, i64)> = tx
-        .rows(
-            "SELECT next_stage, COUNT(*) FROM (SELECT next_stage FROM files WHERE status = 'queued' AND NOT is_due LIMIT $1)
-                 AS retrying GROUP BY next_stage",
-            args![MAX_COUNTED],
-        )
-        .await?;
+    let retrying = queue::count_retrying(tx, MAX_COUNTED).await?;
     let mut queues = BTreeMap::new();
     for stage in Stage::ALL {
         let retrying = retrying.iter().find(|(name, _)| name == stage.name()).map_or(0, |(_, count)| *count);

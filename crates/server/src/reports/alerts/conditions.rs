@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 
 use super::Alert;
+use crate::records::files::queue;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
@@ -72,16 +73,7 @@ async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
         if works || paused.iter().any(|(one,)| one == name) {
             continue;
         }
-        // Files whose retry is due also wait, even if no process has marked them as due.
-        let mut waits = false;
-        for which in ["is_due", "NOT is_due"] {
-            let sql = format!(
-                "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND {which} AND next_stage = $1
-                     AND run_after <= $2 LIMIT 1) AS waiting"
-            );
-            waits = waits || tx.number(sql, args![stage, now - MIN_WAIT]).await? > 0;
-        }
-        if waits {
+        if queue::any_waits_since(tx, stage, now - MIN_WAIT).await? {
             found.push(Alert {
                 name: format!("no-workers:{stage}"),
                 message: format!("Files wait for the {stage} stage, and no process is running that does it"),
