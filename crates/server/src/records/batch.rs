@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::events::{self, Event};
+use super::files::counts;
 use landfall_api::batches::{Progress, Summary};
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -234,12 +235,7 @@ pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
     let lock = tx.for_update();
     let held = format!("SELECT {COLUMNS} FROM batches WHERE id = $1 {lock}");
     let Some(before) = tx.row::<Batch>(held, args![id]).await? else { return Ok(false) };
-    let counted: Vec<(String, i64)> = tx
-        .rows(
-            "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 AND status <> 'deleted' GROUP BY status",
-            args![id],
-        )
-        .await?;
+    let counted = counts::living_in_batch(tx, id).await?;
     let count = |status: Status| {
         counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count)
     };
@@ -294,9 +290,7 @@ impl AddAssign for Tally {
 
 /// The number of a batch's files in every state, zeros included.
 pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<Progress, Error> {
-    let counted: Vec<(String, i64)> = tx
-        .rows("SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status", args![batch])
-        .await?;
+    let counted = counts::in_batch(tx, batch).await?;
     Ok(Status::ALL
         .iter()
         .map(|status| {

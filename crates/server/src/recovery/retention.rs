@@ -21,11 +21,11 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use uuid::Uuid;
 
 use super::config::CleaningConfig;
 use super::{Sweep, SweepReport};
 use crate::records::events;
+use crate::records::files::blobs;
 use crate::records::{hourly, throughput};
 use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
@@ -219,17 +219,10 @@ impl Write for RemoveTombstones {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-        let gone: Vec<(Uuid,)> = tx
-            .rows(
-                // A key that is still there is the only note of a blob that is still to be removed.
-                "DELETE FROM files WHERE id IN (SELECT id FROM files WHERE deleted_at < $1 AND blob_key IS NULL LIMIT $2)
-                     AND deleted_at < $1 AND blob_key IS NULL RETURNING id",
-                args![self.before, PORTION],
-            )
-            .await?;
+        let gone = blobs::remove_tombstones(tx, self.before, PORTION).await?;
         for portion in gone.chunks(Rows::MOST) {
             let mut ids = Rows::default();
-            for (id,) in portion {
+            for id in portion {
                 ids.push(args![*id]);
             }
             let (values, arguments) = ids.into_values(tx);

@@ -24,6 +24,7 @@ use super::embed::Embedder;
 use crate::content::artifacts::{self, StoredChunk};
 use crate::content::index::{replace, replace_vectors};
 use crate::records::file::File;
+use crate::records::files;
 use landfall_core::clock::Clock;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status};
@@ -322,8 +323,7 @@ impl Write for Refresh {
         };
         artifacts::keep_chunks(tx, self.file, new_chunks).await?;
         replace(tx, self.file, &file.user_id, &self.embedded).await?;
-        tx.execute("UPDATE files SET chunk_count = $2 WHERE id = $1", args![self.file, new_chunks.len()])
-            .await?;
+        files::set_chunk_count(tx, self.file, new_chunks.len()).await?;
         Ok(true)
     }
 }
