@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
-use landfall_server::queue::dead_letter::Filter;
+use landfall_server::records::files::dead_letters::Filter;
 use landfall_server::queue::operations::{RetryAll, Step as Taken};
 use landfall_server::records::fingerprint::fingerprint as fingerprint_of;
 use landfall_store::Error;

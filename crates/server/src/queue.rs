@@ -22,8 +22,7 @@ pub mod breaker;
 mod reconcile;
 pub mod release;
 pub mod rescue;
-// Files that failed, and how they are retried.
-pub mod dead_letter;
+// How files that failed are retried.
 pub mod operations;
 pub mod revive;
 // What a file waits for.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub use advance::Step;
 use advance::{Advance, Extent};
 
-use super::dead_letter::{Filter, Place};
+use crate::records::files::dead_letters::{Filter, Place};
 use crate::telemetry::traces;
 use landfall_api::operations::{FilterView, OperationView};
 use landfall_core::caller::Caller;

@@ -10,6 +10,8 @@ pub mod uploads;
 pub mod held;
 pub mod queue;
 pub mod stuck;
+// What failed.
+pub mod dead_letters;
 // Files for people, and their numbers.
 pub mod counts;
 pub mod listing;

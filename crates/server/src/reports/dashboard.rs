@@ -3,7 +3,7 @@
 //! the finished files.
 
 use super::queue_status;
-use crate::queue::dead_letter::{self, DeadLetter, Filter};
+use crate::records::files::dead_letters::{self, DeadLetter, Filter};
 use crate::records::files::queue;
 use crate::records::throughput;
 use crate::records::totals::Distribution;
@@ -41,7 +41,7 @@ pub async fn load(
     let distribution = Distribution::load(tx, user).await?;
     let ended = throughput::last_day(tx, user, now).await?;
     let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
-    let recent = dead_letter::list(tx, &filter, None, RECENT_ERRORS).await?;
+    let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS).await?;
     Ok(Dashboard {
         status_distribution: Status::ALL
             .into_iter()

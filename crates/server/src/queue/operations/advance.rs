@@ -5,14 +5,15 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Operation;
-use crate::queue::dead_letter::Place;
 use crate::queue::revive::{RetriedBy, is_infected, revive_all};
 use crate::records::file::File;
+use crate::records::files::dead_letters::Place;
+use crate::records::files::dead_letters::retry::{Fate, fates, lock_next};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::states::OperationStatus;
 use landfall_store::Error;
-use landfall_store::{Arg, Tx, Write, args};
+use landfall_store::{Tx, Write, args};
 
 const PAGE: usize = 100;
 /// Files that are retried first, if all matching files failed for one cause.
@@ -76,6 +77,7 @@ impl Advance {
     /// Retries the canaries first, and decides from their rows whether the others are retried.
     async fn try_canaries(&self, tx: &mut Tx, operation: &Operation) -> Result<Step, Error> {
         let canaries = operation.canaries();
+        // A canary whose row is gone counts as ended.
         let fates = fates(tx, &canaries).await?;
         let same_again = |fate: &&Fate| {
             fate.status == Status::Failed && fate.error_fingerprint == operation.filter.fingerprint
@@ -116,7 +118,7 @@ impl Advance {
         most: usize,
     ) -> Result<Option<Step>, Error> {
         let most = if self.extent == Extent::Page { most } else { 1 };
-        let page = next_page(tx, operation, most).await?;
+        let page = lock_next(tx, &operation.filter, operation.id, operation.cursor(), most).await?;
         let Some(last) = page.last() else { return Ok(None) };
         let cursor = Place { failed_at: last.failed_at.unwrap_or(operation.cursor_at), id: last.id };
         let files = page.len();
@@ -180,44 +182,4 @@ impl Advance {
         .await?;
         Ok(Step::Over)
     }
-}
-
-/// The next dead letters that match, locked until the transaction ends.
-///
-/// A file that fails again is newer than it was, so the cursor does not reach it again. `retried_in` excludes it even
-/// if the clock of the process that failed it is behind.
-async fn next_page(tx: &mut Tx, operation: &Operation, most: usize) -> Result<Vec<File>, Error> {
-    let mut arguments = args![most, operation.id];
-    let condition = operation.filter.condition("files", &mut arguments);
-    let cursor = operation.cursor();
-    arguments.extend([Arg::from(cursor.failed_at), Arg::from(cursor.id)]);
-    let (at, id) = (arguments.len() - 1, arguments.len());
-    let lock = tx.for_update();
-    tx.rows(
-        format!(
-            "SELECT * FROM files WHERE {condition} AND (failed_at, id) < (${at}, ${id})
-               AND (retried_in IS NULL OR retried_in <> $2)
-             ORDER BY failed_at DESC, id DESC LIMIT $1 {lock}"
-        ),
-        arguments,
-    )
-    .await
-}
-
-/// The state of a canary. A canary whose row is gone counts as ended.
-#[derive(sqlx::FromRow)]
-struct Fate {
-    #[sqlx(try_from = "String")]
-    status: Status,
-    error_fingerprint: Option<String>,
-    error_message: Option<String>,
-}
-
-async fn fates(tx: &mut Tx, canaries: &[Uuid]) -> Result<Vec<Fate>, Error> {
-    let mut fates = Vec::with_capacity(canaries.len());
-    for canary in canaries {
-        let sql = "SELECT status, error_fingerprint, error_message FROM files WHERE id = $1";
-        fates.extend(tx.row::<Fate>(sql, args![*canary]).await?);
-    }
-    Ok(fates)
 }

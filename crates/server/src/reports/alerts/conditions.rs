@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 
 use super::Alert;
-use crate::records::files::queue;
+use crate::records::files::{dead_letters, queue};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
@@ -84,13 +84,7 @@ async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
 }
 
 async fn dead_letter_growth(tx: &mut Tx, threshold: i64, now: Time) -> Result<Option<Alert>, Error> {
-    let failed = tx
-        .number(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE failed_at IS NOT NULL AND failed_at > $1 LIMIT $2)
-                 AS counted",
-            args![now - HOUR, threshold],
-        )
-        .await?;
+    let failed = dead_letters::count_since(tx, now - HOUR, threshold).await?;
     Ok((failed >= threshold).then(|| Alert {
         name: "dead-letter-growth".to_owned(),
         message: format!("At least {threshold} files failed within the last hour"),
