@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::invariants::{self, Fix, Invariant};
 use super::{Finding, Violation, Violations};
 use crate::content::index;
+use crate::process::workers;
 use crate::queue::rescue::RescueWorker;
 use crate::records::batch;
 use crate::records::events::{self, Event};
@@ -150,8 +151,7 @@ impl FixViolation {
     async fn release(&self, tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
         let Some(mut file) = File::lock(tx, id).await? else { return Ok(false) };
         let (Some(holder), Some(stage)) = (file.claimed_by, file.status.stage()) else { return Ok(false) };
-        let living = "SELECT COUNT(*) FROM workers WHERE id = $1 AND heartbeat_at >= $2";
-        if tx.number(living, args![holder, self.oldest_heartbeat]).await? > 0 {
+        if workers::is_living(tx, holder, self.oldest_heartbeat).await? {
             return Ok(false);
         }
         let failure =

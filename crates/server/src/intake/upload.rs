@@ -9,7 +9,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::blobs::{Blobs, Incoming, Stored};
-use crate::process::liveness;
+use crate::process::workers;
 use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
@@ -264,7 +264,7 @@ impl Write for Arrived {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         // Other processes clean up after a process that was declared dead. After that its uploads are not accepted.
-        if !liveness::hold(tx, self.owner).await? {
+        if !workers::hold(tx, self.owner).await? {
             return Err(Refusal::new(
                 RefusalCode::UploadInterrupted,
                 "The server was interrupted; send the bytes again",

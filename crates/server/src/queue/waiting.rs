@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
-use uuid::Uuid;
 
 use super::breaker::Circuit;
 use super::limits::{bucket_of_stage, bucket_of_user};
+use crate::process::workers::{self, WorkerName};
 use crate::records::file::File;
 use crate::records::files::queue;
 use landfall_core::clock::Time;
@@ -40,19 +40,10 @@ pub struct Obstacles {
     buckets: HashMap<String, Time>,
 }
 
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct WorkerName {
-    pub id: Uuid,
-    pub name: String,
-    pub stages: String,
-    /// The services that its stages need, as `stage:service`.
-    pub services: String,
-}
-
 impl Obstacles {
     /// Loads what may block files of this user. An empty user matches no user's rate limit.
     pub async fn load(tx: &mut Tx, user: &str, now: Time) -> Result<Self, Error> {
-        let workers = tx.rows("SELECT id, name, stages, services FROM workers", args![]).await?;
+        let workers = workers::names(tx).await?;
         let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
         let mut circuits = Vec::new();
         let in_trouble: Vec<(String,)> =

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::process::workers::{self, WorkerAtWork};
 use crate::queue::breaker::Circuit;
 use crate::queue::limits::bucket_of_stage;
 use crate::records::files::queue;
@@ -21,19 +22,9 @@ use landfall_store::{Tx, args};
 /// Files that wait for their next attempt are counted up to this number, so that the cost is bounded.
 const MAX_COUNTED: i64 = 100_000;
 
-#[derive(Debug, sqlx::FromRow)]
-struct WorkerRow {
-    name: String,
-    stages: String,
-    started_at: Time,
-    heartbeat_at: Time,
-}
-
-impl From<WorkerRow> for WorkerView {
-    fn from(row: WorkerRow) -> Self {
-        let WorkerRow { name, stages, started_at, heartbeat_at } = row;
-        Self { name, stages, started_at, heartbeat_at }
-    }
+fn worker_view(worker: WorkerAtWork) -> WorkerView {
+    let WorkerAtWork { name, stages, started_at, heartbeat_at } = worker;
+    WorkerView { name, stages, started_at, heartbeat_at }
 }
 
 pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
@@ -44,16 +35,11 @@ pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
         throughput.total_failed += hour.failed;
         throughput.total_timed_out += hour.timed_out;
     }
-    let workers: Vec<WorkerRow> = tx
-        .rows(
-            "SELECT name, stages, started_at, heartbeat_at FROM workers WHERE stages <> '' ORDER BY started_at",
-            args![],
-        )
-        .await?;
+    let workers = workers::at_work(tx).await?;
     Ok(QueueStatus {
         throughput,
         recent_hours,
-        workers: workers.into_iter().map(WorkerView::from).collect(),
+        workers: workers.into_iter().map(worker_view).collect(),
         queues: queues(tx, now).await?,
         circuits: circuits(tx).await?,
         schedules: runs::list(tx).await?,

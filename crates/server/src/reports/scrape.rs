@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 use super::dashboard;
 use super::queue_status;
 use crate::delivery::tail;
+use crate::process::workers;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
@@ -62,7 +63,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     let distribution = Distribution::load(tx, None).await?;
     let oldest = dashboard::oldest_waiting(tx, None, now).await?;
     let stuck = detection.count(tx, None, now).await?;
-    let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;
+    let workers = workers::stages(tx).await?;
     let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
     let circuits = queue_status::circuits(tx).await?;
     let jobs = runs::last_ended(tx).await?;
@@ -78,7 +79,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     to.gauge(metrics::OLDEST_WAIT, [(Labels::new(), seconds(oldest))]);
     to.gauge(metrics::STUCK_FILES, [(Labels::new(), stuck)]);
     let working = |stage: Stage| {
-        let at_it = workers.iter().filter(|(stages,)| stages.split(',').any(|name| name == stage.name()));
+        let at_it = workers.iter().filter(|stages| stages.split(',').any(|name| name == stage.name()));
         i64::try_from(at_it.count()).unwrap_or(i64::MAX)
     };
     to.gauge(metrics::WORKERS, of_stages(&working));

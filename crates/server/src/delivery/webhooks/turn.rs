@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::register::{disable, forget_failures};
 use super::send::Outcome;
 use super::{Webhook, schedule};
-use crate::process::liveness;
+use crate::process::workers;
 use crate::records::notifications::{self, WebhookOwner};
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::states::DeliveryStatus;
@@ -39,12 +39,12 @@ impl Write for Take {
             return Ok(false);
         };
         if let Some(other) = held_by.filter(|holder| *holder != self.holder)
-            && liveness::hold(tx, other).await?
+            && workers::hold(tx, other).await?
         {
             return Ok(false);
         }
         // A process that is not registered any more would lose it at once.
-        if !liveness::hold(tx, self.holder).await? {
+        if !workers::hold(tx, self.holder).await? {
             return Ok(false);
         }
         tx.execute(

@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 
 use super::Alert;
+use crate::process::workers;
 use crate::records::files::{dead_letters, queue};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
@@ -64,12 +65,12 @@ async fn open_circuits(tx: &mut Tx) -> Result<Vec<Alert>, Error> {
 
 /// Stages that files wait for and that no process runs, except those that an administrator paused.
 async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
-    let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;
+    let workers = workers::stages(tx).await?;
     let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
     let mut found = Vec::new();
     for stage in Stage::ALL {
         let name = stage.name();
-        let works = workers.iter().any(|(stages,)| stages.split(',').any(|one| one == name));
+        let works = workers.iter().any(|stages| stages.split(',').any(|one| one == name));
         if works || paused.iter().any(|(one,)| one == name) {
             continue;
         }
