@@ -6,6 +6,7 @@ use super::dashboard;
 use super::queue_status;
 use crate::delivery::tail;
 use crate::process::workers;
+use crate::queue::pause;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
@@ -15,7 +16,7 @@ use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 /// Metrics in the format of Prometheus.
 #[derive(Debug, Default)]
@@ -64,7 +65,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     let oldest = dashboard::oldest_waiting(tx, None, now).await?;
     let stuck = detection.count(tx, None, now).await?;
     let workers = workers::stages(tx).await?;
-    let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+    let paused = pause::stages(tx).await?;
     let circuits = queue_status::circuits(tx).await?;
     let jobs = runs::last_ended(tx).await?;
 
@@ -83,10 +84,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
         i64::try_from(at_it.count()).unwrap_or(i64::MAX)
     };
     to.gauge(metrics::WORKERS, of_stages(&working));
-    to.gauge(
-        metrics::PAUSED,
-        of_stages(&|stage| i64::from(paused.iter().any(|(name,)| name == stage.name()))),
-    );
+    to.gauge(metrics::PAUSED, of_stages(&|stage| i64::from(paused.contains(&stage))));
     to.gauge(metrics::CIRCUIT_STATE, circuits.iter().flat_map(states_of));
     jobs_to(jobs, now, to);
     Ok(())

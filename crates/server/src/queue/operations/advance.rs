@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Operation;
+use super::rows::{self, Progress};
 use crate::queue::revive::{RetriedBy, is_infected, revive_all};
 use crate::records::file::File;
 use crate::records::files::dead_letters::Place;
@@ -13,7 +14,7 @@ use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::states::OperationStatus;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 const PAGE: usize = 100;
 /// Files that are retried first, if all matching files failed for one cause.
@@ -56,9 +57,7 @@ impl Write for Advance {
     type Output = Step;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Step, Error> {
-        let lock = if self.patient { tx.for_update() } else { tx.skip_locked() };
-        let held: Option<Operation> =
-            tx.row(format!("SELECT * FROM operations WHERE id = $1 {lock}"), args![self.operation]).await?;
+        let held = Operation::lock(tx, self.operation, self.patient).await?;
         match held {
             None => Ok(Step::Elsewhere),
             Some(operation) if operation.ended_at.is_some() => Ok(Step::Over),
@@ -102,11 +101,7 @@ impl Advance {
         if fates.iter().any(|fate| !fate.status.is_terminal()) {
             return Ok(Step::Waits);
         }
-        tx.execute(
-            "UPDATE operations SET status = 'running', updated_at = $2 WHERE id = $1",
-            args![operation.id, self.now],
-        )
-        .await?;
+        rows::start_running(tx, operation.id, self.now).await?;
         Ok(Step::Moved { files: 0, revived: 0 })
     }
 
@@ -147,24 +142,15 @@ impl Advance {
                 canaries.extend(here.iter().map(|(_, file)| file.id));
             }
         }
-        tx.execute(
-            "UPDATE operations SET retried_count = retried_count + $2, skipped_count = skipped_count + $3,
-                 error_count = error_count + $4, errors = $5, canaries = $6, cursor_at = $7, cursor_id = $8,
-                 updated_at = $9
-             WHERE id = $1",
-            args![
-                operation.id,
-                revived,
-                skipped,
-                failed,
-                Value::Array(errors),
-                json!(canaries),
-                cursor.failed_at,
-                cursor.id,
-                self.now,
-            ],
-        )
-        .await?;
+        let progress = Progress {
+            retried: revived,
+            skipped,
+            failed,
+            errors: Value::Array(errors),
+            canaries: json!(canaries),
+            cursor,
+        };
+        rows::advance(tx, operation.id, progress, self.now).await?;
         Ok(Some(Step::Moved { files, revived }))
     }
 
@@ -175,11 +161,7 @@ impl Advance {
         status: OperationStatus,
         reason: Option<String>,
     ) -> Result<Step, Error> {
-        tx.execute(
-            "UPDATE operations SET status = $2, reason = $3, updated_at = $4, ended_at = $4 WHERE id = $1",
-            args![operation.id, status, reason, self.now],
-        )
-        .await?;
+        rows::end(tx, operation.id, status, reason, self.now).await?;
         Ok(Step::Over)
     }
 }
