@@ -4,9 +4,9 @@ use std::fmt::{Display, Write as _};
 
 use super::dashboard;
 use super::queue_status;
-use crate::delivery::tail;
 use crate::process::workers;
 use crate::queue::pause;
+use crate::records::events::stored;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
@@ -99,7 +99,7 @@ pub async fn event_lag(
     to: &mut Exposition,
 ) -> Result<(), Error> {
     let waiting = match delivered_up_to {
-        Some(position) => tail::first_after(tx, position).await?,
+        Some(position) => stored::first_after(tx, position).await?,
         None => None,
     };
     let lag = waiting.map_or(0, |since| (now - since).num_milliseconds().max(0));
