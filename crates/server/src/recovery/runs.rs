@@ -224,7 +224,7 @@ impl Write for Begin {
                 Some(user.clone())
             }
         };
-        self.end_what_nobody_runs(tx).await?;
+        self.end_abandoned_runs(tx).await?;
         let running: Option<Run> = tx
             .row(
                 format!("SELECT {COLUMNS} FROM job_runs WHERE name = $1 AND ended_at IS NULL"),
@@ -245,7 +245,7 @@ impl Write for Begin {
 }
 
 impl Begin {
-    async fn end_what_nobody_runs(&self, tx: &mut Tx) -> Result<(), Error> {
+    async fn end_abandoned_runs(&self, tx: &mut Tx) -> Result<(), Error> {
         let unended: Vec<(Uuid, Uuid, i64)> = tx
             .rows(
                 "SELECT id, worker, (SELECT COUNT(*) FROM workers WHERE workers.id = job_runs.worker)

@@ -23,7 +23,7 @@ pub async fn living_in_batch(tx: &mut Tx, batch: Uuid) -> Result<Vec<(String, i6
 }
 
 /// What the files of a tenant take up: before they are confirmed, and after.
-#[derive(Debug, Default, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Default, Clone, Copy)]
 pub struct Sums {
     pub reserved_bytes: i64,
     pub reserved_files: i64,
