@@ -93,7 +93,6 @@ pub struct Replacements {
 
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
-        let clock = replacements.clock.unwrap_or(Clock::System);
         metrics::recorder();
         let db =
             Db::open_with(&config.database_url, config.database_connections, replacements.faults).await?;
@@ -112,13 +111,21 @@ impl App {
         let embedder = Embedder::open(&config.embed).await?;
         db.connect_wake();
         let wake = db.wake().clone();
-        let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let works = matches!(config.role, Role::All | Role::Worker);
         let stages: &[StageConfig] = if works { &config.queue.stages } else { &[] };
         let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
         let description = queue::config::describe(process_name(), stages);
+        let machine = match &replacements.clock {
+            Some(skewed @ Clock::Skewed(_)) => skewed.clone(),
+            _ => Clock::System,
+        };
         let liveness =
-            Liveness::start(db.clone(), Clock::System, config.queue.liveness, description, on_death).await?;
+            Liveness::start(db.clone(), machine, config.queue.liveness, description, on_death).await?;
+        let clock = match replacements.clock {
+            Some(manual @ Clock::Manual(_)) => manual,
+            _ => liveness.time().clock(),
+        };
+        let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
                 let program = replacements.extractor.unwrap_or_default();

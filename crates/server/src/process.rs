@@ -1,4 +1,5 @@
 //! This process among those that share the database: it proves that it is alive, and detects when another one is
 //! not.
 
+pub mod database_time;
 pub mod liveness;

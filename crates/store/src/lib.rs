@@ -23,6 +23,7 @@ mod error;
 mod faults;
 mod migrate;
 mod outage;
+mod time;
 pub mod locks;
 
 use std::path::PathBuf;

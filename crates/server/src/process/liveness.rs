@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::database_time::DatabaseTime;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::locks::{self, ProcessLock};
@@ -59,6 +60,8 @@ pub struct Liveness {
     /// Not the clock of the files' deadlines: a test may advance that one by a year without declaring a process
     /// dead.
     clock: Clock,
+    /// Corrected with every heartbeat.
+    time: DatabaseTime,
     config: LivenessConfig,
     description: Description,
     on_death: Arc<dyn OnDeath>,
@@ -68,14 +71,16 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Registers this process.
+    /// Registers this process. `machine`: the clock of this machine.
     pub async fn start(
         db: Db,
-        clock: Clock,
+        machine: Clock,
         config: LivenessConfig,
         description: Description,
         on_death: Arc<dyn OnDeath>,
     ) -> Result<Arc<Self>, Error> {
+        let time = DatabaseTime::start(db.clone(), machine).await?;
+        let clock = time.clock();
         let first = Identity { id: clock.new_id(), lost: CancellationToken::new() };
         let liveness = Self {
             lock: Mutex::new(None),
@@ -83,6 +88,7 @@ impl Liveness {
             renewed_at: watch::Sender::new(clock.now()),
             db,
             clock,
+            time,
             config,
             description,
             on_death,
@@ -161,6 +167,7 @@ impl Liveness {
             let alive = match tokio::time::timeout(left, self.renew(&identity, asked_at)).await {
                 Ok(Ok(true)) => {
                     self.renewed_at.send_replace(asked_at);
+                    self.time.correct(self.config.heartbeat_interval).await;
                     true
                 }
                 Ok(Ok(false)) => false,
@@ -214,6 +221,10 @@ impl Liveness {
         self.db.write(Heartbeat { worker: identity.id, now }).await
     }
 
+    pub fn time(&self) -> &DatabaseTime {
+        &self.time
+    }
+
     /// When this process last renewed its heartbeat.
     pub fn renewed_at(&self) -> Time {
         *self.renewed_at.borrow()
@@ -236,10 +247,9 @@ impl Liveness {
 
     /// Releases what dead workers held. Returns how many there were.
     pub async fn rescue_dead_workers(&self) -> Result<usize, Error> {
-        let oldest = self.clock.now() - to_delta(self.config.heartbeat_expiry);
         let own = self.identity().id;
         let mut rescued = 0;
-        for worker in locks::dead_workers(&self.db, oldest).await? {
+        for worker in locks::dead_workers(&self.db, self.config.heartbeat_expiry, self.clock.now()).await? {
             if worker == own {
                 continue;
             }
@@ -272,24 +282,15 @@ impl Write for RegisterWorker {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let Description { name, stages, services } = &self.description;
+        let arguments = args![self.worker, name, stages, services, locks::lock_key(self.worker)];
+        let (now, arguments) = locks::heartbeat_time(tx, self.now, arguments);
         let sql = format!(
             "INSERT INTO workers (id, name, stages, services, lock_key, lock_epoch, started_at, heartbeat_at)
-             VALUES ($1, $2, $3, $4, $5, {}, $6, $6)",
+             VALUES ($1, $2, $3, $4, $5, {}, {now}, {now})",
             locks::epoch(tx)
         );
-        tx.execute(
-            sql,
-            args![
-                self.worker,
-                &self.description.name,
-                &self.description.stages,
-                &self.description.services,
-                locks::lock_key(self.worker),
-                self.now
-            ],
-        )
-        .await
-        .map(drop)
+        tx.execute(sql, arguments).await.map(drop)
     }
 }
 
@@ -304,8 +305,9 @@ impl Write for Heartbeat {
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
         // The lock was taken before this, on the same server.
-        let sql =
-            format!("UPDATE workers SET heartbeat_at = $2, lock_epoch = {} WHERE id = $1", locks::epoch(tx));
-        Ok(tx.execute(sql, args![self.worker, self.now]).await? == 1)
+        let (now, arguments) = locks::heartbeat_time(tx, self.now, args![self.worker]);
+        let epoch = locks::epoch(tx);
+        let sql = format!("UPDATE workers SET heartbeat_at = {now}, lock_epoch = {epoch} WHERE id = $1");
+        Ok(tx.execute(sql, arguments).await? == 1)
     }
 }
