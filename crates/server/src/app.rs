@@ -27,6 +27,7 @@ use crate::recovery::config::Schedules;
 use crate::recovery::orphan_cleanup::OrphanCleanup;
 use crate::recovery::orphan_cleanup::scan::Scanner;
 use crate::recovery::ownership::{Ownership, Standing};
+use crate::recovery::restores;
 use crate::recovery::retention::Retention;
 use crate::recovery::stuck_files::StuckFiles;
 use crate::recovery::stuck_files::detection::Detection;
@@ -98,11 +99,13 @@ impl App {
             Db::open_with(&config.database_url, config.database_connections, replacements.faults).await?;
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
-        match ownership.keep().await? {
+        let standing = ownership.keep().await?;
+        match &standing {
             Standing::Ours => {}
             standing if standing.may_be_used() => tracing::warn!("{standing}"),
             standing => return Err(Error::StorageMismatch(standing.to_string())),
         }
+        restores::notice(&db, &standing).await?;
         index::install(&db).await?;
         db.leave_gap("events").await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
@@ -254,6 +257,10 @@ impl App {
         settled.cancel();
         tasks.close();
         tasks.wait().await;
+        // So that the storage has seen a later state than any backup that was made until now.
+        if let Err(error) = self.ownership.keep().await {
+            tracing::warn!(%error, "the mark of the storage could not be renewed");
+        }
         if let Err(error) = self.liveness.leave().await {
             tracing::warn!(%error, "could not unregister this process; the other processes will detect its end");
         }

@@ -6,6 +6,7 @@ pub mod moves;
 pub mod batch;
 pub mod quota;
 // What happened to it, as history and as an outbox.
+pub mod epochs;
 pub mod events;
 pub mod fingerprint;
 pub mod notifications;

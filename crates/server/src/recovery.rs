@@ -10,6 +10,7 @@ pub mod ownership;
 pub mod abandoned_uploads;
 pub mod batch_timeout;
 pub mod orphan_cleanup;
+pub mod restores;
 pub mod retention;
 pub mod runs;
 pub mod schedule;

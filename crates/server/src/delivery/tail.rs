@@ -17,8 +17,8 @@
 //! # An event in JSON
 //!
 //! ```json
-//! { "id": 4711, "type": "file:status-changed", "at": "2026-01-02T03:04:05Z", "tenantId": "acme", "userId": "alice",
-//!   "data": { "fileId": "…", "batchId": "…", "from": "chunking", "to": "embedding", "stage": "chunk", "attempt": 1,
+//! { "id": 4711, "type": "file:status-changed", "at": "2026-01-02T03:04:05Z", "epoch": "…", "tenantId": "acme",
+//!   "userId": "alice", "data": { "fileId": "…", "batchId": "…", "from": "chunking", "to": "embedding", "stage": "chunk", "attempt": 1,
 //!             "chunkCount": 12 } }
 //! ```
 //!
@@ -33,6 +33,7 @@ use serde::ser::Serializer;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use crate::records::epochs;
 use landfall_core::clock::{Clock, Stopwatch, Time};
 use landfall_core::failure::{Class, Code};
 use landfall_store::Error;
@@ -70,11 +71,16 @@ pub struct StoredEvent {
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub data: Option<Value>,
+    pub epoch: Option<Uuid>,
 }
 
-const COLUMNS: &str =
-    "id, at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt,
-    error_code, error_message, data";
+fn columns() -> String {
+    format!(
+        "id, at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt,
+         error_code, error_message, data, {}",
+        epochs::OF_EVENT
+    )
+}
 
 impl StoredEvent {
     /// The content of the event, without its time and owner.
@@ -111,6 +117,8 @@ impl Serialize for StoredEvent {
             id: i64,
             r#type: &'a str,
             at: Time,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            epoch: Option<Uuid>,
             #[serde(skip_serializing_if = "str::is_empty")]
             tenant_id: &'a str,
             #[serde(skip_serializing_if = "str::is_empty")]
@@ -121,6 +129,7 @@ impl Serialize for StoredEvent {
             id: self.id,
             r#type: &self.kind,
             at: self.at,
+            epoch: self.epoch,
             tenant_id: &self.tenant,
             user_id: &self.user,
             data: self.content(),
@@ -165,7 +174,7 @@ pub async fn page(
 ) -> Result<Page, Error> {
     let (end, events): (i64, Vec<StoredEvent>) = match audience {
         Audience::All => {
-            let sql = format!("SELECT {COLUMNS} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3");
+            let sql = format!("SELECT {} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3", columns());
             (up_to, tx.rows(sql, args![after, up_to, limit]).await?)
         }
         Audience::User(user) => {
@@ -182,7 +191,8 @@ pub async fn page(
                 _ => up_to,
             };
             let sql = format!(
-                "SELECT {COLUMNS} FROM events WHERE id > $1 AND id <= $2 AND user_id = $3 ORDER BY id LIMIT $4"
+                "SELECT {} FROM events WHERE id > $1 AND id <= $2 AND user_id = $3 ORDER BY id LIMIT $4",
+                columns()
             );
             (end, tx.rows(sql, args![after, end, user, limit]).await?)
         }

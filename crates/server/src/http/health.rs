@@ -7,10 +7,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::app::App;
+use crate::http::error::DATABASE_FILE_GONE;
+use crate::process::liveness;
 use crate::queue::worker::Ailment;
 use landfall_api::health::{Alive, Check, CheckResult, Readiness, Verdict};
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::args;
 
 /// A probe does not wait long: a check that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -66,7 +68,10 @@ async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> 
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => {
             tracing::warn!(check = what, %error, "not ready");
-            Err(format!("The {what} is not available"))
+            Err(match error {
+                Error::DatabaseFileGone { .. } => DATABASE_FILE_GONE.to_owned(),
+                _ => format!("The {what} is not available"),
+            })
         }
         Err(_) => {
             tracing::warn!(check = what, "not ready: no response in time");
@@ -75,20 +80,10 @@ async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> 
     }
 }
 
-/// Reads, and commits a transaction that changes nothing.
+/// Reads, and commits a write, which a full or read-only disk refuses.
 pub async fn database(app: &App) -> Result<(), Error> {
     app.db.read().await?.number("SELECT COUNT(*) FROM workers", args![]).await?;
-    app.db.write(EmptyWrite).await
-}
-
-struct EmptyWrite;
-
-impl Write for EmptyWrite {
-    type Output = ();
-
-    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute("UPDATE workers SET name = name WHERE 1 = 0", args![]).await.map(drop)
-    }
+    app.db.write(liveness::Touch { worker: app.liveness.identity().id }).await
 }
 
 /// A process that was declared dead can finish neither its uploads nor its work.

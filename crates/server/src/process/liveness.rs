@@ -18,7 +18,7 @@ use super::database_time::DatabaseTime;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::locks::{self, ProcessLock};
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Durability, Tx, Write, args};
 
 /// The id of this process, valid until the other processes declare it dead.
 #[derive(Debug, Clone)]
@@ -309,5 +309,22 @@ impl Write for Heartbeat {
         let epoch = locks::epoch(tx);
         let sql = format!("UPDATE workers SET heartbeat_at = {now}, lock_epoch = {epoch} WHERE id = $1");
         Ok(tx.execute(sql, arguments).await? == 1)
+    }
+}
+
+/// Writes the worker's row as it is, to see whether the database can be written.
+pub struct Touch {
+    pub worker: Uuid,
+}
+
+impl Write for Touch {
+    type Output = ();
+
+    fn durability(&self) -> Durability {
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute("UPDATE workers SET name = name WHERE id = $1", args![self.worker]).await.map(drop)
     }
 }

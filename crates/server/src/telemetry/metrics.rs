@@ -220,7 +220,11 @@ pub fn cleanup_failed(error: &Error) {
         | Error::BlobMissing { .. }
         | Error::BlobExists { .. }
         | Error::StorageMismatch(_) => "storage",
-        Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => "database",
+        Error::Database(_)
+        | Error::DatabaseFileGone { .. }
+        | Error::GroupNotCommitted(_)
+        | Error::Migration(_)
+        | Error::Closed => "database",
         Error::Refused(_) | Error::Internal(_) => "internal",
     };
     counter!(CLEANUP_FAILURES, "error_type" => kind).increment(1);
