@@ -91,3 +91,33 @@ pub async fn lock_for_start(database: &Path) -> Result<File, Error> {
 fn cannot<'p>(verb: &'p str, path: &'p Path) -> impl FnOnce(std::io::Error) -> Error + use<'p> {
     move |source| Error::Storage { what: format!("{verb} {}", path.display()), source: source.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use crate::{Db, Error, Tx, Write, args};
+
+    /// A change during which the file is deleted.
+    struct LoseFile(PathBuf);
+
+    impl Write for LoseFile {
+        type Output = ();
+
+        async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+            let sql = "INSERT INTO secrets (name, value) VALUES ('a', $1)";
+            tx.execute(sql, args![vec![1_u8]]).await?;
+            std::fs::remove_file(&self.0).expect("it is there");
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_is_not_acknowledged_if_its_file_is_lost_before_the_commit() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.db");
+        let db = Db::open(&format!("sqlite://{}", file.display()), 2).await.expect("it opens");
+        let lost = db.write(LoseFile(file)).await;
+        assert!(matches!(lost, Err(Error::DatabaseFileGone { what: "deleted", .. })), "{lost:?}");
+    }
+}

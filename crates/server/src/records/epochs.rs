@@ -29,7 +29,8 @@ impl Epoch {
     /// Where a client begins that has seen events which this database may not have. `None` for a client of this epoch.
     pub fn resume_from(&self, position: i64) -> Option<i64> {
         let begins_after = self.first_id - 1;
-        if position >= begins_after {
+        // One that begins at the beginning has seen nothing.
+        if position == 0 || position >= begins_after {
             return None;
         }
         // Up to there the events are those that it knows.
@@ -85,5 +86,39 @@ impl Write for Begin {
         )
         .await
         .map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_client_that_saw_an_earlier_epoch_is_told() {
+        let epoch = Epoch {
+            epoch: Uuid::nil(),
+            first_id: 1_000,
+            last_id_before: 70,
+            place: String::new(),
+            mark_generation: 0,
+        };
+        let told = |position| epoch.resume_from(position);
+        assert_eq!(told(50), Some(50), "the backup has the events after it");
+        assert_eq!(told(70), Some(70));
+        assert_eq!(told(71), Some(999), "it saw an event that is lost");
+        assert_eq!(told(998), Some(999));
+        assert_eq!((told(999), told(1_000), told(5_000)), (None, None, None), "it is in this epoch");
+        assert_eq!(told(0), None, "it saw nothing");
+    }
+
+    #[test]
+    fn ids_of_an_epoch_are_above_all_that_can_have_been_lost() {
+        let noon: Time = "2026-01-02T12:00:00Z".parse().expect("a time");
+        let first = first_id_at(noon, 70);
+        // Another restore a second later, of the same backup: a million events may have come in between.
+        let second = first_id_at(noon + chrono::TimeDelta::seconds(1), 70);
+        assert!(second - first >= 1_000_000);
+        assert!(first_id_at(noon, second) > second, "also where the clock was wrong");
+        assert!(second < (1 << 53), "a number of JavaScript has room for it");
     }
 }
