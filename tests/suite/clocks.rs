@@ -77,7 +77,10 @@ async fn a_machine_whose_clock_differs_is_named_and_stays_ready() {
         let server = Setup::default().ahead(ahead).with("ROLE", "api").start(&db).await;
         let answer = server.client("ada").get("/readyz").await.ok();
         let clock = &answer["checks"]["clock"];
-        assert!(clock["status"] == "ok" && clock["message"].as_str().is_some_and(|text| text.contains(words)), "{clock}");
+        assert!(
+            clock["status"] == "ok" && clock["message"].as_str().is_some_and(|text| text.contains(words)),
+            "{clock}"
+        );
         let shown = metric(&server, "landfall_clock_skew_seconds").await;
         #[expect(clippy::cast_precision_loss, reason = "it is small")]
         let differs = (shown - ahead as f64).abs();

@@ -67,7 +67,8 @@ async fn restore(db: &TestDb, backup: &str) {
         return;
     }
     let (name, backup) = (name_of(&db.url), name_of(backup));
-    let mut connection = PgConnection::connect(&template::address(&db.url, "postgres")).await.expect("PostgreSQL");
+    let mut connection =
+        PgConnection::connect(&template::address(&db.url, "postgres")).await.expect("PostgreSQL");
     for sql in [
         format!("ALTER DATABASE {name} RENAME TO {name}_broken"),
         format!("CREATE DATABASE {name} TEMPLATE {backup}"),
@@ -109,8 +110,14 @@ async fn a_client_that_saw_events_which_a_restore_undid_is_told(db: TestDb) {
     let file = alice.upload("new", b"12345").await;
     let seen = stream.up_to(|event| event["data"]["to"] == "ready").await;
     let new: Vec<&Value> = seen.iter().filter(|event| event["type"] != "stream:open").collect();
-    assert!(new.iter().all(|event| event["data"]["fileId"] == *file || event["data"]["fileId"].is_null()), "{seen:#?}");
-    assert!(new.iter().all(|event| event["epoch"] == new_epoch && event["id"].as_i64() > Some(lost)), "{seen:#?}");
+    assert!(
+        new.iter().all(|event| event["data"]["fileId"] == *file || event["data"]["fileId"].is_null()),
+        "{seen:#?}"
+    );
+    assert!(
+        new.iter().all(|event| event["epoch"] == new_epoch && event["id"].as_i64() > Some(lost)),
+        "{seen:#?}"
+    );
     // It has joined the new epoch, and is told once.
     assert_eq!(resume(&alice, last_id(&seen)).await.1["type"], "stream:open");
     assert_eq!(resume(&alice, told["id"].as_i64().expect("an id")).await.1["type"], "stream:open");

@@ -514,12 +514,16 @@ async fn an_older_program_refuses_a_newer_schema(db: TestDb) {
 async fn a_refusal_names_the_program_that_wrote_the_database_last(db: TestDb) {
     let rest = OfflineApp::open(&db, &manual_clock(), &[]).await;
     let since = "SELECT '7.8.9', 1004, since FROM program_versions";
-    rest.sql(&format!("INSERT INTO program_versions (version, schema_version, since) {since}"), args![]).await;
+    rest.sql(&format!("INSERT INTO program_versions (version, schema_version, since) {since}"), args![])
+        .await;
     let sql = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                SELECT version + 1000, 'of the future', success, checksum, execution_time FROM _sqlx_migrations";
     rest.sql(sql, args![]).await;
     let refused = Db::open(&db.url, 2).await.err().expect("it is refused").to_string();
-    assert!(refused.contains("by Landfall 7.8.9") && refused.contains("run Landfall 7.8.9 or a newer"), "{refused}");
+    assert!(
+        refused.contains("by Landfall 7.8.9") && refused.contains("run Landfall 7.8.9 or a newer"),
+        "{refused}"
+    );
 }
 
 #[on_each_database]

@@ -25,11 +25,7 @@ impl DatabaseFile {
     /// Remembers the file that was just opened at this path.
     pub fn opened_at(path: &Path) -> Result<Self, Error> {
         let metadata = std::fs::metadata(path).map_err(cannot("read the metadata of", path))?;
-        Ok(Self {
-            path: Arc::new(path.to_owned()),
-            opened: identity(&metadata),
-            missing: Arc::default(),
-        })
+        Ok(Self { path: Arc::new(path.to_owned()), opened: identity(&metadata), missing: Arc::default() })
     }
 
     pub fn path(&self) -> &PathBuf {
@@ -81,7 +77,9 @@ pub async fn lock_for_start(database: &Path) -> Result<File, Error> {
         let file = file.map_err(cannot("create", &path))?;
         match file.lock() {
             // Some network file systems have no locks. SQLite is not safe there either.
-            Err(error) if error.kind() != std::io::ErrorKind::Unsupported => Err(cannot("lock", &path)(error)),
+            Err(error) if error.kind() != std::io::ErrorKind::Unsupported => {
+                Err(cannot("lock", &path)(error))
+            }
             _ => Ok(file),
         }
     });

@@ -59,7 +59,8 @@ pub enum SchemaError {
 }
 
 fn named(version: Option<&str>, unknown: &str) -> String {
-    version.map_or_else(|| format!("{unknown} (it does not say which)"), |version| format!("Landfall {version}"))
+    version
+        .map_or_else(|| format!("{unknown} (it does not say which)"), |version| format!("Landfall {version}"))
 }
 
 fn at_least(version: Option<&str>) -> String {
@@ -227,7 +228,10 @@ mod tests {
         let known = made_of(&[(1, "a"), (2, "b")]);
         for later in [made_of(&[(1, "a"), (2, "b"), (3, "c"), (4, "d")]), made_of(&[(1, "a"), (4, "d")])] {
             let refused = check(&applied(&later), &known, &ours());
-            assert!(matches!(refused, Err(SchemaError::Newer { database: 4, program: 2, .. })), "{refused:?}");
+            assert!(
+                matches!(refused, Err(SchemaError::Newer { database: 4, program: 2, .. })),
+                "{refused:?}"
+            );
         }
     }
 

@@ -17,7 +17,8 @@ impl Db {
 
     /// The cluster, its timeline, which a restore to a point in time begins anew, and the database in it.
     async fn place_on_server(&self) -> Result<String, Error> {
-        const DATABASE: &str = "(SELECT CAST(oid AS TEXT) FROM pg_database WHERE datname = current_database())";
+        const DATABASE: &str =
+            "(SELECT CAST(oid AS TEXT) FROM pg_database WHERE datname = current_database())";
         let cluster = format!(
             "SELECT CONCAT_WS(' ', 'server', s.system_identifier, c.timeline_id, {DATABASE})
              FROM pg_control_system() s, pg_control_checkpoint() c"
@@ -27,7 +28,10 @@ impl Db {
             // The operator of the server may have taken the right to call these functions away.
             Err(error) if !error.database_is_away() => {
                 tracing::debug!(%error, "the identity of the cluster could not be read");
-                self.read().await?.row(format!("SELECT CONCAT_WS(' ', 'database', {DATABASE})"), args![]).await?
+                self.read()
+                    .await?
+                    .row(format!("SELECT CONCAT_WS(' ', 'database', {DATABASE})"), args![])
+                    .await?
             }
             found => found?,
         };

@@ -14,8 +14,7 @@ impl Db {
         // A connection first: how long that takes says nothing about the way to the server and back.
         let mut connection = pool.acquire().await?;
         let asked = Stopwatch::start();
-        let time: Time =
-            sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut *connection).await?;
+        let time: Time = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut *connection).await?;
         Ok(Some(Reading { time, round_trip: asked.elapsed() }))
     }
 

@@ -174,7 +174,8 @@ pub async fn page(
 ) -> Result<Page, Error> {
     let (end, events): (i64, Vec<StoredEvent>) = match audience {
         Audience::All => {
-            let sql = format!("SELECT {} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3", columns());
+            let sql =
+                format!("SELECT {} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3", columns());
             (up_to, tx.rows(sql, args![after, up_to, limit]).await?)
         }
         Audience::User(user) => {

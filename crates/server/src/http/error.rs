@@ -60,7 +60,9 @@ fn hidden(error: &Error) -> Refusal {
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => {
             Refusal::new(RefusalCode::DatabaseUnavailable, "The database does not answer").retryable()
         }
-        Error::DatabaseFileGone { .. } => Refusal::new(RefusalCode::DatabaseFileGone, DATABASE_FILE_GONE).retryable(),
+        Error::DatabaseFileGone { .. } => {
+            Refusal::new(RefusalCode::DatabaseFileGone, DATABASE_FILE_GONE).retryable()
+        }
         Error::StorageMismatch(_) | Error::Internal(_) | Error::Refused(_) => internal(),
     }
 }

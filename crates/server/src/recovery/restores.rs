@@ -39,13 +39,7 @@ fn generation_seen(standing: &Standing) -> i64 {
     if let Standing::Ahead { mark, .. } = standing { mark.generation } else { 0 }
 }
 
-async fn begin(
-    db: &Db,
-    after: Option<Epoch>,
-    restored: bool,
-    place: String,
-    seen: i64,
-) -> Result<(), Error> {
+async fn begin(db: &Db, after: Option<Epoch>, restored: bool, place: String, seen: i64) -> Result<(), Error> {
     let clock = db.clock(Clock::System).await?;
     // What was noticed once stays noticed.
     let mark_generation = seen.max(after.as_ref().map_or(0, |epoch| epoch.mark_generation));
