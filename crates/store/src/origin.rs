@@ -30,7 +30,7 @@ const NOTE_ON_POSTGRES: &str =
 pub struct Origin {
     pub tables: Vec<String>,
     /// The version of Landfall that opened it last, and the schema that it had from then on.
-    last: Option<(String, i64)>,
+    pub last: Option<(String, i64)>,
 }
 
 impl Origin {
