@@ -3,3 +3,4 @@
 
 pub mod database_time;
 pub mod liveness;
+pub mod workers;

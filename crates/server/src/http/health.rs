@@ -8,11 +8,12 @@ use axum::http::StatusCode;
 
 use crate::app::App;
 use crate::http::error::DATABASE_FILE_GONE;
-use crate::process::liveness;
+use crate::process::workers;
 use crate::queue::worker::Ailment;
 use landfall_api::health::{Alive, Check, CheckResult, Readiness, Verdict};
 use landfall_store::Error;
-use landfall_store::args;
+use landfall_store::{Durability, Tx, Write};
+use uuid::Uuid;
 
 /// A probe does not wait long: a check that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -82,8 +83,24 @@ async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> 
 
 /// Reads, and commits a write, which a full or read-only disk refuses.
 pub async fn database(app: &App) -> Result<(), Error> {
-    app.db.read().await?.number("SELECT COUNT(*) FROM workers", args![]).await?;
-    app.db.write(liveness::Touch { worker: app.liveness.identity().id }).await
+    workers::count(&mut app.db.read().await?).await?;
+    app.db.write(RewriteOwnRow { worker: app.liveness.identity().id }).await
+}
+
+struct RewriteOwnRow {
+    worker: Uuid,
+}
+
+impl Write for RewriteOwnRow {
+    type Output = ();
+
+    fn durability(&self) -> Durability {
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        workers::rewrite(tx, self.worker).await
+    }
 }
 
 /// A process that was declared dead can finish neither its uploads nor its work.

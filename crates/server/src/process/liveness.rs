@@ -15,10 +15,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::database_time::DatabaseTime;
+use super::workers;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::locks::{self, ProcessLock};
-use landfall_store::{Db, Durability, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// The id of this process, valid until the other processes declare it dead.
 #[derive(Debug, Clone)]
@@ -262,16 +263,6 @@ impl Liveness {
     }
 }
 
-/// Whether a worker is registered. Its row stays locked until the transaction ends.
-///
-/// A rescue removes the worker's row first. With the row locked, either the rescue sees what this transaction does,
-/// or this transaction sees the rescue.
-pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
-    let hold = tx.key_share();
-    let sql = format!("SELECT lock_key FROM workers WHERE id = $1 {hold}");
-    Ok(tx.row::<(i64,)>(sql, args![worker]).await?.is_some())
-}
-
 struct RegisterWorker {
     worker: Uuid,
     description: Description,
@@ -282,15 +273,7 @@ impl Write for RegisterWorker {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        let Description { name, stages, services } = &self.description;
-        let arguments = args![self.worker, name, stages, services, locks::lock_key(self.worker)];
-        let (now, arguments) = locks::heartbeat_time(tx, self.now, arguments);
-        let sql = format!(
-            "INSERT INTO workers (id, name, stages, services, lock_key, lock_epoch, started_at, heartbeat_at)
-             VALUES ($1, $2, $3, $4, $5, {}, {now}, {now})",
-            locks::epoch(tx)
-        );
-        tx.execute(sql, arguments).await.map(drop)
+        workers::register(tx, self.worker, &self.description, self.now).await
     }
 }
 
@@ -304,27 +287,6 @@ impl Write for Heartbeat {
     type Output = bool;
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        // The lock was taken before this, on the same server.
-        let (now, arguments) = locks::heartbeat_time(tx, self.now, args![self.worker]);
-        let epoch = locks::epoch(tx);
-        let sql = format!("UPDATE workers SET heartbeat_at = {now}, lock_epoch = {epoch} WHERE id = $1");
-        Ok(tx.execute(sql, arguments).await? == 1)
-    }
-}
-
-/// Writes the worker's row as it is, to see whether the database can be written.
-pub struct Touch {
-    pub worker: Uuid,
-}
-
-impl Write for Touch {
-    type Output = ();
-
-    fn durability(&self) -> Durability {
-        Durability::Unsynced
-    }
-
-    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute("UPDATE workers SET name = name WHERE id = $1", args![self.worker]).await.map(drop)
+        workers::renew(tx, self.worker, self.now).await
     }
 }
