@@ -61,7 +61,7 @@ pub struct Liveness {
     /// Not the clock of the files' deadlines: a test may advance that one by a year without declaring a process
     /// dead.
     clock: Clock,
-    /// Corrected with every heartbeat.
+    /// Corrected as often as the heartbeat is renewed.
     time: DatabaseTime,
     config: LivenessConfig,
     description: Description,
@@ -114,7 +114,8 @@ impl Liveness {
             let stop = stop.clone();
             tokio::spawn(async move { stop.run_until_cancelled(liveness.keep_alive()).await })
         };
-        stop.run_until_cancelled(self.check_other_processes()).await;
+        let beside = async { tokio::join!(self.check_other_processes(), self.keep_time()) };
+        stop.run_until_cancelled(beside).await;
         drop(keep_alive.await);
     }
 
@@ -168,7 +169,6 @@ impl Liveness {
             let alive = match tokio::time::timeout(left, self.renew(&identity, asked_at)).await {
                 Ok(Ok(true)) => {
                     self.renewed_at.send_replace(asked_at);
-                    self.time.correct(self.config.heartbeat_interval).await;
                     true
                 }
                 Ok(Ok(false)) => false,
@@ -235,6 +235,14 @@ impl Liveness {
     pub fn silent_for(&self) -> Option<TimeDelta> {
         let silent = self.clock.now() - self.renewed_at();
         (silent >= to_delta(self.config.heartbeat_expiry)).then_some(silent)
+    }
+
+    /// Follows the database's clock. Apart from the heartbeat, which must not wait for it.
+    async fn keep_time(&self) {
+        loop {
+            self.clock.sleep(self.config.heartbeat_interval).await;
+            self.time.correct(self.config.heartbeat_interval).await;
+        }
     }
 
     async fn check_other_processes(&self) {
