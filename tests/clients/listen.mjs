@@ -11,7 +11,7 @@ const { EventSource } = require('eventsource');
 
 const [kind, cuts, ...servers] = process.argv.slice(2);
 const headers = { Authorization: `Bearer ${process.env.LANDFALL_TOKEN}` };
-const types = ['stream:open', 'stream:gap', 'file:status-changed', 'file:processing-stalled', 'file:cleaned-up',
+const types = ['stream:open', 'stream:gap', 'stream:reset', 'file:status-changed', 'file:processing-stalled', 'file:cleaned-up',
   'batch:progress', 'batch:completed', 'batch:expired', 'batch:cancelled', 'notification:created'];
 
 let last = process.env.LANDFALL_AFTER;

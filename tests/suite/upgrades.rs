@@ -15,6 +15,9 @@ use landfall_store::{Db, Error, SchemaError, args};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, SqliteConnection};
+use sqlx_postgres::PgConnection;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -41,6 +44,8 @@ const NEWER_STATES: [Status; 0] = [];
 
 /// Answers that follow from the settings, and not from the data.
 const OF_THE_SETTINGS: [&str; 1] = ["maxAttempts"];
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 const FILES: &str = "/api/v2/uploads/files";
 const WORKING: [&str; 5] = ["queued", "scanning", "extracting", "chunking", "embedding"];
@@ -490,20 +495,75 @@ async fn an_older_program_refuses_a_newer_schema(db: TestDb) {
     let sql = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                SELECT version + 1000, 'of the future', success, checksum, execution_time FROM _sqlx_migrations";
     let refusal = refusal(&db, sql).await;
-    let SchemaError::Newer { database, program } = refusal else { panic!("{refusal}") };
-    assert_eq!(database, program + 1000);
+    let SchemaError::Newer { database, program, written_by } = &refusal else { panic!("{refusal}") };
+    assert_eq!((*database, written_by.as_deref()), (program + 1000, Some(VERSION)));
     let sentence = refusal.to_string();
-    for part in
-        [&format!("schema version {database}"), &format!("up to {program}"), "run the newer", "backup"]
-    {
+    for part in [
+        &format!("last written by Landfall {VERSION}"),
+        &format!("schema version {database}"),
+        &format!("This is Landfall {VERSION}"),
+        &format!("up to {program}"),
+        &format!("run Landfall {VERSION} or a newer one"),
+        "backup",
+    ] {
         assert!(sentence.contains(part), "{sentence}");
     }
+}
+
+#[on_each_database]
+async fn a_refusal_names_the_program_that_wrote_the_database_last(db: TestDb) {
+    let rest = OfflineApp::open(&db, &manual_clock(), &[]).await;
+    let since = "SELECT '7.8.9', 1004, since FROM program_versions";
+    rest.sql(&format!("INSERT INTO program_versions (version, schema_version, since) {since}"), args![])
+        .await;
+    let sql = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+               SELECT version + 1000, 'of the future', success, checksum, execution_time FROM _sqlx_migrations";
+    rest.sql(sql, args![]).await;
+    let refused = Db::open(&db.url, 2).await.err().expect("it is refused").to_string();
+    assert!(
+        refused.contains("by Landfall 7.8.9") && refused.contains("run Landfall 7.8.9 or a newer"),
+        "{refused}"
+    );
+}
+
+#[on_each_database]
+async fn a_database_of_another_program_is_refused_and_left_as_it_is(db: TestDb) {
+    let url = db.another().await;
+    let create = "CREATE TABLE invoices (id BIGINT PRIMARY KEY)";
+    if let Some(file) = url.strip_prefix("sqlite://") {
+        let options = SqliteConnectOptions::new().filename(file).create_if_missing(true);
+        let mut other = SqliteConnection::connect_with(&options).await.expect("a database");
+        sqlx::query(create).execute(&mut other).await.expect("a table");
+        other.close().await.expect("it closes");
+    } else {
+        let mut other = PgConnection::connect(&url).await.expect("PostgreSQL answers");
+        sqlx::query(create).execute(&mut other).await.expect("a table");
+    }
+    for _ in 0..2 {
+        let refused = Db::open(&url, 2).await.err().expect("it is refused").to_string();
+        for part in ["another program", "invoices", "DATABASE_URL", VERSION] {
+            assert!(refused.contains(part), "{refused}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+    let db = TestDb::sqlite();
+    let file = db.folder.path().join("notes.txt");
+    let text = "Dear diary, today we sighted land. ".repeat(100);
+    std::fs::write(&file, &text).expect("it is written");
+    let refused = Db::open(&format!("sqlite://{}", file.display()), 2).await.err().expect("it is refused");
+    let refused = refused.to_string();
+    assert!(refused.contains("is not an SQLite database") && refused.contains("DATABASE_URL"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&file).expect("it is read"), text);
 }
 
 #[on_each_database]
 async fn a_database_that_was_made_with_another_migration_is_refused(db: TestDb) {
     let sql = "UPDATE _sqlx_migrations SET checksum = (SELECT value FROM secrets LIMIT 1) WHERE version = 1";
     let refusal = refusal(&db, sql).await;
-    assert!(matches!(refusal, SchemaError::Changed { version: 1 }), "{refusal}");
+    assert!(matches!(refusal, SchemaError::Changed { version: 1, .. }), "{refusal}");
+    assert!(refusal.to_string().contains(&format!("last written by Landfall {VERSION}")), "{refusal}");
     assert!(refusal.to_string().starts_with("Migration 1 of the database is another one"), "{refusal}");
 }

@@ -109,7 +109,7 @@ async fn events_of_a_users_files_arrive_signed_and_in_order(db: TestDb) {
     let ids: HashSet<&String> = calls.iter().map(|call| &call.id).collect();
     assert_eq!(ids.len(), calls.len());
     let first = calls[0].json();
-    assert_eq!(first.as_object().unwrap().keys().collect::<Vec<_>>(), ["data", "timestamp", "type"]);
+    assert_eq!(first.as_object().unwrap().keys().collect::<Vec<_>>(), ["data", "epoch", "timestamp", "type"]);
     assert_eq!(time(&first["timestamp"]), server.app.clock.now());
     // The log shows the same, newest first, in pages.
     let mut logged = Vec::new();

@@ -101,6 +101,7 @@ async fn print_all(
                 "stream:end" => return Ok(End::Interrupted),
                 "stream:open" => {}
                 "stream:gap" => warn_of_gap(&event),
+                "stream:reset" => warn_of_reset(&event),
                 _ => print(&frame, &event, as_json),
             }
             if let Some(id) = event["id"].as_i64() {
@@ -113,6 +114,15 @@ async fn print_all(
 fn warn_of_gap(event: &Value) {
     let data = &event["data"];
     eprintln!("landfall: events between {} and {} were removed", data["after"], data["resumesAfter"]);
+}
+
+fn warn_of_reset(event: &Value) {
+    let data = &event["data"];
+    eprintln!(
+        "landfall: the server's database was restored from a backup: events up to {} may not have happened any more; \
+         continuing after {}",
+        data["after"], data["resumesAfter"]
+    );
 }
 
 fn print(frame: &Frame, event: &Value, as_json: bool) {

@@ -35,7 +35,7 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
         stages.filter(|stage| stage.stage == Stage::Embed).map(|stage| stage.concurrency).next();
     let reindex = Reindex::new(
         db.clone(),
-        Clock::System,
+        db.clock(Clock::System).await?,
         embedder,
         config.chunks,
         config.queue.retry,

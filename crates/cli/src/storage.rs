@@ -8,6 +8,7 @@ use crate::{Outcome, logs};
 use landfall_server::blobs::Blobs;
 use landfall_server::config::Config;
 use landfall_server::recovery::ownership::{Ownership, Standing};
+use landfall_server::recovery::restores;
 use landfall_store::Db;
 
 #[derive(Debug, clap::Args)]
@@ -22,6 +23,9 @@ enum Command {
     Show,
     /// Assign the storage to this database. From then on, blobs that this database does not know are removed.
     Adopt,
+    /// Say that the database was restored from a backup, where Landfall cannot see that by itself (a snapshot of a whole
+    /// disk, for example). Clients that follow events are told to load the current state.
+    Restored,
 }
 
 pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
@@ -32,6 +36,9 @@ pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<O
     let adopt = matches!(args.command, Command::Adopt);
     let before = if adopt { Some(ownership.adopt().await?) } else { None };
     let standing = ownership.standing().await?;
+    if matches!(args.command, Command::Restored) {
+        restores::report(&db, &standing).await?;
+    }
     db.close().await;
     if as_json {
         let before = before.as_ref().map(Standing::name);

@@ -1,5 +1,7 @@
 //! The only module that reads the time. Other code receives a [`Clock`], so that a test can stop the time.
 
+mod shared;
+
 use std::sync::Mutex;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -8,11 +10,21 @@ use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+pub use shared::{Reading, SharedClock};
+
 pub type Time = DateTime<Utc>;
+
+/// How long a sleep until a time may last before the time is read again, on a clock that may be corrected.
+const BETWEEN_CORRECTIONS: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 pub enum Clock {
+    /// The clock of this machine.
     System,
+    /// The time of the database that several machines share.
+    Shared(SharedClock),
+    /// The clock of a machine that is ahead by this much (behind, if negative), for tests.
+    Skewed(TimeDelta),
     Manual(ManualClock),
 }
 
@@ -21,6 +33,8 @@ impl Clock {
     pub fn now(&self) -> Time {
         match self {
             Self::System => system_now(),
+            Self::Shared(clock) => clock.now(),
+            Self::Skewed(ahead) => system_now() + *ahead,
             Self::Manual(clock) => *clock.now.borrow(),
         }
     }
@@ -30,12 +44,12 @@ impl Clock {
         let clock = self.clone();
         let deadline = self.now() + to_delta(duration);
         #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
-        let timer = matches!(self, Self::System).then(|| tokio::time::sleep(duration));
+        let timer = (!matches!(self, Self::Manual(_))).then(|| tokio::time::sleep(duration));
         async move {
             match (clock, timer) {
                 (Self::Manual(clock), _) => clock.wait_until(deadline).await,
-                (Self::System, Some(timer)) => timer.await,
-                (Self::System, None) => unreachable!("the system's clock has a timer"),
+                (_, Some(timer)) => timer.await,
+                (_, None) => unreachable!("a clock that runs by itself has a timer"),
             }
         }
     }
@@ -43,8 +57,18 @@ impl Clock {
     /// Resolves when the clock has reached `at`.
     pub async fn sleep_until(&self, at: Time) {
         match self {
-            Self::System => self.sleep((at - self.now()).to_std().unwrap_or_default()).await,
             Self::Manual(clock) => clock.wait_until(at).await,
+            Self::System | Self::Skewed(_) => {
+                self.sleep((at - self.now()).to_std().unwrap_or_default()).await;
+            }
+            // The clock may be corrected meanwhile.
+            Self::Shared(_) => {
+                while let Ok(left) = (at - self.now()).to_std()
+                    && !left.is_zero()
+                {
+                    self.sleep(left.min(BETWEEN_CORRECTIONS)).await;
+                }
+            }
         }
     }
 

@@ -97,6 +97,7 @@ reasons! {
     TooManyEventStreams 429 "TOO_MANY_EVENT_STREAMS" "The caller has the maximum number of open streams";
     Internal 500 "INTERNAL" "Something unexpected went wrong; the server has logged it";
     AuthUnavailable 503 "AUTH_UNAVAILABLE" "Tokens cannot be checked at the moment";
+    DatabaseFileGone 503 "DATABASE_FILE_GONE" "The file of the server's database was deleted or replaced, so nothing can be stored until an operator puts it back";
     DatabaseUnavailable 503 "DATABASE_UNAVAILABLE" "The database does not answer";
     EventStreamsExhausted 503 "EVENT_STREAMS_EXHAUSTED" "The process has the maximum number of open streams";
     RequestTimeout 503 "REQUEST_TIMEOUT" "The request took too long";

@@ -27,6 +27,7 @@ use crate::recovery::config::Schedules;
 use crate::recovery::orphan_cleanup::OrphanCleanup;
 use crate::recovery::orphan_cleanup::scan::Scanner;
 use crate::recovery::ownership::{Ownership, Standing};
+use crate::recovery::restores;
 use crate::recovery::retention::Retention;
 use crate::recovery::stuck_files::StuckFiles;
 use crate::recovery::stuck_files::detection::Detection;
@@ -93,17 +94,18 @@ pub struct Replacements {
 
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
-        let clock = replacements.clock.unwrap_or(Clock::System);
         metrics::recorder();
         let db =
             Db::open_with(&config.database_url, config.database_connections, replacements.faults).await?;
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
-        match ownership.keep().await? {
+        let standing = ownership.keep().await?;
+        match &standing {
             Standing::Ours => {}
             standing if standing.may_be_used() => tracing::warn!("{standing}"),
             standing => return Err(Error::StorageMismatch(standing.to_string())),
         }
+        restores::notice(&db, &standing).await?;
         index::install(&db).await?;
         db.leave_gap("events").await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
@@ -112,13 +114,21 @@ impl App {
         let embedder = Embedder::open(&config.embed).await?;
         db.connect_wake();
         let wake = db.wake().clone();
-        let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let works = matches!(config.role, Role::All | Role::Worker);
         let stages: &[StageConfig] = if works { &config.queue.stages } else { &[] };
         let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
         let description = queue::config::describe(process_name(), stages);
+        let machine = match &replacements.clock {
+            Some(skewed @ Clock::Skewed(_)) => skewed.clone(),
+            _ => Clock::System,
+        };
         let liveness =
-            Liveness::start(db.clone(), Clock::System, config.queue.liveness, description, on_death).await?;
+            Liveness::start(db.clone(), machine, config.queue.liveness, description, on_death).await?;
+        let clock = match replacements.clock {
+            Some(manual @ Clock::Manual(_)) => manual,
+            _ => liveness.time().clock(),
+        };
+        let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
                 let program = replacements.extractor.unwrap_or_default();
@@ -247,6 +257,10 @@ impl App {
         settled.cancel();
         tasks.close();
         tasks.wait().await;
+        // So that the storage has seen a later state than any backup that was made until now.
+        if let Err(error) = self.ownership.keep().await {
+            tracing::warn!(%error, "the mark of the storage could not be renewed");
+        }
         if let Err(error) = self.liveness.leave().await {
             tracing::warn!(%error, "could not unregister this process; the other processes will detect its end");
         }

@@ -1,5 +1,6 @@
 //! This process among those that share the database: it proves that it is alive, and detects when another one is
 //! not.
 
+pub mod database_time;
 pub mod liveness;
 pub mod workers;

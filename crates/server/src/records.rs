@@ -7,6 +7,7 @@ pub mod files;
 pub mod batch;
 pub mod quota;
 // What happened to it, as history and as an outbox.
+pub mod epochs;
 pub mod events;
 pub mod fingerprint;
 pub mod notifications;

@@ -11,6 +11,7 @@ pub mod abandoned_uploads;
 pub mod batch_timeout;
 pub mod exhausted_waits;
 pub mod orphan_cleanup;
+pub mod restores;
 pub mod retention;
 pub mod runs;
 pub mod schedule;

@@ -11,7 +11,7 @@ type Table = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// The checks of the whole database compare tables with one another, so they name nearly all of them.
 const AUDIT: &str = "audit/invariants.rs";
 
-const TABLES: [Table; 28] = [
+const TABLES: [Table; 30] = [
     ("alerts", &["reports/alerts"], &[]),
     ("artifacts", &["content/artifacts.rs"], &[]),
     // A file without a mapping has that of its batch.
@@ -22,6 +22,7 @@ const TABLES: [Table; 28] = [
     // What holds up a claim is read in one statement.
     ("circuits", &["queue/circuits.rs"], &["queue/gates.rs"]),
     ("database_identity", &["recovery/ownership.rs"], &[]),
+    ("event_epochs", &["records/epochs.rs"], &[]),
     ("events", &["records/events"], &[AUDIT]),
     (
         "files",
@@ -49,6 +50,8 @@ const TABLES: [Table; 28] = [
     ("orphan_scans", &["recovery/orphan_cleanup/scan.rs"], &[]),
     // What holds up a claim is read in one statement.
     ("paused_stages", &["queue/pause.rs"], &["queue/gates.rs"]),
+    // Only the store reads and writes it, before a server can use the database.
+    ("program_versions", &[], &[]),
     ("rate_buckets", &["queue/limits.rs"], &[]),
     ("removed_events", &["records/events"], &[]),
     ("secrets", &["app.rs"], &[]),

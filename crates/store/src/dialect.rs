@@ -67,6 +67,18 @@ impl Tx {
         }
     }
 
+    /// Lets the next id of `table` be the one after `last`, which must be above all that were taken.
+    pub async fn skip_ids(&mut self, table: &str, last: i64) -> Result<(), Error> {
+        if self.is_postgres() {
+            return self.execute(format!("SELECT setval('{table}_id_seq', $1)"), args![last]).await.map(drop);
+        }
+        // A table without rows has no entry yet.
+        self.execute("DELETE FROM sqlite_sequence WHERE name = $1", args![table]).await?;
+        self.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ($1, $2)", args![table, last])
+            .await
+            .map(drop)
+    }
+
     /// The transactions that are writing to `table` now. They may have taken ids that no other transaction sees yet.
     pub async fn writers_of(&mut self, table: &str) -> Result<HashSet<String>, Error> {
         if !self.is_postgres() {

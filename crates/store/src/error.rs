@@ -24,6 +24,13 @@ pub enum Error {
     Migration(#[from] SchemaError),
     #[error("the database is closed")]
     Closed,
+    /// The file of the SQLite database is not where it was opened.
+    #[error(
+        "The database file {file} was {what} while this process has it open: what this process writes is lost when it ends. \
+         It refuses all requests until the file is back. Put the file back, or save its content before you stop the process \
+         (docs/recovery.md)"
+    )]
+    DatabaseFileGone { file: String, what: &'static str },
     /// The storage has no such blob. The storage itself works.
     #[error("storage: there is no blob {key}")]
     BlobMissing { key: String },
@@ -76,7 +83,7 @@ impl Error {
     /// write itself may be valid, and may succeed later.
     pub fn database_is_away(&self) -> bool {
         match self {
-            Self::GroupNotCommitted(_) | Self::Closed => true,
+            Self::GroupNotCommitted(_) | Self::Closed | Self::DatabaseFileGone { .. } => true,
             Self::Database(error) => match error {
                 sqlx::Error::Io(_)
                 | sqlx::Error::Tls(_)
@@ -112,6 +119,9 @@ impl Error {
     /// The same error for another caller that waited for the same commit.
     #[must_use]
     pub fn again(&self) -> Self {
-        Self::GroupNotCommitted(self.to_string().into())
+        match self {
+            Self::DatabaseFileGone { file, what } => Self::DatabaseFileGone { file: file.clone(), what },
+            _ => Self::GroupNotCommitted(self.to_string().into()),
+        }
     }
 }

@@ -19,13 +19,17 @@ mod hooks;
 mod writer;
 pub mod wake;
 // The database itself.
+mod database_file;
 mod error;
 mod faults;
 mod migrate;
+mod origin;
 mod outage;
+mod place;
+mod time;
 pub mod locks;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +47,7 @@ use tx::Held;
 pub use tx::{FromRows, Tx};
 
 use change::{Change, carry_out};
+use database_file::{DatabaseFile, lock_for_start};
 use faults::Faults;
 use outage::Outage;
 use tracing::Instrument;
@@ -88,7 +93,7 @@ pub struct Db {
 
 #[derive(Clone)]
 enum Backend {
-    Sqlite { writer: Writer, readers: SqlitePool, file: PathBuf },
+    Sqlite { writer: Writer, readers: SqlitePool, file: DatabaseFile },
     Postgres { pool: PgPool, outage: Outage },
 }
 
@@ -106,57 +111,46 @@ impl Db {
     ) -> Result<Self, Error> {
         let faults = Faults(faults);
         let wake = Wake::default();
-        let backend = if url.starts_with("sqlite:") {
-            Self::open_sqlite(url, connections, &faults, &wake).await?
-        } else {
-            Self::open_postgres(url, connections).await?
-        };
+        if url.starts_with("sqlite:") {
+            return Self::open_sqlite(url, connections, faults, wake).await;
+        }
+        let backend = Self::open_postgres(url, connections).await?;
         let db = Self { backend, wake, faults };
         migrate::run(&db).await?;
         Ok(db)
     }
 
-    async fn open_sqlite(
-        url: &str,
-        connections: u32,
-        faults: &Faults,
-        wake: &Wake,
-    ) -> Result<Backend, Error> {
+    async fn open_sqlite(url: &str, connections: u32, faults: Faults, wake: Wake) -> Result<Self, Error> {
         load_vector_functions();
-        let options = SqliteConnectOptions::from_str(url)?
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            // An acknowledged change survives a power cut.
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(BUSY_TIMEOUT)
-            .statement_cache_capacity(PREPARED_STATEMENTS)
-            // As many rows as a bulk statement has: it runs to its end without waiting for the reader of the rows.
-            .row_buffer_size(Rows::MOST)
-            .pragma("cache_size", "-16000")
-            // In pages. The same few pages change again and again; a late checkpoint copies each of them once.
-            .pragma("wal_autocheckpoint", "4000")
-            .pragma("temp_store", "memory");
-        let file = options.get_filename().to_owned();
-        if let Some(folder) = file.parent() {
+        let options = sqlite_options(url)?;
+        let path = options.get_filename().to_owned();
+        if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|source| Error::Storage {
                 what: format!("create the folder {}", folder.display()),
                 source: source.into(),
             })?;
         }
+        let starting = lock_for_start(&path).await?;
         let writing = SqlitePoolOptions::new()
             .max_connections(1)
             .idle_timeout(None)
             .max_lifetime(None)
             // A connection that fails is replaced; a test before each use would cost a round trip to its thread.
             .test_before_acquire(false);
-        let writing = writing.connect_with(options.clone()).await?;
-        let writer = Writer::start(writing, faults.clone(), wake.clone());
+        let opened = writing.connect_with(options.clone().create_if_missing(true)).await;
+        let writing = opened.map_err(|error| not_a_database(error, &path))?;
+        // Another file that was put in the place of this one must not be taken for it.
+        writing.set_connect_options(options.clone());
+        let file = DatabaseFile::opened_at(&path)?;
+        let writer = Writer::start(writing, file.clone(), faults.clone(), wake.clone());
         let readers = SqlitePoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "on"));
-        Ok(Backend::Sqlite { writer, readers, file })
+        let db = Self { backend: Backend::Sqlite { writer, readers, file }, wake, faults };
+        migrate::run(&db).await?;
+        drop(starting);
+        Ok(db)
     }
 
     async fn open_postgres(url: &str, connections: u32) -> Result<Backend, Error> {
@@ -174,7 +168,10 @@ impl Db {
     /// A connection to read with. Each statement sees all commits before it.
     pub async fn read(&self) -> Result<Tx, Error> {
         let held = match &self.backend {
-            Backend::Sqlite { readers, .. } => Held::Sqlite(readers.acquire().await?),
+            Backend::Sqlite { readers, file, .. } => {
+                file.check()?;
+                Held::Sqlite(readers.acquire().await?)
+            }
             Backend::Postgres { pool, outage } => {
                 Held::Postgres(Box::pin(outage.acquire(pool, pool.acquire())).await?)
             }
@@ -186,7 +183,8 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Tx, Error> {
         self.faults.inject(Step::Begin).await?;
         let held = match &self.backend {
-            Backend::Sqlite { readers, .. } => {
+            Backend::Sqlite { readers, file, .. } => {
+                file.check()?;
                 let mut tx = readers.begin().await?;
                 // SQLite takes its snapshot at the first read.
                 sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
@@ -206,7 +204,8 @@ impl Db {
     pub async fn write<W: Write>(&self, write: W) -> Result<W::Output, Error> {
         let (change, outcome) = change::of(write);
         match &self.backend {
-            Backend::Sqlite { writer, .. } => {
+            Backend::Sqlite { writer, file, .. } => {
+                file.check()?;
                 writer.submit(change).await?;
                 outcome
                     .await
@@ -251,7 +250,7 @@ impl Db {
     /// The file of a SQLite database.
     pub fn sqlite_file(&self) -> Option<&PathBuf> {
         match &self.backend {
-            Backend::Sqlite { file, .. } => Some(file),
+            Backend::Sqlite { file, .. } => Some(file.path()),
             Backend::Postgres { .. } => None,
         }
     }
@@ -272,6 +271,32 @@ impl Db {
             }
             Backend::Postgres { pool, .. } => pool.close().await,
         }
+    }
+}
+
+fn sqlite_options(url: &str) -> Result<SqliteConnectOptions, Error> {
+    Ok(SqliteConnectOptions::from_str(url)?
+        .journal_mode(SqliteJournalMode::Wal)
+        // An acknowledged change survives a power cut.
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .statement_cache_capacity(PREPARED_STATEMENTS)
+        // As many rows as a bulk statement has: it runs to its end without waiting for the reader of the rows.
+        .row_buffer_size(Rows::MOST)
+        .pragma("cache_size", "-16000")
+        // In pages. The same few pages change again and again; a late checkpoint copies each of them once.
+        .pragma("wal_autocheckpoint", "4000")
+        .pragma("temp_store", "memory"))
+}
+
+fn not_a_database(error: sqlx::Error, path: &Path) -> Error {
+    const SQLITE_NOTADB: &str = "26";
+    match &error {
+        sqlx::Error::Database(reported) if reported.code().as_deref() == Some(SQLITE_NOTADB) => {
+            SchemaError::NotADatabase { file: path.display().to_string() }.into()
+        }
+        _ => error.into(),
     }
 }
 

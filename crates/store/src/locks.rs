@@ -3,14 +3,15 @@
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sqlx::Connection;
 use sqlx_postgres::PgConnection;
 use uuid::Uuid;
 
 use crate::Error;
-use crate::{Db, Tx, args};
-use landfall_core::clock::Time;
+use crate::{Arg, Db, Tx, args};
+use landfall_core::clock::{Time, to_delta};
 
 /// The lock that shows that a process is alive. It is held until it is dropped or the process ends.
 pub enum ProcessLock {
@@ -96,25 +97,15 @@ pub fn epoch(tx: &Tx) -> &'static str {
     if tx.is_postgres() { "CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT)" } else { "''" }
 }
 
-/// Workers that are dead: their lock is not held, or their heartbeat is older than `oldest`.
+/// Workers that are dead: their lock is not held, or their heartbeat is older than `expiry`.
 ///
-/// A PostgreSQL restart drops all advisory locks; then the heartbeat decides.
-pub async fn dead_workers(db: &Db, oldest: Time) -> Result<Vec<Uuid>, Error> {
+/// A PostgreSQL restart drops all advisory locks; then the heartbeat decides. PostgreSQL compares it with its own clock,
+/// which also wrote it: the clocks of two machines are never compared. SQLite is on one machine, whose clock shows `now`.
+pub async fn dead_workers(db: &Db, expiry: Duration, now: Time) -> Result<Vec<Uuid>, Error> {
     if db.is_postgres() {
-        let mut tx = db.read().await?;
-        let sql = format!(
-            "SELECT w.id FROM workers w
-             WHERE w.heartbeat_at < $1 OR (w.lock_epoch IN ('', {}) AND NOT EXISTS (
-                 SELECT 1 FROM pg_locks l
-                 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-                   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                   AND l.classid::bigint = (w.lock_key >> 32) & 4294967295
-                   AND l.objid::bigint = w.lock_key & 4294967295))",
-            epoch(&tx)
-        );
-        let dead: Vec<(Uuid,)> = tx.rows(sql, args![oldest]).await?;
-        return Ok(dead.into_iter().map(|(id,)| id).collect());
+        return dead_on_postgres(&mut db.read().await?, expiry).await;
     }
+    let oldest = now - to_delta(expiry);
     let workers: Vec<(Uuid, Time)> =
         db.read().await?.rows("SELECT id, heartbeat_at FROM workers", args![]).await?;
     Ok(workers
@@ -122,6 +113,32 @@ pub async fn dead_workers(db: &Db, oldest: Time) -> Result<Vec<Uuid>, Error> {
         .filter(|(id, heartbeat_at)| *heartbeat_at < oldest || !file_is_locked(&lock_file(db, *id)))
         .map(|(id, _)| id)
         .collect())
+}
+
+async fn dead_on_postgres(tx: &mut Tx, expiry: Duration) -> Result<Vec<Uuid>, Error> {
+    let sql = format!(
+        "SELECT w.id FROM workers w
+         WHERE w.heartbeat_at < clock_timestamp() - $1 * INTERVAL '1 microsecond'
+             OR (w.lock_epoch IN ('', {}) AND NOT EXISTS (
+                 SELECT 1 FROM pg_locks l
+                 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+                   AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                   AND l.classid::bigint = (w.lock_key >> 32) & 4294967295
+                   AND l.objid::bigint = w.lock_key & 4294967295))",
+        epoch(tx)
+    );
+    let microseconds = to_delta(expiry).num_microseconds().unwrap_or(i64::MAX);
+    let dead: Vec<(Uuid,)> = tx.rows(sql, args![microseconds]).await?;
+    Ok(dead.into_iter().map(|(id,)| id).collect())
+}
+
+/// SQL for the time of a heartbeat, with the arguments of the statement: PostgreSQL's own time, or `now` on SQLite.
+pub fn heartbeat_time(tx: &Tx, now: Time, mut args: Vec<Arg>) -> (String, Vec<Arg>) {
+    if tx.is_postgres() {
+        return ("clock_timestamp()".to_owned(), args);
+    }
+    args.push(now.into());
+    (format!("${}", args.len()), args)
 }
 
 /// Removes the lock file of a dead worker.

@@ -10,38 +10,65 @@ use sqlx::{AssertSqlSafe, Connection, SqlSafeStr, SqlitePool};
 use sqlx_postgres::PgPool;
 
 use crate::Error;
+use crate::origin::{self, Origin};
 use crate::{Backend, Db};
 
 /// Those that were released are frozen: a test compares the text of each with its hash.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "files", include_str!("../../../migrations/0001_files.sql")),
     (2, "blame", include_str!("../../../migrations/0002_blame.sql")),
+    (3, "origins", include_str!("../../../migrations/0003_origins.sql")),
 ];
 /// Where the database remembers which migrations it has. sqlx made it, and knows it by this name.
-const TABLE: &str = "_sqlx_migrations";
+pub const TABLE: &str = "_sqlx_migrations";
+/// The version of this program.
+pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// Why a database cannot be used with this program.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
     #[error(
-        "The database has schema version {database}, and this program (Landfall {}) knows versions up to {program}, so it \
-         changed nothing: run the newer Landfall that upgraded the database, or restore the backup from before the \
-         upgrade",
-        env!("CARGO_PKG_VERSION")
+        "The database was last written by {} and has schema version {database}. This is Landfall {PROGRAM}, which knows \
+         versions up to {program}, so it changed nothing: run {}, or restore the backup from before the upgrade",
+        named(written_by.as_deref(), "a newer Landfall"),
+        at_least(written_by.as_deref())
     )]
-    Newer { database: i64, program: i64 },
+    Newer { database: i64, program: i64, written_by: Option<String> },
     #[error(
-        "Migration {version} of the database is another one than that of this program (Landfall {}), so it changed \
-         nothing: run the Landfall that the database was made with, or restore a backup that was made with a release",
-        env!("CARGO_PKG_VERSION")
+        "Migration {version} of the database is another one than that of this program. The database was last written by {}, \
+         and this is Landfall {PROGRAM}, so it changed nothing: run the Landfall that wrote it, or restore a backup that was \
+         made with a release",
+        named(written_by.as_deref(), "a Landfall that was never released, or a changed one")
     )]
-    Changed { version: i64 },
+    Changed { version: i64, written_by: Option<String> },
+    #[error(
+        "This is the database of another program: it has the tables {tables} and none of Landfall's. Landfall {PROGRAM} \
+         changed nothing: check DATABASE_URL, and give Landfall a database of its own"
+    )]
+    Foreign { tables: String },
+    #[error(
+        "{file} is not an SQLite database, or it is damaged. Landfall {PROGRAM} changed nothing: check DATABASE_URL, or \
+         restore the database from a backup"
+    )]
+    NotADatabase { file: String },
     #[error(
         "database schema: rows of the table {table} would refer to what is not there, so nothing was changed"
     )]
     Dangling { table: String },
     #[error("database schema: {0}")]
     Failed(#[from] MigrateError),
+}
+
+fn named(version: Option<&str>, unknown: &str) -> String {
+    version
+        .map_or_else(|| format!("{unknown} (it does not say which)"), |version| format!("Landfall {version}"))
+}
+
+fn at_least(version: Option<&str>) -> String {
+    version.map_or_else(
+        || "the newer Landfall that upgraded the database".to_owned(),
+        |version| format!("Landfall {version} or a newer one"),
+    )
 }
 
 /// Brings the schema to this program's version. One process does it, and the others wait for it.
@@ -60,12 +87,14 @@ async fn run_on_sqlite(pool: &SqlitePool, migrations: &[Migration]) -> Result<()
     sqlx::query("PRAGMA foreign_keys = OFF").execute(&mut *connection).await?;
     // The lock for writing at once: two processes that have both read cannot both go on to write.
     let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    if migrate(&mut *tx, migrations).await? > 0 {
+    let origin = origin::of_sqlite(&mut tx).await?;
+    if migrate(&mut *tx, migrations, &origin).await? > 0 {
         let dangling = "SELECT \"table\" FROM pragma_foreign_key_check LIMIT 1";
         if let Some((table,)) = sqlx::query_as(dangling).fetch_optional(&mut *tx).await? {
             return Err(SchemaError::Dangling { table }.into());
         }
     }
+    origin::note_on_sqlite(&mut tx, newest(migrations)).await?;
     tx.commit().await?;
     sqlx::query("PRAGMA foreign_keys = ON").execute(&mut *connection).await?;
     Ok(())
@@ -76,17 +105,23 @@ async fn run_on_postgres(pool: &PgPool, migrations: &[Migration]) -> Result<(), 
     let mut connection = pool.acquire().await?.detach();
     connection.lock().await.map_err(SchemaError::from)?;
     let mut tx = connection.begin().await?;
-    migrate(&mut *tx, migrations).await?;
+    let origin = origin::of_postgres(&mut tx).await?;
+    migrate(&mut *tx, migrations, &origin).await?;
+    origin::note_on_postgres(&mut tx, newest(migrations)).await?;
     tx.commit().await?;
     connection.close().await?;
     Ok(())
 }
 
 /// Returns how many migrations the database did not have yet.
-async fn migrate(connection: &mut impl Migrate, migrations: &[Migration]) -> Result<usize, SchemaError> {
+async fn migrate(
+    connection: &mut impl Migrate,
+    migrations: &[Migration],
+    origin: &Origin,
+) -> Result<usize, SchemaError> {
     connection.ensure_migrations_table(TABLE).await?;
     let applied = connection.list_applied_migrations(TABLE).await?;
-    check(&applied, migrations)?;
+    check(&applied, migrations, origin)?;
     let missing = &migrations[applied.len()..];
     for migration in missing {
         tracing::info!(version = migration.version, name = &*migration.description, "migrating the database");
@@ -95,19 +130,28 @@ async fn migrate(connection: &mut impl Migrate, migrations: &[Migration]) -> Res
     Ok(missing.len())
 }
 
+fn newest(migrations: &[Migration]) -> i64 {
+    migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
 /// The database must have been made with the first of these migrations, however many.
-fn check(applied: &[AppliedMigration], known: &[Migration]) -> Result<(), SchemaError> {
-    let newest = |versions: &mut dyn Iterator<Item = i64>| versions.max().unwrap_or(0);
-    let database = newest(&mut applied.iter().map(|migration| migration.version));
-    let program = newest(&mut known.iter().map(|migration| migration.version));
-    if database > program {
-        return Err(SchemaError::Newer { database, program });
-    }
+fn check(applied: &[AppliedMigration], known: &[Migration], origin: &Origin) -> Result<(), SchemaError> {
     let same = |(applied, known): &(&AppliedMigration, &Migration)| {
         applied.version == known.version && applied.checksum == known.checksum
     };
-    match applied.iter().zip(known).find(|pair| !same(pair)) {
-        Some((applied, _)) => Err(SchemaError::Changed { version: applied.version }),
+    let changed = applied.iter().zip(known).find(|pair| !same(pair)).map(|(applied, _)| applied.version);
+    let is_foreign =
+        if applied.is_empty() { !origin.tables.is_empty() } else { changed.is_some() && !origin.is_ours() };
+    if is_foreign {
+        return Err(SchemaError::Foreign { tables: origin.some_tables() });
+    }
+    let database = applied.iter().map(|migration| migration.version).max().unwrap_or(0);
+    let (program, written_by) = (newest(known), origin.written_by());
+    if database > program {
+        return Err(SchemaError::Newer { database, program, written_by });
+    }
+    match changed {
+        Some(version) => Err(SchemaError::Changed { version, written_by }),
         None => Ok(()),
     }
 }
@@ -152,11 +196,31 @@ mod tests {
         migrations.iter().map(applied).collect()
     }
 
+    fn with_tables(names: &[&str]) -> Origin {
+        Origin { tables: names.iter().map(|&name| name.to_owned()).collect(), ..Origin::default() }
+    }
+
+    fn ours() -> Origin {
+        with_tables(&["database_identity", "files"])
+    }
+
+    #[test]
+    fn a_database_of_another_program_is_recognised() {
+        let known = made_of(&[(1, "a"), (2, "b")]);
+        let other = applied(&made_of(&[(1, "x"), (2, "y"), (3, "z"), (20_260_101, "w")]));
+        for (applied, tables) in [(&[][..], &["invoices"][..]), (&other, &["invoices"]), (&other, &[])] {
+            let refused = check(applied, &known, &with_tables(tables));
+            assert!(matches!(refused, Err(SchemaError::Foreign { .. })), "{refused:?}");
+        }
+        assert!(check(&[], &known, &with_tables(&[])).is_ok(), "an empty database is taken");
+    }
+
     #[test]
     fn a_database_of_any_earlier_version_is_known() {
         let known = made_of(&[(1, "a"), (2, "b"), (3, "c")]);
+        let made = |versions| if versions == 0 { with_tables(&[]) } else { ours() };
         for versions in 0..=known.len() {
-            assert!(check(&applied(&known[..versions]), &known).is_ok());
+            assert!(check(&applied(&known[..versions]), &known, &made(versions)).is_ok());
         }
     }
 
@@ -164,8 +228,11 @@ mod tests {
     fn a_database_of_a_later_version_is_not() {
         let known = made_of(&[(1, "a"), (2, "b")]);
         for later in [made_of(&[(1, "a"), (2, "b"), (3, "c"), (4, "d")]), made_of(&[(1, "a"), (4, "d")])] {
-            let refused = check(&applied(&later), &known);
-            assert!(matches!(refused, Err(SchemaError::Newer { database: 4, program: 2 })), "{refused:?}");
+            let refused = check(&applied(&later), &known, &ours());
+            assert!(
+                matches!(refused, Err(SchemaError::Newer { database: 4, program: 2, .. })),
+                "{refused:?}"
+            );
         }
     }
 
@@ -178,8 +245,8 @@ mod tests {
             // It has the third without the second.
             (made_of(&[(1, "a"), (3, "c")]), 3),
         ] {
-            let refused = check(&applied(&other), &known);
-            let is_right = matches!(refused, Err(SchemaError::Changed { version }) if version == changed);
+            let refused = check(&applied(&other), &known, &ours());
+            let is_right = matches!(refused, Err(SchemaError::Changed { version, .. }) if version == changed);
             assert!(is_right, "{refused:?}");
         }
     }

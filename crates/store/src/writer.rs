@@ -11,6 +11,7 @@ use tracing::Instrument;
 
 use crate::Error;
 use crate::change::{Change, carry_out};
+use crate::database_file::DatabaseFile;
 use crate::faults::{Faults, Step};
 use crate::hooks::Hooks;
 use crate::wake::Wake;
@@ -60,9 +61,9 @@ impl Applied {
 }
 
 impl Writer {
-    pub fn start(pool: SqlitePool, faults: Faults, wake: Wake) -> Self {
+    pub fn start(pool: SqlitePool, file: DatabaseFile, faults: Faults, wake: Wake) -> Self {
         let (queue, jobs) = mpsc::channel(QUEUE_SIZE);
-        tokio::spawn(run(pool.clone(), faults, jobs, wake));
+        tokio::spawn(run(Opened { pool: pool.clone(), file, faults }, jobs, wake));
         Self { queue, pool }
     }
 
@@ -82,30 +83,39 @@ impl Writer {
     }
 }
 
-async fn run(pool: SqlitePool, faults: Faults, jobs: mpsc::Receiver<QueuedChange>, wake: Wake) {
+/// What the writer writes to.
+struct Opened {
+    pool: SqlitePool,
+    file: DatabaseFile,
+    faults: Faults,
+}
+
+async fn run(database: Opened, jobs: mpsc::Receiver<QueuedChange>, wake: Wake) {
+    let pool = &database.pool;
     let mut queue = Queue { jobs, waiting: VecDeque::new() };
     // A new connection has the durability that it was opened with.
     let mut syncs = Durability::Synced;
     while queue.wait().await {
         let needs = queue.durability();
         if syncs != needs {
-            syncs = match set_durability(&pool, needs).await {
+            syncs = match set_durability(pool, needs).await {
                 Ok(()) => needs,
                 Err(error) => {
                     tracing::error!(%error, "the writer's connection failed");
-                    replace_connection(&pool).await;
+                    replace_connection(pool).await;
                     Durability::Synced
                 }
             };
         }
-        if let Err((error, unacknowledged)) = commit_group(&pool, &faults, &wake, syncs, &mut queue).await {
+        if let Err((error, unacknowledged)) = commit_group(&database, &wake, syncs, &mut queue).await {
             tracing::error!(%error, "a group of writes was not committed");
             for applied in unacknowledged {
                 applied.acknowledge(Err(error.again()), &wake);
             }
-            // A lock of another program says nothing about our connection.
-            if !error.is_locked() {
-                replace_connection(&pool).await;
+            // A lock of another program says nothing about our connection. A file that is gone is lost with its last
+            // connection.
+            if !error.is_locked() && !matches!(error, Error::DatabaseFileGone { .. }) {
+                replace_connection(pool).await;
                 syncs = Durability::Synced;
             }
         }
@@ -172,15 +182,14 @@ async fn replace_connection(pool: &SqlitePool) {
 /// rolled back, and the changes that were not acknowledged are returned with it. (A change that never ran is
 /// dropped, and its caller learns that it was not begun.)
 async fn commit_group(
-    pool: &SqlitePool,
-    faults: &Faults,
+    database: &Opened,
     wake: &Wake,
     syncs: Durability,
     queue: &mut Queue,
 ) -> Result<(), (Error, Vec<Applied>)> {
     let mut group = Vec::new();
     let Some(mut first) = queue.next(syncs) else { return Ok(()) };
-    let mut tx = match begin(pool, faults).await {
+    let mut tx = match begin(&database.pool, &database.faults).await {
         Ok(tx) => tx,
         Err(error) => {
             // The changes that arrived in the meantime would fail in the same way, each after as long a wait.
@@ -207,7 +216,8 @@ async fn commit_group(
             return Err((error, group));
         }
     }
-    if let Err(error) = tx.commit().await {
+    // What went into a file that is gone is not kept, so it is not acknowledged.
+    if let Err(error) = tx.commit().await.and_then(|()| database.file.check()) {
         return Err((error, group));
     }
     for applied in group {

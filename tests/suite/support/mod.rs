@@ -28,6 +28,7 @@ pub mod webhook_receiver;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use landfall_core::clock::{Clock, ManualClock};
 use landfall_documents::sandbox::Program;
 use landfall_server::app::{App, Replacements};
@@ -53,6 +54,8 @@ pub type Change = fn(&mut Config);
 #[derive(Default)]
 pub struct Setup {
     pub clock: Option<ManualClock>,
+    /// By how much the clock of its machine is ahead.
+    pub ahead: Option<TimeDelta>,
     pub work: Option<Arc<dyn Work>>,
     pub variables: Vec<(&'static str, String)>,
     pub changes: Vec<Change>,
@@ -99,6 +102,12 @@ impl Setup {
         self
     }
 
+    /// On a machine whose clock is ahead by this much, or behind if it is negative.
+    pub fn ahead(mut self, seconds: i64) -> Self {
+        self.ahead = Some(TimeDelta::seconds(seconds));
+        self
+    }
+
     pub async fn start(self, db: &TestDb) -> TestServer {
         TestServer::start(db, self).await
     }
@@ -139,7 +148,7 @@ impl TestServer {
             change(&mut config);
         }
         let replacements = Replacements {
-            clock: setup.clock.map(Clock::Manual),
+            clock: setup.clock.map(Clock::Manual).or(setup.ahead.map(Clock::Skewed)),
             work: setup.work,
             extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
             faults: None,

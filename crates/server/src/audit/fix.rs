@@ -53,7 +53,8 @@ pub async fn fix(
     let db = &storage.db;
     let (mut fixed, held_back) = fix_blobs(storage, written_before, force).await?;
     // First what registered dead workers held, then what unknown workers held.
-    for worker in locks::dead_workers(db, oldest_heartbeat).await? {
+    let expiry = (now - oldest_heartbeat).to_std().unwrap_or_default();
+    for worker in locks::dead_workers(db, expiry, now).await? {
         let Some(rescued) = db.write(RescueWorker { worker, now }).await? else { continue };
         locks::forget(db, worker);
         let files = rescued.requeued + rescued.failed;

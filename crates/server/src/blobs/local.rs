@@ -14,6 +14,9 @@ use landfall_store::Error;
 
 /// Stands beside the blobs, not among them.
 const MARK: &str = "database.json";
+/// Written and removed again, to see whether there is room.
+const PROBE: &str = "probe";
+const PROBE_BYTES: usize = 4_096;
 /// Held while the mark is compared and replaced.
 const MARK_LOCK: &str = "database.json.lock";
 /// A valid mark is much shorter.
@@ -158,9 +161,16 @@ impl Folder {
         Ok(replaced)
     }
 
+    /// Whether the blobs are there, and whether the storage can be written.
     pub async fn check(&self) -> Result<(), Error> {
-        let metadata = fs::metadata(&self.blobs).await;
-        metadata.map(drop).map_err(cannot("read the metadata of", &self.blobs))
+        fs::metadata(&self.blobs).await.map_err(cannot("read the metadata of", &self.blobs))?;
+        let probe = self.root.join(PROBE);
+        fs::write(&probe, [0; PROBE_BYTES]).await.map_err(cannot("write", &probe))?;
+        match fs::remove_file(&probe).await {
+            // Another process has removed it.
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", &probe)(error)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::EventsConfig;
 use super::tail::{self, Audience, StoredEvent};
+use crate::records::epochs;
 use crate::records::events::removal::removed_up_to;
 use landfall_core::clock::{Clock, Time};
 use landfall_core::event::EventKind;
@@ -118,8 +119,14 @@ impl Delivery {
     }
 
     /// A message about the stream itself. Its id is the position from which the stream continues.
-    pub fn about_stream(id: i64, kind: &str, at: Time, data: &serde_json::Value) -> Self {
-        let json = json!({ "id": id, "type": kind, "at": at, "data": data }).to_string();
+    pub fn about_stream(
+        id: i64,
+        kind: &str,
+        at: Time,
+        epoch: Option<Uuid>,
+        data: &serde_json::Value,
+    ) -> Self {
+        let json = json!({ "id": id, "type": kind, "at": at, "epoch": epoch, "data": data }).to_string();
         Self::serialized(id, kind, &json)
     }
 
@@ -170,6 +177,8 @@ impl FanOut {
             filter,
             after,
             position: None,
+            epoch: None,
+            was_reset: false,
             live: None,
             _slot: slot,
         })
@@ -371,6 +380,10 @@ pub struct Subscription {
     after: Option<i64>,
     /// The last event that it has, once that is confirmed.
     position: Option<i64>,
+    /// The epoch of the events that are written now.
+    epoch: Option<Uuid>,
+    /// Whether it was told of a new epoch and has to be told where that is, once it is there.
+    was_reset: bool,
     live: Option<Joined>,
     _slot: StreamSlot,
 }
@@ -396,6 +409,11 @@ impl Subscription {
             });
         }
         match self.fan_out.join(self, position) {
+            // Otherwise a client for which there are no events would resume from the old epoch again.
+            Ok(joined) if std::mem::take(&mut self.was_reset) => {
+                self.live = Some(joined);
+                Ok(self.begin(position, "stream:open", json!({})))
+            }
             Ok(joined) => {
                 self.live = Some(joined);
                 Ok(Next::CaughtUp)
@@ -414,10 +432,15 @@ impl Subscription {
     async fn open(&mut self) -> Result<Next, Error> {
         let inner = &self.fan_out.inner;
         let known = *inner.horizon.borrow();
+        let epoch = epochs::current(&mut inner.db.read().await?).await?;
+        self.epoch = epoch.as_ref().map(|epoch| epoch.epoch);
         let Some(after) = self.after else {
             let now = tail::settled_up_to(&inner.db).await?;
             return Ok(self.begin(now, "stream:open", json!({})));
         };
+        if let Some(position) = epoch.and_then(|epoch| epoch.resume_from(after)) {
+            return Ok(self.reset(after, position));
+        }
         if known.is_none_or(|known| after > known) {
             let horizon = tail::settled_up_to(&inner.db).await?;
             if after > horizon {
@@ -453,10 +476,17 @@ impl Subscription {
         self.begin(resumes_after, "stream:gap", json!({ "after": after, "resumesAfter": resumes_after }))
     }
 
+    /// The database was restored since the client saw its last event.
+    fn reset(&mut self, after: i64, resumes_after: i64) -> Next {
+        self.was_reset = true;
+        let data = json!({ "reason": "restored", "after": after, "resumesAfter": resumes_after });
+        self.begin(resumes_after, "stream:reset", data)
+    }
+
     fn begin(&mut self, position: i64, kind: &str, data: serde_json::Value) -> Next {
         self.position = Some(position);
         let at = self.fan_out.inner.clock.now();
-        Next::Messages(vec![Arc::new(Delivery::about_stream(position, kind, at, &data))])
+        Next::Messages(vec![Arc::new(Delivery::about_stream(position, kind, at, self.epoch, &data))])
     }
 }
 

@@ -17,8 +17,8 @@
 //! # An event in JSON
 //!
 //! ```json
-//! { "id": 4711, "type": "file:status-changed", "at": "2026-01-02T03:04:05Z", "tenantId": "acme", "userId": "alice",
-//!   "data": { "fileId": "…", "batchId": "…", "from": "chunking", "to": "embedding", "stage": "chunk", "attempt": 1,
+//! { "id": 4711, "type": "file:status-changed", "at": "2026-01-02T03:04:05Z", "epoch": "…", "tenantId": "acme",
+//!   "userId": "alice", "data": { "fileId": "…", "batchId": "…", "from": "chunking", "to": "embedding", "stage": "chunk", "attempt": 1,
 //!             "chunkCount": 12 } }
 //! ```
 //!
@@ -31,6 +31,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::ser::Serializer;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 pub use crate::records::events::stored::StoredEvent;
 
@@ -83,6 +84,8 @@ impl Serialize for StoredEvent {
             id: i64,
             r#type: &'a str,
             at: Time,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            epoch: Option<Uuid>,
             #[serde(skip_serializing_if = "str::is_empty")]
             tenant_id: &'a str,
             #[serde(skip_serializing_if = "str::is_empty")]
@@ -93,6 +96,7 @@ impl Serialize for StoredEvent {
             id: self.id,
             r#type: &self.kind,
             at: self.at,
+            epoch: self.epoch,
             tenant_id: &self.tenant,
             user_id: &self.user,
             data: self.content(),

@@ -149,7 +149,7 @@ fn refusals_that_follow(operation: &Value, parameters: &[Value]) -> Vec<String> 
     let public = operation["security"].is_array();
     if !public {
         codes.extend(["UNAUTHENTICATED", "INVALID_TOKEN", "TOKEN_EXPIRED", "AUTH_UNAVAILABLE"]);
-        codes.extend(["DATABASE_UNAVAILABLE", "REQUEST_TIMEOUT", "INTERNAL"]);
+        codes.extend(["DATABASE_FILE_GONE", "DATABASE_UNAVAILABLE", "REQUEST_TIMEOUT", "INTERNAL"]);
     }
     if operation["requestBody"]["content"]["application/json"].is_object() {
         codes.extend(["INVALID_JSON", "INVALID_REQUEST", "BODY_BROKEN", "BODY_TOO_LARGE"]);

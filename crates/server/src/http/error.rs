@@ -42,6 +42,10 @@ impl From<Error> for ApiError {
     }
 }
 
+/// Without the path, which only the log has.
+pub const DATABASE_FILE_GONE: &str = "The file of the server's database was deleted or replaced while the server runs, so nothing \
+     can be stored. An operator must put it back or restart the server; repeat the request then";
+
 /// What the caller learns about an error that it did not cause.
 fn hidden(error: &Error) -> Refusal {
     match error {
@@ -55,6 +59,9 @@ fn hidden(error: &Error) -> Refusal {
         Error::Database(_) if error.is_about_the_data() => internal(),
         Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => {
             Refusal::new(RefusalCode::DatabaseUnavailable, "The database does not answer").retryable()
+        }
+        Error::DatabaseFileGone { .. } => {
+            Refusal::new(RefusalCode::DatabaseFileGone, DATABASE_FILE_GONE).retryable()
         }
         Error::StorageMismatch(_) | Error::Internal(_) | Error::Refused(_) => internal(),
     }

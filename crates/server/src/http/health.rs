@@ -7,11 +7,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::app::App;
+use crate::http::error::DATABASE_FILE_GONE;
 use crate::process::workers;
 use crate::queue::worker::Ailment;
 use landfall_api::health::{Alive, Check, CheckResult, Readiness, Verdict};
 use landfall_store::Error;
-use landfall_store::{Tx, Write};
+use landfall_store::{Durability, Tx, Write};
+use uuid::Uuid;
 
 /// A probe does not wait long: a check that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -51,6 +53,7 @@ pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
             let status = if check.is_ok() { CheckResult::Ok } else { CheckResult::Failed };
             (name.to_owned(), Check { status, message: check.err() })
         })
+        .chain(clock(&app).map(|check| ("clock".to_owned(), check)))
         .collect();
     let (code, status) = if ready {
         (StatusCode::OK, Verdict::Ready)
@@ -66,7 +69,10 @@ async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> 
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => {
             tracing::warn!(check = what, %error, "not ready");
-            Err(format!("The {what} is not available"))
+            Err(match error {
+                Error::DatabaseFileGone { .. } => DATABASE_FILE_GONE.to_owned(),
+                _ => format!("The {what} is not available"),
+            })
         }
         Err(_) => {
             tracing::warn!(check = what, "not ready: no response in time");
@@ -75,19 +81,25 @@ async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> 
     }
 }
 
-/// Reads, and commits a transaction that changes nothing.
+/// Reads, and commits a write, which a full or read-only disk refuses.
 pub async fn database(app: &App) -> Result<(), Error> {
     workers::count(&mut app.db.read().await?).await?;
-    app.db.write(EmptyWrite).await
+    app.db.write(RewriteOwnRow { worker: app.liveness.identity().id }).await
 }
 
-struct EmptyWrite;
+struct RewriteOwnRow {
+    worker: Uuid,
+}
 
-impl Write for EmptyWrite {
+impl Write for RewriteOwnRow {
     type Output = ();
 
+    fn durability(&self) -> Durability {
+        Durability::Unsynced
+    }
+
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        workers::change_none(tx).await
+        workers::rewrite(tx, self.worker).await
     }
 }
 
@@ -97,6 +109,12 @@ fn heartbeat(app: &App) -> Result<(), String> {
         None => Ok(()),
         Some(silence) => Err(format!("The heartbeat was last renewed {} s ago", silence.num_seconds())),
     }
+}
+
+/// A machine whose clock differs from the database's stays ready, because everything goes by the database's.
+fn clock(app: &App) -> Option<Check> {
+    let message = app.liveness.time().skew().map(|skew| skew.to_string());
+    app.db.is_postgres().then_some(Check { status: CheckResult::Ok, message })
 }
 
 fn worker(app: &App) -> Result<(), String> {

@@ -51,7 +51,8 @@ pub async fn show(
     if let Err(error) = &database {
         tracing::warn!(error, "the metrics of the database are left out");
     }
-    scrape::of_process(app.db.kind(), database.is_ok(), storage.is_ok(), &mut exposition);
+    let clock_ahead = app.liveness.time().ahead();
+    scrape::of_process(app.db.kind(), database.is_ok(), storage.is_ok(), clock_ahead, &mut exposition);
     let mut text = exposition.into_text();
     text.push_str(&metrics::recorder().render());
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())

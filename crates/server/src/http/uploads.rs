@@ -178,7 +178,7 @@ fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {
         (status = 200, body = Uploaded, headers(("ETag" = String, description = "The MD5 of the bytes"))),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE INVALID_SIGNATURE \
             UPLOAD_URL_EXPIRED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_MD5 UPLOAD_BROKEN UPLOAD_STALLED \
-            UPLOAD_INTERRUPTED STORAGE_UNAVAILABLE STORAGE_FULL DATABASE_UNAVAILABLE INTERNAL")
+            UPLOAD_INTERRUPTED STORAGE_UNAVAILABLE STORAGE_FULL DATABASE_FILE_GONE DATABASE_UNAVAILABLE INTERNAL")
     )
 )]
 pub async fn receive(

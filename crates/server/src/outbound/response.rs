@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use reqwest::Response;
-use reqwest::header::RETRY_AFTER;
+use reqwest::header::{DATE, RETRY_AFTER};
 
-use landfall_core::clock::Clock;
+use landfall_core::clock::{Clock, Time};
 
 /// A service that asks for a longer delay is called again after this one.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
@@ -33,8 +33,14 @@ pub fn retry_after(response: &Response) -> Option<Duration> {
         Ok(seconds) => Duration::from_secs(seconds),
         Err(_) => {
             let at = chrono::DateTime::<chrono::Utc>::from(httpdate::parse_http_date(text).ok()?);
-            (at - Clock::System.now()).max(TimeDelta::zero()).to_std().ok()?
+            (at - sent_at(response)).max(TimeDelta::zero()).to_std().ok()?
         }
     };
     Some(wait.min(MAX_RETRY_AFTER))
+}
+
+/// By the clock of the service, where it says so: its date is not compared with the clock of this machine.
+fn sent_at(response: &Response) -> Time {
+    let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
+    date.and_then(|date| httpdate::parse_http_date(date).ok()).map_or_else(|| Clock::System.now(), Time::from)
 }

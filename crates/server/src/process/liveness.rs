@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::database_time::DatabaseTime;
 use super::workers;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
@@ -60,6 +61,8 @@ pub struct Liveness {
     /// Not the clock of the files' deadlines: a test may advance that one by a year without declaring a process
     /// dead.
     clock: Clock,
+    /// Corrected as often as the heartbeat is renewed.
+    time: DatabaseTime,
     config: LivenessConfig,
     description: Description,
     on_death: Arc<dyn OnDeath>,
@@ -69,14 +72,16 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Registers this process.
+    /// Registers this process. `machine`: the clock of this machine.
     pub async fn start(
         db: Db,
-        clock: Clock,
+        machine: Clock,
         config: LivenessConfig,
         description: Description,
         on_death: Arc<dyn OnDeath>,
     ) -> Result<Arc<Self>, Error> {
+        let time = DatabaseTime::start(db.clone(), machine).await?;
+        let clock = time.clock();
         let first = Identity { id: clock.new_id(), lost: CancellationToken::new() };
         let liveness = Self {
             lock: Mutex::new(None),
@@ -84,6 +89,7 @@ impl Liveness {
             renewed_at: watch::Sender::new(clock.now()),
             db,
             clock,
+            time,
             config,
             description,
             on_death,
@@ -108,7 +114,8 @@ impl Liveness {
             let stop = stop.clone();
             tokio::spawn(async move { stop.run_until_cancelled(liveness.keep_alive()).await })
         };
-        stop.run_until_cancelled(self.check_other_processes()).await;
+        let beside = async { tokio::join!(self.check_other_processes(), self.keep_time()) };
+        stop.run_until_cancelled(beside).await;
         drop(keep_alive.await);
     }
 
@@ -215,6 +222,10 @@ impl Liveness {
         self.db.write(Heartbeat { worker: identity.id, now }).await
     }
 
+    pub fn time(&self) -> &DatabaseTime {
+        &self.time
+    }
+
     /// When this process last renewed its heartbeat.
     pub fn renewed_at(&self) -> Time {
         *self.renewed_at.borrow()
@@ -224,6 +235,14 @@ impl Liveness {
     pub fn silent_for(&self) -> Option<TimeDelta> {
         let silent = self.clock.now() - self.renewed_at();
         (silent >= to_delta(self.config.heartbeat_expiry)).then_some(silent)
+    }
+
+    /// Follows the database's clock. Apart from the heartbeat, which must not wait for it.
+    async fn keep_time(&self) {
+        loop {
+            self.clock.sleep(self.config.heartbeat_interval).await;
+            self.time.correct(self.config.heartbeat_interval).await;
+        }
     }
 
     async fn check_other_processes(&self) {
@@ -237,10 +256,9 @@ impl Liveness {
 
     /// Releases what dead workers held. Returns how many there were.
     pub async fn rescue_dead_workers(&self) -> Result<usize, Error> {
-        let oldest = self.clock.now() - to_delta(self.config.heartbeat_expiry);
         let own = self.identity().id;
         let mut rescued = 0;
-        for worker in locks::dead_workers(&self.db, oldest).await? {
+        for worker in locks::dead_workers(&self.db, self.config.heartbeat_expiry, self.clock.now()).await? {
             if worker == own {
                 continue;
             }

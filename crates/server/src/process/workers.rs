@@ -18,32 +18,24 @@ pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
 
 /// Writes the row of a worker that has taken its lock.
 pub async fn register(tx: &mut Tx, worker: Uuid, description: &Description, now: Time) -> Result<(), Error> {
+    let Description { name, stages, services } = description;
+    let arguments = args![worker, name, stages, services, locks::lock_key(worker)];
+    let (now, arguments) = locks::heartbeat_time(tx, now, arguments);
     let sql = format!(
         "INSERT INTO workers (id, name, stages, services, lock_key, lock_epoch, started_at, heartbeat_at)
-         VALUES ($1, $2, $3, $4, $5, {}, $6, $6)",
+         VALUES ($1, $2, $3, $4, $5, {}, {now}, {now})",
         locks::epoch(tx)
     );
-    tx.execute(
-        sql,
-        args![
-            worker,
-            &description.name,
-            &description.stages,
-            &description.services,
-            locks::lock_key(worker),
-            now
-        ],
-    )
-    .await
-    .map(drop)
+    tx.execute(sql, arguments).await.map(drop)
 }
 
 /// Renews the heartbeat. Returns whether the worker is still registered.
 pub async fn renew(tx: &mut Tx, worker: Uuid, now: Time) -> Result<bool, Error> {
     // The lock was taken before this, on the same server.
-    let sql =
-        format!("UPDATE workers SET heartbeat_at = $2, lock_epoch = {} WHERE id = $1", locks::epoch(tx));
-    Ok(tx.execute(sql, args![worker, now]).await? == 1)
+    let (now, arguments) = locks::heartbeat_time(tx, now, args![worker]);
+    let epoch = locks::epoch(tx);
+    let sql = format!("UPDATE workers SET heartbeat_at = {now}, lock_epoch = {epoch} WHERE id = $1");
+    Ok(tx.execute(sql, arguments).await? == 1)
 }
 
 /// A worker whose row was removed.
@@ -120,7 +112,7 @@ pub async fn count(tx: &mut Tx) -> Result<i64, Error> {
     tx.number("SELECT COUNT(*) FROM workers", args![]).await
 }
 
-/// A change of no row, for a check whether the database takes changes.
-pub async fn change_none(tx: &mut Tx) -> Result<(), Error> {
-    tx.execute("UPDATE workers SET name = name WHERE 1 = 0", args![]).await.map(drop)
+/// Writes a worker's row as it is, for a check whether the database takes changes.
+pub async fn rewrite(tx: &mut Tx, worker: Uuid) -> Result<(), Error> {
+    tx.execute("UPDATE workers SET name = name WHERE id = $1", args![worker]).await.map(drop)
 }

@@ -11,6 +11,7 @@ use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
 use crate::telemetry::metrics::{self, Kind};
+use chrono::TimeDelta;
 use landfall_api::queues::CircuitView;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
@@ -153,7 +154,14 @@ fn seconds(milliseconds: i64) -> f64 {
 }
 
 /// What is known without the database.
-pub fn of_process(database: &'static str, database_up: bool, storage_up: bool, to: &mut Exposition) {
+pub fn of_process(
+    database: &'static str,
+    database_up: bool,
+    storage_up: bool,
+    clock_ahead: TimeDelta,
+    to: &mut Exposition,
+) {
+    to.gauge(metrics::CLOCK_SKEW, [(Labels::new(), seconds(clock_ahead.num_milliseconds()))]);
     to.gauge(metrics::DATABASE_UP, [(Labels::new(), i64::from(database_up))]);
     to.gauge(metrics::STORAGE_UP, [(Labels::new(), i64::from(storage_up))]);
     let build = vec![("version", env!("CARGO_PKG_VERSION").to_owned()), ("database", database.to_owned())];

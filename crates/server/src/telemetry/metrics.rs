@@ -86,6 +86,7 @@ metrics! {
     QUOTA_REFUNDED "resource_quota_refunded_bytes_total" Kind::Counter, "Bytes of quota released for such files";
     CLEANUP_FAILURES "resource_cleanup_failures_total" Kind::Counter, "Failures of the clean-up";
     EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event that this process has not sent to its listeners has waited";
+    CLOCK_SKEW "landfall_clock_skew_seconds" Kind::Gauge, "By how much the clock of this machine is ahead of the database's; only with PostgreSQL";
     HTTP_DURATION "landfall_http_request_duration_seconds" Kind::Histogram(REQUESTS), "How long requests took";
     DASHBOARD_DURATION "dashboard_request_duration_seconds" Kind::Histogram(REQUESTS), "How long the dashboard's requests took";
 }
@@ -219,7 +220,11 @@ pub fn cleanup_failed(error: &Error) {
         | Error::BlobMissing { .. }
         | Error::BlobExists { .. }
         | Error::StorageMismatch(_) => "storage",
-        Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => "database",
+        Error::Database(_)
+        | Error::DatabaseFileGone { .. }
+        | Error::GroupNotCommitted(_)
+        | Error::Migration(_)
+        | Error::Closed => "database",
         Error::Refused(_) | Error::Internal(_) => "internal",
     };
     counter!(CLEANUP_FAILURES, "error_type" => kind).increment(1);

@@ -140,7 +140,7 @@ pub fn body_of(event: &StoredEvent, for_all: bool) -> String {
         data.insert("tenantId".to_owned(), json!(event.tenant));
         data.insert("userId".to_owned(), json!(event.user));
     }
-    json!({ "type": event.kind, "timestamp": event.at, "data": data }).to_string()
+    json!({ "type": event.kind, "timestamp": event.at, "epoch": event.epoch, "data": data }).to_string()
 }
 
 /// Sends a test delivery, to see whether it arrives.

@@ -1,5 +1,6 @@
 //! Events as they are stored, in the order of their ids: for those who follow them.
 
+use crate::records::epochs;
 use landfall_core::clock::Time;
 use landfall_store::{Error, Tx, args};
 use serde_json::Value;
@@ -29,15 +30,21 @@ pub struct StoredEvent {
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub data: Option<Value>,
+    pub epoch: Option<Uuid>,
 }
 
-const COLUMNS: &str =
-    "id, at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt,
-    error_code, error_message, data";
+fn columns() -> String {
+    format!(
+        "id, at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt,
+         error_code, error_message, data, {}",
+        epochs::OF_EVENT
+    )
+}
 
 /// The events after `after`, up to `up_to`.
 pub async fn between(tx: &mut Tx, after: i64, up_to: i64, limit: i64) -> Result<Vec<StoredEvent>, Error> {
-    let sql = format!("SELECT {COLUMNS} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3");
+    let columns = columns();
+    let sql = format!("SELECT {columns} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3");
     tx.rows(sql, args![after, up_to, limit]).await
 }
 
@@ -49,8 +56,9 @@ pub async fn of_user_between(
     up_to: i64,
     limit: i64,
 ) -> Result<Vec<StoredEvent>, Error> {
+    let columns = columns();
     let sql = format!(
-        "SELECT {COLUMNS} FROM events WHERE id > $1 AND id <= $2 AND user_id = $3 ORDER BY id LIMIT $4"
+        "SELECT {columns} FROM events WHERE id > $1 AND id <= $2 AND user_id = $3 ORDER BY id LIMIT $4"
     );
     tx.rows(sql, args![after, up_to, user, limit]).await
 }

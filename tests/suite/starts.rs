@@ -1,0 +1,34 @@
+//! Many processes start at the same moment.
+
+use std::sync::Arc;
+
+use crate::support::process::Process;
+use crate::support::{TestDb, on_each_database, until};
+
+const PROCESSES: usize = 8;
+
+#[on_each_database]
+async fn any_number_of_processes_may_start_at_once_on_an_empty_database(db: TestDb) {
+    // Several times: without the lock it would still go well now and then.
+    for round in 0..3 {
+        let url = db.another().await;
+        let folder = tempfile::tempdir_in(db.folder.path()).expect("a folder");
+        let empty = Arc::new(TestDb { url, folder });
+        let starting: Vec<_> = (0..PROCESSES)
+            .map(|_| {
+                let empty = empty.clone();
+                tokio::task::spawn_blocking(move || Process::start(&empty, &[("DATABASE_CONNECTIONS", "4")]))
+            })
+            .collect();
+        let mut processes = Vec::new();
+        for process in starting {
+            processes.push(process.await.unwrap_or_else(|error| panic!("round {round}: {error}")));
+        }
+        for process in &processes {
+            until("it is ready", async || process.client().get("/readyz").await.status == 200).await;
+        }
+        let file = processes[0].client().upload("a.txt", b"All hands on deck.").await;
+        let client = processes[PROCESSES - 1].client();
+        until("it is ready", async || client.status(&file).await == "ready").await;
+    }
+}
