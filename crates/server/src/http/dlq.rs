@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::http::error::ApiError;
 use crate::intake::delete;
 use crate::intake::idempotency::Idempotent;
-use crate::queue::dead_letter::{self, Filter, Place};
 use crate::queue::operations::{Operation, RetryAll};
+use crate::records::files::dead_letters::{self, Filter, Place};
 use crate::records::fingerprint::is_fingerprint;
 use landfall_api::dead_letters::{
     DeadLetter, DeadLetterFilter, DeadLetterList, DeadLetterQuery, GroupList, Retried,
@@ -54,7 +54,7 @@ pub async fn list(
 ) -> Result<Json<DeadLetterList>, ApiError> {
     let paging: Paging<Place> = Paging::new(query.limit, query.cursor.as_deref())?;
     let filter = filter(query.filter(), &caller)?;
-    let rows = dead_letter::list(&mut app.db.read().await?, &filter, paging.after, paging.limit).await?;
+    let rows = dead_letters::list(&mut app.db.read().await?, &filter, paging.after, paging.limit).await?;
     Ok(Json(paging.page(rows, |row| row.place().to_string()).map(DeadLetter::from)))
 }
 
@@ -74,7 +74,7 @@ pub async fn groups(
     }
     let paging: Paging<Place> = Paging::new(query.limit, None)?;
     let filter = filter(query.filter(), &caller)?;
-    let groups = dead_letter::groups(&mut app.db.read().await?, &filter, paging.limit).await?;
+    let groups = dead_letters::groups(&mut app.db.read().await?, &filter, paging.limit).await?;
     Ok(Json(GroupList { groups }))
 }
 

@@ -10,18 +10,19 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::breaker::BreakerConfig;
-use super::fairness::{Lane, Rounds};
+use super::fairness::Rounds;
 use super::gates::Gates;
 use super::limits::RateLimits;
-use crate::process::liveness;
+use crate::process::workers;
 use crate::records::effects::Counts;
 use crate::records::file::File;
+use crate::records::files::queue::{self, Lane};
 use crate::records::moves::{self, Change, Move};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::service::Service;
 use landfall_store::Error;
-use landfall_store::{Durability, Rows, Tx, Write, args};
+use landfall_store::{Durability, Rows, Tx, Write};
 
 /// The most files that one transaction marks as due once their time has come.
 const MAX_MADE_DUE: usize = 256;
@@ -78,7 +79,7 @@ impl Write for ClaimDue {
     async fn apply(&self, tx: &mut Tx) -> Result<Claims, Error> {
         let mut gates = Gates::load(tx, self.now).await?;
         if gates.some_have_become_due {
-            self.make_due(tx).await?;
+            queue::make_due(tx, MAX_MADE_DUE, self.now).await?;
         }
         let mut taken = Taken { paused: gates.paused.clone(), ..Taken::default() };
         let wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
@@ -89,7 +90,7 @@ impl Write for ClaimDue {
         if tenants.is_empty() {
             return Ok(Claims::Taken(taken));
         }
-        if !liveness::hold(tx, self.worker).await? {
+        if !workers::hold(tx, self.worker).await? {
             return Ok(Claims::WorkerGone);
         }
         gates.hold_circuits(tx, &wants).await?;
@@ -118,22 +119,6 @@ impl Write for ClaimDue {
 }
 
 impl ClaimDue {
-    /// Marks files as due whose retry time has come.
-    async fn make_due(&self, tx: &mut Tx) -> Result<(), Error> {
-        let skip_locked = tx.skip_locked();
-        tx.execute(
-            format!(
-                "WITH due AS MATERIALIZED (
-                     SELECT id FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1
-                     ORDER BY run_after LIMIT $2 {skip_locked})
-                 UPDATE files SET is_due = TRUE WHERE id IN (SELECT id FROM due)"
-            ),
-            args![self.now, MAX_MADE_DUE],
-        )
-        .await
-        .map(drop)
-    }
-
     /// The most tenants that can have their turn at each stage.
     fn most_tenants(&self, wants: &[Want]) -> Vec<(Stage, usize)> {
         let passed_over = |stage| if self.limits.of_users_at(stage).is_some() { MAX_PASSED_OVER } else { 0 };
@@ -182,49 +167,16 @@ impl ClaimDue {
         let mut files = Vec::new();
         for (share, lanes) in by_share {
             for lanes in lanes.chunks(Rows::MOST) {
-                files.extend(match lanes {
-                    [lane] => self.take_from_one(tx, stage, share, lane).await?,
-                    lanes => self.take_from_each(tx, stage, share, lanes).await?,
-                });
+                let due = queue::lock_first(tx, stage, lanes, share).await?;
+                files.extend(self.claim(tx, stage, due).await?);
             }
         }
         Ok(files)
     }
 
-    async fn take_from_one(
-        &self,
-        tx: &mut Tx,
-        stage: Stage,
-        share: usize,
-        lane: &Lane,
-    ) -> Result<Vec<File>, Error> {
-        let walk = walk(stage, "$1", "$2", "$3", tx.skip_locked());
-        let due = tx.rows(walk, args![&lane.tenant, &lane.user, share]).await?;
-        self.claim(tx, stage, due).await
-    }
-
-    /// The share is in the statement, because SQLite cannot take a limit from a row.
-    async fn take_from_each(
-        &self,
-        tx: &mut Tx,
-        stage: Stage,
-        share: usize,
-        lanes: &[&Lane],
-    ) -> Result<Vec<File>, Error> {
-        let mut rows = Rows::default();
-        for lane in lanes {
-            rows.push(args![&lane.tenant, &lane.user]);
-        }
-        let (values, arguments) = rows.named("lanes", &["tenant", "owner"], tx);
-        let walk = walk(stage, "lanes.tenant", "lanes.owner", &share.to_string(), tx.skip_locked());
-        let due = tx.for_each("(SELECT * FROM lanes WHERE tenant IS NOT NULL) AS lanes", "files", &walk);
-        let due = tx.rows(format!("WITH {values} {due}"), arguments).await?;
-        self.claim(tx, stage, due).await
-    }
-
     /// Claims files that the transaction has locked.
-    async fn claim(&self, tx: &mut Tx, stage: Stage, due: Vec<(Uuid,)>) -> Result<Vec<File>, Error> {
-        let moves = due.into_iter().map(|(file,)| Move {
+    async fn claim(&self, tx: &mut Tx, stage: Stage, due: Vec<Uuid>) -> Result<Vec<File>, Error> {
+        let moves = due.into_iter().map(|file| Move {
             file,
             from: Status::Queued,
             transition: Transition::Claim(stage),
@@ -263,13 +215,4 @@ fn in_turn(files: Vec<File>, shares: &[(Lane, usize)]) -> Vec<File> {
     }
     ranked.sort_by_key(|(rank, lane, _)| (*rank, *lane));
     ranked.into_iter().map(|(_, _, file)| file).collect()
-}
-
-/// A user's files, by priority and then the longest due first.
-fn walk(stage: Stage, tenant: &str, user: &str, most: &str, skip_locked: &str) -> String {
-    format!(
-        "SELECT id FROM files
-         WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant} AND user_id = {user}
-         ORDER BY priority, run_after LIMIT {most} {skip_locked}"
-    )
 }

@@ -6,9 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::records::files::queue::{self, Lane, TenantWalk, UserMet, UserWalk};
 use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
-use landfall_store::{Rows, Tx, args};
+use landfall_store::Tx;
 
 /// Tenants whose last user is remembered. If there are more, some start again with their first user.
 const MAX_REMEMBERED: usize = 10_000;
@@ -18,13 +19,6 @@ const MAX_REMEMBERED: usize = 10_000;
 pub struct Rounds {
     tenants: HashMap<Stage, String>,
     users: HashMap<(Stage, String), String>,
-}
-
-/// The files of one user that wait at a stage.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Lane {
-    pub tenant: String,
-    pub user: String,
 }
 
 impl Rounds {
@@ -55,34 +49,14 @@ impl Rounds {
         tx: &mut Tx,
         wants: &[(Stage, usize)],
     ) -> Result<HashMap<Stage, Vec<String>>, Error> {
-        let mut starts = Rows::default();
+        let mut walks = Vec::with_capacity(2 * wants.len());
         for (stage, most) in wants {
             // Two parts: from the current position to the end, and from the beginning.
             for (part, after) in [self.after_tenant(*stage), ""].into_iter().enumerate() {
-                starts.push(args![*stage, after, *most, part]);
+                walks.push(TenantWalk { stage: *stage, after, steps: *most, part });
             }
         }
-        let (values, arguments) = starts.into_values(tx);
-        let next = |stage: &str, after: &str| {
-            format!(
-                "(SELECT tenant_id FROM files
-                  WHERE status = 'queued' AND is_due AND next_stage = {stage} AND tenant_id > {after}
-                  ORDER BY tenant_id LIMIT 1)"
-            )
-        };
-        let (first, then) = (next("column1", "column2"), next("walk.stage", "walk.tenant"));
-        let found: Vec<(String, String)> = tx
-            .rows(
-                format!(
-                    "WITH RECURSIVE walk (stage, tenant, steps, part) AS (
-                         SELECT column1, {first}, column3, column4 FROM ({values}) AS starts WHERE column1 IS NOT NULL
-                         UNION ALL
-                         SELECT stage, {then}, steps - 1, part FROM walk WHERE tenant IS NOT NULL AND steps > 1)
-                     SELECT stage, tenant FROM walk WHERE tenant IS NOT NULL ORDER BY part, steps DESC"
-                ),
-                arguments,
-            )
-            .await?;
+        let found = queue::tenants_waiting(tx, &walks).await?;
         let mut tenants: HashMap<Stage, Vec<String>> = HashMap::new();
         for (stage, most) in wants {
             let mut seen = HashSet::new();
@@ -107,41 +81,19 @@ impl Rounds {
         most: usize,
     ) -> Result<Vec<(Lane, usize)>, Error> {
         let users_each = most.div_ceil(tenants.len());
-        let mut starts = Rows::default();
-        for (number, tenant) in tenants.iter().enumerate() {
+        let mut walks = Vec::with_capacity(2 * tenants.len());
+        for (turn, tenant) in tenants.iter().enumerate() {
             let after = self.after_user(stage, tenant);
-            starts.push(args![tenant, after, users_each, number, 0]);
+            walks.push(UserWalk { tenant, after, steps: users_each, turn, part: 0 });
             if !after.is_empty() {
-                starts.push(args![tenant, "", users_each, number, 1]);
+                walks.push(UserWalk { tenant, after: "", steps: users_each, turn, part: 1 });
             }
         }
-        let next = |tenant: &str, after: &str| {
-            format!(
-                "(SELECT user_id FROM files
-                  WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant}
-                    AND user_id > {after}
-                  ORDER BY user_id LIMIT 1)"
-            )
-        };
-        let (first, then) = (next("column1", "column2"), next("walk.tenant", "walk.user_id"));
-        let mut found: Vec<(String, String, i64, i64, i64)> = Vec::new();
-        for batch in starts.portions() {
-            let (values, arguments) = batch.into_values(tx);
-            let sql = format!(
-                "WITH RECURSIVE walk (tenant, user_id, steps, turn, part) AS (
-                     SELECT column1, {first}, column3, column4, column5 FROM ({values}) AS starts
-                     WHERE column1 IS NOT NULL
-                     UNION ALL
-                     SELECT tenant, {then}, steps - 1, turn, part FROM walk WHERE user_id IS NOT NULL AND steps > 1)
-                 SELECT tenant, user_id, steps, turn, part FROM walk WHERE user_id IS NOT NULL"
-            );
-            found.extend(tx.rows::<(String, String, i64, i64, i64)>(sql, arguments).await?);
-        }
-        found.sort_by_key(|(_, _, steps, turn, part)| (*turn, *part, -*steps));
+        let mut found = queue::users_waiting(tx, stage, &walks).await?;
+        found.sort_by_key(|met| (met.turn, met.part, -met.steps));
         let mut by_tenant: Vec<Vec<Lane>> = vec![Vec::new(); tenants.len()];
         let mut seen = HashSet::new();
-        for (tenant, user, _, turn, _) in found {
-            let lane = Lane { tenant, user };
+        for UserMet { lane, turn, .. } in found {
             let lanes = &mut by_tenant[usize::try_from(turn).unwrap_or_default()];
             if lanes.len() < users_each && seen.insert(lane.clone()) {
                 lanes.push(lane);

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::json;
 
 use super::breaker::{BreakerConfig, Circuit};
+use super::circuits;
 use super::claim::Want;
 use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_user};
 use crate::records::events::{self, Event};
 use crate::records::file::File;
+use crate::records::files::held;
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Stage;
@@ -35,6 +37,7 @@ pub struct Gates {
 
 impl Gates {
     pub async fn load(tx: &mut Tx, now: Time) -> Result<Self, Error> {
+        // One statement over three tables: every claim begins with it, also where there is nothing to claim.
         let found: Vec<(String, String)> = tx
             .rows(
                 "SELECT 'paused', stage FROM paused_stages
@@ -71,7 +74,7 @@ impl Gates {
         // Always in the same order, so that two processes never deadlock.
         let needed: BTreeSet<Service> = wants.iter().flat_map(|want| want.services.iter().copied()).collect();
         for service in needed.into_iter().filter(|service| self.in_trouble.contains(service.name())) {
-            let circuit = Circuit::hold(tx, service).await?;
+            let circuit = circuits::hold(tx, service).await?;
             self.circuits.insert(service, (circuit.clone(), circuit));
         }
         Ok(())
@@ -90,7 +93,8 @@ impl Gates {
         let mut most: Option<usize> = None;
         for service in services {
             let Some((_, circuit)) = self.circuits.get_mut(service) else { continue };
-            let on_their_way = running(tx, stage, circuit.in_doubt_since()).await?;
+            let on_their_way =
+                held::count_running(tx, stage, circuit.in_doubt_since().unwrap_or(Time::UNIX_EPOCH)).await?;
             if let Some(let_through) = circuit.lets_through(on_their_way, now, breaker) {
                 most = Some(most.map_or(let_through, |most| most.min(let_through)));
                 self.poll_again_at = soonest(self.poll_again_at, circuit.until);
@@ -155,12 +159,6 @@ impl Gates {
         events::record(tx, events).await?;
         self.buckets.write(tx).await
     }
-}
-
-/// How many files are being worked on at a stage, by all processes, that were claimed at `since` or later.
-async fn running(tx: &mut Tx, stage: Stage, since: Option<Time>) -> Result<i64, Error> {
-    let sql = "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status = $1 AND claimed_at >= $2";
-    tx.number(sql, args![stage.running(), since.unwrap_or(Time::UNIX_EPOCH)]).await
 }
 
 fn soonest(one: Option<Time>, other: Option<Time>) -> Option<Time> {

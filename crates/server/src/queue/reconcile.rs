@@ -9,13 +9,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::release::Release;
 use super::worker::{InHand, Inner};
+use crate::records::files::held;
 use landfall_core::clock::to_delta;
 use landfall_store::Error;
-use landfall_store::args;
 
 /// How often to check for files that are claimed but not in hand, and how long each must have been claimed: a claim
 /// is in the database a moment before the file is in hand.
@@ -49,8 +48,7 @@ async fn check(inner: &Inner) -> Result<(), Error> {
         return Ok(());
     }
     let worker = inner.liveness.identity().id;
-    let sql = "SELECT id, claim FROM files WHERE claimed_by = $1";
-    let held: Vec<(Uuid, Uuid)> = inner.db.read().await?.rows(sql, args![worker]).await?;
+    let held = held::held_by(&mut inner.db.read().await?, worker).await?;
     let held: HashSet<InHand> = held.into_iter().collect();
     for (file, stop) in in_hand {
         if !held.contains(&file) {
@@ -63,8 +61,7 @@ async fn check(inner: &Inner) -> Result<(), Error> {
 async fn release_unworked_files(inner: &Inner) -> Result<(), Error> {
     let worker = inner.liveness.identity().id;
     let before = inner.clock.now() - to_delta(BETWEEN_CHECKS);
-    let sql = "SELECT id, claim FROM files WHERE claimed_by = $1 AND claimed_at <= $2";
-    let held: Vec<InHand> = inner.db.read().await?.rows(sql, args![worker, before]).await?;
+    let held: Vec<InHand> = held::held_since(&mut inner.db.read().await?, worker, before).await?;
     for (file, claim) in held {
         let in_hand = inner.in_hand().contains_key(&(file, claim));
         let release = Release {

@@ -6,10 +6,10 @@
 
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Transition;
-use landfall_store::{Error, Tx, Write, args};
+use landfall_store::{Error, Tx, Write};
 use uuid::Uuid;
 
-use crate::records::file::File;
+use crate::records::files::held;
 use crate::records::moves::{self, Change, Ending, Move};
 
 /// Queues every file that `claim` still holds again, at the stage it is at. The attempt does not count.
@@ -26,11 +26,7 @@ impl Write for Release {
     type Output = usize;
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
-        let sql = format!(
-            "SELECT * FROM files WHERE claimed_by = $1 AND claim = $2 AND id = COALESCE($3, id) ORDER BY id {}",
-            tx.for_update()
-        );
-        let files: Vec<File> = tx.rows(sql, args![self.worker, self.claim, self.file]).await?;
+        let files = held::lock_claimed(tx, self.worker, self.claim, self.file).await?;
         let moves = files.iter().filter_map(|file| {
             Some(Move {
                 file: file.id,

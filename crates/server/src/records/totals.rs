@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::files::{counts, held};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
@@ -113,17 +114,10 @@ impl Distribution {
         };
         let sums = COLUMNS.map(|column| format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT) AS {column}"));
         let sql = format!("SELECT {} FROM user_totals WHERE {whose}", sums.join(", "));
-        let sums: Option<Row> = tx.row(sql, arguments.clone()).await?;
+        let sums: Option<Row> = tx.row(sql, arguments).await?;
         let mut distribution =
             Self { counted: sums.map(Row::counted).unwrap_or_default(), ..Self::default() };
-        let running: Vec<(String, i64)> = tx
-            .rows(
-                format!(
-                    "SELECT status, COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND {whose} GROUP BY status"
-                ),
-                arguments,
-            )
-            .await?;
+        let running = held::count_by_status(tx, user).await?;
         for (status, count) in running {
             if let Some(stage) = status.parse::<Status>().ok().and_then(Status::stage) {
                 distribution.running.insert(stage, count);
@@ -154,11 +148,6 @@ impl Distribution {
     }
 }
 
-/// The column that a row of `files` is counted in, in SQL.
-pub const COLUMN_OF_FILE: &str =
-    "CASE WHEN status IN ('queued', 'scanning', 'extracting', 'chunking', 'embedding')
-                                      THEN 'at_' || next_stage ELSE status END";
-
 /// Recounts a user's files. Returns whether that changed anything.
 ///
 /// Every move of a file holds its owner's totals from the end of its transaction to the commit. So what is counted once they
@@ -179,15 +168,7 @@ pub async fn recount(tx: &mut Tx, user: &str) -> Result<bool, Error> {
             args![user],
         )
         .await?;
-    let rows: Vec<(String, String, i64)> = tx
-        .rows(
-            format!(
-                "SELECT tenant_id, {COLUMN_OF_FILE} AS counted_in, COUNT(*) FROM files
-                 WHERE user_id = $1 AND deleted_at IS NULL GROUP BY tenant_id, counted_in"
-            ),
-            args![user],
-        )
-        .await?;
+    let rows = counts::of_user(tx, user).await?;
     let mut changed = opened;
     for (tenant,) in kept {
         let count = |column: &str| {

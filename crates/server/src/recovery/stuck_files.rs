@@ -35,6 +35,7 @@ use super::{Sweep, SweepReport};
 use crate::queue::waiting::Obstacles;
 use crate::records::events;
 use crate::records::file::File;
+use crate::records::files::queue;
 use crate::records::moves::{self, Change, Ending};
 use crate::records::totals::Distribution;
 use crate::telemetry::metrics;
@@ -44,7 +45,7 @@ use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::states::StuckReason;
 use landfall_store::Error;
 use landfall_store::wake::Signal;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// The sweep.
 pub struct StuckFiles {
@@ -248,12 +249,7 @@ async fn requeue(tx: &mut Tx, file: &mut File, why: &str, now: Time) -> Result<(
 
 /// Lets a file in the queue have its turn now.
 async fn make_due(tx: &mut Tx, file: &File, retries: i64, now: Time) -> Result<(), Error> {
-    tx.execute(
-        "UPDATE files SET run_after = $2, is_due = TRUE, updated_at = $2, retry_count = retry_count + $3
-         WHERE id = $1 AND status = 'queued'",
-        args![file.id, now, retries],
-    )
-    .await?;
+    queue::make_one_due(tx, file.id, retries, now).await?;
     tx.signal(Signal::Work);
     Ok(())
 }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::blobs::Blobs;
 use crate::intake::delete;
+use crate::records::files::blobs::to_be_removed;
 use landfall_core::clock::Clock;
 use landfall_store::Db;
 use landfall_store::Error;
@@ -36,7 +37,7 @@ pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
     let mut removed = 0;
     let mut last = Uuid::nil();
     loop {
-        let page = delete::unfinished(db, last, PAGE).await?;
+        let page = to_be_removed(&mut db.read().await?, last, PAGE).await?;
         let Some((id, _)) = page.last() else { return Ok(removed) };
         last = *id;
         for (file, key) in page {

@@ -18,13 +18,14 @@ use super::config::Unconfirmed;
 use crate::blobs::Blobs;
 use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
+use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
 use crate::records::quota;
 use crate::telemetry::metrics;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// How often to look where no deadline is nearer.
 const INTERVAL: Duration = Duration::from_mins(1);
@@ -136,29 +137,11 @@ impl UploadExpiry {
 
     async fn expired(&self, after: Option<(Time, Uuid)>, now: Time) -> Result<Vec<File>, Error> {
         let (until, id) = after.unwrap_or((Time::UNIX_EPOCH, Uuid::nil()));
-        self.db
-            .read()
-            .await?
-            .rows(
-                "SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $1
-                   AND (upload_until, id) > ($2, $3) AND status IN ('registered', 'uploaded')
-                 ORDER BY upload_until, id LIMIT $4",
-                args![now, until, id, PAGE],
-            )
-            .await
+        uploads::expired(&mut self.db.read().await?, (until, id), PAGE, now).await
     }
 
     async fn next_deadline(&self) -> Result<Option<Time>, Error> {
-        let next: Option<(Time,)> = self
-            .db
-            .read()
-            .await?
-            .row(
-                "SELECT upload_until FROM files WHERE upload_until IS NOT NULL ORDER BY upload_until LIMIT 1",
-                args![],
-            )
-            .await?;
-        Ok(next.map(|(until,)| until))
+        uploads::next_deadline(&mut self.db.read().await?).await
     }
 
     /// Whether all bytes are there, as they were declared.

@@ -3,7 +3,9 @@
 //! the finished files.
 
 use super::queue_status;
-use crate::queue::dead_letter::{self, DeadLetter, Filter};
+use crate::records::batch::count_active;
+use crate::records::files::dead_letters::{self, DeadLetter, Filter};
+use crate::records::files::queue;
 use crate::records::throughput;
 use crate::records::totals::Distribution;
 use crate::recovery::stuck_files::detection::Detection;
@@ -12,7 +14,7 @@ use landfall_api::queues::queue_name;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 const RECENT_ERRORS: i64 = 10;
 /// For all users together: the maximum number of users whose oldest file is checked.
@@ -40,14 +42,14 @@ pub async fn load(
     let distribution = Distribution::load(tx, user).await?;
     let ended = throughput::last_day(tx, user, now).await?;
     let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
-    let recent = dead_letter::list(tx, &filter, None, RECENT_ERRORS).await?;
+    let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS).await?;
     Ok(Dashboard {
         status_distribution: Status::ALL
             .into_iter()
             .filter(|status| *status != Status::Deleted)
             .map(|status| (status, distribution.count(status)))
             .collect(),
-        active_batches: active_batches(tx, user).await?,
+        active_batches: count_active(tx, user).await?,
         dlq_depth: distribution.count(Status::Failed),
         stuck_files: detection.count(tx, user, now).await?,
         queue_depths: Stage::ALL
@@ -67,43 +69,8 @@ pub async fn load(
     })
 }
 
-async fn active_batches(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
-    match user {
-        Some(user) => {
-            let sql = "SELECT COUNT(*) FROM batches WHERE status = 'active' AND user_id = $1";
-            tx.number(sql, args![user]).await
-        }
-        None => tx.number("SELECT COUNT(*) FROM batches WHERE status = 'active'", args![]).await,
-    }
-}
-
 /// How many milliseconds the oldest file that a worker could claim has waited.
-///
-/// Each user has a queue at each stage, by priority and then by time: one index lookup finds the head of each.
 pub async fn oldest_waiting(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
-    let mut arguments = args![MAX_USERS];
-    let whose = match user {
-        Some(user) => {
-            arguments.push(user.into());
-            "user_id = $2 AND"
-        }
-        None => "",
-    };
-    let stages = Stage::ALL.map(|stage| format!("('{stage}')")).join(", ");
-    let has_files =
-        Stage::ALL.map(|stage| format!("(s.column1 = '{stage}' AND t.at_{stage} > 0)")).join(" OR ");
-    let sql = format!(
-        "SELECT MIN(since) FROM (
-             SELECT (SELECT f.run_after FROM files f
-                     WHERE f.status = 'queued' AND f.is_due AND f.next_stage = s.column1
-                       AND f.tenant_id = t.tenant_id AND f.user_id = t.user_id AND f.priority = p.column1
-                     ORDER BY f.run_after LIMIT 1) AS since
-             FROM (SELECT * FROM user_totals
-                   WHERE {whose} at_scan + at_extract + at_chunk + at_embed > 0 LIMIT $1) AS t
-             CROSS JOIN (VALUES {stages}) AS s CROSS JOIN (VALUES (0), (1), (2)) AS p
-             WHERE {has_files}) AS heads"
-    );
-    let oldest: Option<(Option<Time>,)> = tx.row(sql, arguments).await?;
-    let oldest = oldest.and_then(|(since,)| since);
+    let oldest = queue::oldest_waiting(tx, user, MAX_USERS).await?;
     Ok(oldest.map_or(0, |since| (now - since).num_milliseconds().max(0)))
 }

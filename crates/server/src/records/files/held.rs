@@ -1,0 +1,60 @@
+//! Files that workers hold: by worker, by claim, and how many.
+
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Stage;
+use landfall_store::{Error, Tx, args};
+use uuid::Uuid;
+
+use crate::records::file::File;
+
+/// The files that a worker holds, each with its claim.
+pub async fn held_by(tx: &mut Tx, worker: Uuid) -> Result<Vec<(Uuid, Uuid)>, Error> {
+    tx.rows("SELECT id, claim FROM files WHERE claimed_by = $1", args![worker]).await
+}
+
+/// The same for those that were claimed at `before` or earlier.
+pub async fn held_since(tx: &mut Tx, worker: Uuid, before: Time) -> Result<Vec<(Uuid, Uuid)>, Error> {
+    let sql = "SELECT id, claim FROM files WHERE claimed_by = $1 AND claimed_at <= $2";
+    tx.rows(sql, args![worker, before]).await
+}
+
+/// The files that a worker holds, locked until the transaction ends.
+pub async fn lock_held_by(tx: &mut Tx, worker: Uuid) -> Result<Vec<File>, Error> {
+    let sql = format!("SELECT * FROM files WHERE claimed_by = $1 ORDER BY id {}", tx.for_update());
+    tx.rows(sql, args![worker]).await
+}
+
+/// The files that a worker holds by one claim, or one `file` of them, locked until the transaction ends.
+pub async fn lock_claimed(
+    tx: &mut Tx,
+    worker: Uuid,
+    claim: Uuid,
+    file: Option<Uuid>,
+) -> Result<Vec<File>, Error> {
+    let sql = format!(
+        "SELECT * FROM files WHERE claimed_by = $1 AND claim = $2 AND id = COALESCE($3, id) ORDER BY id {}",
+        tx.for_update()
+    );
+    tx.rows(sql, args![worker, claim, file]).await
+}
+
+/// How many files are being worked on at a stage, by all processes, that were claimed at `since` or later.
+pub async fn count_running(tx: &mut Tx, stage: Stage, since: Time) -> Result<i64, Error> {
+    let sql = "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status = $1 AND claimed_at >= $2";
+    tx.number(sql, args![stage.running(), since]).await
+}
+
+/// How many files workers hold, by the names of their states: of one user, or of all.
+pub async fn count_by_status(tx: &mut Tx, user: Option<&str>) -> Result<Vec<(String, i64)>, Error> {
+    let (whose, arguments) = match user {
+        Some(user) => ("user_id = $1", args![user]),
+        None => ("1 = 1", args![]),
+    };
+    tx.rows(
+        format!(
+            "SELECT status, COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND {whose} GROUP BY status"
+        ),
+        arguments,
+    )
+    .await
+}

@@ -1,0 +1,262 @@
+//! Files that wait in the queue: those that a worker may claim, and those that wait for their next attempt.
+
+use landfall_core::clock::Time;
+use landfall_core::failure::Code;
+use landfall_core::lifecycle::Stage;
+use landfall_store::{Error, Rows, Tx, args};
+use uuid::Uuid;
+
+use crate::records::file::File;
+
+/// The files of one user that wait at a stage.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Lane {
+    pub tenant: String,
+    pub user: String,
+}
+
+/// Marks files as due whose retry time has come, up to `most`.
+pub async fn make_due(tx: &mut Tx, most: usize, now: Time) -> Result<(), Error> {
+    let skip_locked = tx.skip_locked();
+    tx.execute(
+        format!(
+            "WITH due AS MATERIALIZED (
+                 SELECT id FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1
+                 ORDER BY run_after LIMIT $2 {skip_locked})
+             UPDATE files SET is_due = TRUE WHERE id IN (SELECT id FROM due)"
+        ),
+        args![now, most],
+    )
+    .await
+    .map(drop)
+}
+
+/// Lets one file in the queue have its turn now. `recoveries` is added to the number of times that it was recovered.
+pub async fn make_one_due(tx: &mut Tx, file: Uuid, recoveries: i64, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE files SET run_after = $2, is_due = TRUE, updated_at = $2, retry_count = retry_count + $3
+         WHERE id = $1 AND status = 'queued'",
+        args![file, now, recoveries],
+    )
+    .await
+    .map(drop)
+}
+
+/// Restores an attempt of each file that waits after one of these failures, at `since` or later.
+pub async fn refund_attempts(tx: &mut Tx, codes: &[Code], since: Time) -> Result<(), Error> {
+    if codes.is_empty() {
+        return Ok(());
+    }
+    let codes: Vec<String> = codes.iter().map(|code| format!("'{code}'")).collect();
+    // A row that another process has locked is being claimed, so the file is already being retried.
+    let skip_locked = tx.skip_locked();
+    let sql = format!(
+        "WITH failed AS MATERIALIZED (
+             SELECT id FROM files
+             WHERE status = 'queued' AND error_code IS NOT NULL AND error_at >= $1 AND attempt > 0
+               AND error_code IN ({}) {skip_locked})
+         UPDATE files SET attempt = attempt - 1 WHERE id IN (SELECT id FROM failed)",
+        codes.join(", ")
+    );
+    tx.execute(sql, args![since]).await.map(drop)
+}
+
+/// Where a walk from tenant to tenant begins at a stage: behind `after`, for so many steps. The tenants of the first
+/// part come before those of the second.
+#[derive(Debug, Clone, Copy)]
+pub struct TenantWalk<'a> {
+    pub stage: Stage,
+    pub after: &'a str,
+    pub steps: usize,
+    pub part: usize,
+}
+
+/// The tenants that these walks meet, each with the name of its stage. A step is one look into the queue's index.
+pub async fn tenants_waiting(tx: &mut Tx, walks: &[TenantWalk<'_>]) -> Result<Vec<(String, String)>, Error> {
+    let mut starts = Rows::default();
+    for TenantWalk { stage, after, steps, part } in walks {
+        starts.push(args![*stage, *after, *steps, *part]);
+    }
+    let (values, arguments) = starts.into_values(tx);
+    let next = |stage: &str, after: &str| {
+        format!(
+            "(SELECT tenant_id FROM files
+              WHERE status = 'queued' AND is_due AND next_stage = {stage} AND tenant_id > {after}
+              ORDER BY tenant_id LIMIT 1)"
+        )
+    };
+    let (first, then) = (next("column1", "column2"), next("walk.stage", "walk.tenant"));
+    tx.rows(
+        format!(
+            "WITH RECURSIVE walk (stage, tenant, steps, part) AS (
+                 SELECT column1, {first}, column3, column4 FROM ({values}) AS starts WHERE column1 IS NOT NULL
+                 UNION ALL
+                 SELECT stage, {then}, steps - 1, part FROM walk WHERE tenant IS NOT NULL AND steps > 1)
+             SELECT stage, tenant FROM walk WHERE tenant IS NOT NULL ORDER BY part, steps DESC"
+        ),
+        arguments,
+    )
+    .await
+}
+
+/// Where a walk from user to user of a tenant begins: behind `after`, for so many steps. `turn` and `part` come back with
+/// what it meets.
+#[derive(Debug, Clone, Copy)]
+pub struct UserWalk<'a> {
+    pub tenant: &'a str,
+    pub after: &'a str,
+    pub steps: usize,
+    pub turn: usize,
+    pub part: usize,
+}
+
+/// A user that a walk met, with the steps that were left.
+#[derive(Debug)]
+pub struct UserMet {
+    pub lane: Lane,
+    pub steps: i64,
+    pub turn: i64,
+    pub part: i64,
+}
+
+/// The users with files at a stage that these walks meet.
+pub async fn users_waiting(tx: &mut Tx, stage: Stage, walks: &[UserWalk<'_>]) -> Result<Vec<UserMet>, Error> {
+    let mut starts = Rows::default();
+    for UserWalk { tenant, after, steps, turn, part } in walks {
+        starts.push(args![*tenant, *after, *steps, *turn, *part]);
+    }
+    let next = |tenant: &str, after: &str| {
+        format!(
+            "(SELECT user_id FROM files
+              WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant}
+                AND user_id > {after}
+              ORDER BY user_id LIMIT 1)"
+        )
+    };
+    let (first, then) = (next("column1", "column2"), next("walk.tenant", "walk.user_id"));
+    let mut met = Vec::new();
+    for batch in starts.portions() {
+        let (values, arguments) = batch.into_values(tx);
+        let sql = format!(
+            "WITH RECURSIVE walk (tenant, user_id, steps, turn, part) AS (
+                 SELECT column1, {first}, column3, column4, column5 FROM ({values}) AS starts
+                 WHERE column1 IS NOT NULL
+                 UNION ALL
+                 SELECT tenant, {then}, steps - 1, turn, part FROM walk WHERE user_id IS NOT NULL AND steps > 1)
+             SELECT tenant, user_id, steps, turn, part FROM walk WHERE user_id IS NOT NULL"
+        );
+        let found: Vec<(String, String, i64, i64, i64)> = tx.rows(sql, arguments).await?;
+        met.extend(found.into_iter().map(|(tenant, user, steps, turn, part)| UserMet {
+            lane: Lane { tenant, user },
+            steps,
+            turn,
+            part,
+        }));
+    }
+    Ok(met)
+}
+
+/// The first files of each of these lanes, up to `most` of each, locked until the transaction ends. Files that another
+/// process has locked are passed over. At most [`Rows::MOST`] lanes.
+pub async fn lock_first(tx: &mut Tx, stage: Stage, lanes: &[&Lane], most: usize) -> Result<Vec<Uuid>, Error> {
+    let found: Vec<(Uuid,)> = if let [lane] = lanes {
+        let walk = walk(stage, "$1", "$2", "$3", tx.skip_locked());
+        tx.rows(walk, args![&lane.tenant, &lane.user, most]).await?
+    } else {
+        let mut rows = Rows::default();
+        for lane in lanes {
+            rows.push(args![&lane.tenant, &lane.user]);
+        }
+        let (values, arguments) = rows.named("lanes", &["tenant", "owner"], tx);
+        // The number is in the statement, because SQLite cannot take a limit from a row.
+        let walk = walk(stage, "lanes.tenant", "lanes.owner", &most.to_string(), tx.skip_locked());
+        let due = tx.for_each("(SELECT * FROM lanes WHERE tenant IS NOT NULL) AS lanes", "files", &walk);
+        tx.rows(format!("WITH {values} {due}"), arguments).await?
+    };
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// A user's files, by priority and then the longest due first.
+fn walk(stage: Stage, tenant: &str, user: &str, most: &str, skip_locked: &str) -> String {
+    format!(
+        "SELECT id FROM files
+         WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant} AND user_id = {user}
+         ORDER BY priority, run_after LIMIT {most} {skip_locked}"
+    )
+}
+
+/// How many of its owner's files at its stage come before a file, counted up to `most`.
+pub async fn count_before(tx: &mut Tx, file: &File, most: i64) -> Result<i64, Error> {
+    // Two ranges of the index. With one range, `(priority, run_after) < ($4, $5)`, SQLite would step through all
+    // files that became due at the same moment as this one.
+    let mine = "status = 'queued' AND is_due AND next_stage = $1 AND tenant_id = $2 AND user_id = $3";
+    tx.number(
+        format!(
+            "SELECT COUNT(*) FROM (
+                 SELECT 1 FROM files WHERE {mine} AND priority < $4
+                 UNION ALL
+                 SELECT 1 FROM files WHERE {mine} AND priority = $4 AND run_after < $5
+                 LIMIT $6) AS before"
+        ),
+        args![file.next_stage, &file.tenant_id, &file.user_id, file.priority, file.run_after, most],
+    )
+    .await
+}
+
+/// How many files wait for their next attempt, by the names of their stages, counted up to `most` in all.
+pub async fn count_retrying(tx: &mut Tx, most: i64) -> Result<Vec<(String, i64)>, Error> {
+    tx.rows(
+        "SELECT next_stage, COUNT(*) FROM (SELECT next_stage FROM files WHERE status = 'queued' AND NOT is_due LIMIT $1)
+             AS retrying GROUP BY next_stage",
+        args![most],
+    )
+    .await
+}
+
+/// Whether a file waits at a stage that could have been claimed at `since` or before.
+pub async fn any_waits_since(tx: &mut Tx, stage: Stage, since: Time) -> Result<bool, Error> {
+    // Files whose retry is due also wait, even if no process has marked them as due.
+    let mut waits = false;
+    for which in ["is_due", "NOT is_due"] {
+        let sql = format!(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND {which} AND next_stage = $1
+                 AND run_after <= $2 LIMIT 1) AS waiting"
+        );
+        waits = waits || tx.number(sql, args![stage, since]).await? > 0;
+    }
+    Ok(waits)
+}
+
+/// Since when the oldest file has waited that a worker could claim, of one user or of up to `most_users`.
+///
+/// Each user has a queue at each stage, by priority and then by time: one index lookup finds the head of each.
+pub async fn oldest_waiting(
+    tx: &mut Tx,
+    user: Option<&str>,
+    most_users: usize,
+) -> Result<Option<Time>, Error> {
+    let mut arguments = args![most_users];
+    let whose = match user {
+        Some(user) => {
+            arguments.push(user.into());
+            "user_id = $2 AND"
+        }
+        None => "",
+    };
+    let stages = Stage::ALL.map(|stage| format!("('{stage}')")).join(", ");
+    let has_files =
+        Stage::ALL.map(|stage| format!("(s.column1 = '{stage}' AND t.at_{stage} > 0)")).join(" OR ");
+    let sql = format!(
+        "SELECT MIN(since) FROM (
+             SELECT (SELECT f.run_after FROM files f
+                     WHERE f.status = 'queued' AND f.is_due AND f.next_stage = s.column1
+                       AND f.tenant_id = t.tenant_id AND f.user_id = t.user_id AND f.priority = p.column1
+                     ORDER BY f.run_after LIMIT 1) AS since
+             FROM (SELECT * FROM user_totals
+                   WHERE {whose} at_scan + at_extract + at_chunk + at_embed > 0 LIMIT $1) AS t
+             CROSS JOIN (VALUES {stages}) AS s CROSS JOIN (VALUES (0), (1), (2)) AS p
+             WHERE {has_files}) AS heads"
+    );
+    let oldest: Option<(Option<Time>,)> = tx.row(sql, arguments).await?;
+    Ok(oldest.and_then(|(since,)| since))
+}
