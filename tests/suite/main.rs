@@ -62,6 +62,7 @@ mod traces;
 mod traps;
 mod upgrades;
 mod waiting;
+mod warnings;
 mod webhook_registration;
 mod webhook_verification;
 mod webhooks;

@@ -253,6 +253,12 @@ async fn a_process_that_violates_the_protocol_is_not_trusted() {
         "places-backwards",
         "foreign-refusal",
         "unknown-kind",
+        "strange-warning",
+        "empty-warning",
+        "warning-of-two-lines",
+        "long-warning",
+        "many-warnings",
+        "missing-pages",
     ] {
         let (code, message) = readers.fails_with(lie).await;
         assert_eq!(code, ErrorKind::Damaged, "{lie}: {message}");

@@ -45,7 +45,7 @@ pub struct Warning {
     /// For the owner: what happened, what is missing, what to do.
     pub message: String,
     /// The first page that it is about, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub page: Option<i64>,
 }
 

@@ -222,8 +222,11 @@ mod tests {
             page: None,
             heading: Some(heading.to_owned()),
         });
-        let extracted =
-            Extracted { text: text.to_owned(), markup: Markup::Markdown, places: places.to_vec() };
+        let extracted = Extracted {
+            markup: Markup::Markdown,
+            places: places.to_vec(),
+            ..Extracted::plain(text.to_owned())
+        };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
         let chunks = in_chunks(&extracted, config).expect("chunks");
         assert_eq!(chunks.len(), 1);
@@ -233,7 +236,7 @@ mod tests {
     #[test]
     fn places_are_counted_in_characters() {
         let text = "Größe öäü. ".repeat(100);
-        let extracted = Extracted { text: text.clone(), markup: Markup::Plain, places: Vec::new() };
+        let extracted = Extracted::plain(text.clone());
         let config = ChunkConfig { size_tokens: 30, overlap_tokens: 10 };
         let characters: Vec<char> = text.chars().collect();
         for chunk in in_chunks(&extracted, config).expect("chunks") {
@@ -253,7 +256,7 @@ mod tests {
             ("> ".repeat(20_000), Markup::Markdown),
             ("ภาษาไทยไม่มีช่องว่างระหว่างคำ".repeat(300), Markup::Plain),
         ] {
-            let extracted = Extracted { text, markup, places: Vec::new() };
+            let extracted = Extracted { markup, ..Extracted::plain(text) };
             let config = ChunkConfig { size_tokens: 120, overlap_tokens: 20 };
             let chunks = in_chunks(&extracted, config).expect("chunks");
             assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= 120 * MAX_CHARACTERS_PER_TOKEN));
