@@ -196,11 +196,8 @@ mod tests {
             page,
             heading: heading.map(str::to_owned),
         };
-        let extracted = Extracted {
-            text: text.to_owned(),
-            markup: Markup::Plain,
-            places: vec![place("Tides", Some(1), Some("Tides")), place("On the", Some(2), None)],
-        };
+        let places = vec![place("Tides", Some(1), Some("Tides")), place("On the", Some(2), None)];
+        let extracted = Extracted { places, ..Extracted::plain(text.to_owned()) };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
         let chunks = in_chunks(&extracted, config).expect("chunks");
         let found: Vec<_> = chunks.iter().map(|c| (c.text.as_str(), c.page, c.heading.as_deref())).collect();

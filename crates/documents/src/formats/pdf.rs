@@ -122,10 +122,9 @@ impl<'a> Pages<'a> {
         }
         self.flow.widen(Gap::Paragraph);
         match self.pictures.take_from(self.document, page, self.flow.len()) {
-            OfPage::Taken => {}
             OfPage::LeftOut => _ = self.left_out.insert(number),
             OfPage::None if contents::are_damaged(self.document, page) => _ = self.unreadable.insert(number),
-            OfPage::None => {}
+            OfPage::Taken | OfPage::None => {}
         }
         Ok(true)
     }
