@@ -77,6 +77,7 @@ named_enum! {
         Circuit = "circuit",
         Retry = "retry",
         RateLimit = "rate_limit",
+        Isolation = "isolation",
         Worker = "worker",
     }
 }

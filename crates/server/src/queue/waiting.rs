@@ -48,11 +48,8 @@ impl Obstacles {
         let workers = workers::names(tx).await?;
         let paused = pause::stages(tx).await?;
         let mut circuits = Vec::new();
-        let in_trouble = circuits::not_closed(tx).await?;
-        for service in Service::ALL {
-            if in_trouble.iter().any(|name| name == service.name()) {
-                circuits.push((service, circuits::find(tx, service).await?));
-            }
+        for (service, _) in circuits::not_closed(tx).await? {
+            circuits.push((service, circuits::find(tx, service).await?));
         }
         let buckets = limits::blocked_for(tx, user, now).await?;
         Ok(Self { now, workers, paused, circuits, buckets: buckets.into_iter().collect() })
@@ -84,6 +81,12 @@ impl Obstacles {
         if let Some((service, circuit)) = self.circuit_before(stage) {
             return Waiting::new(WaitingFor::Circuit, self.down(service, circuit));
         }
+        if file.is_alone {
+            return Waiting::new(
+                WaitingFor::Isolation,
+                "Workers died while they worked on this file; it waits until a worker has nothing else to do",
+            );
+        }
         if let Some(at) = file.run_after.filter(|at| *at - self.now > TimeDelta::zero()) {
             return Waiting::new(WaitingFor::Retry, format!("Will be tried again at {}", at.to_rfc3339()));
         }
@@ -102,16 +105,27 @@ impl Obstacles {
 
     fn down(&self, service: Service, circuit: &Circuit) -> String {
         let title = service.title();
+        let error = circuit.last_error.as_ref().map(|error| format!(". Its last error: {error}"));
+        let error = error.unwrap_or_default();
         match (circuit.state, circuit.until) {
             (CircuitState::Open, Some(until)) if until > self.now => {
-                format!("Waits for {title}, which is down; it is tried again at {}", until.to_rfc3339())
+                format!(
+                    "Waits for {title}, which is down; it is tried again at {}{error}",
+                    until.to_rfc3339()
+                )
             }
-            _ => format!("Waits for {title}, which was down and is being tried"),
+            _ => format!("Waits for {title}, which was down and is being tried{error}"),
         }
     }
 
     pub fn someone_works_at(&self, stage: Stage) -> bool {
         self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
+    }
+
+    /// The stages that wait for a service in trouble.
+    pub fn blocked_stages(&self) -> Vec<(Stage, Service)> {
+        let blocked = |stage: Stage| Some((stage, self.circuit_before(stage)?.0));
+        Stage::ALL.into_iter().filter_map(blocked).collect()
     }
 
     /// The service in trouble that this stage needs in at least one process.
