@@ -7,6 +7,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Each version has its own folder, so an upgrade only changes the number here.
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+CARGO_LLVM_COV_VERSION := 0.9.1
+CARGO_LLVM_COV := $(TOOLS)/cargo-llvm-cov-$(CARGO_LLVM_COV_VERSION)/bin/cargo-llvm-cov
 
 # nextest runs the tests of all binaries in parallel, but it does not run doc tests.
 ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
@@ -28,7 +30,7 @@ NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run release model test test-quick bench fmt lint deny clean
+.PHONY: help run release model test test-quick coverage bench fmt lint deny clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +57,12 @@ test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, 
 test-quick: ## Run the tests on SQLite only
 	cargo test --workspace
 
+# TESTS="search:: events::" runs only these.
+coverage: $(CARGO_LLVM_COV) $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
+	PATH="$(abspath $(dir $(CARGO_LLVM_COV))):$$PATH" \
+		LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
+		scripts/with-postgres --no-sync scripts/coverage $(TESTS)
+
 bench: ## Measure the queue on both databases, the reading of documents, and the quality of search
 	scripts/with-postgres cargo bench --locked -p landfall-cli --bench flows
 	cargo bench --locked -p landfall-cli --bench sandbox
@@ -75,11 +83,16 @@ clean: ## Remove everything that was built or downloaded here; your data stays
 	cargo clean
 	rm -rf $(TOOLS)
 
-# It runs only for seconds, so it is built in the fastest way: without optimisation and without debug information.
+# They run only for seconds, so they are built in the fastest way: without optimisation and without debug information.
 $(CARGO_DENY):
 	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
 		cargo install --locked --debug cargo-deny --version =$(CARGO_DENY_VERSION) --no-track \
 		--root $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)
+
+$(CARGO_LLVM_COV):
+	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
+		cargo install --locked --debug cargo-llvm-cov --version =$(CARGO_LLVM_COV_VERSION) --no-track \
+		--root $(TOOLS)/cargo-llvm-cov-$(CARGO_LLVM_COV_VERSION)
 
 $(CLAMD):
 	@echo "The tests need a real clamd; installing Debian's clamav-daemon"

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use landfall_core::text::{Extracted, Markup};
+use landfall_core::text::Extracted;
 use landfall_models::chunk::chunk;
 use landfall_server::config::{Config, Variables};
 use landfall_server::stages::cores::Cores;
@@ -43,7 +43,7 @@ async fn measure(figures: &mut Figures, name: &str, variables: &[(&str, &str)]) 
     let config = Config::from_variables(all)?;
     let embedder = Embedder::open(&config.embed).await?;
     let text = SENTENCES.iter().cycle().take(2_000).copied().collect::<Vec<_>>().join(" ");
-    let extracted = Extracted { text, markup: Markup::Plain, places: Vec::new() };
+    let extracted = Extracted::plain(text);
     let (cancel, cores) = (CancellationToken::new(), Cores::of_this_machine().of_user("bench"));
     let chunks = chunk(&extracted, config.chunks, embedder.tokens(), || ControlFlow::Continue(()))?;
     let texts: Vec<String> = chunks.into_iter().map(|chunk| chunk.text).take(CHUNKS).collect();

@@ -354,3 +354,21 @@ fn a_command_whose_output_is_closed_early_exits_without_an_error() {
     let said = command.wait_with_output().expect("it ends").stderr;
     assert_eq!(String::from_utf8_lossy(&said), "");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn warnings_are_counted_in_lists_and_written_out_for_a_file() {
+    let session = Session::new();
+    session.write("half.rtf", "{\\rtf1 Half a {\\b sentence");
+    let sent = session.run(&["upload", "half.rtf", "--wait"]);
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    assert!(sent.err.contains("half.rtf: ready, with 1 warning"), "{}", sent.err);
+    assert!(session.run(&["files"]).out.contains("1 warning"));
+    let listed = session.run(&["files", "--json"]).json();
+    assert_eq!(listed["files"][0]["warningCount"], 1);
+    let shown = session.run(&["status", listed["files"][0]["fileId"].as_str().unwrap()]);
+    assert!(
+        shown.out.contains("warning  TRUNCATED: This document breaks off before its end"),
+        "{}",
+        shown.out
+    );
+}

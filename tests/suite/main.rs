@@ -68,6 +68,7 @@ mod traces;
 mod traps;
 mod upgrades;
 mod waiting;
+mod warnings;
 mod webhook_registration;
 mod webhook_verification;
 mod webhooks;

@@ -164,6 +164,9 @@ async fn a_document_is_read_in_another_process_with_the_same_result() {
     assert_eq!(there, here.unwrap());
     assert_eq!(there.extracted.places.len(), 60_000);
 
+    let cut = readers.read_file("acme", "cut.rtf", br"{\rtf1 Half a {\b sentence").await.unwrap();
+    assert_eq!(cut.warnings.len(), 1, "what is missing is told here too: {cut:?}");
+
     let refused = readers.read("   ").await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NoText);
     readers.leave_nothing().await;
@@ -253,6 +256,12 @@ async fn a_process_that_violates_the_protocol_is_not_trusted() {
         "places-backwards",
         "foreign-refusal",
         "unknown-kind",
+        "strange-warning",
+        "empty-warning",
+        "warning-of-two-lines",
+        "long-warning",
+        "many-warnings",
+        "missing-pages",
     ] {
         let (code, message) = readers.fails_with(lie).await;
         assert_eq!(code, ErrorKind::Damaged, "{lie}: {message}");

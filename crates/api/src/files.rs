@@ -9,6 +9,7 @@ use landfall_core::failure::{Class, Code};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::priority::Priority;
 use landfall_core::states::{Scope, WaitingFor};
+use landfall_core::warning::WarningCode;
 
 /// A file as clients see it.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
@@ -28,6 +29,12 @@ pub struct FileView {
     pub retry_count: i64,
     pub error: Option<ErrorView>,
     pub chunk_count: Option<i64>,
+    /// How many warnings there are: how much is missing of a file that could be read otherwise.
+    #[serde(default)]
+    pub warning_count: i64,
+    /// What is missing. Null in a list of files, which has only the number.
+    #[serde(default)]
+    pub warnings: Option<Vec<WarningView>>,
     /// Why it is not moving: one word for programs, and one sentence for people.
     pub waiting_for: Option<WaitingFor>,
     pub waiting_message: Option<String>,
@@ -51,6 +58,20 @@ pub struct ErrorView {
     pub message: String,
     pub stage: Option<Stage>,
     pub at: Option<DateTime<Utc>>,
+}
+
+/// What is missing of a file that could be read otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Warning)]
+pub struct WarningView {
+    /// As it was stored: a newer version may have written a code that this one does not know.
+    #[schema(value_type = WarningCode)]
+    pub code: String,
+    /// What happened, what is missing, and what to do.
+    pub message: String,
+    /// The first page that it is about, from 1.
+    #[serde(default)]
+    pub page: Option<i64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]

@@ -45,7 +45,7 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
         println!("No files match. `landfall upload PATHS…` uploads some.");
         return Ok(Outcome::Good);
     }
-    let mut rows = vec![["STATUS", "SIZE", "NAME", "ID", "ERROR"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["STATUS", "SIZE", "NAME", "ID", "PROBLEM"].map(str::to_owned).to_vec()];
     rows.extend(page.items.iter().map(row));
     print!("{}", table(&rows));
     if page.next_cursor.is_some() {
@@ -60,8 +60,16 @@ fn row(file: &FileView) -> Vec<String> {
         size(file.size.unsigned_abs()),
         printable(&file.file_name),
         file.file_id.to_string(),
-        error(file),
+        problem(file),
     ]
+}
+
+/// The error of a file, or the number of its warnings, which `landfall status` shows.
+fn problem(file: &FileView) -> String {
+    match usize::try_from(file.warning_count) {
+        Ok(warnings) if warnings > 0 && file.error.is_none() => count(warnings, "warning"),
+        _ => error(file),
+    }
 }
 
 /// The code and the message of a file's error; empty if it has none.

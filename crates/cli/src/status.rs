@@ -81,6 +81,9 @@ fn describe(file: &FileView) {
             println!("           (of the last attempt; the file will be retried)");
         }
     }
+    for warning in file.warnings.iter().flatten() {
+        println!("  warning  {}: {}", printable(&warning.code), printable(&warning.message));
+    }
     for (label, number) in [("attempt", Some(file.attempt)), ("chunks", file.chunk_count)] {
         if let Some(number) = number.filter(|number| *number > 0) {
             println!("  {label:<8} {number}");

@@ -53,6 +53,8 @@ pub struct FileResult {
     /// The file's last known state; `None` if the server does not have it.
     status: Option<Status>,
     error: Option<Problem>,
+    /// How much is missing of a file that is ready; `landfall status` shows what.
+    warning_count: i64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -204,6 +206,7 @@ impl Upload<'_> {
                 batch_id: Some(batch),
                 status: None,
                 error: None,
+                warning_count: 0,
             };
             match outcome? {
                 Ok(status) => result.status = Some(status),
@@ -232,6 +235,7 @@ impl Upload<'_> {
             batch_id: None,
             status: None,
             error: Some(problem),
+            warning_count: 0,
         });
     }
 

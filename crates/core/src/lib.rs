@@ -16,7 +16,8 @@ pub mod retry;
 // The caller, and why a request is refused.
 pub mod caller;
 pub mod refusal;
-// The text of a document, its chunks, their vectors.
+// The text of a document, its chunks, their vectors; and what is missing of the text.
 pub mod text;
+pub mod warning;
 #[cfg(feature = "clock")]
 pub mod clock;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::warning::Warning;
+
 /// The text of a document, with what is known about its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extracted {
@@ -9,6 +11,15 @@ pub struct Extracted {
     pub markup: Markup,
     /// The headings and pages in the text, in their order.
     pub places: Vec<Place>,
+    /// What is missing of the document. They are kept with the file; a text that is loaded again has none.
+    pub warnings: Vec<Warning>,
+}
+
+impl Extracted {
+    /// A text without pages, headings and warnings.
+    pub fn plain(text: String) -> Self {
+        Self { text, markup: Markup::Plain, places: Vec::new(), warnings: Vec::new() }
+    }
 }
 
 /// How the structure of a text is marked.

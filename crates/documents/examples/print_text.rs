@@ -2,7 +2,8 @@
 //! `cargo run -p landfall-documents --example print_text -- [--places] [--ocr LANGUAGES] FILE`.
 //!
 //! `--places` prints a line before each part of the text: its page, its heading. `--ocr eng` has tesseract read the
-//! pictures, if it is installed. The exit code is 1 if the document cannot be read, and 2 for a wrong command line.
+//! pictures, if it is installed. What is missing is told on stderr. The exit code is 1 if the document cannot be read,
+//! and 2 for a wrong command line.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -60,6 +61,9 @@ fn parse(mut arguments: impl Iterator<Item = OsString>) -> Option<Arguments> {
 fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let extracted = runtime.block_on(read(arguments))?;
+    for warning in &extracted.warnings {
+        eprintln!("{}: {}", warning.code, warning.message);
+    }
     let mut out = io::stdout().lock();
     if arguments.places {
         print_places(&extracted, &mut out)?;

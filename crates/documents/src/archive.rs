@@ -39,6 +39,16 @@ impl<'a> Archive<'a> {
         Ok(Some(xml_text(bytes)))
     }
 
+    /// The names of all parts, with the sizes that they declare.
+    pub fn parts(&mut self) -> Vec<(String, u64)> {
+        let number = self.parts.len();
+        let part = |index| {
+            let part = self.parts.by_index_raw(index).ok()?;
+            Some((part.name().ok()?.into_owned(), part.size()))
+        };
+        (0..number).filter_map(part).collect()
+    }
+
     /// Returns a part that the format requires.
     pub fn required_text(&mut self, name: &str) -> Result<String, Error> {
         self.text(name)?.ok_or_else(|| {

@@ -106,6 +106,11 @@ impl<'a> Elements<'a> {
         }
     }
 
+    /// Whether elements are open that were not closed. At the end of the text, it breaks off.
+    pub fn has_open(&self) -> bool {
+        self.depth > 0
+    }
+
     /// Skips the rest of the element that was opened last.
     pub fn skip(&mut self) -> Result<(), Error> {
         let outside = self.depth.saturating_sub(1);

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::limits::Limits;
-use landfall_core::text::{Extracted, Markup, Place};
+use landfall_core::text::{Extracted, Place};
 
 /// The gap before the next word. Of two gaps the wider one counts.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +124,7 @@ impl Flow {
 
     pub fn finish(self) -> Result<Extracted, Error> {
         self.check()?;
-        Ok(Extracted { text: self.text, markup: Markup::Plain, places: self.places })
+        Ok(Extracted { places: self.places, ..Extracted::plain(self.text) })
     }
 
     fn write(&mut self, word: &str) {

@@ -66,10 +66,13 @@ mod formats;
 mod archive;
 mod elements;
 mod flow;
+mod missing;
 
 pub use error::{Error, ErrorKind};
 pub use landfall_core::text::{Extracted, Markup, Place};
+pub use landfall_core::warning::{Warning, WarningCode};
 pub use limits::Limits;
+pub use missing::PageCount;
 pub use read::{Document, read};
 pub use reading::{Picture, Reading, Recognised};
 

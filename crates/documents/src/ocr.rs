@@ -84,7 +84,7 @@ impl Ocr {
     }
 
     /// Returns the words in each picture of a document, in order, up to the picture at which the time is over. A
-    /// picture that cannot be read has no words; the error is that of the last such picture.
+    /// picture that cannot be read is `None`; the error is that of the last such picture.
     ///
     /// Before each picture it awaits `turn` and holds the result until the picture is read, so that a caller can
     /// limit how many run at once. Waiting for a turn does not count as time of the document. `|| async {}` does not
@@ -93,7 +93,7 @@ impl Ocr {
         &self,
         pictures: impl ExactSizeIterator<Item = &[u8]>,
         turn: impl Fn() -> F,
-    ) -> (Vec<String>, Option<OcrError>) {
+    ) -> (Vec<Option<String>>, Option<OcrError>) {
         let count = pictures.len();
         let mut words = Vec::with_capacity(count);
         let mut failed = None;
@@ -101,10 +101,13 @@ impl Ocr {
         for picture in pictures {
             let _turn = turn().await;
             let began = Stopwatch::start();
-            words.push(self.recognise_within(picture, left).await.unwrap_or_else(|error| {
-                failed = Some(error);
-                String::new()
-            }));
+            words.push(match self.recognise_within(picture, left).await {
+                Ok(words) => Some(words),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            });
             left = left.saturating_sub(began.elapsed());
             if left.is_zero() {
                 tracing::warn!(

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind};
 use crate::formats::{csv, docx, email, html, json, markdown, odf, pdf, pptx, rtf, sheets, text, xml};
 use crate::kind::{self, Kind, TextKind};
 use crate::limits::{Bounds, Limits};
+use crate::missing;
 use crate::reading::Reading;
 
 /// The bytes of a document, and how they were named.
@@ -34,7 +35,7 @@ pub fn read(
     let bytes = document.bytes;
     let bounds = Bounds { limits, progress };
     bounds.report_progress()?;
-    match kind::recognise(document, bounds)? {
+    let mut reading = match kind::recognise(document, bounds)? {
         Kind::Pdf => pdf::read(bytes, bounds),
         Kind::Docx { mut archive, main_part } => docx::read(&mut archive, &main_part, bounds),
         Kind::Pptx { mut archive, main_part } => pptx::read(&mut archive, &main_part, bounds),
@@ -45,7 +46,10 @@ pub fn read(
         Kind::Email => email::read(bytes, bounds),
         Kind::Picture => Ok(Reading::of_picture(bytes)),
         Kind::Text(kind) => read_text(bytes, kind, bounds),
-    }
+    }?;
+    let undecodable = missing::undecodable(&reading.extracted)?;
+    reading.extracted.warnings.extend(undecodable);
+    Ok(reading)
 }
 
 fn read_text(bytes: &[u8], kind: TextKind, bounds: Bounds<'_>) -> Result<Reading, Error> {

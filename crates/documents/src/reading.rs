@@ -1,8 +1,12 @@
 //! The result of the first step of reading, and what OCR adds to it.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, ErrorKind};
 use crate::has_words;
-use landfall_core::text::{Extracted, Markup, Place};
+use crate::missing::{self, PageCount};
+use landfall_core::text::{Extracted, Place};
+use landfall_core::warning::{Warning, WarningCode};
 
 /// The most characters of a heading. Callers repeat headings, so a long one is cut.
 const MAX_HEADING: usize = 200;
@@ -15,6 +19,8 @@ pub struct Reading {
     /// The pictures that may contain words, in the order of the document. At most
     /// [`Limits::pictures`](crate::Limits::pictures).
     pub pictures: Vec<Picture>,
+    /// The pages, and how many of them were not read.
+    pub pages: PageCount,
 }
 
 /// A picture that may contain words.
@@ -33,18 +39,19 @@ pub struct Picture {
 pub enum Recognised {
     /// There is no OCR.
     NotInstalled,
-    /// The words of each picture, in their order. Missing ones at the end count as empty.
-    Words(Vec<String>),
+    /// The words of each picture, in their order; `None` for a picture that could not be read. Pictures at the end
+    /// that are missing here were not read either.
+    Words(Vec<Option<String>>),
 }
 
 impl Reading {
     pub(crate) fn of(extracted: Extracted) -> Self {
-        Self { extracted, pictures: Vec::new() }
+        Self { extracted, pictures: Vec::new(), pages: PageCount::default() }
     }
 
     pub(crate) fn of_picture(bytes: &[u8]) -> Self {
-        let extracted = Extracted { text: String::new(), markup: Markup::Plain, places: Vec::new() };
-        Self { extracted, pictures: vec![Picture { text_offset: 0, page: None, bytes: bytes.to_vec() }] }
+        let pictures = vec![Picture { text_offset: 0, page: None, bytes: bytes.to_vec() }];
+        Self { pictures, ..Self::of(Extracted::plain(String::new())) }
     }
 
     /// Without NULs and overlong headings.
@@ -69,16 +76,68 @@ impl Reading {
                  or another language in OCR_LANGUAGES"
             }
         };
-        let mut extracted = match recognised {
-            Recognised::Words(words) => merge(self.extracted, &self.pictures, &words),
+        let mut why_empty = why_empty.to_owned();
+        for warning in &self.extracted.warnings {
+            why_empty.push_str(". ");
+            why_empty.push_str(&warning.message);
+        }
+        let not_read = self.not_read(&recognised);
+        let mut extracted = match &recognised {
+            Recognised::Words(words) => merge(self.extracted, &self.pictures, words),
             Recognised::NotInstalled => self.extracted,
         };
         clean(&mut extracted);
         if !has_words(&extracted.text) {
             return Err(Error::new(ErrorKind::NoText, why_empty));
         }
+        extracted.warnings.extend(not_recognised(&recognised, &not_read, self.pages)?);
+        extracted.warnings = Warning::bounded(extracted.warnings);
         Ok(extracted)
     }
+
+    /// The pages of the pictures that OCR did not read.
+    fn not_read(&self, recognised: &Recognised) -> BTreeSet<i64> {
+        let was_read = |number: usize| match recognised {
+            Recognised::NotInstalled => false,
+            Recognised::Words(words) => words.get(number).is_some_and(Option::is_some),
+        };
+        let pictures = self.pictures.iter().enumerate().filter(|(number, _)| !was_read(*number));
+        pictures.filter_map(|(_, picture)| picture.page).collect()
+    }
+}
+
+/// The warning about pages that OCR should have read; an error if less than half of the document was read for that.
+fn not_recognised(
+    recognised: &Recognised,
+    not_read: &BTreeSet<i64>,
+    count: PageCount,
+) -> Result<Option<Warning>, Error> {
+    let what_to_do = match recognised {
+        // A page with a photograph is not missing, and without OCR there is no telling it from a scan.
+        Recognised::NotInstalled => {
+            "The program tesseract, which reads the text in pictures, is not installed on the server: ask its operator"
+        }
+        Recognised::Words(_) => {
+            let missing = not_read.len() + count.without_picture;
+            if missing > 0 && count.is_mostly_missing(missing) {
+                return Err(too_little_recognised(missing, count.total));
+            }
+            "OCR failed on it, or its time was over. Split the file, or ask the operator for a longer EXTRACT_TIMEOUT_MS"
+        }
+    };
+    let Some(first) = not_read.first() else { return Ok(None) };
+    let which = missing::pages("page", not_read, count.total);
+    let is = if not_read.len() == 1 { "is a picture" } else { "are pictures" };
+    let message = format!("{which} {is} whose text was not read, so it is missing. {what_to_do}");
+    Ok(Some(Warning::new(WarningCode::OcrIncomplete, message).on_page(Some(*first))))
+}
+
+fn too_little_recognised(missing: usize, total: usize) -> Error {
+    let message = format!(
+        "OCR could not read enough of this file: {missing} of {total} pages are pictures that it failed on or had no time \
+         for. Split the file, or ask the operator for a longer EXTRACT_TIMEOUT_MS"
+    );
+    Error::new(ErrorKind::Damaged, message)
 }
 
 fn clean(extracted: &mut Extracted) {
@@ -95,9 +154,9 @@ fn clean(extracted: &mut Extracted) {
 }
 
 /// Inserts the words of each picture at its offset.
-fn merge(extracted: Extracted, pictures: &[Picture], words: &[String]) -> Extracted {
+fn merge(extracted: Extracted, pictures: &[Picture], words: &[Option<String>]) -> Extracted {
     const GAP: &str = "\n\n";
-    let mut merged = Extracted { text: String::new(), markup: Markup::Plain, places: Vec::new() };
+    let mut merged = Extracted::plain(String::new());
     let mut places = extracted.places.into_iter().peekable();
     let mut copied = 0;
     let mut copy = |merged: &mut Extracted, end: usize| {
@@ -112,7 +171,7 @@ fn merge(extracted: Extracted, pictures: &[Picture], words: &[String]) -> Extrac
         copied = end;
     };
     for (picture, words) in pictures.iter().zip(words) {
-        let words = words.trim();
+        let words = words.as_deref().unwrap_or_default().trim();
         if !has_words(words) {
             continue;
         }
@@ -126,7 +185,7 @@ fn merge(extracted: Extracted, pictures: &[Picture], words: &[String]) -> Extrac
         merged.text.push_str(words);
     }
     copy(&mut merged, extracted.text.len());
-    Extracted { markup: extracted.markup, ..merged }
+    Extracted { markup: extracted.markup, warnings: extracted.warnings, ..merged }
 }
 
 #[cfg(test)]
@@ -144,10 +203,12 @@ mod tests {
     #[test]
     fn the_words_of_a_picture_are_inserted_where_the_picture_is() {
         let text = "two\n\nfour".to_owned();
-        let extracted = Extracted { text, markup: Markup::Plain, places: vec![page(0, 2), page(5, 4)] };
+        let extracted = Extracted { places: vec![page(0, 2), page(5, 4)], ..Extracted::plain(text) };
         let pictures = vec![picture(0, 1), picture(3, 3), picture(9, 5), picture(9, 6)];
-        let words = ["one\n", "three", " - ", "six"].map(str::to_owned).to_vec();
-        let whole = Reading { extracted, pictures }.finish(Recognised::Words(words)).unwrap();
+        let words = ["one\n", "three", " - ", "six"].map(|words| Some(words.to_owned())).to_vec();
+        let reading = Reading { pictures, ..Reading::of(extracted) };
+        let whole = reading.finish(Recognised::Words(words)).unwrap();
+        assert_eq!(whole.warnings, []);
         assert_eq!(whole.text, "one\n\ntwo\n\nthree\n\nfour\n\nsix");
         let seen: Vec<_> =
             whole.places.iter().map(|place| (place.page.unwrap(), &whole.text[place.start..][..3])).collect();
@@ -156,15 +217,51 @@ mod tests {
 
     #[test]
     fn a_picture_without_words_says_what_would_help() {
-        let reading = || Reading {
-            extracted: Extracted { text: String::new(), markup: Markup::Plain, places: Vec::new() },
-            pictures: vec![picture(0, 1)],
-        };
+        let reading =
+            || Reading { pictures: vec![picture(0, 1)], ..Reading::of(Extracted::plain(String::new())) };
         let failure = reading().finish(Recognised::NotInstalled).unwrap_err();
         assert_eq!(failure.kind(), ErrorKind::NoText);
         assert!(failure.message().contains("tesseract"));
-        let failure = reading().finish(Recognised::Words(vec![" \n".to_owned()])).unwrap_err();
+        let failure = reading().finish(Recognised::Words(vec![Some(" \n".to_owned())])).unwrap_err();
         assert_eq!(failure.kind(), ErrorKind::NoText);
         assert!(failure.message().contains("OCR_LANGUAGES"));
+    }
+
+    /// A document with text on its first page, and pictures on the others.
+    fn scanned(pages: i64) -> Reading {
+        let count = PageCount { total: usize::try_from(pages).unwrap(), ..PageCount::default() };
+        let pictures = (2..=pages).map(|page| picture(4, page)).collect();
+        Reading { pictures, pages: count, ..Reading::of(Extracted::plain("text".to_owned())) }
+    }
+
+    #[test]
+    fn pages_that_ocr_did_not_read_are_named() {
+        let finish = |words: &[Option<&str>]| {
+            let words = words.iter().map(|words| words.map(str::to_owned)).collect();
+            scanned(6).finish(Recognised::Words(words))
+        };
+        let [warning] = &finish(&[Some("two"), None, Some(""), Some("five")]).unwrap().warnings[..] else {
+            panic!("one warning")
+        };
+        assert_eq!((warning.code, warning.page), (WarningCode::OcrIncomplete, Some(3)));
+        assert!(warning.message.starts_with("Pages 3, 6 of 6 are pictures"), "{}", warning.message);
+        assert_eq!(
+            finish(&[Some("two"), Some("three"), Some("four"), Some(""), Some("six")]).unwrap().warnings,
+            []
+        );
+        let error = finish(&[Some("two")]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(error.message().contains("4 of 6 pages"), "{error}");
+    }
+
+    #[test]
+    fn without_ocr_the_pages_that_may_be_scans_are_named() {
+        let extracted = scanned(6).finish(Recognised::NotInstalled).unwrap();
+        assert_eq!(extracted.warnings.len(), 1);
+        let message = &extracted.warnings[0].message;
+        assert!(
+            message.starts_with("Pages 2–6 of 6 are pictures") && message.contains("tesseract"),
+            "{message}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-use landfall_documents::{Document, Error, ErrorKind, Extracted, Limits, Recognised};
+use landfall_documents::{Document, Error, ErrorKind, Extracted, Limits, Recognised, WarningCode};
 
 fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("LANDFALL_CORPUS").map_or_else(
@@ -37,9 +37,12 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Result<Extracted, Error> {
-    let bytes = std::fs::read(path).expect("readable");
     let name = path.file_name().expect("a name").to_string_lossy();
-    let document = Document { bytes: &bytes, name: &name, content_type: None };
+    read_bytes(&std::fs::read(path).expect("readable"), &name)
+}
+
+fn read_bytes(bytes: &[u8], name: &str) -> Result<Extracted, Error> {
+    let document = Document { bytes, name, content_type: None };
     let reading = landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(()))?;
     reading.finish(Recognised::NotInstalled)
 }
@@ -195,6 +198,61 @@ fn a_hostile_document_ends_in_text_or_in_an_error() {
                     "{}: {failure}",
                     path.display()
                 );
+            }
+        }
+    }
+}
+
+/// The documents of the corpus of which something is missing, and the first words about it.
+const INCOMPLETE: &[(&str, &str)] = &[
+    ("docx/drawingml.docx", "1 chart "),
+    ("docx/drawingml.docx", "1 picture "),
+    ("docx/test_emf_docx.docx", "1 picture "),
+    ("eml/eml_with_attachment.eml", "1 attachment in this file was not read: test.txt"),
+    ("pdf/skipped_1page.pdf", "47 of 538 characters "),
+    ("pdf/with-attachment.pdf", "1 attachment in this file was not read: image.png"),
+    ("pptx/powerpoint_with_image.pptx", "1 picture "),
+    ("xlsx/xlsx_01.xlsx", "1 picture "),
+    ("xlsx/xlsx_04_inflated.xlsx", "1 picture "),
+];
+
+#[test]
+fn real_documents_have_no_false_warnings() {
+    let Some(corpus) = corpus() else { return };
+    let mut found = Vec::new();
+    for folder in ["docx", "eml", "html", "odt", "pdf", "pptx", "xlsx"] {
+        for path in documents(&corpus.join(folder)) {
+            let name = path.file_name().unwrap().to_string_lossy();
+            let Ok(extracted) = read(&path) else { continue };
+            found.extend(
+                extracted.warnings.into_iter().map(|warning| (format!("{folder}/{name}"), warning.message)),
+            );
+        }
+    }
+    let expected = |(name, message): &(String, String)| {
+        INCOMPLETE.iter().any(|(incomplete, words)| incomplete == name && message.starts_with(words))
+    };
+    assert!(found.iter().all(expected), "{found:#?}");
+    assert_eq!(found.len(), INCOMPLETE.len(), "{found:#?}");
+}
+
+#[test]
+fn a_real_pdf_is_never_cut_in_silence() {
+    let Some(corpus) = corpus() else { return };
+    for name in
+        ["multi_page.pdf", "bookmark_sample.pdf", "habibi-rotated.pdf", "mistitled_outlines_example.pdf"]
+    {
+        let whole = std::fs::read(corpus.join("pdf").join(name)).unwrap();
+        for percent in [3, 10, 30, 50, 70, 90, 97] {
+            let cut = &whole[..whole.len() * percent / 100];
+            match read_bytes(cut, name) {
+                Err(error) => {
+                    assert!(error.message().contains("breaks off"), "{name} at {percent} %: {error}");
+                }
+                Ok(extracted) => {
+                    let codes: Vec<_> = extracted.warnings.iter().map(|warning| warning.code).collect();
+                    assert!(codes.contains(&WarningCode::Truncated), "{name} at {percent} %: {codes:?}");
+                }
             }
         }
     }

@@ -252,7 +252,7 @@ fn pictures_and_scanned_pages_are_passed_on_to_ocr() {
     assert_eq!(reading.pictures.len(), 1);
     assert_eq!(reading.pictures[0].page, Some(2));
     assert!(reading.pictures[0].bytes.starts_with(b"\x89PNG"));
-    let whole = reading.finish(Recognised::Words(vec!["Read by OCR".to_owned()])).unwrap();
+    let whole = reading.finish(Recognised::Words(vec![Some("Read by OCR".to_owned())])).unwrap();
     assert_eq!(places(&whole), [(Some(1), None, "First page"), (Some(2), None, "Read by OCR")]);
 }
 

@@ -196,11 +196,8 @@ mod tests {
             page,
             heading: heading.map(str::to_owned),
         };
-        let extracted = Extracted {
-            text: text.to_owned(),
-            markup: Markup::Plain,
-            places: vec![place("Tides", Some(1), Some("Tides")), place("On the", Some(2), None)],
-        };
+        let places = vec![place("Tides", Some(1), Some("Tides")), place("On the", Some(2), None)];
+        let extracted = Extracted { places, ..Extracted::plain(text.to_owned()) };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
         let chunks = in_chunks(&extracted, config).expect("chunks");
         let found: Vec<_> = chunks.iter().map(|c| (c.text.as_str(), c.page, c.heading.as_deref())).collect();
@@ -222,8 +219,11 @@ mod tests {
             page: None,
             heading: Some(heading.to_owned()),
         });
-        let extracted =
-            Extracted { text: text.to_owned(), markup: Markup::Markdown, places: places.to_vec() };
+        let extracted = Extracted {
+            markup: Markup::Markdown,
+            places: places.to_vec(),
+            ..Extracted::plain(text.to_owned())
+        };
         let config = ChunkConfig { size_tokens: 100, overlap_tokens: 10 };
         let chunks = in_chunks(&extracted, config).expect("chunks");
         assert_eq!(chunks.len(), 1);
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn places_are_counted_in_characters() {
         let text = "Größe öäü. ".repeat(100);
-        let extracted = Extracted { text: text.clone(), markup: Markup::Plain, places: Vec::new() };
+        let extracted = Extracted::plain(text.clone());
         let config = ChunkConfig { size_tokens: 30, overlap_tokens: 10 };
         let characters: Vec<char> = text.chars().collect();
         for chunk in in_chunks(&extracted, config).expect("chunks") {
@@ -253,7 +253,7 @@ mod tests {
             ("> ".repeat(20_000), Markup::Markdown),
             ("ภาษาไทยไม่มีช่องว่างระหว่างคำ".repeat(300), Markup::Plain),
         ] {
-            let extracted = Extracted { text, markup, places: Vec::new() };
+            let extracted = Extracted { markup, ..Extracted::plain(text) };
             let config = ChunkConfig { size_tokens: 120, overlap_tokens: 20 };
             let chunks = in_chunks(&extracted, config).expect("chunks");
             assert!(chunks.iter().all(|chunk| chunk.text.chars().count() <= 120 * MAX_CHARACTERS_PER_TOKEN));

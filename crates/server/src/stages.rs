@@ -21,6 +21,7 @@ use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_core::text::{Chunk, Embedded, Extracted};
+use landfall_core::warning::Warning;
 
 /// Runs the stages. The real implementation is [`pipeline::Pipeline`]; tests script their own.
 pub trait Work: Send + Sync + 'static {
@@ -84,6 +85,14 @@ pub enum Output {
 }
 
 impl Output {
+    /// What is missing of the text, from the stage that extracts it.
+    pub fn warnings(&self) -> Option<&[Warning]> {
+        match self {
+            Self::Extracted(extracted) | Self::Converted(_, extracted) => Some(&extracted.warnings),
+            _ => None,
+        }
+    }
+
     /// The number of chunks, from the stage that makes them.
     pub fn chunk_count(&self) -> Option<i64> {
         match self {

@@ -12,7 +12,7 @@ use landfall_core::caller::Caller;
 use landfall_core::clock::{Clock, ManualClock};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
-use landfall_core::text::{Chunk, Embedded, Extracted, Markup};
+use landfall_core::text::{Chunk, Embedded, Extracted};
 use landfall_server::intake::announce::Announced;
 use landfall_server::intake::batches::{CloseBatch, OpenBatch};
 use landfall_server::intake::cancel::Cancel;
@@ -213,11 +213,7 @@ impl WorkByName {
         }
         Ok(match job.stage {
             Stage::Scan => Output::Nothing,
-            Stage::Extract => Output::Extracted(Extracted {
-                text: "Wind from the west".to_owned(),
-                markup: Markup::Plain,
-                places: Vec::new(),
-            }),
+            Stage::Extract => Output::Extracted(Extracted::plain("Wind from the west".to_owned())),
             Stage::Chunk => Output::Chunked(vec![Chunk {
                 text: "Wind from the west".to_owned(),
                 page: None,

@@ -40,6 +40,8 @@ impl Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_landfall"));
         command.current_dir(db.folder.path()).env_clear().stderr(Stdio::null()).stdin(Stdio::null());
         command.envs(db.variables());
+        // Where `make coverage` collects what the program ran. Otherwise it would be written into the test's folder.
+        command.envs(std::env::var_os("LLVM_PROFILE_FILE").map(|path| ("LLVM_PROFILE_FILE", path)));
         command
     }
 

@@ -80,6 +80,8 @@ impl Upload<'_> {
             let status = file.map_or(Status::Deleted, |file| file.status);
             result.status = Some(status);
             if status == Status::Ready {
+                result.warning_count = file.map_or(0, |file| file.warning_count);
+                self.screen.report_warnings(result);
                 continue;
             }
             let error = file.and_then(|file| file.error.as_ref());

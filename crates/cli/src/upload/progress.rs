@@ -7,7 +7,8 @@ use chrono::TimeDelta;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::candidates::Candidate;
-use super::{Problem, problem_line};
+use super::{FileResult, Problem, problem_line};
+use crate::format::{count, printable};
 use landfall_core::clock::{Clock, Time};
 
 /// The minimum time between two lines without a bar.
@@ -104,6 +105,18 @@ impl Screen {
     pub fn report(&self, path: &str, problem: &Problem) {
         let line = problem_line(path, problem);
         self.bar.suspend(|| eprintln!("{line}"));
+    }
+
+    /// Says that something is missing of a file that is ready.
+    pub fn report_warnings(&self, result: &FileResult) {
+        if let (Ok(warnings @ 1..), Some(id)) = (usize::try_from(result.warning_count), result.file_id) {
+            let line = format!(
+                "{}: ready, with {}: see `landfall status {id}`",
+                printable(&result.path),
+                count(warnings, "warning")
+            );
+            self.bar.suspend(|| eprintln!("{line}"));
+        }
     }
 
     pub fn finish(&self) {

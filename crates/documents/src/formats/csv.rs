@@ -4,7 +4,7 @@ use ::csv::ReaderBuilder;
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::Bounds;
-use landfall_core::text::{Extracted, Markup};
+use landfall_core::text::Extracted;
 
 /// Rows between two reports of progress.
 const PROGRESS_EVERY: usize = 4_096;
@@ -29,7 +29,7 @@ pub fn extract(source: &str, delimiter: u8, bounds: Bounds<'_>) -> Result<Extrac
             text.push('\n');
         }
     }
-    Ok(Extracted { text, markup: Markup::Plain, places: Vec::new() })
+    Ok(Extracted::plain(text))
 }
 
 /// Where numbers have decimal commas, values are separated by semicolons.

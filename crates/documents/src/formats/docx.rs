@@ -50,7 +50,9 @@ pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> R
             Piece::Words(words) => body.words(&words),
         }
     }
-    Ok(Reading::of(body.flow.finish()?))
+    let mut extracted = body.flow.finish()?;
+    extracted.warnings = office::not_read(archive, &extracted.text, bounds)?;
+    Ok(Reading::of(extracted))
 }
 
 /// `Fallback` repeats a drawing for old programs. Deleted words are still in the file.

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use mail_parser::{Address, DateTime, Message, MessageParser, MimeHeaders, PartType};
+use mail_parser::{Address, DateTime, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
 use super::{html, text};
 use crate::error::{Error, ErrorKind};
 use crate::flow::{Flow, Gap};
 use crate::has_words;
 use crate::limits::Bounds;
+use crate::missing;
 use crate::reading::Reading;
 use landfall_core::text::{Extracted, Place};
 
@@ -59,17 +60,47 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     }
     flow.widen(Gap::Paragraph);
     for attachment in message.attachments().take(MAX_ATTACHMENTS) {
-        let name = match &attachment.body {
-            PartType::Message(attached) => attached.subject().or(attachment.attachment_name()),
-            _ => attachment.attachment_name(),
-        };
-        if let Some(name) = name {
+        if let Some(name) = name_of(attachment) {
             line(&mut flow, "Attachment", name);
         }
     }
     let mut extracted = flow.finish()?;
     extracted.places.extend(places);
+    if breaks_off(&message, bytes) {
+        extracted.warnings.push(missing::truncated("e-mail"));
+    }
+    let not_read: Vec<String> = message
+        .attachments()
+        .filter(|part| !is_decoration(part))
+        .map(|part| name_of(part).unwrap_or("a file without a name").to_owned())
+        .collect();
+    extracted.warnings.extend(missing::parts_not_read("attachment", not_read.len(), &not_read));
     Ok(Reading::of(extracted))
+}
+
+/// The name of an attachment; of a message, its subject.
+fn name_of<'m>(attachment: &'m MessagePart<'_>) -> Option<&'m str> {
+    match &attachment.body {
+        PartType::Message(attached) => attached.subject().or(attachment.attachment_name()),
+        _ => attachment.attachment_name(),
+    }
+}
+
+/// Whether it is a picture that the body shows, such as a logo, or no file at all.
+fn is_decoration(attachment: &MessagePart<'_>) -> bool {
+    let is_file = attachment.attachment_name().is_some() || attachment.is_message() || attachment.is_binary();
+    if !is_file {
+        return true;
+    }
+    let is_picture = attachment.content_type().is_some_and(|kind| kind.ctype().eq_ignore_ascii_case("image"));
+    is_picture && attachment.content_id().is_some()
+}
+
+/// Whether the mark at the end of a message of several parts is missing.
+fn breaks_off(message: &Message<'_>, bytes: &[u8]) -> bool {
+    let boundary = message.content_type().and_then(|kind| kind.attribute("boundary"));
+    boundary
+        .is_some_and(|boundary| memchr::memmem::rfind(bytes, format!("--{boundary}--").as_bytes()).is_none())
 }
 
 /// The bodies of the message. Of a plain text and an HTML alternative, the text, unless the HTML has more words.

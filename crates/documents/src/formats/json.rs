@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind};
-use landfall_core::text::{Extracted, Markup};
+use landfall_core::text::Extracted;
 
 /// The most bytes of a path, which is repeated before each value.
 const MAX_PATH: usize = 200;
@@ -20,7 +20,7 @@ pub fn extract(source: &str) -> Result<Extracted, Error> {
             .map_err(|error| Error::new(ErrorKind::Damaged, format!("This is not valid JSON: {error}")))?;
         lines.flatten(&value, &mut String::new())?;
     }
-    Ok(Extracted { text: lines.text, markup: Markup::Plain, places: Vec::new() })
+    Ok(Extracted::plain(lines.text))
 }
 
 struct Lines {

@@ -4,7 +4,7 @@ use landfall_core::text::{Extracted, Markup, Place};
 
 pub fn extract(text: String) -> Extracted {
     let places = headings(&text);
-    Extracted { text, markup: Markup::Markdown, places }
+    Extracted { markup: Markup::Markdown, places, ..Extracted::plain(text) }
 }
 
 fn headings(text: &str) -> Vec<Place> {

@@ -1,10 +1,12 @@
 //! OpenDocument (ODT, ODS, ODP): texts, spreadsheets and presentations share one vocabulary.
 
+use super::office;
 use crate::archive::Archive;
 use crate::elements::{Element, Elements, Piece};
 use crate::error::Error;
 use crate::flow::{Flow, Gap};
 use crate::limits::Bounds;
+use crate::missing;
 use crate::protected;
 use crate::reading::Reading;
 
@@ -29,7 +31,10 @@ pub fn read(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Er
             Piece::Words(words) => body.words(&words),
         }
     }
-    Ok(Reading::of(body.flow.finish()?))
+    let mut extracted = body.flow.finish()?;
+    extracted.warnings.extend(missing::parts_not_read("embedded object", body.objects, &[]));
+    extracted.warnings.extend(office::pictures_not_read(&archive.parts(), &extracted.text));
+    Ok(Reading::of(extracted))
 }
 
 /// Deletions, comments and declarations are not text, nor is the number of a note.
@@ -59,6 +64,8 @@ struct Body<'a> {
     pages: usize,
     cells: usize,
     in_title: bool,
+    /// Embedded documents, charts and formulas.
+    objects: usize,
 }
 
 impl<'a> Body<'a> {
@@ -73,6 +80,7 @@ impl<'a> Body<'a> {
             pages: 0,
             cells: 0,
             in_title: false,
+            objects: 0,
         }
     }
 
@@ -125,6 +133,7 @@ impl<'a> Body<'a> {
                 }
             }
             "notes" => self.flow.widen(Gap::Paragraph),
+            "object" | "object-ole" if element.prefix() == "draw" => self.objects += 1,
             _ => {}
         }
         Ok(())

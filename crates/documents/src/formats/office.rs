@@ -6,6 +6,13 @@ use crate::archive::Archive;
 use crate::elements::{Elements, Piece};
 use crate::error::Error;
 use crate::limits::Bounds;
+use crate::missing;
+use landfall_core::warning::Warning;
+
+/// A smaller picture is a logo or a symbol, in bytes.
+const MIN_PICTURE: u64 = 20_000;
+/// A document with fewer characters than this for each of its pictures is made of pictures.
+const CHARACTERS_PER_PICTURE: usize = 400;
 
 /// A reference from one part to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +57,50 @@ pub fn main_part(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Option
         .into_values()
         .find(|relation| relation.kind == "officeDocument")
         .map(|relation| relation.target))
+}
+
+/// The charts, the embedded files and the pictures that are not read, of a document with this text.
+pub fn not_read(archive: &mut Archive<'_>, text: &str, bounds: Bounds<'_>) -> Result<Vec<Warning>, Error> {
+    let parts = archive.parts();
+    let in_folder = |folder: &str| {
+        let is_in = |name: &str| name.rsplit_once('/').is_some_and(|(above, _)| above.ends_with(folder));
+        parts.iter().filter(move |(name, _)| is_in(name)).map(|(name, _)| name.clone()).collect::<Vec<_>>()
+    };
+    // In a workbook the figures of a chart are cells.
+    let mut charts = in_folder("word/charts");
+    charts.extend(in_folder("ppt/charts"));
+    charts.retain(|name| file_name(name).starts_with("chart"));
+    let mut embedded = in_folder("/embeddings");
+    for chart in &charts {
+        // The workbook behind a chart is a part of the chart.
+        let behind: Vec<String> =
+            relations(archive, chart, bounds)?.into_values().map(|relation| relation.target).collect();
+        embedded.retain(|name| !behind.contains(name));
+    }
+    let names: Vec<String> = embedded.iter().map(|name| file_name(name).to_owned()).collect();
+    let mut warnings = Vec::new();
+    warnings.extend(missing::parts_not_read("embedded file", names.len(), &names));
+    warnings.extend(missing::parts_not_read("chart", charts.len(), &[]));
+    warnings.extend(pictures_not_read(&parts, text));
+    Ok(warnings)
+}
+
+/// The pictures of a packed document, if it is made of them. Pictures beside much text are illustrations.
+pub fn pictures_not_read(parts: &[(String, u64)], text: &str) -> Option<Warning> {
+    let is_picture = |name: &str| {
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+        let pictures = ["png", "jpg", "jpeg", "tif", "tiff", "bmp", "gif"];
+        (name.contains("/media/") || name.starts_with("Pictures/"))
+            && extension.is_some_and(|extension| pictures.contains(&extension.as_str()))
+    };
+    let pictures = parts.iter().filter(|(name, size)| *size >= MIN_PICTURE && is_picture(name)).count();
+    let characters = text.chars().filter(|character| !character.is_whitespace()).count();
+    let is_made_of_pictures = characters < pictures.saturating_mul(CHARACTERS_PER_PICTURE);
+    missing::parts_not_read("picture", pictures, &[]).filter(|_| is_made_of_pictures)
+}
+
+fn file_name(part: &str) -> &str {
+    part.rsplit_once('/').map_or(part, |(_, name)| name)
 }
 
 /// A name relative to a folder, as one from the top.

@@ -1,18 +1,29 @@
 //! PDF: the text of each page, and the pictures of pages without text.
 
+mod attachments;
+mod contents;
+mod ending;
 mod outline;
 mod pictures;
 mod right_to_left;
+mod unmapped;
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pdf_oxide::PdfDocument;
+use pdf_oxide::extractors::text::set_preserve_unmapped_glyphs;
 
 use crate::error::{Error, ErrorKind};
 use crate::flow::{Flow, Gap};
 use crate::has_words;
 use crate::limits::Bounds;
+use crate::missing::{self, PageCount};
 use crate::reading::Reading;
+use ending::{Declared, Ending};
+use landfall_core::warning::{Warning, WarningCode};
+use pictures::{OfPage, Pictures};
+use unmapped::Unmapped;
 
 /// After this many unreadable pages in a row, the rest is taken as missing.
 const MAX_MISSING_PAGES: usize = 50;
@@ -28,53 +39,196 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
 }
 
 fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
-    let document = PdfDocument::from_bytes(bytes.to_vec()).map_err(damaged)?;
+    // Otherwise the library leaves them out, and they cannot be counted.
+    set_preserve_unmapped_glyphs(true);
+    let ending = Ending::of(bytes);
+    let document = PdfDocument::from_bytes(bytes.to_vec()).map_err(|error| damaged(ending, error))?;
     if document.is_encrypted() && !document.is_authenticated() {
         return Err(Error::new(
             ErrorKind::Invalid,
             "This PDF is protected by a password. Upload a copy without one",
         ));
     }
-    let pages = count_pages(&document, bounds)?;
-    let mut flow = Flow::new(bounds.limits);
-    let mut pictures = pictures::Pictures::new(bounds.limits);
-    let mut missing = 0;
-    let mut last_error = None;
-    for page in 0..pages {
-        bounds.report_progress()?;
-        let text = match page_text(&document, page) {
-            Ok(text) => text,
+    let mut pages = Pages::new(&document, ending, bounds);
+    let number = count_pages(&document, ending, bounds)?;
+    pages.read_all(number)?;
+    pages.finish(bytes, number)
+}
+
+/// The pages of a document while they are read.
+struct Pages<'a> {
+    document: &'a PdfDocument,
+    ending: Ending,
+    bounds: Bounds<'a>,
+    flow: Flow,
+    pictures: Pictures<'a>,
+    unmapped: Unmapped,
+    /// Pages that are damaged or missing, and those of which the end may be missing.
+    unreadable: BTreeSet<i64>,
+    cut: BTreeSet<i64>,
+    /// Pages that only OCR could read, and whose pictures are not passed on.
+    left_out: BTreeSet<i64>,
+    last_error: Option<pdf_oxide::Error>,
+}
+
+impl<'a> Pages<'a> {
+    fn new(document: &'a PdfDocument, ending: Ending, bounds: Bounds<'a>) -> Self {
+        Self {
+            document,
+            ending,
+            bounds,
+            flow: Flow::new(bounds.limits),
+            pictures: Pictures::new(bounds.limits),
+            unmapped: Unmapped::default(),
+            unreadable: BTreeSet::new(),
+            cut: BTreeSet::new(),
+            left_out: BTreeSet::new(),
+            last_error: None,
+        }
+    }
+
+    fn read_all(&mut self, pages: usize) -> Result<(), Error> {
+        let mut missing_in_a_row = 0;
+        for page in 0..pages {
+            self.bounds.report_progress()?;
+            missing_in_a_row = if self.read(page)? { 0 } else { missing_in_a_row + 1 };
+            if missing_in_a_row > MAX_MISSING_PAGES {
+                self.unreadable.extend((page..pages).map(page_number));
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a page. Returns whether it is there at all.
+    fn read(&mut self, page: usize) -> Result<bool, Error> {
+        let number = page_number(page);
+        let text = match page_text(self.document, page) {
+            Ok(text) => self.unmapped.remove_from(text, number),
             Err(error) => {
-                missing += 1;
-                last_error = Some(error);
-                if missing > MAX_MISSING_PAGES {
-                    break;
-                }
-                continue;
+                self.last_error = Some(error);
+                self.unreadable.insert(number);
+                return Ok(false);
             }
         };
-        missing = 0;
-        let number = i64::try_from(page + 1).unwrap_or(i64::MAX);
         if has_words(&text) {
-            flow.place(Some(number), None);
-            flow.verbatim(text.trim());
-            flow.check()?;
-        } else {
-            flow.widen(Gap::Paragraph);
-            pictures.take_from(&document, page, flow.len());
+            self.flow.place(Some(number), None);
+            self.flow.verbatim(text.trim());
+            self.flow.check()?;
+            if self.ending != Ending::Whole && contents::are_cut(self.document, page) {
+                self.cut.insert(number);
+            }
+            return Ok(true);
         }
+        self.flow.widen(Gap::Paragraph);
+        match self.pictures.take_from(self.document, page, self.flow.len()) {
+            OfPage::LeftOut => _ = self.left_out.insert(number),
+            OfPage::None if contents::are_damaged(self.document, page) => _ = self.unreadable.insert(number),
+            OfPage::Taken | OfPage::None => {}
+        }
+        Ok(true)
     }
-    if flow.is_empty() && pictures.is_empty() {
-        if let Some(error) = last_error {
-            return Err(damaged(error));
+
+    fn finish(mut self, bytes: &[u8], pages: usize) -> Result<Reading, Error> {
+        let declared = match self.ending {
+            Ending::Whole => Declared::default(),
+            Ending::BreaksOff(declared) => declared,
+        };
+        let total = pages.max(declared.pages.unwrap_or(0).min(self.bounds.limits.pages));
+        self.unreadable.extend((pages..total).map(page_number));
+        if self.flow.is_empty() && self.pictures.is_empty() && self.left_out.is_empty() {
+            if let Some(error) = self.last_error {
+                return Err(damaged(self.ending, error));
+            }
+            if let Some(what) = visible_damage(self.ending, pages) {
+                return Err(Error::new(ErrorKind::Damaged, format!("This PDF is damaged: {what}")));
+            }
         }
-        if let Some(what) = visible_damage(bytes, pages) {
-            return Err(Error::new(ErrorKind::Damaged, format!("This PDF is damaged: {what}")));
-        }
+        let count =
+            PageCount { total, unreadable: self.unreadable.len(), without_picture: self.left_out.len() };
+        let mut extracted = self.flow.finish()?;
+        outline::add_headings(self.document, &mut extracted);
+        let lost = match self.ending {
+            Ending::Whole => missing::unreadable_pages("page", &self.unreadable, count)?,
+            Ending::BreaksOff(_) => {
+                let lost = Lost { unreadable: &self.unreadable, cut: &self.cut, count, bytes: bytes.len() };
+                Some(lost.warning(declared, ending::has_list_of_pages(self.document, bytes))?)
+            }
+        };
+        extracted.warnings.extend(lost);
+        extracted.warnings.extend(self.unmapped.finish(total, self.ending)?);
+        extracted.warnings.extend(without_picture(&self.left_out, count, self.bounds));
+        let attachments = attachments::names(self.document);
+        extracted.warnings.extend(missing::parts_not_read("attachment", attachments.len(), &attachments));
+        Ok(Reading { extracted, pictures: self.pictures.finish(), pages: count })
     }
-    let mut extracted = flow.finish()?;
-    outline::add_headings(&document, &mut extracted);
-    Ok(Reading { extracted, pictures: pictures.finish() })
+}
+
+fn page_number(page: usize) -> i64 {
+    i64::try_from(page + 1).unwrap_or(i64::MAX)
+}
+
+/// What a file that breaks off has lost.
+struct Lost<'a> {
+    unreadable: &'a BTreeSet<i64>,
+    cut: &'a BTreeSet<i64>,
+    count: PageCount,
+    bytes: usize,
+}
+
+impl Lost<'_> {
+    /// `is_listed`: whether the list of all pages is there, so that the number of pages is known.
+    fn warning(&self, declared: Declared, is_listed: bool) -> Result<Warning, Error> {
+        let total = self.count.total;
+        let there = declared.bytes.map(|all| format!(" ({} of {all} bytes are there)", self.bytes));
+        let there = there.unwrap_or_default();
+        let readable = total - self.count.unreadable;
+        if self.count.is_mostly_missing(0) {
+            let message = format!(
+                "This PDF breaks off before its end{there}: only {readable} of {total} pages can be read. Upload the \
+                 whole file again"
+            );
+            return Err(Error::new(ErrorKind::Damaged, message));
+        }
+        let mut missing = Vec::new();
+        if !self.unreadable.is_empty() {
+            missing.push(format!("{} cannot be read", missing::pages("page", self.unreadable, total)));
+        }
+        if !self.cut.is_empty() {
+            missing.push(format!("{} may be incomplete", missing::pages("page", self.cut, total)));
+        }
+        if !is_listed && declared.pages.is_none() {
+            missing.push(format!(
+                "{} {} found. Pages after page {total} are missing, and how many there were is not known",
+                missing::count(total, "page"),
+                missing::were(total)
+            ));
+        } else if missing.is_empty() {
+            missing.push(format!(
+                "All {total} pages were found, but characters or pictures on them may be missing"
+            ));
+        }
+        let message = format!(
+            "This PDF breaks off before its end{there}. {}. Upload the whole file again",
+            missing.join(". ")
+        );
+        let first = self.unreadable.first().or(self.cut.first()).copied();
+        Ok(Warning::new(WarningCode::Truncated, message).on_page(first))
+    }
+}
+
+/// Pages whose pictures are not passed on to OCR.
+fn without_picture(left_out: &BTreeSet<i64>, count: PageCount, bounds: Bounds<'_>) -> Option<Warning> {
+    let first = left_out.first()?;
+    let message = format!(
+        "{} cannot be read by OCR, so the text is missing: the pictures exceed the limits ({} pictures, {} MB, {} million \
+         pixels each) or cannot be decoded. Split the file, or save its pictures as PNG or JPEG",
+        missing::pages("page", left_out, count.total),
+        bounds.limits.pictures,
+        bounds.limits.picture_bytes >> 20,
+        bounds.limits.picture_pixels / 1_000_000,
+    );
+    Some(Warning::new(WarningCode::OcrIncomplete, message).on_page(Some(*first)))
 }
 
 fn page_text(document: &PdfDocument, page: usize) -> Result<String, pdf_oxide::Error> {
@@ -87,9 +241,9 @@ fn page_text(document: &PdfDocument, page: usize) -> Result<String, pdf_oxide::E
 }
 
 /// The number of pages. The declared number may be false.
-fn count_pages(document: &PdfDocument, bounds: Bounds<'_>) -> Result<usize, Error> {
+fn count_pages(document: &PdfDocument, ending: Ending, bounds: Bounds<'_>) -> Result<usize, Error> {
     let limit = bounds.limits.pages;
-    let pages = document.page_count().map_err(damaged)?;
+    let pages = document.page_count().map_err(|error| damaged(ending, error))?;
     if pages > limit && document.get_page(limit).is_ok() {
         return Err(bounds.limits.too_many_pages());
     }
@@ -97,13 +251,9 @@ fn count_pages(document: &PdfDocument, bounds: Bounds<'_>) -> Result<usize, Erro
 }
 
 /// The damage of a document in which the library found nothing, if it has any.
-fn visible_damage(bytes: &[u8], pages: usize) -> Option<&'static str> {
-    const END: &[u8] = b"%%EOF";
-    // Mail programs add a few lines after the end.
-    const MAX_OFFSET: usize = 2_048;
-    let last = &bytes[bytes.len().saturating_sub(MAX_OFFSET)..];
-    if memchr::memmem::rfind(last, END).is_none() {
-        Some("it breaks off before its end")
+fn visible_damage(ending: Ending, pages: usize) -> Option<&'static str> {
+    if ending != Ending::Whole {
+        Some("it breaks off before its end. Upload the whole file again")
     } else if pages == 0 {
         Some("none of its pages can be found")
     } else {
@@ -111,6 +261,12 @@ fn visible_damage(bytes: &[u8], pages: usize) -> Option<&'static str> {
     }
 }
 
-fn damaged(error: pdf_oxide::Error) -> Error {
-    Error::new(ErrorKind::Damaged, format!("This PDF is damaged and cannot be read: {error}"))
+fn damaged(ending: Ending, error: pdf_oxide::Error) -> Error {
+    let message = match ending {
+        Ending::Whole => format!("This PDF is damaged and cannot be read: {error}"),
+        Ending::BreaksOff(_) => {
+            "This PDF is damaged: it breaks off before its end, and no page can be read. Upload the whole file again".to_owned()
+        }
+    };
+    Error::new(ErrorKind::Damaged, message)
 }

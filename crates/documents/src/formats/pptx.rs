@@ -1,6 +1,6 @@
 //! PPTX: each slide is a page with its title as the heading, followed by the speaker's notes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::office::{self, Relation};
 use crate::archive::Archive;
@@ -8,14 +8,18 @@ use crate::elements::{Elements, Piece};
 use crate::error::Error;
 use crate::flow::{Flow, Gap};
 use crate::limits::Bounds;
+use crate::missing::{self, PageCount};
 use crate::reading::Reading;
 
 pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Result<Reading, Error> {
     let slides = slides(archive, main_part, bounds)?;
     let mut flow = Flow::new(bounds.limits);
+    let mut unreadable = BTreeSet::new();
     for (slide, number) in slides.iter().zip(1..) {
-        // A slide that is listed but missing is left out, as PowerPoint does.
-        let Some(source) = archive.text(slide)? else { continue };
+        let Some(source) = archive.text(slide)? else {
+            unreadable.insert(number);
+            continue;
+        };
         let title = title(&source, bounds)?.unwrap_or_else(|| format!("Slide {number}"));
         flow.place(Some(number), Some(title));
         write_text(&source, &mut flow, Shapes::All, bounds)?;
@@ -31,7 +35,11 @@ pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> R
             }
         }
     }
-    Ok(Reading::of(flow.finish()?))
+    let pages = PageCount { total: slides.len(), unreadable: unreadable.len(), without_picture: 0 };
+    let mut extracted = flow.finish()?;
+    extracted.warnings = office::not_read(archive, &extracted.text, bounds)?;
+    extracted.warnings.extend(missing::unreadable_pages("slide", &unreadable, pages)?);
+    Ok(Reading { pages, ..Reading::of(extracted) })
 }
 
 /// The parts of the slides in the order in which they are shown.

@@ -7,6 +7,7 @@ use encoding_rs::{Encoding, WINDOWS_1252};
 use crate::error::Error;
 use crate::flow::{Flow, Gap};
 use crate::limits::Bounds;
+use crate::missing;
 use crate::reading::Reading;
 
 pub const MARK: &[u8] = b"{\\rtf";
@@ -65,7 +66,12 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     }
     interpreter.flush();
     interpreter.flow.end_heading();
-    Ok(Reading::of(interpreter.flow.finish()?))
+    let mut extracted = interpreter.flow.finish()?;
+    if !interpreter.groups.is_empty() {
+        extracted.warnings.push(missing::truncated("document"));
+    }
+    extracted.warnings.extend(missing::parts_not_read("embedded object", interpreter.objects, &[]));
+    Ok(Reading::of(extracted))
 }
 
 /// The state that a group inherits and that ends with it.
@@ -112,6 +118,8 @@ struct Interpreter {
     default_font: Option<i32>,
     font_encodings: HashMap<i32, &'static Encoding>,
     document_encoding: &'static Encoding,
+    /// Embedded objects, which are not read.
+    objects: usize,
 }
 
 impl Interpreter {
@@ -134,6 +142,7 @@ impl Interpreter {
             default_font: None,
             font_encodings: HashMap::new(),
             document_encoding: WINDOWS_1252,
+            objects: 0,
         }
     }
 
@@ -166,7 +175,10 @@ impl Interpreter {
             "uc" => self.group.fallback = usize::try_from(number.unwrap_or(1)).unwrap_or(1),
             "u" => self.unicode(number.unwrap_or(0)),
             "v" | "deleted" => self.group.invisible = number != Some(0),
-            name if is_hidden(name) => self.group.hidden = true,
+            name if is_hidden(name) => {
+                self.group.hidden = true;
+                self.objects += usize::from(name == "objdata");
+            }
             _ if self.group.shows_nothing() => {}
             "par" | "sect" | "page" => {
                 self.flow.end_heading();

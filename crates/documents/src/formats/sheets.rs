@@ -1,14 +1,18 @@
 //! Spreadsheets: each sheet is a section under its name, each row a line, with tabs between the cells.
 
+use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use calamine::{Data, DataRef, ExcelDateTime, Range, Reader, Xls, Xlsx};
+use calamine::{Data, DataRef, ExcelDateTime, Range, Reader, SheetType, Xls, Xlsx};
 
+use super::office;
 use crate::archive::Archive;
 use crate::error::{Error, ErrorKind};
 use crate::flow::{Flow, Gap};
 use crate::limits::Bounds;
+use crate::missing::{self, PageCount};
 use crate::reading::Reading;
+use landfall_core::text::Extracted;
 
 /// Cells between two reports of progress.
 const PROGRESS_EVERY: usize = 4_096;
@@ -19,11 +23,14 @@ pub fn read_xlsx(bytes: &[u8], archive: &mut Archive<'_>, bounds: Bounds<'_>) ->
     let mut workbook: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(damaged)?;
     let mut flow = Flow::new(bounds.limits);
     let mut count = Count::new(bounds);
+    let mut sheets = Sheets::of(&workbook);
     for sheet in workbook.sheet_names() {
         flow.place(None, Some(sheet.clone()));
         let mut last_row = None;
-        // A chart on a sheet of its own has no cells to read.
-        let Ok(mut cells) = workbook.worksheet_cells_reader(&sheet) else { continue };
+        let Ok(mut cells) = workbook.worksheet_cells_reader(&sheet) else {
+            sheets.is_unreadable(&sheet);
+            continue;
+        };
         // Cell by cell: the declared size of a sheet may be a billion times its content.
         while let Some(cell) = cells.next_cell().map_err(damaged)? {
             count.cell()?;
@@ -45,7 +52,9 @@ pub fn read_xlsx(bytes: &[u8], archive: &mut Archive<'_>, bounds: Bounds<'_>) ->
             flow.check()?;
         }
     }
-    Ok(Reading::of(flow.finish()?))
+    let mut extracted = flow.finish()?;
+    extracted.warnings = office::not_read(archive, &extracted.text, bounds)?;
+    sheets.finish(extracted)
 }
 
 /// The format of Excel before 2007.
@@ -56,12 +65,43 @@ pub fn read_xls(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     })?;
     let mut flow = Flow::new(bounds.limits);
     let mut count = Count::new(bounds);
+    let mut sheets = Sheets::of(&workbook);
     for sheet in workbook.sheet_names() {
         flow.place(None, Some(sheet.clone()));
-        let Ok(range) = workbook.worksheet_range(&sheet) else { continue };
-        write_range(&range, &mut flow, &mut count)?;
+        match workbook.worksheet_range(&sheet) {
+            Ok(range) => write_range(&range, &mut flow, &mut count)?,
+            Err(_) => sheets.is_unreadable(&sheet),
+        }
     }
-    Ok(Reading::of(flow.finish()?))
+    sheets.finish(flow.finish()?)
+}
+
+/// The sheets of a workbook, and those that cannot be read.
+struct Sheets {
+    /// The sheets that have cells. A chart may be a sheet of its own, and a macro too.
+    names: Vec<String>,
+    unreadable: BTreeSet<i64>,
+}
+
+impl Sheets {
+    fn of<R: std::io::Read + std::io::Seek>(workbook: &impl Reader<R>) -> Self {
+        let sheets = workbook.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
+        Self { names: sheets.map(|sheet| sheet.name.clone()).collect(), unreadable: BTreeSet::new() }
+    }
+
+    fn is_unreadable(&mut self, sheet: &str) {
+        let number = self.names.iter().position(|name| name == sheet);
+        self.unreadable.extend(number.and_then(|number| i64::try_from(number + 1).ok()));
+    }
+
+    fn finish(self, mut extracted: Extracted) -> Result<Reading, Error> {
+        let count =
+            PageCount { total: self.names.len(), unreadable: self.unreadable.len(), without_picture: 0 };
+        let warning = missing::unreadable_pages("sheet", &self.unreadable, count)?;
+        // A sheet has a name and is not a page.
+        extracted.warnings.extend(warning.map(|warning| warning.on_page(None)));
+        Ok(Reading::of(extracted))
+    }
 }
 
 fn write_range(range: &Range<Data>, flow: &mut Flow, count: &mut Count<'_>) -> Result<(), Error> {

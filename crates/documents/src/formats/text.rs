@@ -5,7 +5,7 @@ use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 
 use super::xml;
 use crate::error::{Error, ErrorKind};
-use landfall_core::text::{Extracted, Markup};
+use landfall_core::text::Extracted;
 
 /// How much of a text is examined to guess its encoding.
 const SAMPLE: usize = 256 * 1024;
@@ -13,7 +13,7 @@ const SAMPLE: usize = 256 * 1024;
 const MAX_BAD_DIVISOR: usize = 20;
 
 pub fn extract(text: String) -> Extracted {
-    Extracted { text, markup: Markup::Plain, places: Vec::new() }
+    Extracted::plain(text)
 }
 
 /// The text without byte order marks, NULs and carriage returns before line feeds.

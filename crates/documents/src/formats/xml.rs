@@ -6,6 +6,7 @@ use crate::elements::{Elements, Piece};
 use crate::error::Error;
 use crate::flow::{Flow, Gap};
 use crate::limits::Bounds;
+use crate::missing;
 use landfall_core::text::Extracted;
 
 const DECLARATION: &str = "<?xml";
@@ -58,7 +59,11 @@ pub fn extract(source: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
             }
         }
     }
-    flow.finish()
+    let mut extracted = flow.finish()?;
+    if elements.has_open() {
+        extracted.warnings.push(missing::truncated("document"));
+    }
+    Ok(extracted)
 }
 
 #[cfg(test)]

@@ -15,13 +15,14 @@ use super::memory;
 #[cfg(debug_assertions)]
 use super::misbehaviour::{Next, misbehave};
 use super::protocol::{
-    EXIT_NOT_CONFINED, HELLO, Header, NO_PAGE, PICTURE, PLACES, PROGRESS, PROGRESS_EVERY_MS, REFUSAL,
-    Refusal, TEXT, encode_places, frame_header,
+    EXIT_NOT_CONFINED, HELLO, Header, MISSING, Missing, NO_PAGE, PICTURE, PLACES, PROGRESS,
+    PROGRESS_EVERY_MS, REFUSAL, Refusal, TEXT, encode_places, frame_header,
 };
 use crate::Document;
 use crate::error::{Error, ErrorKind};
 use crate::reading::{Picture, Reading};
 use landfall_core::clock::{Clock, Time, to_delta};
+use landfall_core::warning::Warning;
 
 /// The command line of the process.
 #[derive(Debug, Clone)]
@@ -135,6 +136,7 @@ fn serve(arguments: &Arguments, mut requests: impl BufRead, mut responses: Respo
                 for picture in &reading.pictures {
                     responses.picture(picture)?;
                 }
+                responses.missing(reading)?;
                 responses.frame(PLACES, &places)?;
             }
             Err(error) => responses.frame(REFUSAL, &serde_json::to_vec(&Refusal::from(error))?)?,
@@ -212,6 +214,16 @@ impl Responses {
         content.extend(picture.page.unwrap_or(NO_PAGE).to_le_bytes());
         content.extend(&picture.bytes);
         self.frame(PICTURE, &content)
+    }
+
+    fn missing(&mut self, reading: Reading) -> io::Result<()> {
+        let warnings = Warning::bounded(reading.extracted.warnings);
+        let missing = Missing { warnings, pages: reading.pages };
+        if missing == Missing::default() {
+            Ok(())
+        } else {
+            self.frame(MISSING, &serde_json::to_vec(&missing)?)
+        }
     }
 
     /// Reports progress, unless it did so less than a pause ago.

@@ -11,7 +11,7 @@ use std::process::Command;
 use rustix::process::Pid;
 
 use super::child::Responses;
-use super::protocol::{NO_HEADING, NO_PAGE, PLACES, PLAIN, PROGRESS, REFUSAL, TEXT, frame_header};
+use super::protocol::{MISSING, NO_HEADING, NO_PAGE, PLACES, PLAIN, PROGRESS, REFUSAL, TEXT, frame_header};
 
 /// What remains to be done with the document.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,6 +85,18 @@ pub fn misbehave(bytes: &[u8], responses: &mut Responses) -> io::Result<Next> {
         "foreign-refusal" => {
             responses.frame(REFUSAL, br#"{"kind": "killed", "message": "Try again"}"#)?;
         }
+        "strange-warning" => missing(responses, r#"[{"code": "UNHEARD_OF", "message": "What?"}]"#, 1)?,
+        "empty-warning" => missing(responses, r#"[{"code": "TRUNCATED", "message": " "}]"#, 1)?,
+        "warning-of-two-lines" => missing(responses, r#"[{"code": "TRUNCATED", "message": "a\nb"}]"#, 1)?,
+        "long-warning" => {
+            let warning = format!(r#"[{{"code": "TRUNCATED", "message": "{}"}}]"#, "a".repeat(5_000));
+            missing(responses, &warning, 1)?;
+        }
+        "many-warnings" => {
+            let warnings = vec![r#"{"code": "TRUNCATED", "message": "a"}"#; 21].join(",");
+            missing(responses, &format!("[{warnings}]"), 1)?;
+        }
+        "missing-pages" => missing(responses, "[]", 0)?,
         "unknown-kind" => responses.frame(b'?', b"what")?,
         "fork" => fork(responses)?,
         "execute" => report(responses, Err(Command::new("/bin/true").exec()))?,
@@ -111,6 +123,14 @@ fn respond(responses: &mut Responses, text: &[u8], starts: &[u64]) -> io::Result
         places.extend(NO_HEADING.to_le_bytes());
     }
     responses.frame(PLACES, &places)
+}
+
+/// Responds with a text, with these warnings, and with one page that cannot be read of so many.
+fn missing(responses: &mut Responses, warnings: &str, pages: usize) -> io::Result<()> {
+    let pages = format!(r#"{{"total": {pages}, "unreadable": 1, "without_picture": 0}}"#);
+    responses.frame(TEXT, b"text")?;
+    responses.frame(MISSING, format!(r#"{{"warnings": {warnings}, "pages": {pages}}}"#).as_bytes())?;
+    responses.frame(PLACES, &[PLAIN])
 }
 
 /// Responds with whether a forbidden act worked.

@@ -3,7 +3,7 @@
 //! For each document the parent sends the length of a header (four bytes, little-endian), the header in JSON, and the
 //! document's bytes. The process sends frames: one byte for the kind, four for the length, the content. First comes
 //! [`HELLO`], once. Then, for each document, any number of [`PROGRESS`]; and at the end either [`TEXT`], any number
-//! of [`PICTURE`] and one [`PLACES`], or [`REFUSAL`].
+//! of [`PICTURE`], at most one [`MISSING`] and one [`PLACES`], or [`REFUSAL`].
 
 use std::io;
 
@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
+use crate::missing::PageCount;
 use landfall_core::text::{Extracted, Markup, Place};
+use landfall_core::warning::Warning;
 
 /// The process is ready. The content is [`super::confine::Protections`] in JSON.
 pub const HELLO: u8 = b'H';
@@ -21,12 +23,14 @@ pub const PROGRESS: u8 = b'P';
 pub const TEXT: u8 = b'T';
 /// A picture for OCR: the offset of its words in the text (eight bytes), its page (eight), the picture.
 pub const PICTURE: u8 = b'I';
+/// What is missing of the document: [`Missing`] in JSON. Only if something is.
+pub const MISSING: u8 = b'M';
 /// The markup of the text and the places in it; see [`encode_places`].
 pub const PLACES: u8 = b'L';
 /// The document cannot be read: [`Refusal`] in JSON.
 pub const REFUSAL: u8 = b'R';
 
-/// The most bytes of a hello or a refusal.
+/// The most bytes of a hello, of a refusal, or of what is missing.
 pub const MAX_JSON: u32 = 64 * 1024;
 
 /// The shortest time between two [`PROGRESS`] frames.
@@ -59,6 +63,13 @@ impl Header {
     pub fn decode(header: &[u8]) -> io::Result<Self> {
         Ok(serde_json::from_slice(header)?)
     }
+}
+
+/// What is missing of a document that could be read otherwise.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    pub warnings: Vec<Warning>,
+    pub pages: PageCount,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,18 +1,20 @@
 //! Reads the response of a process. A document may have taken the process over, so everything is checked: each
-//! length, that text is UTF-8, that places are inside the text and in order, that a refusal is one that a reader may
-//! send.
+//! length, that text is UTF-8, that places are inside the text and in order, that warnings are few and short, that a
+//! refusal is one that a reader may send.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::SandboxConfig;
 use super::confine::Protections;
 use super::protocol::{
-    HELLO, MARKDOWN, MAX_JSON, NO_HEADING, NO_PAGE, PICTURE, PLACES, PLAIN, PROGRESS, PROGRESS_EVERY_MS,
-    REFUSAL, REFUSALS, Refusal, TEXT,
+    HELLO, MARKDOWN, MAX_JSON, MISSING, Missing, NO_HEADING, NO_PAGE, PICTURE, PLACES, PLAIN, PROGRESS,
+    PROGRESS_EVERY_MS, REFUSAL, REFUSALS, Refusal, TEXT,
 };
 use crate::error::{Error, ErrorKind};
+use crate::missing::PageCount;
 use crate::reading::{Picture, Reading};
 use landfall_core::text::{Extracted, Markup, Place};
+use landfall_core::warning::Warning;
 
 /// The longest heading, in bytes: 200 characters of at most four bytes.
 const MAX_HEADING: usize = 800;
@@ -50,6 +52,7 @@ pub async fn read_response(
         First::Text(text) => text,
     };
     let mut pictures = Vec::new();
+    let mut missing = None;
     let mut room = config.limits.picture_bytes;
     let length = loop {
         match read_frame_header(from).await? {
@@ -63,6 +66,9 @@ pub async fn read_response(
                 room = room.saturating_sub(picture.bytes.len());
                 pictures.push(picture);
             }
+            (MISSING, length) if missing.is_none() && length <= MAX_JSON => {
+                missing = Some(decode_missing(&read_content(from, length, progress).await?)?);
+            }
             _ => return Err(NoResponse::Violation("the text is not followed by places")),
         }
     };
@@ -71,7 +77,21 @@ pub async fn read_response(
     }
     let places = read_content(from, length, progress).await?;
     let (markup, places) = decode_places(&places, &text)?;
-    Ok(Ok(Reading { extracted: Extracted { text, markup, places }, pictures }))
+    let Missing { warnings, pages } = missing.unwrap_or_default();
+    Ok(Ok(Reading { extracted: Extracted { text, markup, places, warnings }, pictures, pages }))
+}
+
+fn decode_missing(bytes: &[u8]) -> Result<Missing, NoResponse> {
+    let missing: Missing = serde_json::from_slice(bytes)
+        .map_err(|_| NoResponse::Violation("what is missing cannot be decoded"))?;
+    if missing.warnings.len() > Warning::MAX || !missing.warnings.iter().all(Warning::is_well_formed) {
+        return Err(NoResponse::Violation("too many warnings, or one that is not a sentence"));
+    }
+    let PageCount { total, unreadable, without_picture } = missing.pages;
+    if unreadable > total || without_picture > total {
+        return Err(NoResponse::Violation("more pages are missing than there are"));
+    }
+    Ok(missing)
 }
 
 fn decode_picture(mut bytes: &[u8], text: &str, before: &[Picture]) -> Result<Picture, NoResponse> {

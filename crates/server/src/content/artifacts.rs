@@ -82,7 +82,7 @@ pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Err
     let unreadable = |what: String| Error::Internal(format!("the text of file {file} is unreadable: {what}"));
     let meta: TextMeta = serde_json::from_value(meta).map_err(|error| unreadable(error.to_string()))?;
     let text = String::from_utf8(body).map_err(|error| unreadable(error.to_string()))?;
-    Ok(Some(Extracted { text, markup: meta.markup, places: meta.places }))
+    Ok(Some(Extracted { markup: meta.markup, places: meta.places, ..Extracted::plain(text) }))
 }
 
 /// Removes all that the stages produced of a file.

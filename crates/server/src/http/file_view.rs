@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::http::error::ApiError;
 use chrono::TimeDelta;
-use landfall_api::files::{ErrorView, FileView, InflightView, Staleness};
+use landfall_api::files::{ErrorView, FileView, InflightView, Staleness, WarningView};
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Class, Code};
 use landfall_core::lifecycle::Status;
@@ -67,6 +67,8 @@ impl Surroundings {
             attempt: file.attempt,
             retry_count: file.retry_count,
             chunk_count: file.chunk_count,
+            warning_count: file.warning_count,
+            warnings: Some(warnings(file.warnings)),
             created_at: file.created_at,
             updated_at: file.updated_at,
             confirmed_at: file.confirmed_at,
@@ -92,4 +94,10 @@ impl Surroundings {
         });
         Staleness { stale, since_ms: still.num_milliseconds().max(0), message }
     }
+}
+
+/// The stored warnings, as far as this version can read them.
+fn warnings(stored: Option<serde_json::Value>) -> Vec<WarningView> {
+    let Some(serde_json::Value::Array(warnings)) = stored else { return Vec::new() };
+    warnings.into_iter().filter_map(|warning| serde_json::from_value(warning).ok()).collect()
 }

@@ -82,7 +82,9 @@ pub async fn list(
     let surroundings = Surroundings::load(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
     let mut items = Vec::with_capacity(page.items.len());
     for file in page.items {
-        items.push(surroundings.view(&mut tx, file).await?);
+        let view = surroundings.view(&mut tx, file).await?;
+        // The sentences are with the file itself.
+        items.push(FileView { warnings: None, ..view });
     }
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }

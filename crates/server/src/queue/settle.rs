@@ -214,9 +214,9 @@ impl SettleGroup {
             Verdict::RetryAt { at, .. } => Some(*at),
             _ => (transition.to() == Status::Queued).then_some(self.now),
         };
-        let chunk_count = match &settlement.verdict {
-            Verdict::Advance { output, .. } => output.chunk_count(),
-            _ => None,
+        let (chunk_count, warnings) = match &settlement.verdict {
+            Verdict::Advance { output, .. } => (output.chunk_count(), output.warnings()),
+            _ => (None, None),
         };
         let ending = Ending {
             claim: settlement.claim,
@@ -227,6 +227,7 @@ impl SettleGroup {
             run_after,
             advanced: matches!(settlement.verdict, Verdict::Advance { .. }),
             chunk_count,
+            warnings: warnings.map(<[_]>::to_vec),
             failure: settlement.failure().cloned(),
             waits_since: settlement.waits_since(down, self.now),
             death: Death::default(),

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use landfall_core::event::EventKind;
 use landfall_core::failure::Class;
 use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::warning::WarningCode;
 use landfall_store::{CommitHook, Error, Tx};
 use serde_json::Value;
 
@@ -47,6 +48,7 @@ pub struct Counts(Vec<Count>);
 #[derive(Debug)]
 enum Count {
     Completed,
+    Warned(WarningCode),
     DeadLetter(Stage, Class),
     Retried(Stage, Class),
     Stalled(Stage),
@@ -57,6 +59,9 @@ enum Count {
 impl Counts {
     fn moved(&mut self, event: &Event, to: Status) {
         let failure = event.stage.zip(event.failure.as_ref());
+        if to == Status::Ready {
+            self.0.extend(warnings(event).map(Count::Warned));
+        }
         let count = match (to, failure) {
             (Status::Ready, _) => Count::Completed,
             (Status::Failed, Some((stage, failure))) => Count::DeadLetter(stage, failure.code.class()),
@@ -72,11 +77,19 @@ impl Counts {
     }
 }
 
+/// The codes of what is missing of a file that became ready.
+fn warnings(event: &Event) -> impl Iterator<Item = WarningCode> {
+    let warnings = event.data.as_ref().and_then(|data| data["warnings"].as_array());
+    let code = |warning: &Value| WarningCode::parse(warning["code"].as_str()?);
+    warnings.into_iter().flatten().filter_map(code)
+}
+
 impl CommitHook for Counts {
     fn after_commit(self: Box<Self>) {
         for count in self.0 {
             match count {
                 Count::Completed => metrics::file_completed(),
+                Count::Warned(code) => metrics::warned(code),
                 Count::DeadLetter(stage, class) => metrics::dead_letter(stage, class),
                 Count::Retried(stage, class) => metrics::retried(stage, class),
                 Count::Stalled(stage) => metrics::stalled(stage),

@@ -64,6 +64,8 @@ pub struct File {
     pub trace_parent: Option<String>,
     pub trace_first: Option<String>,
     pub chunk_count: Option<i64>,
+    pub warnings: Option<serde_json::Value>,
+    pub warning_count: i64,
     pub upload_until: Option<Time>,
     pub created_at: Time,
     pub updated_at: Time,

@@ -14,6 +14,7 @@ use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::refusal::Refusal;
+use landfall_core::warning::Warning;
 use landfall_store::wake::Signal;
 use landfall_store::{Arg, Error, Rows, Tx, args};
 use serde_json::{Value, json};
@@ -95,6 +96,8 @@ pub struct Ending {
     /// The stage is done. That clears the last error and every suspicion.
     pub advanced: bool,
     pub chunk_count: Option<i64>,
+    /// What is missing of the text, from the stage that extracts it. They replace those of the last time.
+    pub warnings: Option<Vec<Warning>>,
     pub failure: Option<Failure>,
     /// Since when the file waits for a service that failed it at no cost.
     pub waits_since: Option<Time>,
@@ -128,6 +131,7 @@ impl Ending {
             run_after: Some(now),
             advanced: false,
             chunk_count: None,
+            warnings: None,
             failure: None,
             waits_since: None,
             death: Death::default(),
@@ -146,6 +150,7 @@ impl Ending {
             run_after: None,
             advanced: false,
             chunk_count: None,
+            warnings: None,
             failure: Some(failure),
             waits_since: None,
             death: Death::default(),
@@ -186,14 +191,14 @@ pub async fn apply(tx: &mut Tx, moves: Vec<Move>, now: Time) -> Result<Vec<Optio
                 let group: Vec<&Move> = places.iter().map(|place| &moves[*place]).collect();
                 let mut updated = update(tx, kind, &group, now).await?;
                 for (place, one) in places.iter().zip(group) {
-                    let Some(file) = updated.remove(&one.file) else {
+                    let Some(Updated { file, warnings }) = updated.remove(&one.file) else {
                         if kind == Kind::End {
                             continue;
                         }
                         let message = format!("file {} left {} while it was held", one.file, one.from);
                         return Err(Error::Internal(message));
                     };
-                    records.push(Record::of(one, file.as_ref(), now));
+                    records.push(Record::of(one, file.as_ref(), warnings, now));
                     outcomes[*place] = Some(Moved { status: one.transition.to(), file });
                 }
             }
@@ -268,6 +273,8 @@ impl Kind {
                     "code",
                     "message",
                     "chunks",
+                    "missing",
+                    "missing_count",
                     "fingerprint",
                     "waited",
                     "since",
@@ -303,6 +310,8 @@ impl Kind {
                  error_at = CASE WHEN v.advanced = 1 THEN NULL WHEN v.code IS NULL THEN error_at ELSE v.now END,
                  error_fingerprint = v.fingerprint,
                  chunk_count = COALESCE(v.chunks, chunk_count),
+                 warnings = CASE WHEN v.missing_count IS NULL THEN warnings ELSE v.missing END,
+                 warning_count = COALESCE(v.missing_count, warning_count),
                  ready_at = CASE WHEN v.to_status = 'ready' THEN v.now ELSE ready_at END,
                  failed_at = CASE WHEN v.to_status = 'failed' THEN v.now ELSE failed_at END",
             ),
@@ -312,7 +321,10 @@ impl Kind {
                  deaths = 0, deaths_alone = 0, is_alone = FALSE, waits = 0, waiting_since = NULL,
                  generation = generation + 1,
                  failed_at = NULL, error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
-                 error_fingerprint = NULL, retried_at = v.now, retried_by = v.retrier, retried_in = v.operation,
+                 error_fingerprint = NULL,
+                 warnings = CASE WHEN v.stage IN ('scan', 'extract') THEN NULL ELSE warnings END,
+                 warning_count = CASE WHEN v.stage IN ('scan', 'extract') THEN 0 ELSE warning_count END,
+                 retried_at = v.now, retried_by = v.retrier, retried_in = v.operation,
                  trace_first = CASE WHEN v.trace IS NULL THEN trace_first ELSE COALESCE(trace_first, trace_parent) END,
                  trace_parent = COALESCE(v.trace, trace_parent)",
             ),
@@ -326,7 +338,11 @@ impl Kind {
                 "claim = NULL, claimed_by = NULL, claimed_at = NULL, run_after = NULL, is_due = FALSE,
                  error_code = v.code, error_message = v.message, error_stage = next_stage, error_at = v.now",
             ),
-            Self::Delete => (&[], "deleted_at = v.now, upload_until = NULL, failed_at = NULL"),
+            // Warnings have names in them that the file contained.
+            Self::Delete => (
+                &[],
+                "deleted_at = v.now, upload_until = NULL, failed_at = NULL, warnings = NULL, warning_count = 0",
+            ),
         }
     }
 }
@@ -363,6 +379,12 @@ impl Change {
                     failure.map(|failure| failure.code),
                     failure.map(|failure| failure.message.clone()),
                     ending.chunk_count,
+                    ending
+                        .warnings
+                        .as_ref()
+                        .filter(|warnings| !warnings.is_empty())
+                        .map(|warnings| json!(warnings)),
+                    ending.warnings.as_ref().map(Vec::len),
                     failure
                         .filter(|_| to == Status::Failed)
                         .map(|failure| fingerprint(ending.next_stage, failure)),
@@ -393,13 +415,19 @@ impl Change {
     }
 }
 
-/// Changes the rows. Returns those that changed, by their ids; of an ending the id only.
+/// A row that was changed. Of an ending only its warnings are read back, for the event.
+struct Updated {
+    file: Option<File>,
+    warnings: Option<Value>,
+}
+
+/// Changes the rows. Returns those that changed, by their ids.
 async fn update(
     tx: &mut Tx,
     kind: Kind,
     group: &[&Move],
     now: Time,
-) -> Result<HashMap<Uuid, Option<File>>, Error> {
+) -> Result<HashMap<Uuid, Updated>, Error> {
     let (columns, set) = kind.statement();
     let mut rows = Rows::default();
     for one in group {
@@ -411,7 +439,7 @@ async fn update(
     let columns: Vec<&str> = COMMON.iter().chain(columns).copied().collect();
     let (values, arguments) = rows.named("v", &columns, tx);
     let fence = if kind == Kind::End { "AND files.claim = v.fence" } else { "" };
-    let returned = if kind == Kind::End { "files.id".to_owned() } else { tx.all_of("files") };
+    let returned = if kind == Kind::End { "files.id, files.warnings".to_owned() } else { tx.all_of("files") };
     let sql = format!(
         "WITH {values}
          UPDATE files SET status = v.to_status, updated_at = v.now{}{set} FROM v
@@ -419,11 +447,11 @@ async fn update(
         if set.is_empty() { "" } else { ", " }
     );
     Ok(if kind == Kind::End {
-        let ids: Vec<(Uuid,)> = tx.rows(sql, arguments).await?;
-        ids.into_iter().map(|(id,)| (id, None)).collect()
+        let rows: Vec<(Uuid, Option<Value>)> = tx.rows(sql, arguments).await?;
+        rows.into_iter().map(|(id, warnings)| (id, Updated { file: None, warnings })).collect()
     } else {
         let files: Vec<File> = tx.rows(sql, arguments).await?;
-        files.into_iter().map(|file| (file.id, Some(file))).collect()
+        files.into_iter().map(|file| (file.id, Updated { file: Some(file), warnings: None })).collect()
     })
 }
 
@@ -438,7 +466,7 @@ struct Record {
 }
 
 impl Record {
-    fn of(one: &Move, row: Option<&File>, now: Time) -> Self {
+    fn of(one: &Move, row: Option<&File>, warnings: Option<Value>, now: Time) -> Self {
         let to = one.transition.to();
         let failure = one.change.failure().cloned();
         let (owner, next_stage, attempt, run_after, has_blob) = match (&one.change, row) {
@@ -467,11 +495,24 @@ impl Record {
             attempt,
             worker: one.worker.clone(),
             failure,
-            data: one.data.clone(),
+            data: if to == Status::Ready {
+                with_warnings(one.data.clone(), warnings)
+            } else {
+                one.data.clone()
+            },
         };
         let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
         Self { owner, event, is_due, leaves_blob: has_blob }
     }
+}
+
+/// What the event of a file that is ready says, with what is missing of it.
+fn with_warnings(data: Option<Value>, warnings: Option<Value>) -> Option<Value> {
+    let Some(Value::Array(warnings)) = warnings else { return data };
+    let mut data = data.unwrap_or_else(|| json!({}));
+    data["warningCount"] = json!(warnings.len());
+    data["warnings"] = json!(warnings);
+    Some(data)
 }
 
 /// Writes what belongs to moves beside the rows.

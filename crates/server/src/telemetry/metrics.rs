@@ -16,6 +16,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use landfall_core::failure::Class;
 use landfall_core::lifecycle::Stage;
+use landfall_core::warning::WarningCode;
 use landfall_store::Error;
 
 /// Tenants that have a label of their own.
@@ -74,6 +75,7 @@ metrics! {
 
     // What this process did.
     COMPLETED "landfall_files_completed_total" Kind::Counter, "Files that became ready";
+    FILE_WARNINGS "landfall_file_warnings_total" Kind::Counter, "Warnings about what is missing of files that became ready";
     DEAD_LETTERS "landfall_dead_letters_total" Kind::Counter, "Files that failed permanently";
     RETRIES "landfall_retries_total" Kind::Counter, "Attempts that failed and will be retried";
     STALLS "landfall_stalls_total" Kind::Counter, "Files whose worker was lost";
@@ -156,6 +158,9 @@ fn start_at_zero() {
     for kind in ["storage", "database", "internal"] {
         counter!(CLEANUP_FAILURES, "error_type" => kind).absolute(0);
     }
+    for code in WarningCode::ALL {
+        counter!(FILE_WARNINGS, "code" => code.name()).absolute(0);
+    }
     for name in [COMPLETED, ORPHAN_BLOBS, ABANDONED_UPLOADS] {
         counter!(name).absolute(0);
     }
@@ -171,6 +176,10 @@ pub async fn upkeep() {
 
 pub fn file_completed() {
     counter!(COMPLETED).increment(1);
+}
+
+pub fn warned(code: WarningCode) {
+    counter!(FILE_WARNINGS, "code" => code.name()).increment(1);
 }
 
 pub fn dead_letter(stage: Stage, class: Class) {

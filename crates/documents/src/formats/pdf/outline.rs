@@ -67,7 +67,8 @@ fn member(document: &PdfDocument, object: &Object, name: &str) -> Option<Object>
     }
 }
 
-fn decode(title: &[u8]) -> String {
+/// The text of a string.
+pub fn decode(title: &[u8]) -> String {
     let encoding = match title {
         [0xFE, 0xFF, ..] => UTF_16BE,
         [0xFF, 0xFE, ..] => UTF_16LE,

@@ -11,6 +11,17 @@ const MIN_PIXELS: u64 = 10_000;
 /// Scanners cut a page into a few strips; a page of hundreds of pictures is a drawing.
 const MAX_ON_A_PAGE: usize = 16;
 
+/// What became of the pictures of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfPage {
+    /// There is none that could be a scan.
+    None,
+    /// At least one was taken.
+    Taken,
+    /// All are too large, too many, or cannot be decoded.
+    LeftOut,
+}
+
 pub struct Pictures<'a> {
     limits: &'a Limits,
     taken: Vec<Picture>,
@@ -23,21 +34,29 @@ impl<'a> Pictures<'a> {
     }
 
     /// Takes the pictures of a page, within the limits. A picture that cannot be decoded is left out.
-    pub fn take_from(&mut self, document: &PdfDocument, page: usize, text_offset: usize) {
-        let Ok(handles) = document.page_image_handles(page) else { return };
-        let large_enough = handles.iter().filter(|handle| {
-            let pixels = u64::from(handle.width) * u64::from(handle.height);
-            (MIN_PIXELS..=self.limits.picture_pixels).contains(&pixels)
-        });
-        for handle in large_enough.take(MAX_ON_A_PAGE) {
+    pub fn take_from(&mut self, document: &PdfDocument, page: usize, text_offset: usize) -> OfPage {
+        let Ok(handles) = document.page_image_handles(page) else { return OfPage::None };
+        let pixels = |width: u32, height: u32| u64::from(width) * u64::from(height);
+        let mut large =
+            handles.iter().filter(|handle| pixels(handle.width, handle.height) >= MIN_PIXELS).peekable();
+        if large.peek().is_none() {
+            return OfPage::None;
+        }
+        let mut of_page = OfPage::LeftOut;
+        for handle in large.take(MAX_ON_A_PAGE) {
             if self.taken.len() >= self.limits.pictures || self.bytes >= self.limits.picture_bytes {
-                return;
+                break;
+            }
+            if pixels(handle.width, handle.height) > self.limits.picture_pixels {
+                continue;
             }
             let Some(bytes) = handle.decode().ok().and_then(encode) else { continue };
             self.bytes += bytes.len();
             let page = i64::try_from(page + 1).ok();
             self.taken.push(Picture { text_offset, page, bytes });
+            of_page = OfPage::Taken;
         }
+        of_page
     }
 
     pub fn is_empty(&self) -> bool {

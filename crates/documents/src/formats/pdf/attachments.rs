@@ -1,0 +1,47 @@
+//! The names of the files that are attached to a PDF. The files themselves are not unpacked.
+
+use pdf_oxide::PdfDocument;
+use pdf_oxide::object::Object;
+
+use super::outline;
+
+/// The most nodes of the tree of names that are visited. It may have a cycle.
+const MAX_NODES: usize = 1_000;
+
+pub fn names(document: &PdfDocument) -> Vec<String> {
+    let mut names = Vec::new();
+    let catalog = document.catalog().ok();
+    let tree = catalog.and_then(|catalog| member(document, &catalog, "Names"));
+    let mut waiting: Vec<Object> =
+        tree.and_then(|names| member(document, &names, "EmbeddedFiles")).into_iter().collect();
+    let mut visited = 0;
+    while let Some(node) = waiting.pop() {
+        visited += 1;
+        if visited > MAX_NODES {
+            break;
+        }
+        if let Some(Object::Array(below)) = member(document, &node, "Kids") {
+            let nodes = below.iter().take(MAX_NODES).rev();
+            waiting.extend(nodes.filter_map(|node| document.resolve_object(node).ok()));
+        }
+        // Pairs of a key and a file.
+        if let Some(Object::Array(pairs)) = member(document, &node, "Names") {
+            let files = pairs.as_chunks().0.iter().take(MAX_NODES);
+            names.extend(files.map(|[key, file]| name(document, key, file)));
+        }
+    }
+    names
+}
+
+fn name(document: &PdfDocument, key: &Object, file: &Object) -> String {
+    let file = document.resolve_object(file).unwrap_or(Object::Null);
+    let name = ["UF", "F"].iter().find_map(|field| member(document, &file, field));
+    let name = name.as_ref().and_then(Object::as_string).or(key.as_string());
+    name.map(outline::decode)
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "a file without a name".to_owned())
+}
+
+fn member(document: &PdfDocument, object: &Object, name: &str) -> Option<Object> {
+    document.resolve_object(object.as_dict()?.get(name)?).ok()
+}
