@@ -5,6 +5,7 @@ pub mod file;
 pub mod files;
 pub mod moves;
 pub mod batch;
+pub mod batch_deadline;
 pub mod quota;
 // What happened to it, as history and as an outbox.
 pub mod events;

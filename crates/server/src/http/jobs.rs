@@ -73,7 +73,9 @@ pub async fn retry(
 
 fn older_refusal(error: ApiError) -> ApiError {
     match error {
-        ApiError(refusal) if refusal == Refusal::no_such_file() || refusal == Refusal::gone() => {
+        ApiError(refusal)
+            if refusal == Refusal::no_such_file() || refusal.code == RefusalCode::FileDeleted =>
+        {
             Refusal::new(RefusalCode::Forbidden, "Not authorized").into()
         }
         ApiError(refusal) if refusal.code.code() == "INVALID_STATE" => {

@@ -99,7 +99,7 @@ impl Write for ExpireBatch {
         let missing = File::lock_in_batch(tx, self.batch, &[Status::Registered]).await?;
         let expired = tx
             .execute(
-                "UPDATE batches SET status = 'expired', updated_at = $2
+                "UPDATE batches SET status = 'expired', progress_due = NULL, updated_at = $2
                  WHERE id = $1 AND status = 'active' AND expires_at <= $2
                    AND (registered_files < file_count OR $3 > 0)",
                 args![self.batch, self.now, missing.len()],
