@@ -25,6 +25,10 @@ pub struct FileView {
     pub attempt: i64,
     pub max_attempts: u32,
     pub retry_after: Option<DateTime<Utc>>,
+    /// When the file may go on, where that is known: its next attempt, a service that is tried again, a rate limit.
+    pub retry_at: Option<DateTime<Utc>>,
+    /// The same as the number of milliseconds from now, for a countdown.
+    pub retry_in_ms: Option<i64>,
     pub retry_count: i64,
     pub error: Option<ErrorView>,
     pub chunk_count: Option<i64>,
@@ -48,6 +52,7 @@ pub struct ErrorView {
     #[schema(value_type = Code)]
     pub code: String,
     pub class: Class,
+    /// Sentences for the owner: what happened, what to do, and whether it is tried again by itself.
     pub message: String,
     pub stage: Option<Stage>,
     pub at: Option<DateTime<Utc>>,

@@ -112,5 +112,5 @@ fn visible_damage(bytes: &[u8], pages: usize) -> Option<&'static str> {
 }
 
 fn damaged(error: pdf_oxide::Error) -> Error {
-    Error::new(ErrorKind::Damaged, format!("This PDF is damaged and cannot be read: {error}"))
+    Error::new(ErrorKind::Damaged, "This PDF is damaged and cannot be read").with_detail(error)
 }

@@ -51,7 +51,7 @@ async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> 
 /// The caller's file, unless it was deleted.
 async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> {
     let file = File::find_for(tx, caller, file_id(id)?).await?;
-    if file.status == Status::Deleted { Err(Refusal::gone().into()) } else { Ok(file) }
+    if file.status == Status::Deleted { Err(events::gone(tx, file.id).await?.into()) } else { Ok(file) }
 }
 
 /// The caller's files, newest first.

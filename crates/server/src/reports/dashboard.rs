@@ -20,10 +20,11 @@ const RECENT_ERRORS: i64 = 10;
 const MAX_USERS: usize = 2_000;
 
 fn recent_error(letter: DeadLetter) -> RecentError {
+    let error = letter.reason();
     RecentError {
         file_id: letter.id,
         file_name: letter.file_name,
-        error: letter.error_message,
+        error,
         code: letter.error_code,
         stage: letter.error_stage,
         timestamp: letter.failed_at,

@@ -141,9 +141,20 @@ async fn reason(response: Response) -> String {
     // A body that ends early is ignored; the status is enough.
     let (body, _) = response::read(response, MAX_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_REASON_LENGTH).collect();
-    if text.is_empty() { text } else { format!(": {text}") }
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let said = said_in(&json).unwrap_or(&text);
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let is_of_a_sentence = |c: &char| !c.is_control() && !matches!(c, '{' | '}' | '[' | ']');
+    let text: String = words.join(" ").chars().filter(is_of_a_sentence).take(MAX_REASON_LENGTH).collect();
+    if text.is_empty() { text } else { format!(": {}", text.trim_end_matches('.')) }
+}
+
+/// The message in an error that is JSON, where the usual frameworks have it.
+fn said_in(json: &serde_json::Value) -> Option<&str> {
+    let error = &json["error"];
+    [&error["message"], error, &json["message"], &json["detail"], &json["title"]]
+        .into_iter()
+        .find_map(|it| it.as_str())
 }
 
 fn unreachable(error: reqwest::Error) -> Failure {
@@ -151,11 +162,8 @@ fn unreachable(error: reqwest::Error) -> Failure {
     let error = error.without_url();
     tracing::warn!(%error, "a stage failed because of the extraction service");
     if error.is_timeout() {
-        Failure::new(Code::GatewayTimeout, "The extraction service took too long; will retry automatically")
+        Failure::new(Code::GatewayTimeout, "The extraction service took too long")
     } else {
-        Failure::new(
-            Code::GatewayUnavailable,
-            "The extraction service cannot be reached; will retry automatically",
-        )
+        Failure::new(Code::GatewayUnavailable, "The extraction service cannot be reached")
     }
 }

@@ -4,7 +4,8 @@ use uuid::Uuid;
 
 use super::{Filter, Place};
 use landfall_core::clock::Time;
-use landfall_core::lifecycle::Stage;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::reason;
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
@@ -27,13 +28,14 @@ pub struct DeadLetter {
 
 impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
     fn from(row: DeadLetter) -> Self {
+        let error = row.reason();
         Self {
             file_id: row.id,
             file_name: row.file_name,
             batch_id: row.batch_id,
             stage: row.error_stage,
             code: row.error_code,
-            error: row.error_message,
+            error,
             attempts: row.attempt,
             failed_at: row.failed_at,
             retried_at: row.retried_at,
@@ -43,6 +45,11 @@ impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
 }
 
 impl DeadLetter {
+    /// Why it failed, for its owner.
+    pub fn reason(&self) -> String {
+        reason::sentences(&self.error_code, &self.error_message, Status::Failed)
+    }
+
     pub const fn place(&self) -> Place {
         Place { failed_at: self.failed_at, id: self.id }
     }
