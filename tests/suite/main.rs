@@ -11,6 +11,7 @@ mod bombs;
 mod cancelling;
 mod cleanup;
 mod command_line;
+mod compatibility;
 mod configuration;
 mod crash_points;
 mod crashes;

@@ -15,6 +15,10 @@ use landfall_core::states::{Scope, WaitingFor};
 #[serde(rename_all = "camelCase")]
 pub struct FileView {
     pub file_id: Uuid,
+    #[serde(default)]
+    pub tenant_id: String,
+    #[serde(default)]
+    pub user_id: String,
     pub file_name: String,
     pub size: i64,
     pub content_type: Option<String>,
@@ -32,6 +36,9 @@ pub struct FileView {
     pub retry_count: i64,
     pub error: Option<ErrorView>,
     pub chunk_count: Option<i64>,
+    /// The content type of what the operator's extraction service made of it, where there is that.
+    #[serde(default)]
+    pub result_type: Option<String>,
     /// Why it is not moving: one word for programs, and one sentence for people.
     pub waiting_for: Option<WaitingFor>,
     pub waiting_message: Option<String>,
@@ -98,6 +105,9 @@ pub struct FileQuery {
     pub scope: Option<Scope>,
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<i64>,
+    /// How many files to leave out at the beginning, in place of a cursor.
+    #[param(minimum = 0, maximum = 100000)]
+    pub offset: Option<i64>,
     /// The `nextCursor` of the page before.
     pub cursor: Option<String>,
 }

@@ -11,7 +11,9 @@ use landfall_core::lifecycle::Status;
 use landfall_core::priority::Priority;
 use landfall_core::reason;
 use landfall_store::Tx;
+use uuid::Uuid;
 
+use crate::content::artifacts;
 use crate::queue::config::QueueConfig;
 use crate::queue::waiting::{self, Obstacles, Waiting};
 use crate::records::file::File;
@@ -31,6 +33,27 @@ impl Surroundings {
     }
 
     pub async fn view(&self, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
+        let result_type = artifacts::result_types(tx, &[file.id]).await?.remove(&file.id);
+        self.view_with(tx, file, result_type).await
+    }
+
+    pub async fn views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
+        let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
+        let mut result_types = artifacts::result_types(tx, &ids).await?;
+        let mut views = Vec::with_capacity(files.len());
+        for file in files {
+            let result_type = result_types.remove(&file.id);
+            views.push(self.view_with(tx, file, result_type).await?);
+        }
+        Ok(views)
+    }
+
+    async fn view_with(
+        &self,
+        tx: &mut Tx,
+        file: File,
+        result_type: Option<String>,
+    ) -> Result<FileView, ApiError> {
         let position = waiting::position(tx, &file).await?;
         let waiting = self.obstacles.before(&file);
         let staleness = self.staleness(&file, waiting.as_ref());
@@ -67,6 +90,9 @@ impl Surroundings {
             waiting_for,
             waiting_message,
             file_id: file.id,
+            tenant_id: file.tenant_id,
+            user_id: file.user_id,
+            result_type,
             file_name: file.file_name,
             size: file.size_bytes,
             content_type: file.content_type,

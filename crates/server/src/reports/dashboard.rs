@@ -42,7 +42,7 @@ pub async fn load(
     let distribution = Distribution::load(tx, user).await?;
     let ended = throughput::last_day(tx, user, now).await?;
     let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
-    let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS).await?;
+    let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS, 0).await?;
     Ok(Dashboard {
         status_distribution: Status::ALL
             .into_iter()

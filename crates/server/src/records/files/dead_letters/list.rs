@@ -13,6 +13,8 @@ use landfall_store::{Arg, Tx, args};
 #[derive(Debug, sqlx::FromRow)]
 pub struct DeadLetter {
     pub id: Uuid,
+    pub tenant_id: String,
+    pub user_id: String,
     pub file_name: String,
     pub batch_id: Option<Uuid>,
     #[sqlx(try_from = "String")]
@@ -31,6 +33,8 @@ impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
         let error = row.reason();
         Self {
             file_id: row.id,
+            tenant_id: row.tenant_id,
+            user_id: row.user_id,
             file_name: row.file_name,
             batch_id: row.batch_id,
             stage: row.error_stage,
@@ -61,8 +65,9 @@ pub async fn list(
     filter: &Filter,
     after: Option<Place>,
     limit: i64,
+    offset: i64,
 ) -> Result<Vec<DeadLetter>, Error> {
-    let mut arguments = args![limit];
+    let mut arguments = args![limit, offset];
     let mut condition = filter.condition("files", &mut arguments);
     if let Some(after) = after {
         arguments.extend([Arg::from(after.failed_at), Arg::from(after.id)]);
@@ -71,9 +76,9 @@ pub async fn list(
     }
     tx.rows(
         format!(
-            "SELECT id, file_name, batch_id, error_stage, error_code, error_message, attempt, failed_at, retried_at,
+            "SELECT id, tenant_id, user_id, file_name, batch_id, error_stage, error_code, error_message, attempt, failed_at, retried_at,
                     retried_by
-             FROM files WHERE {condition} ORDER BY failed_at DESC, id DESC LIMIT $1"
+             FROM files WHERE {condition} ORDER BY failed_at DESC, id DESC LIMIT $1 OFFSET $2"
         ),
         arguments,
     )
