@@ -28,6 +28,8 @@ const RESPONSE_TYPES: &[(&str, &str)] = &[
     ("text/xml", "result.xml"),
 ];
 
+const JSON: &str = "application/json";
+
 #[derive(Clone)]
 pub struct GatewayConfig {
     pub url: String,
@@ -103,20 +105,39 @@ impl Gateway {
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let Some((_, name)) = RESPONSE_TYPES.iter().find(|(known, _)| *known == kind) else {
+        let known = RESPONSE_TYPES.iter().find(|(known, _)| *known == kind);
+        if known.is_none() && kind != JSON {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
             return Err(Failure::new(
                 Code::Gateway4xx,
-                format!("The extraction service returned {kind} instead of text, Markdown, HTML or XML"),
+                format!(
+                    "The extraction service returned {kind} instead of text, Markdown, HTML, XML or JSON"
+                ),
             ));
-        };
+        }
         let (body, all) = response::read(response, self.max_bytes).await.map_err(unreachable)?;
         if !all {
             let message = "The extraction service returned a response above the size limit";
             return Err(Failure::new(Code::ValidationError, message));
         }
-        Ok(Converted { name, content_type, body: body.into() })
+        match known {
+            Some((_, name)) => Ok(Converted { name, content_type, body: body.into() }),
+            None => from_json(&body),
+        }
     }
+}
+
+/// The document in an answer that is JSON: `{"markdown": "…"}` or `{"text": "…"}`, whatever else it has.
+fn from_json(body: &[u8]) -> Result<Converted, Failure> {
+    let json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let kinds = [("markdown", "result.md", "text/markdown"), ("text", "result.txt", "text/plain")];
+    let found = kinds.into_iter().find_map(|(field, name, kind)| Some((json[field].as_str()?, name, kind)));
+    let Some((text, name, kind)) = found else {
+        let message = "The extraction service returned JSON without a text in its field markdown or text";
+        return Err(Failure::new(Code::Gateway4xx, message));
+    };
+    let content_type = format!("{kind}; charset=utf-8");
+    Ok(Converted { name, content_type, body: text.to_owned().into_bytes().into() })
 }
 
 async fn refused(response: Response) -> Failure {
