@@ -18,6 +18,7 @@ mod carrier;
 pub mod settle;
 pub mod settler;
 pub mod breaker;
+pub mod circuits;
 // Files that are released to the queue without an ending.
 mod reconcile;
 pub mod release;

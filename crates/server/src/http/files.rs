@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::file_view::Surroundings;
 use super::request::{InPath, Paging, Params, Received, file_id, is_for_all};
 use crate::app::App;
-use crate::content::artifacts;
+use crate::content::{artifacts, chunks};
 use crate::http::error::ApiError;
 use crate::intake::cancel::Cancel;
 use crate::intake::delete as deletion;
@@ -277,8 +277,7 @@ pub async fn chunks(
     let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
-    let chunks =
-        artifacts::load_chunks(&mut tx, file.id, paging.after.unwrap_or(-1), paging.fetched()).await?;
+    let chunks = chunks::load(&mut tx, file.id, paging.after.unwrap_or(-1), paging.fetched()).await?;
     Ok(Json(paging.page(chunks, |chunk| chunk.ordinal.to_string()).map(ChunkView::from)))
 }
 

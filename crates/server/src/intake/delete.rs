@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::cancel::cancel;
 use crate::blobs::Blobs;
-use crate::content::index;
+use crate::content::{artifacts, chunks, index};
 use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::files::blobs;
@@ -20,7 +20,7 @@ use landfall_core::event::EventKind;
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// Deletes a file in any state. Repeating it is safe.
 pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
@@ -89,8 +89,8 @@ pub async fn bury(
         // A file that was never confirmed has no index entries, chunks or artifacts.
         if file.confirmed_at.is_some() {
             index::remove(tx, file.id).await?;
-            tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
-            tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
+            chunks::remove(tx, file.id).await?;
+            artifacts::remove(tx, file.id).await?;
         }
     }
     let reason = cause.and_then(|cause| cause.reason);

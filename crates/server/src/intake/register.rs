@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::IntakeConfig;
 use super::announce::Announced;
 use crate::blobs::signed_url::UrlSigner;
-use crate::records::batch_deadline;
+use crate::records::batch::changes::{self, Places};
+use crate::records::batch::deadline;
 use crate::records::events::{self, Event};
 use crate::records::files::uploads::{self, NewFile, Registration};
 use crate::records::quota;
@@ -21,7 +22,7 @@ use landfall_core::priority::Priority;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::BatchStatus;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 pub struct Register {
     pub caller: Caller,
@@ -95,31 +96,19 @@ impl Write for Register {
 impl Register {
     /// Takes `count` of the batch's free places, and returns the batch's priority.
     async fn take_places(&self, tx: &mut Tx, batch: Uuid, count: i64) -> Result<i64, Error> {
-        let taken: Option<(i64,)> = tx
-            .row(
-                "UPDATE batches SET registered_files = registered_files + $3, updated_at = $4
-                 WHERE id = $1 AND user_id = $2 AND status = 'active' AND registered_files + $3 <= file_count
-                 RETURNING priority",
-                args![batch, &self.caller.user, count, self.now],
-            )
-            .await?;
-        if let Some((priority,)) = taken {
-            batch_deadline::extend(tx, Some(batch), self.config.confirm_window, self.now).await?;
+        let user = &self.caller.user;
+        if let Some(priority) = changes::take_places(tx, batch, user, count, self.now).await? {
+            deadline::extend(tx, Some(batch), self.config.confirm_window, self.now).await?;
             return Ok(priority);
         }
-        let found: Option<(String, i64, i64)> = tx
-            .row(
-                "SELECT status, file_count, registered_files FROM batches WHERE id = $1 AND user_id = $2",
-                args![batch, &self.caller.user],
-            )
-            .await?;
+        let found = changes::places(tx, batch, user).await?;
         Err(match found {
             None => Refusal::no_such_batch(),
-            Some((status, ..)) if status != BatchStatus::Active.name() => Refusal::new(
+            Some(Places { status, .. }) if status != BatchStatus::Active.name() => Refusal::new(
                 RefusalCode::BatchNotActive,
                 format!("This batch is {status} and takes no more files"),
             ),
-            Some((_, promised, registered)) => Refusal::new(
+            Some(Places { promised, registered, .. }) => Refusal::new(
                 RefusalCode::BatchFull,
                 format!(
                     "This batch was opened for {promised} files and has {registered}; {count} more do not fit"
@@ -177,7 +166,7 @@ impl Write for Reissue {
             }
         }
         uploads::set_deadline(tx, file.id, self.now + to_delta(self.window), self.now).await?;
-        batch_deadline::extend(tx, file.batch_id, self.window, self.now).await?;
+        deadline::extend(tx, file.batch_id, self.window, self.now).await?;
         Ok(issue_ticket(&self.signer, file.id, file.size_bytes, self.now, self.url_ttl))
     }
 }

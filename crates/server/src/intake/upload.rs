@@ -9,8 +9,8 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::blobs::{Blobs, Incoming, Stored};
-use crate::process::liveness;
-use crate::records::batch_deadline;
+use crate::process::workers;
+use crate::records::batch::deadline;
 use crate::records::events;
 use crate::records::file::File;
 use crate::records::files::uploads;
@@ -252,7 +252,7 @@ impl Write for StillArriving {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         uploads::extend_deadline(tx, self.file, self.now + to_delta(self.window), self.now).await?;
-        batch_deadline::extend(tx, self.batch, self.window, self.now).await
+        deadline::extend(tx, self.batch, self.window, self.now).await
     }
 }
 
@@ -271,7 +271,7 @@ impl Write for Arrived {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         // Other processes clean up after a process that was declared dead. After that its uploads are not accepted.
-        if !liveness::hold(tx, self.owner).await? {
+        if !workers::hold(tx, self.owner).await? {
             return Err(Refusal::new(
                 RefusalCode::UploadInterrupted,
                 "The server was interrupted; send the bytes again",
@@ -290,7 +290,7 @@ impl Write for Arrived {
             let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until };
             moves::apply_to(tx, &mut file, Transition::Upload, change, None, self.now).await?;
         }
-        batch_deadline::extend(tx, file.batch_id, self.window, self.now).await?;
+        deadline::extend(tx, file.batch_id, self.window, self.now).await?;
         Ok(replaced)
     }
 }

@@ -1,6 +1,9 @@
 //! A batch: files uploaded together. It keeps count of its files in their own transactions, so that the last of them
 //! to arrive completes it, exactly once.
 
+pub mod changes;
+pub mod deadline;
+
 use std::ops::AddAssign;
 
 use chrono::TimeDelta;
@@ -44,7 +47,7 @@ pub struct Batch {
     pub progress_due: Option<Time>,
 }
 
-pub const COLUMNS: &str =
+const COLUMNS: &str =
     "id, tenant_id, user_id, status, file_count, registered_files, ready_files, failed_files,
     cancelled_files, deleted_files, never_uploaded_files, priority, metadata, created_at, expires_at, completed_at, progress_due";
 
@@ -118,8 +121,7 @@ impl Batch {
         if ended || self.registered_files < self.file_count {
             return Ok(!ended);
         }
-        let sql = "SELECT COUNT(*) FROM files WHERE batch_id = $1 AND status = 'registered'";
-        Ok(tx.number(sql, args![self.id]).await? > 0)
+        Ok(counts::registered_in_batch(tx, self.id).await? > 0)
     }
 
     /// Writes the status that its counts call for, if it has another. Returns whether it had.
@@ -356,4 +358,38 @@ pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<Progress, Error> {
             (*status, count)
         })
         .collect())
+}
+
+/// When the next progress is to be told, if any is owed.
+pub async fn next_progress(tx: &mut Tx) -> Result<Option<Time>, Error> {
+    let next: Option<(Option<Time>,)> =
+        tx.row("SELECT MIN(progress_due) FROM batches WHERE progress_due IS NOT NULL", args![]).await?;
+    Ok(next.and_then(|(next,)| next))
+}
+
+/// Takes up to `limit` batches whose progress is to be told by now: it is owed no more. Those that another process is
+/// taking are passed over.
+pub async fn take_owed_progress(tx: &mut Tx, limit: i64, now: Time) -> Result<Vec<Batch>, Error> {
+    let skip = tx.skip_locked();
+    tx.rows(
+        format!(
+            "UPDATE batches SET progress_at = $1, progress_due = NULL
+             WHERE progress_due <= $1 AND id IN
+                 (SELECT id FROM batches WHERE progress_due <= $1 ORDER BY progress_due LIMIT $2 {skip})
+             RETURNING {COLUMNS}"
+        ),
+        args![now, limit],
+    )
+    .await
+}
+
+/// How many batches are active, of one user or of all.
+pub async fn count_active(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
+    match user {
+        Some(user) => {
+            let sql = "SELECT COUNT(*) FROM batches WHERE status = 'active' AND user_id = $1";
+            tx.number(sql, args![user]).await
+        }
+        None => tx.number("SELECT COUNT(*) FROM batches WHERE status = 'active'", args![]).await,
+    }
 }

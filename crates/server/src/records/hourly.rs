@@ -120,6 +120,17 @@ fn percentile(durations: &BTreeMap<i64, i64>, percent: i64) -> Option<i64> {
     })
 }
 
+/// Removes up to `limit` counters of hours before a time. Returns how many.
+pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM hourly WHERE (hour, name) IN (SELECT hour, name FROM hourly WHERE hour < $1 LIMIT $2)
+         AND hour < $1",
+        args![before, limit],
+    )
+    .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! An upload is expired if and only if its file is `registered` or `uploaded` and its deadline is over: its owner has
 //! not confirmed it, and there was no sign of life (a byte, a fresh URL) for as long as `UPLOAD_CONFIRM_WINDOW_MS`. A sign of
-//! life of one file keeps the other registrations of its batch alive ([`batch_deadline`]).
+//! life of one file keeps the other registrations of its batch alive ([`deadline`]).
 //!
 //! If its bytes are whole, its owner wanted it and only the confirmation got lost: it is adopted, as if it had been
 //! confirmed, unless the operator wants such uploads deleted. If they are not, it is deleted: the row and its quota in
@@ -18,7 +18,7 @@ use super::SweepReport;
 use super::config::Unconfirmed;
 use crate::blobs::Blobs;
 use crate::intake::delete::{self, Cause};
-use crate::records::batch_deadline;
+use crate::records::batch::deadline;
 use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
@@ -178,7 +178,7 @@ impl Write for Expire {
             self.adopt(tx, &mut file).await?;
             return Ok(Fate::Adopted);
         }
-        if batch_deadline::spare(tx, &file, self.now).await? {
+        if deadline::spare(tx, &file, self.now).await? {
             return Ok(Fate::Spared);
         }
         let reason = match file.status {

@@ -16,7 +16,7 @@ use super::embed::Embedder;
 use super::gateway::{Gateway, GatewayConfig};
 use super::{Job, Output, Work, scan, storage_failed};
 use crate::blobs::Blobs;
-use crate::content::artifacts;
+use crate::content::{artifacts, chunks};
 use crate::records::files;
 use crate::telemetry::spans;
 use landfall_core::failure::{Code, Failure};
@@ -184,8 +184,7 @@ impl Pipeline {
             Some(Output::Chunked(chunks)) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
             _ => {
                 let mut tx = self.db.read().await.map_err(db_error)?;
-                let chunks =
-                    artifacts::load_chunks(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
+                let chunks = chunks::load(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
                 chunks.into_iter().map(|chunk| chunk.text).collect()
             }
         };

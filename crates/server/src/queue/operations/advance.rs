@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Operation;
+use super::rows::{self, Progress};
 use crate::queue::revive::{RetriedBy, is_infected, removed_as_infected, revive_all, source_gone};
 use crate::records::file::File;
 use crate::records::files::dead_letters::Place;
@@ -16,7 +17,7 @@ use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::Refusal;
 use landfall_core::states::OperationStatus;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 pub const PAGE: usize = 100;
 /// Files that are retried first, if all matching files failed for one cause.
@@ -61,9 +62,7 @@ impl Write for Advance {
     type Output = Step;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Step, Error> {
-        let lock = if self.patient { tx.for_update() } else { tx.skip_locked() };
-        let held: Option<Operation> =
-            tx.row(format!("SELECT * FROM operations WHERE id = $1 {lock}"), args![self.operation]).await?;
+        let held = Operation::lock(tx, self.operation, self.patient).await?;
         match held {
             None => Ok(Step::Elsewhere),
             Some(operation) if operation.ended_at.is_some() => Ok(Step::Over),
@@ -107,11 +106,7 @@ impl Advance {
         if fates.iter().any(|fate| !fate.status.is_terminal()) {
             return Ok(Step::Waits);
         }
-        tx.execute(
-            "UPDATE operations SET status = 'running', updated_at = $2 WHERE id = $1",
-            args![operation.id, self.now],
-        )
-        .await?;
+        rows::start_running(tx, operation.id, self.now).await?;
         Ok(Step::Moved { files: 0, revived: 0 })
     }
 
@@ -162,25 +157,16 @@ impl Advance {
                 canaries.extend(here.iter().map(|(_, file)| file.id));
             }
         }
-        tx.execute(
-            "UPDATE operations SET retried_count = retried_count + $2, skipped_count = skipped_count + $3,
-                 error_count = error_count + $4, errors = $5, canaries = $6, cursor_at = $7, cursor_id = $8,
-                 updated_at = $9, skipped = $10
-             WHERE id = $1",
-            args![
-                operation.id,
-                revived,
-                skipped,
-                failed,
-                Value::Array(errors),
-                json!(canaries),
-                cursor.failed_at,
-                cursor.id,
-                self.now,
-                Value::Array(left_alone),
-            ],
-        )
-        .await?;
+        let progress = Progress {
+            retried: revived,
+            skipped,
+            failed,
+            errors: Value::Array(errors),
+            left_alone: Value::Array(left_alone),
+            canaries: json!(canaries),
+            cursor,
+        };
+        rows::advance(tx, operation.id, progress, self.now).await?;
         Ok(Some(Step::Moved { files, revived }))
     }
 
@@ -202,11 +188,7 @@ impl Advance {
         status: OperationStatus,
         reason: Option<String>,
     ) -> Result<Step, Error> {
-        tx.execute(
-            "UPDATE operations SET status = $2, reason = $3, updated_at = $4, ended_at = $4 WHERE id = $1",
-            args![operation.id, status, reason, self.now],
-        )
-        .await?;
+        rows::end(tx, operation.id, status, reason, self.now).await?;
         Ok(Step::Over)
     }
 }

@@ -1,7 +1,5 @@
 //! Files and the keys of their blobs, and the tombstones of deleted files.
 
-use std::collections::HashSet;
-
 use landfall_core::clock::Time;
 use landfall_store::{Error, Rows, Tx, args};
 use uuid::Uuid;
@@ -62,7 +60,7 @@ pub struct BlobOwner {
 }
 
 /// The rows of these files: at least one, and at most [`Rows::MOST`].
-pub async fn owners(tx: &mut Tx, files: HashSet<Uuid>) -> Result<Vec<BlobOwner>, Error> {
+pub async fn owners(tx: &mut Tx, files: impl Iterator<Item = Uuid>) -> Result<Vec<BlobOwner>, Error> {
     let mut ids = Rows::default();
     for file in files {
         ids.push(args![file]);

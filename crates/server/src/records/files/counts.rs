@@ -13,7 +13,12 @@ pub async fn in_batch(tx: &mut Tx, batch: Uuid) -> Result<Vec<(String, i64)>, Er
     tx.rows("SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status", args![batch]).await
 }
 
-/// The same without those that are deleted.
+/// How many files of a batch are still to come.
+pub async fn registered_in_batch(tx: &mut Tx, batch: Uuid) -> Result<i64, Error> {
+    tx.number("SELECT COUNT(*) FROM files WHERE batch_id = $1 AND status = 'registered'", args![batch]).await
+}
+
+/// How many files a batch has in each state, without those that are deleted.
 pub async fn living_in_batch(tx: &mut Tx, batch: Uuid) -> Result<Vec<(String, i64)>, Error> {
     tx.rows(
         "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 AND status <> 'deleted' GROUP BY status",
@@ -23,7 +28,7 @@ pub async fn living_in_batch(tx: &mut Tx, batch: Uuid) -> Result<Vec<(String, i6
 }
 
 /// What the files of a tenant take up: before they are confirmed, and after.
-#[derive(Debug, Default, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Default, Clone, Copy)]
 pub struct Sums {
     pub reserved_bytes: i64,
     pub reserved_files: i64,

@@ -200,5 +200,5 @@ async fn owners(db: &Db, page: &[BlobInfo]) -> Result<Vec<BlobOwner>, Error> {
     if files.is_empty() {
         return Ok(Vec::new());
     }
-    blobs::owners(&mut db.read().await?, files).await
+    blobs::owners(&mut db.read().await?, files.into_iter()).await
 }

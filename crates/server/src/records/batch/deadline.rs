@@ -10,8 +10,8 @@ use landfall_core::lifecycle::Status;
 use landfall_store::{Error, Tx, args};
 use uuid::Uuid;
 
-use super::file::File;
-use super::files::uploads;
+use crate::records::file::File;
+use crate::records::files::uploads;
 
 /// Notes a sign of life. The transaction holds the file that it came from; the batch is written only where that moves its
 /// deadline by a tenth of the window, so that uploads in parallel rarely wait for its row.
