@@ -49,7 +49,7 @@ impl JobStatus {
 /// A file as a job.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Job)]
+#[schema(as = OlderJob)]
 pub struct JobView {
     pub id: Uuid,
     pub file_name: String,
@@ -74,7 +74,7 @@ pub struct JobView {
 
 impl Listed for JobView {
     const FIELD: &'static str = "jobs";
-    const SCHEMA: &'static str = "JobList";
+    const SCHEMA: &'static str = "OlderJobList";
 }
 
 pub type JobList = Page<JobView>;

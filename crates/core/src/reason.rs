@@ -62,7 +62,10 @@ fn for_people(said: &str, code: Option<Code>) -> &str {
     let said = said.split_once("; will retry").map_or(said, |(said, _)| said).trim();
     let is_of_a_parser = said.contains(['{', '}']);
     match code {
-        Some(code) if said.is_empty() || is_of_a_parser => code.meaning(),
+        // What follows in the meaning is about the code in general.
+        Some(code) if said.is_empty() || is_of_a_parser => {
+            code.meaning().split(';').next().unwrap_or_default()
+        }
         _ => said,
     }
 }

@@ -9,7 +9,7 @@ use crate::records::quota::Limits;
 
 group! { "Uploads and quotas" {
     MAX_FILE_BYTES = "50MB": "The size of the largest file that is accepted."
-    UPLOAD_URL_TTL_MS = "900000": "How long an upload URL is valid. A client asks for a fresh one while the registration lives."
+    UPLOAD_URL_TTL_MS = "900000": "How long an upload URL is valid; while the registration lives, a client can ask for a fresh one."
     UPLOAD_CONFIRM_WINDOW_MS = "3600000": "How long a registration lives after its last sign of life: a fresh URL, bytes that arrive, an upload of the same batch."
     BATCH_TIMEOUT_MS = "86400000": "How long after its opening a batch expires."
     DEFAULT_TENANT_QUOTA_BYTES = "10GB": "How much a tenant may store, unless an administrator sets another limit."
