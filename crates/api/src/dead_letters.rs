@@ -41,7 +41,7 @@ pub struct DeadLetterQuery {
     /// The `nextCursor` of the page before.
     pub cursor: Option<String>,
     /// How many dead letters to leave out at the beginning, in place of a cursor.
-    #[param(minimum = 0, maximum = 100000)]
+    #[param(minimum = 0, maximum = 100_000)]
     pub offset: Option<i64>,
     #[param(value_type = Option<Code>)]
     pub code: Option<String>,

@@ -106,7 +106,7 @@ pub struct FileQuery {
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<i64>,
     /// How many files to leave out at the beginning, in place of a cursor.
-    #[param(minimum = 0, maximum = 100000)]
+    #[param(minimum = 0, maximum = 100_000)]
     pub offset: Option<i64>,
     /// The `nextCursor` of the page before.
     pub cursor: Option<String>,

@@ -88,7 +88,7 @@ pub struct JobQuery {
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<i64>,
     /// How many jobs to leave out at the beginning.
-    #[param(minimum = 0, maximum = 100000)]
+    #[param(minimum = 0, maximum = 100_000)]
     pub offset: Option<i64>,
     /// The `nextCursor` of the page before.
     pub cursor: Option<String>,

@@ -115,8 +115,8 @@ pub fn spoken(duration: TimeDelta) -> String {
     let seconds = duration.num_seconds().max(1);
     let (number, unit) = match seconds {
         ..120 => (seconds, "second"),
-        ..7_200 => (seconds / 60, "minute"),
-        ..172_800 => (seconds / 3_600, "hour"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
     if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
