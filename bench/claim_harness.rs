@@ -79,6 +79,7 @@ impl ClaimHarness {
                 rounds,
                 limits: self.config.limits.clone(),
                 breaker: self.config.breaker,
+                alone: false,
                 now: Clock::System.now(),
             })
             .await?;

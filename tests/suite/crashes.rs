@@ -2,7 +2,6 @@
 
 use landfall_store::{Db, args};
 use rand::{RngExt, SeedableRng};
-use serde_json::json;
 
 use crate::support::process::{Process, run};
 use crate::support::{TestDb, batch_summary, on_each_database, until};
@@ -49,15 +48,9 @@ async fn twenty_five_files_finish_despite_twenty_kills(db: TestDb) {
     let (code, printed) = run(&db, &["audit"]);
     assert_eq!(code, 0, "{printed}");
 
-    // A file that was claimed at three deaths in a row fails as suspected; a user may retry it.
     for file in &files {
-        let seen = client.file(file).await;
-        if seen["status"] == "failed" {
-            assert_eq!(seen["error"]["code"], "WORKER_LOST");
-            client.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
-        }
+        assert_eq!(client.status(file).await, "ready", "{}", client.file(file).await);
     }
-    until("all are ready", async || client.batch(&batch).await["summary"]["ready"] == json!(FILES)).await;
     assert_eq!(client.batch(&batch).await["summary"], batch_summary(FILES, FILES, 0));
     // Each stage took effect once: as many chunks as the text has, as many index entries as chunks.
     let counts =

@@ -107,7 +107,8 @@ async fn the_owner_of_a_file_whose_workers_died_is_notified(db: TestDb) {
     )
     .await;
     rest.sql(
-        "UPDATE files SET status = 'embedding', claim = $1, claimed_by = $1, claimed_at = $2, attempt = 1, lost_workers = 2",
+        "UPDATE files SET status = 'embedding', claim = $1, claimed_by = $1, claimed_at = $2, attempt = 1, lost_workers = 4,
+             begun = TRUE, is_alone = TRUE, deaths = 3, deaths_alone = 1",
         args![worker, rest.now()],
     )
     .await;

@@ -298,6 +298,7 @@ async fn files_claimed_without_the_workers_knowledge_are_released(db: TestDb) {
         rounds: Arc::default(),
         limits: RateLimits::default(),
         breaker: server.app.config.queue.breaker,
+        alone: false,
         now,
     };
     assert!(
@@ -329,23 +330,24 @@ async fn a_late_stop_does_not_strand_the_next_attempt(db: TestDb) {
 }
 
 #[on_each_database]
-async fn a_file_whose_workers_died_three_times_is_suspected_and_fails(db: TestDb) {
+async fn a_file_whose_worker_died_twice_with_it_alone_fails(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new();
-    for _ in 0..3 {
+    // One death makes it watched, two while it is worked on isolate it, and two alone prove it.
+    for _ in 0..5 {
         script.then(Extract, Step::Block(gate.clone()));
     }
     let server = Setup::default().work(script).start(&db).await;
     let alice = server.client("alice");
     let batch = alice.open_batch(1).await;
     let file = alice.upload_in(&batch, "a.txt", b"a").await;
-    for death in 1..=3 {
+    for death in 1..=5 {
         gate.reached().await;
         let worker = server.app.liveness.identity();
         server.app.db.write(RescueWorker { worker: worker.id, now: server.app.clock.now() }).await.unwrap();
         server.app.liveness.rejoin(&worker).await.unwrap();
         server.app.wake.send(Signal::Work);
-        if death < 3 {
+        if death < 5 {
             assert_ne!(alice.status(&file).await, "failed");
         }
     }
@@ -362,7 +364,7 @@ async fn a_file_whose_workers_died_three_times_is_suspected_and_fails(db: TestDb
         .number("SELECT COUNT(*) FROM events WHERE kind = 'file:processing-stalled'", args![])
         .await
         .unwrap();
-    assert_eq!(stalls, 3);
+    assert_eq!(stalls, 5);
     server.assert_audit_clean().await;
 }
 

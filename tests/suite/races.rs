@@ -74,7 +74,7 @@ async fn a_late_settlement_in_one_group_with_the_holders_has_no_effect(db: TestD
         stage: Extract,
         attempt: 1,
         verdict: Verdict::DeadLetter { failure: failure.clone() },
-        reports: Vec::new(),
+        calls: Vec::new(),
     };
     let (holder, before) = (ending(file.claim.unwrap()), ending(uuid::Uuid::new_v4()));
     let group = SettleGroup {

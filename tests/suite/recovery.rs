@@ -159,7 +159,9 @@ async fn a_next_attempt_that_is_years_ahead_is_made_due_once_at_every_stage(db: 
 }
 
 #[on_each_database]
-async fn files_of_a_dead_worker_are_released_once_at_every_stage_and_fail_at_the_third_death(db: TestDb) {
+async fn files_of_a_dead_worker_are_released_once_at_every_stage_and_fail_at_the_second_death_alone(
+    db: TestDb,
+) {
     let clock = manual_clock();
     let rest = with_a_file_for_each_stage(&db, &clock).await;
     for first in FirstSweep::BOTH {
@@ -174,7 +176,10 @@ async fn files_of_a_dead_worker_are_released_once_at_every_stage_and_fail_at_the
             strand(&rest, &name(first, stage), stage, worker).await;
         }
         let suspected = name(first, Stage::Embed);
-        rest.sql("UPDATE files SET lost_workers = 2 WHERE file_name = $1", args![&suspected]).await;
+        let suspect =
+            "UPDATE files SET lost_workers = 4, begun = TRUE, is_alone = TRUE, deaths = 3, deaths_alone = 1
+                       WHERE file_name = $1";
+        rest.sql(suspect, args![&suspected]).await;
         let sweep = async || rest.app.db.write(RescueWorker { worker, now: rest.now() }).await.unwrap();
         let rescued: Vec<_> = sweep_repeatedly(&rest, first, sweep).await.into_iter().flatten().collect();
         assert_eq!(rescued.len(), 1, "one of them rescued the files");

@@ -122,6 +122,7 @@ async fn two_workers_cannot_hold_one_file(db: TestDb) {
                 rounds: Arc::default(),
                 limits: RateLimits::default(),
                 breaker: app.config.queue.breaker,
+                alone: false,
                 now: app.clock.now(),
             })
         }))

@@ -98,7 +98,7 @@ codes! {
     ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; the file waits until it is back";
     ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes do not match the declared MD5; the upload can be confirmed again";
     SizeMismatch "SIZE_MISMATCH" Never StorageError "The number of stored bytes does not match the declared size; the upload can be confirmed again";
-    WorkerLost "WORKER_LOST" Always Unknown "The worker died while it held the file; after three such deaths the file fails";
+    WorkerLost "WORKER_LOST" Always Unknown "The worker died while it held the file; a file that kills its worker twice when it is worked on alone fails";
     StuckExhausted "STUCK_EXHAUSTED" Never Timeout "The file was stuck, was recovered the maximum number of times, and never finished";
     Cancelled "CANCELLED" Never Unknown "A person cancelled the file";
     Unknown "UNKNOWN" Once Unknown "Something unexpected went wrong";
@@ -113,6 +113,16 @@ impl Code {
             Self::ScannerUnavailable => Some(Service::Scanner),
             Self::IoError => Some(Service::Storage),
             _ => None,
+        }
+    }
+
+    /// The code of a file that waited in vain for a service that is down.
+    pub const fn of_outage(service: Service) -> Self {
+        match service {
+            Service::Gateway => Self::GatewayUnavailable,
+            Service::Embeddings => Self::EmbedError,
+            Service::Scanner => Self::ScannerUnavailable,
+            Service::Storage => Self::IoError,
         }
     }
 

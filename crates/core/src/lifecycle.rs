@@ -161,6 +161,8 @@ pub enum Transition {
     Requeue(Stage),
     /// The stage failed and will not be retried.
     DeadLetter(Stage),
+    /// A service that the file waits for did not come back in time.
+    GiveUp,
     /// A person cancelled the file.
     Cancel,
     /// A person asked for a retry.
@@ -172,7 +174,8 @@ pub enum Transition {
 impl Transition {
     /// Every transition, each with every stage it can have.
     pub fn all() -> Vec<Self> {
-        let mut all = vec![Self::Upload, Self::Confirm, Self::Cancel, Self::Revive, Self::Delete];
+        let mut all =
+            vec![Self::Upload, Self::Confirm, Self::GiveUp, Self::Cancel, Self::Revive, Self::Delete];
         for stage in Stage::ALL {
             all.extend([
                 Self::Claim(stage),
@@ -194,7 +197,7 @@ impl Transition {
         match self {
             Self::Upload => &[Registered],
             Self::Confirm => &[Registered, Uploaded],
-            Self::Claim(_) => &[Queued],
+            Self::Claim(_) | Self::GiveUp => &[Queued],
             Self::Advance(stage) | Self::HandOver(stage) | Self::Requeue(stage) | Self::DeadLetter(stage) => {
                 match stage {
                     Stage::Scan => &[Scanning],
@@ -218,7 +221,7 @@ impl Transition {
                 Some(next) => next.running(),
                 None => Status::Ready,
             },
-            Self::DeadLetter(_) => Status::Failed,
+            Self::DeadLetter(_) | Self::GiveUp => Status::Failed,
             Self::Cancel => Status::Cancelled,
             Self::Delete => Status::Deleted,
         }
@@ -235,6 +238,7 @@ impl fmt::Display for Transition {
             Self::HandOver(stage) => write!(f, "be handed over after {stage}"),
             Self::Requeue(stage) => write!(f, "go back to the queue at {stage}"),
             Self::DeadLetter(stage) => write!(f, "fail at {stage}"),
+            Self::GiveUp => f.write_str("fail while it waits"),
             Self::Cancel => f.write_str("be cancelled"),
             Self::Revive => f.write_str("be retried"),
             Self::Delete => f.write_str("be deleted"),

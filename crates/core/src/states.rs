@@ -78,6 +78,7 @@ named_enum! {
         Circuit = "circuit",
         Retry = "retry",
         RateLimit = "rate_limit",
+        Isolation = "isolation",
         Worker = "worker",
     }
 }

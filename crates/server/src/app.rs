@@ -277,7 +277,8 @@ impl Sweeps {
             unconfirmed: config.healing.unconfirmed,
         };
         let detection = Detection::new(&config.healing, config.queue.longest_wait());
-        let stuck_files = StuckFiles { db: db.clone(), detection, expiry };
+        let stuck_files =
+            StuckFiles { db: db.clone(), detection, expiry, outage_patience: config.queue.breaker.patience };
         let orphan_cleanup = OrphanCleanup {
             db: db.clone(),
             blobs: blobs.clone(),

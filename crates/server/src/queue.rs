@@ -10,6 +10,7 @@ pub mod worker;
 pub mod claim;
 pub mod fairness;
 mod gates;
+pub mod isolation;
 pub mod limits;
 pub mod pause;
 mod room;
@@ -19,6 +20,7 @@ pub mod settle;
 pub mod settler;
 pub mod breaker;
 pub mod circuits;
+pub mod patience;
 // Files that are released to the queue without an ending.
 mod reconcile;
 pub mod release;

@@ -10,6 +10,7 @@ pub mod scan;
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,12 +19,18 @@ use crate::content::artifacts::Converted;
 use crate::records::file::File;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
+use landfall_core::service::Service;
 use landfall_core::text::{Chunk, Embedded, Extracted};
 
 /// Runs the stages. The real implementation is [`pipeline::Pipeline`]; tests script their own.
 pub trait Work: Send + Sync + 'static {
     /// Runs one stage. Dropping the returned future stops the work.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>>;
+
+    /// What a service says about itself, where it can be asked.
+    fn says_well(&self, _service: Service) -> BoxFuture<'_, Option<bool>> {
+        std::future::ready(None).boxed()
+    }
 }
 
 /// One attempt at one stage.

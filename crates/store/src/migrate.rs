@@ -15,6 +15,7 @@ use crate::{Backend, Db};
 /// Those that were released are frozen: a test compares the text of each with its hash.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "files", include_str!("../../../migrations/0001_files.sql")),
+    (2, "blame", include_str!("../../../migrations/0002_blame.sql")),
     (4, "expiry", include_str!("../../../migrations/0004_expiry.sql")),
 ];
 /// Where the database remembers which migrations it has. sqlx made it, and knows it by this name.

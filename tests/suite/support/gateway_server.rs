@@ -1,6 +1,7 @@
 //! An operator's own extraction service: a real HTTP server, scripted by the test.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -8,8 +9,9 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 
+use super::script::Gate;
 use super::scripted_service::{self, ScriptedService};
 
 /// A request that it received.
@@ -25,6 +27,8 @@ pub enum Reply {
     ApiResponse(u16, &'static str, &'static str),
     RetryAfter(&'static str),
     Redirect(String),
+    /// This status, as soon as the gate opens.
+    Gated(Gate, u16),
     Never,
 }
 
@@ -33,6 +37,8 @@ pub struct GatewayServer {
     script: ScriptedService<Reply, Call>,
     /// The reply to a document that contains this text.
     reply_to_text: Arc<Mutex<Option<(&'static str, Reply)>>>,
+    /// The status with which it says how it is.
+    pub says: Arc<AtomicU16>,
 }
 
 impl Deref for GatewayServer {
@@ -62,8 +68,17 @@ async fn convert(State(gateway): State<GatewayServer>, headers: HeaderMap, body:
             (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds)]).into_response()
         }
         Reply::Redirect(to) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, to)]).into_response(),
+        Reply::Gated(gate, status) => {
+            gate.wait().await;
+            StatusCode::from_u16(status).unwrap().into_response()
+        }
         Reply::Never => std::future::pending().await,
     }
+}
+
+async fn health(State(gateway): State<GatewayServer>) -> StatusCode {
+    let says = gateway.says.load(Ordering::SeqCst);
+    StatusCode::from_u16(says).unwrap_or(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 impl GatewayServer {
@@ -73,7 +88,10 @@ impl GatewayServer {
         for reply in replies {
             gateway.then(reply);
         }
-        let router = Router::new().route("/convert", post(convert)).with_state(gateway.clone());
+        let router = Router::new()
+            .route("/convert", post(convert))
+            .route("/health", get(health))
+            .with_state(gateway.clone());
         let url = format!("{}/convert", scripted_service::serve(router).await);
         (gateway, url)
     }

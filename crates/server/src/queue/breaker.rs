@@ -4,8 +4,12 @@
 //! circuit: the stages that need the service claim nothing. After a timeout it is half open: a few files probe the
 //! service, and their results close the circuit or open it again. A failure that opens the circuit, or that ends
 //! while it is open, costs its file no attempt. When the circuit opens, the failures that led to it cost no attempt
-//! either. But if the service has processed another file since it last failed a file, that file may be the cause,
-//! and its attempt counts.
+//! either. But if the service has processed another file since it last failed a file, or says that it is well, that
+//! file may be the cause, and its attempt counts.
+//!
+//! Each change of state begins a round. A call reports with the round that it began in, so the late failure of a call
+//! from before the outage cannot end a probe. The failures of one file count once, so one document cannot open a
+//! circuit, however often it is retried.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,15 +26,34 @@ use landfall_core::service::{Report, Service};
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::Tx;
+use sqlx::types::Json;
+use uuid::Uuid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerConfig {
-    /// Failures in a row that open the circuit.
+    /// Files that the service fails in a row, which open the circuit.
     pub threshold: u32,
     /// How long it stays open.
     pub timeout: Duration,
     /// How many files probe it when it is half open; the same number of successes closes it.
     pub probes: u32,
+    /// How long a file waits for a service that fails it, without a sign that the file is the cause.
+    pub patience: Duration,
+}
+
+/// A call of a service, as the attempt that made it reports it.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub service: Service,
+    pub report: Report,
+    pub file: Uuid,
+    /// The round of the circuit that the call began in.
+    pub round: i64,
+    /// When the service last failed this file.
+    pub last_failed_at: Option<Time>,
+    /// The service said that it is well, after it failed this file.
+    pub says_well: bool,
+    pub error: Option<String>,
 }
 
 /// The circuit of one service. A service that was never in trouble has no row.
@@ -38,7 +61,7 @@ pub struct BreakerConfig {
 pub struct Circuit {
     #[sqlx(try_from = "String")]
     pub state: CircuitState,
-    /// In a row, until it opened.
+    /// How many files it failed in a row, until it opened.
     pub failures: i64,
     pub failing_since: Option<Time>,
     /// Open: when it may be tried again.
@@ -48,6 +71,11 @@ pub struct Circuit {
     /// When a call last succeeded. The update may be skipped while the circuit is closed and without failures.
     pub last_up_at: Option<Time>,
     pub changed_at: Option<Time>,
+    /// Counts the changes of state.
+    pub round: i64,
+    /// Closed: the files that it failed.
+    pub failing_files: Json<Vec<Uuid>>,
+    pub last_error: Option<String>,
 }
 
 impl Default for Circuit {
@@ -60,6 +88,9 @@ impl Default for Circuit {
             successes: 0,
             last_up_at: None,
             changed_at: None,
+            round: 0,
+            failing_files: Json(Vec::new()),
+            last_error: None,
         }
     }
 }
@@ -98,40 +129,69 @@ impl Circuit {
     }
 
     /// Updates the circuit with the result of a call.
-    pub fn learn(&mut self, report: Report, now: Time, config: BreakerConfig) {
-        if report == Report::Up {
+    pub fn learn(&mut self, call: &Call, now: Time, config: BreakerConfig) {
+        if call.report == Report::Up {
+            // Also from an earlier round: it shows that the service can process documents.
             self.last_up_at = Some(now);
         }
-        match (self.state, report) {
-            (CircuitState::Closed, Report::Up) => (self.failures, self.failing_since) = (0, None),
-            (CircuitState::Closed, Report::Down) => {
-                self.failures += 1;
-                self.failing_since.get_or_insert(now);
-                if self.failures >= i64::from(config.threshold) {
-                    self.open(now, config);
-                }
-            }
+        if call.round != self.round {
+            return;
+        }
+        match (self.state, call.report) {
+            (CircuitState::Closed, Report::Up) => self.forget_failures(),
+            (CircuitState::Closed, Report::Down) => self.count_failure(call, now, config),
             (CircuitState::HalfOpen, Report::Up) => {
                 self.successes += 1;
                 if self.successes >= i64::from(config.probes) {
-                    *self = Self { changed_at: Some(now), last_up_at: self.last_up_at, ..Self::default() };
+                    self.turn(CircuitState::Closed, now);
+                    self.successes = 0;
+                    self.forget_failures();
                 }
             }
-            (CircuitState::HalfOpen, Report::Down) => self.open(now, config),
-            // A call from before it opened. Only the result of a probe closes it.
+            // A document that the service cannot process says nothing about the service.
+            (CircuitState::HalfOpen, Report::Down) if self.blames_file(call) => {}
+            (CircuitState::HalfOpen, Report::Down) => self.open(now, config, call.error.clone()),
+            // No call begins while it is open.
             (CircuitState::Open, _) => {}
         }
     }
 
-    fn open(&mut self, now: Time, config: BreakerConfig) {
+    /// Whether the file caused the failure of this call: the service has processed another file since it last failed
+    /// this one, or says that it is well. Without this check, a document that a service cannot process would keep the
+    /// circuit open permanently.
+    pub fn blames_file(&self, call: &Call) -> bool {
+        call.says_well || call.last_failed_at.zip(self.last_up_at).is_some_and(|(failed, up)| up > failed)
+    }
+
+    fn count_failure(&mut self, call: &Call, now: Time, config: BreakerConfig) {
+        self.failing_since.get_or_insert(now);
+        self.last_error.clone_from(&call.error);
+        if !self.failing_files.contains(&call.file) {
+            self.failing_files.push(call.file);
+            self.failures += 1;
+        }
+        if self.failures >= i64::from(config.threshold) {
+            self.open(now, config, call.error.clone());
+        }
+    }
+
+    fn forget_failures(&mut self) {
+        (self.failures, self.failing_since, self.last_error) = (0, None, None);
+        self.failing_files.clear();
+    }
+
+    fn open(&mut self, now: Time, config: BreakerConfig, error: Option<String>) {
         self.turn(CircuitState::Open, now);
         self.until = Some(now + to_delta(config.timeout));
         self.successes = 0;
+        self.last_error = error;
+        self.failing_files.clear();
     }
 
     fn turn(&mut self, state: CircuitState, now: Time) {
         if self.state != state {
             (self.state, self.changed_at) = (state, Some(now));
+            self.round += 1;
         }
     }
 
@@ -151,26 +211,26 @@ impl Circuit {
 }
 
 /// Counts the results of calls, in their order. Returns the circuit of each service that was down for one of them.
-pub async fn count(
+pub async fn count<'a>(
     tx: &mut Tx,
-    reports: impl Iterator<Item = (Service, Report)>,
+    calls: impl Iterator<Item = &'a Call>,
     now: Time,
     config: BreakerConfig,
 ) -> Result<BTreeMap<Service, Circuit>, Error> {
-    let mut by_service: BTreeMap<Service, Vec<Report>> = BTreeMap::new();
-    for (service, report) in reports {
-        by_service.entry(service).or_default().push(report);
+    let mut by_service: BTreeMap<Service, Vec<&Call>> = BTreeMap::new();
+    for call in calls {
+        by_service.entry(call.service).or_default().push(call);
     }
     let mut troubled = BTreeMap::new();
-    for (service, reports) in by_service {
-        let all_well = reports.iter().all(|report| *report == Report::Up);
+    for (service, calls) in by_service {
+        let all_well = calls.iter().all(|call| call.report == Report::Up);
         if all_well && circuits::find(tx, service).await?.is_well() {
             continue;
         }
         let before = circuits::hold(tx, service).await?;
         let mut circuit = before.clone();
-        for report in reports {
-            circuit.learn(report, now, config);
+        for call in calls {
+            circuit.learn(call, now, config);
         }
         circuit.write(tx, service, &before, now).await?;
         if before.state == CircuitState::Closed && circuit.state == CircuitState::Open {
@@ -198,16 +258,45 @@ async fn refund_attempts(tx: &mut Tx, service: Service, since: Time) -> Result<(
 mod tests {
     use super::*;
 
-    const CONFIG: BreakerConfig = BreakerConfig { threshold: 5, timeout: Duration::from_mins(1), probes: 3 };
+    const CONFIG: BreakerConfig = BreakerConfig {
+        threshold: 5,
+        timeout: Duration::from_mins(1),
+        probes: 3,
+        patience: Duration::from_hours(24),
+    };
 
     fn at(seconds: i64) -> Time {
         Time::from_timestamp(1_000_000_000 + seconds, 0).unwrap()
     }
 
+    fn call(circuit: &Circuit, report: Report) -> Call {
+        Call {
+            service: Service::Gateway,
+            report,
+            file: Uuid::new_v4(),
+            round: circuit.round,
+            last_failed_at: None,
+            says_well: false,
+            error: None,
+        }
+    }
+
+    /// Another file reports, in the circuit's present round.
+    fn learn(circuit: &mut Circuit, report: Report, now: Time) {
+        let call = call(circuit, report);
+        circuit.learn(&call, now, CONFIG);
+    }
+
     fn open_at(seconds: i64) -> Circuit {
         let mut circuit = Circuit::default();
-        (0..5).for_each(|_| circuit.learn(Report::Down, at(seconds), CONFIG));
+        (0..5).for_each(|_| learn(&mut circuit, Report::Down, at(seconds)));
         assert_eq!(circuit.state, CircuitState::Open);
+        circuit
+    }
+
+    fn half_open_at(seconds: i64) -> Circuit {
+        let mut circuit = open_at(seconds - 60);
+        assert_eq!(circuit.lets_through(0, at(seconds), CONFIG), Some(3));
         circuit
     }
 
@@ -215,11 +304,21 @@ mod tests {
     fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
         let mut circuit = Circuit::default();
         for _ in 0..3 {
-            (0..4).for_each(|_| circuit.learn(Report::Down, at(0), CONFIG));
-            circuit.learn(Report::Up, at(0), CONFIG);
+            (0..4).for_each(|_| learn(&mut circuit, Report::Down, at(0)));
+            learn(&mut circuit, Report::Up, at(0));
         }
         assert!(circuit.is_well());
-        (0..5).for_each(|_| circuit.learn(Report::Down, at(0), CONFIG));
+        (0..5).for_each(|_| learn(&mut circuit, Report::Down, at(0)));
+        assert_eq!(circuit.state, CircuitState::Open);
+    }
+
+    #[test]
+    fn the_failures_of_one_file_count_once() {
+        let mut circuit = Circuit::default();
+        let of_one = call(&circuit, Report::Down);
+        (0..100).for_each(|_| circuit.learn(&of_one, at(0), CONFIG));
+        assert_eq!((circuit.state, circuit.failures), (CircuitState::Closed, 1));
+        (0..4).for_each(|_| learn(&mut circuit, Report::Down, at(0)));
         assert_eq!(circuit.state, CircuitState::Open);
     }
 
@@ -227,10 +326,10 @@ mod tests {
     fn after_a_failure_no_more_are_sent_than_it_takes_to_know() {
         let mut circuit = Circuit::default();
         assert_eq!(circuit.lets_through(7, at(0), CONFIG), None);
-        circuit.learn(Report::Down, at(0), CONFIG);
+        learn(&mut circuit, Report::Down, at(0));
         assert_eq!(circuit.lets_through(1, at(0), CONFIG), Some(3));
         assert_eq!(circuit.lets_through(7, at(0), CONFIG), Some(0));
-        circuit.learn(Report::Up, at(0), CONFIG);
+        learn(&mut circuit, Report::Up, at(0));
         assert_eq!(circuit.lets_through(7, at(0), CONFIG), None);
     }
 
@@ -245,34 +344,54 @@ mod tests {
 
     #[test]
     fn one_failure_opens_a_half_open_one_again() {
-        let mut circuit = open_at(0);
-        circuit.lets_through(0, at(60), CONFIG);
-        circuit.learn(Report::Up, at(61), CONFIG);
-        circuit.learn(Report::Down, at(62), CONFIG);
+        let mut circuit = half_open_at(60);
+        learn(&mut circuit, Report::Up, at(61));
+        learn(&mut circuit, Report::Down, at(62));
         assert_eq!((circuit.state, circuit.until), (CircuitState::Open, Some(at(122))));
+        assert_eq!(circuit.failing_since, Some(at(0)), "the trouble is one");
     }
 
     #[test]
     fn three_successes_close_it() {
-        let mut circuit = open_at(0);
-        circuit.lets_through(0, at(60), CONFIG);
-        (0..3).for_each(|_| circuit.learn(Report::Up, at(61), CONFIG));
+        let mut circuit = half_open_at(60);
+        (0..3).for_each(|_| learn(&mut circuit, Report::Up, at(61)));
         assert!(circuit.is_well());
         assert_eq!(circuit.lets_through(9, at(61), CONFIG), None);
     }
 
     #[test]
-    fn a_late_success_from_before_does_not_close_an_open_one() {
+    fn a_call_from_an_earlier_round_changes_no_state() {
+        let closed = Circuit::default();
+        let (late_failure, late_success) = (call(&closed, Report::Down), call(&closed, Report::Up));
+        let mut circuit = half_open_at(60);
+        circuit.learn(&late_failure, at(61), CONFIG);
+        assert_eq!(circuit.state, CircuitState::HalfOpen);
+        (0..9).for_each(|_| circuit.learn(&late_success, at(61), CONFIG));
+        assert_eq!((circuit.state, circuit.successes), (CircuitState::HalfOpen, 0));
+        // But it shows that the service can process documents.
+        assert_eq!(circuit.last_up_at, Some(at(61)));
+
         let mut circuit = open_at(0);
-        (0..9).for_each(|_| circuit.learn(Report::Up, at(1), CONFIG));
+        (0..9).for_each(|_| circuit.learn(&late_success, at(1), CONFIG));
         assert_eq!(circuit.state, CircuitState::Open);
     }
 
     #[test]
+    fn a_document_that_only_it_fails_at_does_not_open_a_half_open_one() {
+        let mut circuit = half_open_at(60);
+        learn(&mut circuit, Report::Up, at(61));
+        let poison = Call { last_failed_at: Some(at(0)), ..call(&circuit, Report::Down) };
+        circuit.learn(&poison, at(62), CONFIG);
+        assert_eq!(circuit.state, CircuitState::HalfOpen);
+        let contradicted = Call { says_well: true, ..call(&circuit, Report::Down) };
+        circuit.learn(&contradicted, at(62), CONFIG);
+        assert_eq!(circuit.state, CircuitState::HalfOpen);
+    }
+
+    #[test]
     fn probes_that_never_come_back_are_sent_again() {
-        let mut circuit = open_at(0);
-        circuit.lets_through(0, at(60), CONFIG);
-        circuit.learn(Report::Up, at(61), CONFIG);
+        let mut circuit = half_open_at(60);
+        learn(&mut circuit, Report::Up, at(61));
         assert_eq!(circuit.lets_through(2, at(62), CONFIG), Some(0));
         // Cancelled, or lost with their worker.
         assert_eq!(circuit.lets_through(0, at(63), CONFIG), Some(2));

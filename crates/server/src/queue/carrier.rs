@@ -10,6 +10,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::breaker::Call;
+use super::gates::CallRounds;
+use super::isolation::NoteBegun;
 use super::room::Place;
 use super::settle::{Settlement, Verdict};
 use super::worker::{Inner, WRITE_AGAIN};
@@ -29,6 +32,10 @@ pub(super) struct Carrier {
     /// Its place among the files in hand at the stage it is at.
     pub(super) place: Place,
     pub(super) stop: CancellationToken,
+    /// The rounds of the circuits in which its calls begin.
+    pub(super) rounds: Arc<CallRounds>,
+    /// Whether this worker works on nothing else.
+    pub(super) alone: bool,
 }
 
 /// How long a file in hand waits for a slot before it is released.
@@ -64,6 +71,12 @@ impl Carrier {
                     carried = Some(output);
                     file.next_stage = next;
                     file.attempt = 1;
+                    // The finished stage cleared the file of every suspicion.
+                    file.lost_workers = 0;
+                    if std::mem::take(&mut self.alone) {
+                        self.inner.isolation.over(self.inner.clock.now());
+                        self.inner.wake.poll_work();
+                    }
                 }
                 _ => break,
             }
@@ -73,6 +86,9 @@ impl Carrier {
             in_hand.remove(&(file.id, file.claim.expect("a claimed file has a claim")));
             in_hand.is_empty()
         };
+        if self.alone {
+            self.inner.isolation.over(self.inner.clock.now());
+        }
         self.inner.leave(self.place);
         if nothing_left {
             self.inner.wake.poll_work();
@@ -89,7 +105,7 @@ impl Carrier {
     ) -> Option<(Verdict, Option<Place>)> {
         let mut next_place = None;
         let ended = self.attempt(file, stage, carried).await;
-        let reports = self.reports(&ended);
+        let calls = self.calls(file, &ended).await;
         let verdict = match ended {
             Ok(Ok(output)) => {
                 next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter());
@@ -99,20 +115,32 @@ impl Carrier {
             Err(Interrupted::Release) => Verdict::Release,
             Err(Interrupted::Abandon) => return None,
         };
-        let settled = self.settle(file, stage, verdict, reports).instrument(spans::settle());
+        let settled = self.settle(file, stage, verdict, calls).instrument(spans::settle());
         Some((settled.await?, next_place))
     }
 
-    /// What the attempt reports about the services that its stage needs.
-    fn reports(&self, ended: &Result<Result<Output, Failure>, Interrupted>) -> Vec<(Service, Report)> {
-        let services = self.place.room().config.services.iter().copied();
-        match ended {
-            Ok(Ok(_)) => services.map(|service| (service, Report::Up)).collect(),
-            Ok(Err(failure)) => {
-                services.filter_map(|service| Some((service, failure.report(service)?))).collect()
-            }
-            Err(_) => Vec::new(),
+    /// What the attempt says about the services that its stage needs.
+    async fn calls(&self, file: &File, ended: &Result<Result<Output, Failure>, Interrupted>) -> Vec<Call> {
+        let Ok(ended) = ended else { return Vec::new() };
+        let mut calls = Vec::new();
+        for service in self.place.room().config.services.iter().copied() {
+            let report = match ended {
+                Ok(_) => Some(Report::Up),
+                Err(failure) => failure.report(service),
+            };
+            let Some(report) = report else { continue };
+            let is_failed_probe = report == Report::Down && self.rounds.is_probe(service);
+            calls.push(Call {
+                service,
+                report,
+                file: file.id,
+                round: self.rounds.of(service),
+                last_failed_at: file.error_at,
+                says_well: is_failed_probe && self.inner.work.says_well(service).await == Some(true),
+                error: ended.as_ref().err().map(|failure| failure.message.clone()),
+            });
         }
+        calls
     }
 
     /// Runs one stage as soon as there is a slot, within its timeout.
@@ -140,6 +168,10 @@ impl Carrier {
             // The stage has become slow. Another process may have a free slot.
             () = async { self.inner.clock.sleep(SLOT_TIMEOUT).await } => return Err(Interrupted::Release),
         };
+        tokio::select! {
+            begins = self.note_beginning(file) => begins?,
+            interrupted = &mut interrupted => return Err(interrupted),
+        }
         let job = Job::new(file.clone(), stage, carried);
         // Tells work on its own thread that this task no longer waits for it.
         let _cancel_when_dropped = job.cancelled.clone().drop_guard();
@@ -165,6 +197,23 @@ impl Carrier {
         metrics::attempt(stage, outcome, took);
         drop(slot);
         ended
+    }
+
+    /// Notes that the work on a file begins that a worker has died with, before it begins.
+    async fn note_beginning(&self, file: &File) -> Result<(), Interrupted> {
+        if file.lost_workers == 0 {
+            return Ok(());
+        }
+        let claim = file.claim.expect("a claimed file has a claim");
+        match self.inner.db.write(NoteBegun { file: file.id, claim }).await {
+            Ok(true) => Ok(()),
+            // The fence decides whether it is released.
+            Ok(false) => Err(Interrupted::Release),
+            Err(error) => {
+                tracing::warn!(%error, "the beginning of work on a file could not be noted");
+                Err(Interrupted::Release)
+            }
+        }
     }
 
     /// Resolves when the work has made no progress for `limit`.
@@ -195,13 +244,7 @@ impl Carrier {
 
     /// Writes the ending, and retries until the database is back. Returns the verdict that was written, or `None` if
     /// this worker no longer held the file.
-    async fn settle(
-        &self,
-        file: &File,
-        stage: Stage,
-        verdict: Verdict,
-        reports: Vec<(Service, Report)>,
-    ) -> Option<Verdict> {
+    async fn settle(&self, file: &File, stage: Stage, verdict: Verdict, calls: Vec<Call>) -> Option<Verdict> {
         let claim = file.claim.expect("a claimed file has a claim");
         let mut settlement = Settlement {
             file: file.id,
@@ -210,7 +253,7 @@ impl Carrier {
             stage,
             attempt: file.attempt,
             verdict,
-            reports,
+            calls,
         };
         let mut uncertain = false;
         loop {

@@ -1,11 +1,13 @@
 //! The statements about the table `circuits`: a row for each service that was ever in trouble.
 
+use landfall_core::clock::Time;
 use landfall_core::service::Service;
 use landfall_store::{Error, Tx, args};
 
 use super::breaker::Circuit;
 
-const COLUMNS: &str = "state, failures, failing_since, until, successes, last_up_at, changed_at";
+const COLUMNS: &str = "state, failures, failing_since, until, successes, last_up_at, changed_at, round, \
+                       failing_files, last_error";
 
 /// The circuit of a service. Without a row it is closed.
 pub async fn find(tx: &mut Tx, service: Service) -> Result<Circuit, Error> {
@@ -29,11 +31,12 @@ pub async fn hold(tx: &mut Tx, service: Service) -> Result<Circuit, Error> {
 pub async fn store(tx: &mut Tx, service: Service, circuit: &Circuit) -> Result<(), Error> {
     tx.execute(
         format!(
-            "INSERT INTO circuits (service, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            "INSERT INTO circuits (service, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
              ON CONFLICT (service) DO UPDATE SET state = excluded.state, failures = excluded.failures,
                  failing_since = excluded.failing_since, until = excluded.until,
                  successes = excluded.successes, last_up_at = excluded.last_up_at,
-                 changed_at = excluded.changed_at"
+                 changed_at = excluded.changed_at, round = excluded.round,
+                 failing_files = excluded.failing_files, last_error = excluded.last_error"
         ),
         args![
             service.name(),
@@ -44,20 +47,35 @@ pub async fn store(tx: &mut Tx, service: Service, circuit: &Circuit) -> Result<(
             circuit.successes,
             circuit.last_up_at,
             circuit.changed_at,
+            circuit.round,
+            serde_json::json!(*circuit.failing_files),
+            circuit.last_error.clone(),
         ],
     )
     .await
     .map(drop)
 }
 
-/// The names of the services whose circuit is not closed.
-pub async fn not_closed(tx: &mut Tx) -> Result<Vec<String>, Error> {
-    let names: Vec<(String,)> =
-        tx.rows("SELECT service FROM circuits WHERE state <> 'closed'", args![]).await?;
-    Ok(names.into_iter().map(|(name,)| name).collect())
+/// The services whose circuit is not closed, each with its last error.
+pub async fn not_closed(tx: &mut Tx) -> Result<Vec<(Service, Option<String>)>, Error> {
+    let found: Vec<(String, Option<String>)> = tx
+        .rows("SELECT service, last_error FROM circuits WHERE state <> 'closed' ORDER BY service", args![])
+        .await?;
+    Ok(found.into_iter().filter_map(|(name, error)| Some((known(&name)?, error))).collect())
 }
 
-/// The names of the services whose circuit is open, each with its failures in a row.
-pub async fn open(tx: &mut Tx) -> Result<Vec<(String, i64)>, Error> {
-    tx.rows("SELECT service, failures FROM circuits WHERE state = 'open'", args![]).await
+/// The services in trouble since `before` or earlier: when their trouble began, with the last error.
+pub async fn failing_since(tx: &mut Tx, before: Time) -> Result<Vec<(Service, Time, Option<String>)>, Error> {
+    let found: Vec<(String, Time, Option<String>)> = tx
+        .rows(
+            "SELECT service, failing_since, last_error FROM circuits
+             WHERE state <> 'closed' AND failing_since <= $1 ORDER BY service",
+            args![before],
+        )
+        .await?;
+    Ok(found.into_iter().filter_map(|(name, since, error)| Some((known(&name)?, since, error))).collect())
+}
+
+fn known(name: &str) -> Option<Service> {
+    Service::ALL.into_iter().find(|service| service.name() == name)
 }

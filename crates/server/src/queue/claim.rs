@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::breaker::BreakerConfig;
 use super::fairness::Rounds;
-use super::gates::Gates;
+use super::gates::{CallRounds, Gates};
 use super::limits::RateLimits;
 use crate::process::workers;
 use crate::records::effects::Counts;
@@ -40,6 +40,8 @@ pub struct ClaimDue {
     pub rounds: Arc<Rounds>,
     pub limits: RateLimits,
     pub breaker: BreakerConfig,
+    /// Claim one file that must be worked on alone, and nothing else.
+    pub alone: bool,
     pub now: Time,
 }
 
@@ -64,6 +66,10 @@ pub struct Taken {
     /// The lanes that had their turn, in order.
     pub served: Vec<(Stage, Vec<Lane>)>,
     pub paused: Vec<Stage>,
+    /// The rounds in which the calls of these files begin.
+    pub rounds: CallRounds,
+    /// Whether a file waits that must be worked on alone.
+    pub one_waits_alone: bool,
     /// When something that is blocked now may be claimed.
     pub poll_again_at: Option<Time>,
 }
@@ -81,10 +87,17 @@ impl Write for ClaimDue {
         if gates.some_have_become_due {
             queue::make_due(tx, MAX_MADE_DUE, self.now).await?;
         }
-        let mut taken = Taken { paused: gates.paused.clone(), ..Taken::default() };
+        let mut taken = Taken {
+            paused: gates.paused.clone(),
+            one_waits_alone: gates.one_waits_alone,
+            ..Taken::default()
+        };
         let wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
         if wants.is_empty() {
             return Ok(Claims::Taken(taken));
+        }
+        if self.alone {
+            return self.claim_alone(tx, gates, &wants, taken).await;
         }
         let tenants = self.rounds.tenants(tx, &self.most_tenants(&wants)).await?;
         if tenants.is_empty() {
@@ -102,12 +115,18 @@ impl Write for ClaimDue {
                 continue;
             }
             let shares = self.shares(tx, &mut gates, stage, tenants, most).await?;
-            let files = in_turn(self.take(tx, stage, &shares).await?, &shares);
+            let files = if gates.probes(services) {
+                self.take_probes(tx, stage, &shares).await?
+            } else {
+                self.take(tx, stage, &shares).await?
+            };
+            let files = in_turn(files, &shares);
             gates.took(stage, &self.limits, &files, self.now);
             taken.served.push((stage, shares.into_iter().map(|(lane, _)| lane).collect()));
             taken.files.extend(files);
         }
         taken.poll_again_at = gates.poll_again_at;
+        taken.rounds = gates.rounds();
         gates.write(tx, self.now).await?;
         for file in &taken.files {
             if let Some(waited) = self.waited(file) {
@@ -119,6 +138,48 @@ impl Write for ClaimDue {
 }
 
 impl ClaimDue {
+    /// Claims the file that has waited the longest of those that must be worked on alone.
+    async fn claim_alone(
+        &self,
+        tx: &mut Tx,
+        mut gates: Gates,
+        wants: &[Want],
+        mut taken: Taken,
+    ) -> Result<Claims, Error> {
+        if !workers::hold(tx, self.worker).await? {
+            return Ok(Claims::WorkerGone);
+        }
+        gates.hold_circuits(tx, wants).await?;
+        for Want { stage, services, .. } in wants {
+            let most = gates.allow(tx, *stage, services, &self.limits, self.breaker, self.now).await?;
+            if most == Some(0) {
+                continue;
+            }
+            let Some(file) = queue::lock_alone(tx, *stage, self.now).await? else { continue };
+            taken.files = self.claim(tx, *stage, vec![file]).await?;
+            gates.took(*stage, &self.limits, &taken.files, self.now);
+            break;
+        }
+        taken.poll_again_at = gates.poll_again_at;
+        taken.rounds = gates.rounds();
+        gates.write(tx, self.now).await?;
+        Ok(Claims::Taken(taken))
+    }
+
+    /// Claims the files of each lane that have waited the longest, to probe a service with them.
+    async fn take_probes(
+        &self,
+        tx: &mut Tx,
+        stage: Stage,
+        shares: &[(Lane, usize)],
+    ) -> Result<Vec<File>, Error> {
+        let mut due = Vec::new();
+        for (lane, share) in shares.iter().filter(|(_, share)| *share > 0) {
+            due.extend(queue::lock_longest_waiting(tx, stage, lane, *share).await?);
+        }
+        self.claim(tx, stage, due).await
+    }
+
     /// The most tenants that can have their turn at each stage.
     fn most_tenants(&self, wants: &[Want]) -> Vec<(Stage, usize)> {
         let passed_over = |stage| if self.limits.of_users_at(stage).is_some() { MAX_PASSED_OVER } else { 0 };

@@ -17,8 +17,28 @@ use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
+use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
+
+/// The rounds of the circuits in which calls begin.
+#[derive(Debug, Clone, Default)]
+pub struct CallRounds {
+    rounds: BTreeMap<Service, i64>,
+    probed: BTreeSet<Service>,
+}
+
+impl CallRounds {
+    /// A service that was never in trouble is in its first round.
+    pub fn of(&self, service: Service) -> i64 {
+        self.rounds.get(&service).copied().unwrap_or_default()
+    }
+
+    /// Whether the circuit was half open, so that the call is a probe.
+    pub fn is_probe(&self, service: Service) -> bool {
+        self.probed.contains(&service)
+    }
+}
 
 pub struct Gates {
     pub paused: Vec<Stage>,
@@ -26,9 +46,13 @@ pub struct Gates {
     pub some_have_become_due: bool,
     /// The earliest time at which something that is blocked now may be claimed.
     pub poll_again_at: Option<Time>,
+    /// Whether a file waits that is claimed alone.
+    pub one_waits_alone: bool,
     in_trouble: HashSet<String>,
     /// The services in trouble whose circuit lets nothing through yet.
     open: HashSet<String>,
+    /// The rounds of all circuits that have a row.
+    rounds: BTreeMap<Service, i64>,
     /// Each circuit as it was loaded, and as it is now.
     circuits: BTreeMap<Service, (Circuit, Circuit)>,
     buckets: Buckets,
@@ -38,23 +62,33 @@ pub struct Gates {
 impl Gates {
     pub async fn load(tx: &mut Tx, now: Time) -> Result<Self, Error> {
         // One statement over three tables: every claim begins with it, also where there is nothing to claim.
-        let found: Vec<(String, String)> = tx
+        let found: Vec<(String, String, i64)> = tx
             .rows(
-                "SELECT 'paused', stage FROM paused_stages
-                 UNION ALL SELECT 'circuit', service FROM circuits WHERE state <> 'closed' OR failures > 0
-                 UNION ALL SELECT 'open', service FROM circuits WHERE state = 'open' AND until > $1
-                 UNION ALL SELECT 'due', '' WHERE EXISTS (
-                     SELECT 1 FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1)",
+                "SELECT 'paused', stage, CAST(0 AS BIGINT) FROM paused_stages
+                 UNION ALL SELECT 'round', service, round FROM circuits
+                 UNION ALL SELECT 'circuit', service, 0 FROM circuits WHERE state <> 'closed' OR failures > 0
+                 UNION ALL SELECT 'open', service, 0 FROM circuits WHERE state = 'open' AND until > $1
+                 UNION ALL SELECT 'due', '', 0 WHERE EXISTS (
+                     SELECT 1 FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1 AND NOT is_alone)
+                 UNION ALL SELECT 'alone', '', 0 WHERE EXISTS (
+                     SELECT 1 FROM files WHERE status = 'queued' AND is_alone AND run_after <= $1)",
                 args![now],
             )
             .await?;
         let named = |what: &'static str| {
-            found.iter().filter(move |(found, _)| found == what).map(|(_, name)| name.clone())
+            found.iter().filter(move |(found, ..)| found == what).map(|(_, name, _)| name.clone())
         };
+        let round =
+            |service: Service| found.iter().find(|(what, name, _)| what == "round" && name == service.name());
         Ok(Self {
             paused: named("paused").filter_map(|name| name.parse().ok()).collect(),
             some_have_become_due: named("due").next().is_some(),
             poll_again_at: None,
+            one_waits_alone: named("alone").next().is_some(),
+            rounds: Service::ALL
+                .into_iter()
+                .filter_map(|service| Some((service, round(service)?.2)))
+                .collect(),
             in_trouble: named("circuit").collect(),
             open: named("open").collect(),
             circuits: BTreeMap::new(),
@@ -78,6 +112,27 @@ impl Gates {
             self.circuits.insert(service, (circuit.clone(), circuit));
         }
         Ok(())
+    }
+
+    /// Whether the files that are claimed now probe a service that this stage needs.
+    pub fn probes(&self, services: &[Service]) -> bool {
+        let is_half_open = |service| {
+            self.circuits.get(service).is_some_and(|(_, circuit)| circuit.state == CircuitState::HalfOpen)
+        };
+        services.iter().any(is_half_open)
+    }
+
+    /// What the calls of the files that are claimed now are reported with.
+    pub fn rounds(&self) -> CallRounds {
+        let now = self.circuits.iter().map(|(service, (_, circuit))| (*service, circuit));
+        let mut rounds = CallRounds { rounds: self.rounds.clone(), probed: BTreeSet::new() };
+        for (service, circuit) in now {
+            rounds.rounds.insert(service, circuit.round);
+            if circuit.state == CircuitState::HalfOpen {
+                rounds.probed.insert(service);
+            }
+        }
+        rounds
     }
 
     /// How many files may be claimed at a stage; `None` for no limit.

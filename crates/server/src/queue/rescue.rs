@@ -5,18 +5,16 @@
 
 use uuid::Uuid;
 
+use super::isolation::{self, DEATHS_ALONE};
 use crate::process::workers::{self, Removed};
 use crate::records::events;
 use crate::records::files::held;
-use crate::records::moves::{self, Change, Ending, Move};
+use crate::records::moves::{self, Change, Death, Ending, Move};
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
 use landfall_store::{Tx, Write};
-
-/// A file that was held by so many workers when they died is suspected of killing them.
-const DEATHS_OF_A_POISONOUS_FILE: i64 = 3;
 
 /// Releases a dead worker's files, and removes the worker so that no other process rescues them again. The worker's
 /// attempt at each file does not count, but its death does.
@@ -40,8 +38,6 @@ impl Write for RescueWorker {
             return Ok(None);
         };
 
-        // A worker from before a database restart lost its connection, as every worker did. That is no death.
-        let deaths = i64::from(known_by_this_server);
         let failure = Failure::new(
             Code::WorkerLost,
             if known_by_this_server {
@@ -50,32 +46,28 @@ impl Write for RescueWorker {
                 format!("The worker {name} lost the database while it held this file")
             },
         );
-        let poison = Failure::new(
-            Code::WorkerLost,
-            format!(
-                "{DEATHS_OF_A_POISONOUS_FILE} workers died while they held this file; it may be what kills them"
-            ),
-        );
         let files = held::lock_held_by(tx, self.worker).await?;
         let mut stalled = Vec::with_capacity(files.len());
         let mut moves = Vec::with_capacity(files.len());
         for file in &files {
-            let lost_workers = file.lost_workers + deaths;
-            let fails = lost_workers >= DEATHS_OF_A_POISONOUS_FILE;
+            // A worker from before a database restart lost its connection, as every worker did. That is no death.
+            let death =
+                if known_by_this_server { isolation::death_of_holder(file) } else { Death::default() };
+            let fails = file.deaths_alone + death.alone >= DEATHS_ALONE;
             let (transition, ending) = if fails {
-                (Transition::DeadLetter(file.next_stage), Ending::dead_letter(file, poison.clone()))
+                (Transition::DeadLetter(file.next_stage), Ending::dead_letter(file, killer()))
             } else {
                 let release = Ending::release(file, self.now);
                 let release = release.map(|release| Ending { failure: Some(failure.clone()), ..release });
                 (Transition::Requeue(file.next_stage), release)
             };
             let Some(ending) = ending else { continue };
-            stalled.push(file.stalled(lost_workers, Some(&name), self.now));
+            stalled.push(file.stalled(file.lost_workers + death.in_hand, Some(&name), self.now));
             moves.push(Move {
                 file: file.id,
                 from: file.status,
                 transition,
-                change: Change::End(Ending { lost_workers: deaths, ..ending }),
+                change: Change::End(Ending { death, ..ending }),
                 worker: Some(name.clone()),
                 data: None,
             });
@@ -85,4 +77,12 @@ impl Write for RescueWorker {
         let is = |status: Status| moved.iter().flatten().filter(|moved| moved.status == status).count();
         Ok(Some(Rescued { requeued: is(Status::Queued), failed: is(Status::Failed) }))
     }
+}
+
+fn killer() -> Failure {
+    Failure::new(
+        Code::WorkerLost,
+        "The worker died twice while it worked on this file alone, so this file is what kills it. Retry it after an \
+         upgrade, or upload the document in another form",
+    )
 }

@@ -6,19 +6,21 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::breaker::{self, BreakerConfig, Circuit};
+use super::breaker::{self, BreakerConfig, Call, Circuit};
+use super::patience;
 use crate::content::index;
 use crate::content::{artifacts, chunks};
 use crate::records::file::Owner;
-use crate::records::moves::{self, Change, Ending, Move};
+use crate::records::moves::{self, Change, Death, Ending, Move};
 use crate::stages::Output;
-use landfall_core::clock::Time;
+use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status, Transition};
-use landfall_core::service::{Report, Service};
+use landfall_core::service::Service;
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::{Durability, Tx, Write};
@@ -33,8 +35,8 @@ pub struct Settlement {
     pub stage: Stage,
     pub attempt: i64,
     pub verdict: Verdict,
-    /// Whether the services that the attempt needed were up or down.
-    pub reports: Vec<(Service, Report)>,
+    /// What the attempt says about the services that it needed.
+    pub calls: Vec<Call>,
 }
 
 #[derive(Debug, Clone)]
@@ -84,11 +86,12 @@ impl Settlement {
     /// the only reason for its failure.
     fn excused(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Self> {
         let failure = self.failure().filter(|failure| failure.retry != Retry::Never)?;
-        let circuit =
-            down.get(&failure.code.service()?).filter(|circuit| circuit.state != CircuitState::Closed)?;
-        // The service has processed another file since it last failed this one, so this file may be the cause.
-        // Without this check, a document that a service cannot process would keep the circuit open permanently.
-        if self.owner.last_failed_at.zip(circuit.last_up_at).is_some_and(|(failed, up)| up > failed) {
+        let service = failure.code.service()?;
+        let circuit = down.get(&service)?;
+        let call = self.calls.iter().find(|call| call.service == service)?;
+        // A call of an earlier round belongs to the outage that ended that round.
+        let in_outage = circuit.state != CircuitState::Closed || call.round != circuit.round;
+        if !in_outage || circuit.blames_file(call) {
             return None;
         }
         let at = match &self.verdict {
@@ -98,6 +101,35 @@ impl Settlement {
         let failure = Failure { retry: Retry::Wait, ..failure.clone() };
         let at = at.max(circuit.until.unwrap_or(now));
         Some(Self { verdict: Verdict::RetryAt { failure, at }, ..self.clone() })
+    }
+
+    /// The same ending if the file has waited for a service for too long: it fails.
+    fn out_of_patience(
+        &self,
+        down: &BTreeMap<Service, Circuit>,
+        patience: Duration,
+        now: Time,
+    ) -> Option<Self> {
+        let failure = self.failure().filter(|_| self.waits())?;
+        let since = self.waits_since(down, now).filter(|since| now - *since >= to_delta(patience))?;
+        let failure = patience::exhausted(failure, now - since, self.owner.waits + 1);
+        Some(Self { verdict: Verdict::DeadLetter { failure }, ..self.clone() })
+    }
+
+    /// Since when the file waits for its service: it was due, and the service failed.
+    fn waits_since(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Time> {
+        let failure = self.failure().filter(|_| self.waits())?;
+        if self.owner.waiting_since.is_some() {
+            return self.owner.waiting_since;
+        }
+        let service = failure.code.service().and_then(|service| down.get(&service));
+        let failing_since = service.and_then(|circuit| circuit.failing_since).unwrap_or(now);
+        Some(self.owner.due_at.map_or(failing_since, |due| failing_since.max(due)))
+    }
+
+    /// Whether the file waits for a service, and the attempt does not count.
+    fn waits(&self) -> bool {
+        matches!(&self.verdict, Verdict::RetryAt { failure, .. } if failure.retry == Retry::Wait)
     }
 
     fn failure(&self) -> Option<&Failure> {
@@ -118,7 +150,7 @@ impl Settlement {
         match &self.verdict {
             Verdict::Advance { carry: true, .. } => 1,
             Verdict::Advance { carry: false, .. } => 0,
-            Verdict::RetryAt { failure, .. } if failure.retry == Retry::Wait => self.attempt - 1,
+            Verdict::RetryAt { .. } if self.waits() => self.attempt - 1,
             Verdict::RetryAt { .. } | Verdict::DeadLetter { .. } => self.attempt,
             Verdict::Release => self.attempt - 1,
         }
@@ -144,17 +176,11 @@ impl Write for SettleGroup {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        let reports = self.settlements.iter().flat_map(|settlement| settlement.reports.iter().copied());
-        let down = breaker::count(tx, reports, self.now, self.breaker).await?;
-        let settlements: Vec<Cow<'_, Settlement>> = self
-            .settlements
-            .iter()
-            .map(|settlement| match settlement.excused(&down, self.now) {
-                Some(excused) => Cow::Owned(excused),
-                None => Cow::Borrowed(settlement),
-            })
-            .collect();
-        let moves = settlements.iter().map(|settlement| self.as_move(settlement)).collect();
+        let calls = self.settlements.iter().flat_map(|settlement| settlement.calls.iter());
+        let down = breaker::count(tx, calls, self.now, self.breaker).await?;
+        let settlements: Vec<Cow<'_, Settlement>> =
+            self.settlements.iter().map(|settlement| self.judged(settlement, &down)).collect();
+        let moves = settlements.iter().map(|settlement| self.as_move(settlement, &down)).collect();
         let moved = moves::apply(tx, moves, self.now).await?;
         for (settlement, moved) in settlements.iter().zip(&moved) {
             if let (Some(_), Verdict::Advance { output, .. }) = (moved, &settlement.verdict) {
@@ -166,7 +192,23 @@ impl Write for SettleGroup {
 }
 
 impl SettleGroup {
-    fn as_move(&self, settlement: &Settlement) -> Move {
+    /// The ending as the state of the services makes it.
+    fn judged<'a>(
+        &self,
+        settlement: &'a Settlement,
+        down: &BTreeMap<Service, Circuit>,
+    ) -> Cow<'a, Settlement> {
+        let mut judged = Cow::Borrowed(settlement);
+        if let Some(excused) = judged.excused(down, self.now) {
+            judged = Cow::Owned(excused);
+        }
+        if let Some(exhausted) = judged.out_of_patience(down, self.breaker.patience, self.now) {
+            judged = Cow::Owned(exhausted);
+        }
+        judged
+    }
+
+    fn as_move(&self, settlement: &Settlement, down: &BTreeMap<Service, Circuit>) -> Move {
         let transition = settlement.transition();
         let run_after = match &settlement.verdict {
             Verdict::RetryAt { at, .. } => Some(*at),
@@ -186,7 +228,8 @@ impl SettleGroup {
             advanced: matches!(settlement.verdict, Verdict::Advance { .. }),
             chunk_count,
             failure: settlement.failure().cloned(),
-            lost_workers: 0,
+            waits_since: settlement.waits_since(down, self.now),
+            death: Death::default(),
             recoveries: 0,
         };
         Move {

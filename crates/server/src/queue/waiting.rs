@@ -55,11 +55,8 @@ impl Obstacles {
         let workers = workers::names(tx).await?;
         let paused = pause::stages(tx).await?;
         let mut circuits = Vec::new();
-        let in_trouble = circuits::not_closed(tx).await?;
-        for service in Service::ALL {
-            if in_trouble.iter().any(|name| name == service.name()) {
-                circuits.push((service, circuits::find(tx, service).await?));
-            }
+        for (service, _) in circuits::not_closed(tx).await? {
+            circuits.push((service, circuits::find(tx, service).await?));
         }
         let buckets = limits::blocked_for(tx, user, now).await?;
         Ok(Self { now, workers, paused, circuits, buckets: buckets.into_iter().collect() })
@@ -95,7 +92,13 @@ impl Obstacles {
         if let Some((service, circuit)) = self.circuit_before(stage) {
             let until =
                 circuit.until.filter(|until| circuit.state == CircuitState::Open && *until > self.now);
-            return Waiting::new(WaitingFor::Circuit, down(service, until)).until(until);
+            return Waiting::new(WaitingFor::Circuit, down(service, circuit, until)).until(until);
+        }
+        if file.is_alone {
+            return Waiting::new(
+                WaitingFor::Isolation,
+                "Workers died while they worked on this file. It continues by itself when a worker has nothing else to do",
+            );
         }
         if let Some(at) = file.run_after.filter(|at| *at - self.now > TimeDelta::zero()) {
             let message = "Its last attempt failed. Landfall tries it again by itself";
@@ -117,6 +120,12 @@ impl Obstacles {
         self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
     }
 
+    /// The stages that wait for a service in trouble.
+    pub fn blocked_stages(&self) -> Vec<(Stage, Service)> {
+        let blocked = |stage: Stage| Some((stage, self.circuit_before(stage)?.0));
+        Stage::ALL.into_iter().filter_map(blocked).collect()
+    }
+
     /// The service in trouble that this stage needs in at least one process.
     fn circuit_before(&self, stage: Stage) -> Option<(Service, &Circuit)> {
         self.circuits.iter().map(|(service, circuit)| (*service, circuit)).find(|(service, _)| {
@@ -126,12 +135,14 @@ impl Obstacles {
     }
 }
 
-fn down(service: Service, until: Option<Time>) -> String {
+fn down(service: Service, circuit: &Circuit, until: Option<Time>) -> String {
     let title = service.title();
+    let error = circuit.last_error.as_ref().map(|error| format!(". Its last error: {error}"));
+    let error = error.unwrap_or_default();
     if until.is_some() {
-        format!("Waits for {title}, which is down. It continues by itself when the service is back")
+        format!("Waits for {title}, which is down. It continues by itself when the service is back{error}")
     } else {
-        format!("Waits for {title}, which was down and is being tried. It continues by itself")
+        format!("Waits for {title}, which was down and is being tried. It continues by itself{error}")
     }
 }
 

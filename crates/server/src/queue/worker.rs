@@ -15,6 +15,7 @@ use super::carrier::Carrier;
 use super::claim::{ClaimDue, Claims, Want};
 use super::config::QueueConfig;
 use super::fairness::Rounds;
+use super::isolation::{Isolation, Next};
 use super::reconcile;
 use super::release::Release;
 use super::room::{Place, Room};
@@ -41,7 +42,7 @@ pub struct Worker {
 
 /// The result of one poll of the queue.
 #[derive(Default)]
-struct Looked {
+struct Polled {
     claimed: usize,
     /// When something that is blocked may be claimed.
     again_in: Option<Duration>,
@@ -60,6 +61,8 @@ pub(super) struct Inner {
     pub(super) settler: Settler,
     rooms: Vec<Arc<Room>>,
     rounds: Mutex<Arc<Rounds>>,
+    /// Whether a file is worked on alone.
+    pub(super) isolation: Isolation,
     tasks: TaskTracker,
     /// The files in hand, each with what stops the work on it when it is cancelled or deleted.
     in_hand: Mutex<HashMap<InHand, CancellationToken>>,
@@ -68,9 +71,9 @@ pub(super) struct Inner {
     /// Endings that came too late, after the file was no longer held by this worker.
     pub(super) fenced_off: AtomicU64,
     /// Counts the polls of the queue that found nothing while nothing was in hand.
-    idle_looks: watch::Sender<u64>,
+    idle_polls: watch::Sender<u64>,
     /// When the loop last polled, while it runs.
-    last_look: watch::Sender<Option<Time>>,
+    last_poll: watch::Sender<Option<Time>>,
 }
 
 /// Why a worker is unhealthy.
@@ -87,7 +90,7 @@ struct Loop<'a>(&'a Inner);
 
 impl Drop for Loop<'_> {
     fn drop(&mut self) {
-        self.0.last_look.send_replace(None);
+        self.0.last_poll.send_replace(None);
     }
 }
 
@@ -104,12 +107,13 @@ impl Worker {
             settler: Settler::start(db.clone(), clock.clone(), config.breaker, liveness.name().to_owned()),
             rooms: config.stages.iter().copied().map(Room::new).collect(),
             rounds: Mutex::default(),
+            isolation: Isolation::default(),
             tasks: TaskTracker::new(),
             in_hand: Mutex::default(),
             give_back: CancellationToken::new(),
             fenced_off: AtomicU64::new(0),
-            idle_looks: watch::Sender::new(0),
-            last_look: watch::Sender::new(None),
+            idle_polls: watch::Sender::new(0),
+            last_poll: watch::Sender::new(None),
             db,
             clock,
             config,
@@ -126,14 +130,14 @@ impl Worker {
         tokio::spawn(async move { reconcile::watch(&inner, &watched_until).await });
         let _loop = Loop(&self.inner);
         while !stop.is_cancelled() {
-            self.inner.last_look.send_replace(Some(self.inner.clock.now()));
+            self.inner.last_poll.send_replace(Some(self.inner.clock.now()));
             // Read before the poll, so that the poll sees every file that was settled by now.
             let nothing_in_hand = self.inner.in_hand().is_empty();
             let mut until_next_poll = self.inner.config.poll_interval;
             match self.inner.claim().await {
-                Ok(Looked { claimed: 0, again_in }) => {
+                Ok(Polled { claimed: 0, again_in }) => {
                     if nothing_in_hand {
-                        self.inner.idle_looks.send_modify(|polls| *polls += 1);
+                        self.inner.idle_polls.send_modify(|polls| *polls += 1);
                     }
                     until_next_poll = again_in.map_or(until_next_poll, |again| again.min(until_next_poll));
                 }
@@ -160,9 +164,9 @@ impl Worker {
 
     /// What is wrong with the loop that claims files, if something is.
     pub fn ailment(&self) -> Option<Ailment> {
-        let Some(last_look) = *self.inner.last_look.borrow() else { return Some(Ailment::NotRunning) };
+        let Some(last_poll) = *self.inner.last_poll.borrow() else { return Some(Ailment::NotRunning) };
         let timeout = self.inner.config.liveness.heartbeat_expiry + self.inner.config.poll_interval;
-        let since = self.inner.clock.now() - last_look;
+        let since = self.inner.clock.now() - last_poll;
         (since >= to_delta(timeout)).then_some(Ailment::Hangs(since))
     }
 
@@ -173,7 +177,7 @@ impl Worker {
 
     /// Resolves when nothing is in hand and a poll of the queue that began after this call found nothing due.
     pub async fn run_until_idle(&self) {
-        let mut polls = self.inner.idle_looks.subscribe();
+        let mut polls = self.inner.idle_polls.subscribe();
         // A poll that began before the call may be under way, so two are needed.
         for _ in 0..2 {
             polls.borrow_and_update();
@@ -189,7 +193,7 @@ impl Worker {
 
 impl Inner {
     /// Claims as many files as there is room for and starts on them.
-    async fn claim(self: &Arc<Self>) -> Result<Looked, Error> {
+    async fn claim(self: &Arc<Self>) -> Result<Polled, Error> {
         // Only counted, not reserved: a file that is carried to its next stage during the claim takes a place first.
         let wants: Vec<Want> = self
             .rooms
@@ -203,8 +207,13 @@ impl Inner {
             .collect();
         let identity = self.liveness.identity();
         if wants.is_empty() || identity.lost.is_cancelled() {
-            return Ok(Looked::default());
+            return Ok(Polled::default());
         }
+        let next = self.isolation.next(self.in_hand().is_empty());
+        if next == Next::Nothing {
+            return Ok(Polled::default());
+        }
+        let alone = next == Next::OneAlone;
         let now = self.clock.now();
         let token = self.clock.new_id();
         let claim = ClaimDue {
@@ -215,6 +224,7 @@ impl Inner {
             rounds: self.rounds().clone(),
             limits: self.config.limits.clone(),
             breaker: self.config.breaker,
+            alone,
             now,
         };
         let taken = match self.db.write(claim).await {
@@ -226,7 +236,7 @@ impl Inner {
             }
             Ok(Claims::WorkerGone) => {
                 self.liveness.rejoin(&identity).await?;
-                return Ok(Looked::default());
+                return Ok(Polled::default());
             }
         };
         for room in &self.rooms {
@@ -239,7 +249,15 @@ impl Inner {
                 rounds.served(stage, lanes);
             }
         }
-        let polled = Looked {
+        if alone {
+            self.isolation.claimed(!taken.files.is_empty(), now);
+        }
+        // Files that were claimed before this was known are finished first.
+        if taken.one_waits_alone && self.isolation.one_waits(now) || alone && taken.files.is_empty() {
+            self.wake.poll_work();
+        }
+        let rounds = Arc::new(taken.rounds);
+        let polled = Polled {
             claimed: taken.files.len(),
             again_in: taken.poll_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(MIN_INTERVAL)),
         };
@@ -248,7 +266,8 @@ impl Inner {
                 self.room(file.next_stage).expect("only the stages of this worker are claimed").enter();
             let stop = CancellationToken::new();
             self.in_hand().insert((file.id, token), stop.clone());
-            let carrier = Carrier { inner: self.clone(), identity: identity.clone(), place, stop };
+            let (identity, rounds) = (identity.clone(), rounds.clone());
+            let carrier = Carrier { inner: self.clone(), identity, place, stop, rounds, alone };
             self.tasks.spawn(carrier.carry(file));
         }
         Ok(polled)

@@ -41,7 +41,20 @@ pub struct File {
     pub claimed_by: Option<Uuid>,
     pub claimed_at: Option<Time>,
     pub attempt: i64,
+    /// How many workers died with the file in hand, since it last finished a stage.
     pub lost_workers: i64,
+    /// Whether the holder noted that it works on the file.
+    pub begun: bool,
+    /// How many workers died while they worked on it, and how many of those worked on nothing else.
+    pub deaths: i64,
+    pub deaths_alone: i64,
+    /// Whether it is claimed only by a worker that holds nothing else.
+    pub is_alone: bool,
+    /// Since when it waits for a service that fails it, and in how many calls.
+    pub waiting_since: Option<Time>,
+    pub waits: i64,
+    /// Grows with each life of the file and each wait for a service.
+    pub generation: i64,
     pub retry_count: i64,
     pub retried_at: Option<Time>,
     pub error_code: Option<String>,
@@ -107,6 +120,9 @@ impl File {
             file_name: self.file_name.clone(),
             confirmed_at: self.confirmed_at,
             last_failed_at: self.error_at,
+            due_at: self.due_at,
+            waiting_since: self.waiting_since,
+            waits: self.waits,
         })
     }
 
@@ -168,6 +184,9 @@ pub struct Owner {
     pub batch: Option<Uuid>,
     pub file_name: String,
     pub confirmed_at: Option<Time>,
-    /// As its claim found it.
+    /// As its claim found them.
     pub last_failed_at: Option<Time>,
+    pub due_at: Option<Time>,
+    pub waiting_since: Option<Time>,
+    pub waits: i64,
 }

@@ -68,6 +68,11 @@ pub enum Change {
         operation: Option<Uuid>,
         trace: Option<String>,
     },
+    /// A file in the queue fails at its stage.
+    GiveUp {
+        stage: Stage,
+        failure: Failure,
+    },
     Cancel {
         failure: Failure,
     },
@@ -94,9 +99,24 @@ pub struct Ending {
     pub advanced: bool,
     pub chunk_count: Option<i64>,
     pub failure: Option<Failure>,
-    /// What is added to the numbers of lost workers and of recoveries.
-    pub lost_workers: i64,
+    /// Since when the file waits for a service that failed it at no cost.
+    pub waits_since: Option<Time>,
+    /// What the death of its worker says about the file.
+    pub death: Death,
+    /// What is added to the number of recoveries.
     pub recoveries: i64,
+}
+
+/// What is added to the numbers of deaths of a file, and whether it is claimed alone from now on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Death {
+    /// A worker died that held the file.
+    pub in_hand: i64,
+    /// It worked on the file when it died.
+    pub at_work: i64,
+    /// It worked on nothing else.
+    pub alone: i64,
+    pub isolates: bool,
 }
 
 impl Ending {
@@ -112,7 +132,8 @@ impl Ending {
             advanced: false,
             chunk_count: None,
             failure: None,
-            lost_workers: 0,
+            waits_since: None,
+            death: Death::default(),
             recoveries: 0,
         })
     }
@@ -129,7 +150,8 @@ impl Ending {
             advanced: false,
             chunk_count: None,
             failure: Some(failure),
-            lost_workers: 0,
+            waits_since: None,
+            death: Death::default(),
             recoveries: 0,
         })
     }
@@ -213,6 +235,7 @@ enum Kind {
     Claim,
     End,
     Revive,
+    GiveUp,
     Cancel,
     Delete,
 }
@@ -235,7 +258,7 @@ impl Kind {
             Self::Claim => (
                 &["token", "worker"],
                 "is_due = FALSE, due_at = run_after, run_after = NULL, claim = v.token, claimed_by = v.worker,
-                 claimed_at = v.now, attempt = attempt + 1",
+                 claimed_at = v.now, attempt = attempt + 1, begun = FALSE",
             ),
             Self::End => (
                 &[
@@ -249,7 +272,12 @@ impl Kind {
                     "message",
                     "chunks",
                     "fingerprint",
-                    "deaths",
+                    "waited",
+                    "since",
+                    "died_in_hand",
+                    "died_at_work",
+                    "died_alone",
+                    "isolated",
                     "recoveries",
                 ],
                 "next_stage = v.stage,
@@ -257,10 +285,19 @@ impl Kind {
                  claimed_by = CASE WHEN v.is_carried = 1 THEN claimed_by END,
                  claimed_at = CASE WHEN v.is_carried = 1 THEN v.now END,
                  run_after = v.at,
-                 is_due = (v.to_status = 'queued' AND v.at <= v.now),
+                 is_due = (v.to_status = 'queued' AND v.at <= v.now
+                           AND (v.advanced = 1 OR NOT (is_alone OR v.isolated = 1))),
                  attempt = v.attempts,
+                 begun = FALSE,
                  -- A stage that was finished proves that the file does not kill its workers.
-                 lost_workers = CASE WHEN v.advanced = 1 THEN 0 ELSE lost_workers + v.deaths END,
+                 lost_workers = CASE WHEN v.advanced = 1 THEN 0 ELSE lost_workers + v.died_in_hand END,
+                 deaths = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths + v.died_at_work END,
+                 deaths_alone = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths_alone + v.died_alone END,
+                 is_alone = (v.advanced = 0 AND (is_alone OR v.isolated = 1)),
+                 waits = CASE WHEN v.advanced = 1 THEN 0 ELSE waits + v.waited END,
+                 waiting_since = CASE WHEN v.advanced = 1 THEN NULL
+                                      WHEN v.waited = 1 THEN COALESCE(waiting_since, v.since) ELSE waiting_since END,
+                 generation = generation + v.waited,
                  retry_count = retry_count + v.recoveries,
                  -- Progress clears the last error; a release does not.
                  error_code = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.code, error_code) END,
@@ -275,10 +312,17 @@ impl Kind {
             Self::Revive => (
                 &["stage", "retrier", "operation", "trace"],
                 "next_stage = v.stage, run_after = v.now, is_due = TRUE, attempt = 0, lost_workers = 0, retry_count = 0,
+                 deaths = 0, deaths_alone = 0, is_alone = FALSE, waits = 0, waiting_since = NULL,
+                 generation = generation + 1,
                  failed_at = NULL, error_code = NULL, error_message = NULL, error_stage = NULL, error_at = NULL,
                  error_fingerprint = NULL, retried_at = v.now, retried_by = v.retrier, retried_in = v.operation,
                  trace_first = CASE WHEN v.trace IS NULL THEN trace_first ELSE COALESCE(trace_first, trace_parent) END,
                  trace_parent = COALESCE(v.trace, trace_parent)",
+            ),
+            Self::GiveUp => (
+                &["code", "message", "fingerprint"],
+                "run_after = NULL, is_due = FALSE, failed_at = v.now, error_code = v.code, error_message = v.message,
+                 error_stage = next_stage, error_at = v.now, error_fingerprint = v.fingerprint",
             ),
             Self::Cancel => (
                 &["code", "message"],
@@ -298,6 +342,7 @@ impl Change {
             Self::Claim { .. } => Kind::Claim,
             Self::End(_) => Kind::End,
             Self::Revive { .. } => Kind::Revive,
+            Self::GiveUp { .. } => Kind::GiveUp,
             Self::Cancel { .. } => Kind::Cancel,
             Self::Delete { .. } => Kind::Delete,
         }
@@ -324,11 +369,19 @@ impl Change {
                     failure
                         .filter(|_| to == Status::Failed)
                         .map(|failure| fingerprint(ending.next_stage, failure)),
-                    ending.lost_workers,
+                    i64::from(ending.waits_since.is_some()),
+                    ending.waits_since,
+                    ending.death.in_hand,
+                    ending.death.at_work,
+                    ending.death.alone,
+                    i64::from(ending.death.isolates),
                     ending.recoveries,
                 ]
             }
             Self::Revive { stage, by, operation, trace } => args![*stage, by, *operation, trace.clone()],
+            Self::GiveUp { stage, failure } => {
+                args![failure.code, &failure.message, fingerprint(*stage, failure)]
+            }
             Self::Cancel { failure } => args![failure.code, &failure.message],
             Self::Delete { .. } => args![],
         }
@@ -337,7 +390,7 @@ impl Change {
     fn failure(&self) -> Option<&Failure> {
         match self {
             Self::End(ending) => ending.failure.as_ref(),
-            Self::Cancel { failure } => Some(failure),
+            Self::GiveUp { failure, .. } | Self::Cancel { failure } => Some(failure),
             _ => None,
         }
     }

@@ -16,11 +16,14 @@
 //! A file with a broken claim goes back to the queue at its stage, with `retryCount` one higher; after
 //! `MAX_STUCK_RETRIES` of that it fails with `STUCK_EXHAUSTED`. An unconfirmed one is adopted. One that is not due is made
 //! due; that was not its fault and is not counted.
+//!
+//! The sweep also ends the waits for a service that has been down for too long: [`super::exhausted_waits`].
 
 pub mod by_hand;
 pub mod detection;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use futures_util::FutureExt;
@@ -30,6 +33,7 @@ use uuid::Uuid;
 
 use detection::{Detection, Stuck};
 
+use super::exhausted_waits;
 use super::upload_expiry::{Fate, UploadExpiry};
 use super::{Sweep, SweepReport};
 use crate::queue::waiting::Obstacles;
@@ -52,6 +56,8 @@ pub struct StuckFiles {
     pub db: Db,
     pub detection: Detection,
     pub expiry: UploadExpiry,
+    /// How long a file may wait for a service that is down.
+    pub outage_patience: Duration,
 }
 
 impl Sweep for StuckFiles {
@@ -93,6 +99,7 @@ impl StuckFiles {
                 }
             }
         }
+        let exhausted = exhausted_waits::end(&self.db, self.outage_patience, now).await?;
         let count = |number: i64| u64::try_from(number).unwrap_or_default();
         metrics::stuck_files_recovered(count(tally.requeued), count(tally.failed));
         let without_workers = without_workers(&mut self.db.snapshot().await?, None, now).await?;
@@ -103,7 +110,9 @@ impl StuckFiles {
                 "files wait, and no process is running that does this stage"
             );
         }
-        Ok(tally.report(&without_workers))
+        let mut report = tally.report(&without_workers);
+        report.metrics.insert("waitedTooLong".to_owned(), json!(exhausted));
+        Ok(report)
     }
 
     async fn recover(&self, stuck: &Stuck, now: Time) -> Result<Outcome, Error> {

@@ -19,6 +19,8 @@ use landfall_core::failure::{Code, Failure};
 
 /// The maximum length of the service's error message in ours.
 const MAX_REASON_LENGTH: usize = 300;
+/// How long the service may take to say that it is well.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 /// The content types that a gateway may respond with, and a file name of that type for the built-in readers.
 const RESPONSE_TYPES: &[(&str, &str)] = &[
     ("text/plain", "result.txt"),
@@ -33,6 +35,8 @@ const JSON: &str = "application/json";
 #[derive(Clone)]
 pub struct GatewayConfig {
     pub url: String,
+    /// Where the service says whether it is well.
+    pub health_url: Option<String>,
     pub timeout: Duration,
 }
 
@@ -47,14 +51,23 @@ impl std::fmt::Debug for GatewayConfig {
 pub struct Gateway {
     client: reqwest::Client,
     url: String,
+    health_url: Option<String>,
     timeout: Duration,
     max_bytes: usize,
 }
 
 impl Gateway {
     /// `max_bytes` limits the size of a response.
-    pub fn new(url: String, timeout: Duration, max_bytes: usize) -> Self {
-        Self { client: crate::outbound::client_without_redirects(), url, timeout, max_bytes }
+    pub fn new(config: GatewayConfig, max_bytes: usize) -> Self {
+        let GatewayConfig { url, health_url, timeout } = config;
+        Self { client: crate::outbound::client_without_redirects(), url, health_url, timeout, max_bytes }
+    }
+
+    /// Whether the service says that it is well; `None` if it cannot be asked.
+    pub async fn says_well(&self) -> Option<bool> {
+        let url = self.health_url.as_ref()?;
+        let response = self.client.get(url).timeout(HEALTH_TIMEOUT).send().await;
+        Some(response.is_ok_and(|response| response.status().is_success()))
     }
 
     /// Sends a document. Dropping the future drops the request.
@@ -88,7 +101,7 @@ impl Gateway {
             .client
             .post(&self.url)
             .headers(traces::headers())
-            .header("idempotency-key", format!("{}-{}", file.id, file.attempt))
+            .header("idempotency-key", idempotency_key(file))
             .timeout(self.timeout)
             .multipart(form)
             .send()
@@ -138,6 +151,15 @@ fn from_json(body: &[u8]) -> Result<Converted, Failure> {
     };
     let content_type = format!("{kind}; charset=utf-8");
     Ok(Converted { name, content_type, body: text.to_owned().into_bytes().into() })
+}
+
+/// The same for each call of one attempt. After a retry by a person and after a wait for the service the attempts are
+/// counted again, and a service that keeps its responses by their key must not repeat an old one.
+fn idempotency_key(file: &File) -> String {
+    match file.generation {
+        0 => format!("{}-{}", file.id, file.attempt),
+        generation => format!("{}-{generation}.{}", file.id, file.attempt),
+    }
 }
 
 async fn refused(response: Response) -> Failure {

@@ -21,6 +21,7 @@ use crate::records::files;
 use crate::telemetry::spans;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
+use landfall_core::service::Service;
 use landfall_core::text::Extracted;
 use landfall_documents::ocr::Ocr;
 use landfall_documents::sandbox::{Document, Pool};
@@ -62,7 +63,7 @@ pub struct Pipeline {
 impl Pipeline {
     pub fn new(db: Db, blobs: Blobs, readers: Pool, config: PipelineConfig, embedder: Embedder) -> Self {
         let PipelineConfig { chunks, ocr_languages, ocr_timeout, hidden, clamd, gateway } = config;
-        let gateway = gateway.map(|gateway| Gateway::new(gateway.url, gateway.timeout, MAX_CONVERTED_BYTES));
+        let gateway = gateway.map(|gateway| Gateway::new(gateway, MAX_CONVERTED_BYTES));
         let ocr = ocr_languages.and_then(|languages| Ocr::find(readers.program(), &languages)).map(|ocr| {
             let beside_database = folder_of_database(&db);
             hidden.iter().chain(&beside_database).fold(ocr, |ocr, path| ocr.hiding(path)).within(ocr_timeout)
@@ -214,6 +215,16 @@ impl Work for Pipeline {
                 Stage::Extract => self.extract(job).await,
                 Stage::Chunk => self.chunk(job).await,
                 Stage::Embed => self.embed(job).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn says_well(&self, service: Service) -> BoxFuture<'_, Option<bool>> {
+        async move {
+            match (service, &self.gateway) {
+                (Service::Gateway, Some(gateway)) => gateway.says_well().await,
+                _ => None,
             }
         }
         .boxed()

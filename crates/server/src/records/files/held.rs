@@ -58,3 +58,9 @@ pub async fn count_by_status(tx: &mut Tx, user: Option<&str>) -> Result<Vec<(Str
     )
     .await
 }
+
+/// Notes that the holder begins to work on a file. Returns whether it still holds the file.
+pub async fn note_begun(tx: &mut Tx, file: Uuid, claim: Uuid) -> Result<bool, Error> {
+    let sql = "UPDATE files SET begun = TRUE WHERE id = $1 AND claim = $2";
+    Ok(tx.execute(sql, args![file, claim]).await? == 1)
+}

@@ -21,7 +21,7 @@ pub async fn make_due(tx: &mut Tx, most: usize, now: Time) -> Result<(), Error> 
     tx.execute(
         format!(
             "WITH due AS MATERIALIZED (
-                 SELECT id FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1
+                 SELECT id FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1 AND NOT is_alone
                  ORDER BY run_after LIMIT $2 {skip_locked})
              UPDATE files SET is_due = TRUE WHERE id IN (SELECT id FROM due)"
         ),
@@ -34,7 +34,7 @@ pub async fn make_due(tx: &mut Tx, most: usize, now: Time) -> Result<(), Error> 
 /// Lets one file in the queue have its turn now. `recoveries` is added to the number of times that it was recovered.
 pub async fn make_one_due(tx: &mut Tx, file: Uuid, recoveries: i64, now: Time) -> Result<(), Error> {
     tx.execute(
-        "UPDATE files SET run_after = $2, is_due = TRUE, updated_at = $2, retry_count = retry_count + $3
+        "UPDATE files SET run_after = $2, is_due = NOT is_alone, updated_at = $2, retry_count = retry_count + $3
          WHERE id = $1 AND status = 'queued'",
         args![file, now, recoveries],
     )
@@ -42,7 +42,8 @@ pub async fn make_one_due(tx: &mut Tx, file: Uuid, recoveries: i64, now: Time) -
     .map(drop)
 }
 
-/// Restores an attempt of each file that waits after one of these failures, at `since` or later.
+/// Restores an attempt of each file that waits after one of these failures, at `since` or later. From then on it waits
+/// for the service.
 pub async fn refund_attempts(tx: &mut Tx, codes: &[Code], since: Time) -> Result<(), Error> {
     if codes.is_empty() {
         return Ok(());
@@ -55,7 +56,9 @@ pub async fn refund_attempts(tx: &mut Tx, codes: &[Code], since: Time) -> Result
              SELECT id FROM files
              WHERE status = 'queued' AND error_code IS NOT NULL AND error_at >= $1 AND attempt > 0
                AND error_code IN ({}) {skip_locked})
-         UPDATE files SET attempt = attempt - 1 WHERE id IN (SELECT id FROM failed)",
+         UPDATE files SET attempt = attempt - 1, waits = waits + 1, generation = generation + 1,
+                waiting_since = COALESCE(waiting_since, $1)
+         WHERE id IN (SELECT id FROM failed)",
         codes.join(", ")
     );
     tx.execute(sql, args![since]).await.map(drop)
@@ -183,6 +186,58 @@ fn walk(stage: Stage, tenant: &str, user: &str, most: &str, skip_locked: &str) -
          WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant} AND user_id = {user}
          ORDER BY priority, run_after LIMIT {most} {skip_locked}"
     )
+}
+
+/// The files of this lane that have waited the longest, whatever their priority, locked until the transaction ends:
+/// those that probe a service. Otherwise the same few files of a high priority would speak for all.
+pub async fn lock_longest_waiting(
+    tx: &mut Tx,
+    stage: Stage,
+    lane: &Lane,
+    most: usize,
+) -> Result<Vec<Uuid>, Error> {
+    // One range of the queue's index for each priority.
+    let waiting = (0..3).map(|priority| {
+        format!(
+            "SELECT * FROM (SELECT id, run_after FROM files WHERE status = 'queued' AND is_due AND next_stage = '{stage}'
+                 AND tenant_id = $1 AND user_id = $2 AND priority = {priority} ORDER BY run_after LIMIT $3) AS p{priority}"
+        )
+    });
+    let sql = format!(
+        "SELECT f.id FROM files f WHERE f.id IN (
+             SELECT id FROM ({}) AS waiting ORDER BY run_after LIMIT $3)
+           AND f.status = 'queued' AND f.is_due {}",
+        waiting.collect::<Vec<String>>().join(" UNION ALL "),
+        tx.skip_locked()
+    );
+    let found: Vec<(Uuid,)> = tx.rows(sql, args![&lane.tenant, &lane.user, most]).await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// The file that has waited the longest of those that are claimed alone, locked until the transaction ends.
+pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<Uuid>, Error> {
+    let sql = format!(
+        "SELECT id FROM files WHERE status = 'queued' AND is_alone AND next_stage = $1 AND run_after <= $2
+         ORDER BY run_after LIMIT 1 {}",
+        tx.skip_locked()
+    );
+    Ok(tx.row::<(Uuid,)>(sql, args![stage, now]).await?.map(|(id,)| id))
+}
+
+/// Files that have waited at a stage since `before` or earlier, locked until the transaction ends. Files that another
+/// process has locked are passed over.
+pub async fn lock_waiting_since(
+    tx: &mut Tx,
+    stage: Stage,
+    before: Time,
+    most: usize,
+) -> Result<Vec<File>, Error> {
+    let sql = format!(
+        "SELECT * FROM files WHERE status = 'queued' AND next_stage = $1 AND COALESCE(waiting_since, updated_at) <= $2
+         ORDER BY id LIMIT $3 {}",
+        tx.skip_locked()
+    );
+    tx.rows(sql, args![stage, before, most]).await
 }
 
 /// How many of its owner's files at its stage come before a file, counted up to `most`.

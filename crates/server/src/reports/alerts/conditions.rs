@@ -9,7 +9,6 @@ use crate::records::files::{dead_letters, queue};
 use crate::recovery::runs;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
-use landfall_core::service::Service;
 use landfall_store::Error;
 use landfall_store::Tx;
 
@@ -41,19 +40,18 @@ async fn recovery_errors(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
     Ok(with_errors.collect())
 }
 
+/// Services in trouble. A circuit that is half open counts: a service that hangs spends much of an outage there.
 async fn open_circuits(tx: &mut Tx) -> Result<Vec<Alert>, Error> {
-    let open = circuits::open(tx).await?;
-    let of_known = Service::ALL.into_iter().filter_map(|service| {
-        let (_, failures) = open.iter().find(|(name, _)| name == service.name())?;
-        Some(Alert {
-            name: format!("circuit-open:{}", service.name()),
-            message: format!(
-                "The circuit of {} is open after {failures} failures in a row. Files that need it wait",
-                service.title()
-            ),
-        })
+    let in_trouble = circuits::not_closed(tx).await?;
+    let alerts = in_trouble.into_iter().map(|(service, error)| Alert {
+        name: format!("circuit-open:{}", service.name()),
+        message: format!(
+            "The circuit of {} is open, and files that need it wait. The last error: {}",
+            service.title(),
+            error.as_deref().unwrap_or("unknown")
+        ),
     });
-    Ok(of_known.collect())
+    Ok(alerts.collect())
 }
 
 /// Stages that files wait for and that no process runs, except those that an administrator paused.
