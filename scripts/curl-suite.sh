@@ -277,16 +277,16 @@ if $own_server; then
     printf 'an orphan blob.' >"$work/data/blobs/blobs/ff/stray"
     # Blobs younger than a day are not removed.
     python3 -I -S -c 'import os, sys, time; os.utime(sys.argv[1], (time.time() - 172800,) * 2)' "$work/data/blobs/blobs/ff/stray"
-    call GET "$UPLOADS/orphans?refresh=true" 200 'f"""{a["orphanBlobs"]["count"]} orphans: {a["orphanBlobs"]["samples"]}"""'
+    call GET "$UPLOADS/orphans?refresh=true&scope=all" 200 'f"""{a["orphanBlobs"]["count"]} orphans: {a["orphanBlobs"]["samples"]}"""'
     expect "the orphan blob is found" 'a["orphanBlobs"]["count"] == 1 and a["orphanBlobs"]["totalSize"] == 15'
     call POST /api/v2/admin/jobs/orphan-cleanup/run 200 'f"""{a["run"]["metrics"]["orphanBlobs"]}"""'
     expect "it is removed" 'a["run"]["metrics"]["orphanBlobs"]["deleted"] == 1 and a["run"]["errors"] == []'
-    call GET "$UPLOADS/orphans?refresh=true" 200 'f"""{a["orphanBlobs"]["count"]} orphans"""'
+    call GET "$UPLOADS/orphans?refresh=true&scope=all" 200 'f"""{a["orphanBlobs"]["count"]} orphans"""'
     expect "no orphan is left" 'a["orphanBlobs"]["count"] == 0'
 elif $admin; then
-    call GET "$UPLOADS/orphans?refresh=true" 200 'f"""{a["orphanBlobs"]["count"]} orphans"""'
+    call GET "$UPLOADS/orphans?refresh=true&scope=all" 200 'f"""{a["orphanBlobs"]["count"]} orphans"""'
 else
-    call GET "$UPLOADS/orphans?refresh=true" 403
+    call GET "$UPLOADS/orphans?refresh=true&scope=all" 403
 fi
 
 section "Dead letters"

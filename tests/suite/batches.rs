@@ -6,7 +6,7 @@ use landfall_store::args;
 use serde_json::json;
 
 use crate::support::script::Gate;
-use crate::support::{Script, Setup, Step, TestDb, on_each_database, until};
+use crate::support::{Script, Setup, Step, TestDb, batch_summary, on_each_database, until};
 
 #[on_each_database]
 async fn a_batch_waits_for_every_file_it_was_opened_for(db: TestDb) {
@@ -58,14 +58,11 @@ async fn a_retried_file_makes_its_batch_active_and_completes_it_again(db: TestDb
     let batch = alice.open_batch(1).await;
     let file = alice.upload_in(&batch, "a", b"a").await;
     server.idle().await;
-    assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 1, "ready": 0, "failed": 1 }));
+    assert_eq!(alice.batch(&batch).await["summary"], batch_summary(1, 0, 1));
     alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
     server.idle().await;
     let seen = alice.batch(&batch).await;
-    assert_eq!(
-        (&seen["status"], &seen["summary"]),
-        (&json!("completed"), &json!({ "total": 1, "ready": 1, "failed": 0 }))
-    );
+    assert_eq!((&seen["status"], &seen["summary"]), (&json!("completed"), &batch_summary(1, 1, 0)));
     let completions = server
         .app
         .db
@@ -148,7 +145,10 @@ async fn a_cancelled_batch_stops_unfinished_files_and_keeps_finished_ones(db: Te
     }
     assert_eq!(alice.states(&running).await[2..], ["queued", "extracting", "cancelled"]);
     let error = alice.file(&queued).await["error"].clone();
-    assert_eq!((&error["code"], &error["message"]), (&json!("CANCELLED"), &json!("Cancelled by alice")));
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!("CANCELLED"), &json!("Cancelled by alice. Retry it if you still need it."))
+    );
     for file in [&uploaded, &registered] {
         alice.confirm(file).await.refused(410, "FILE_DELETED");
     }

@@ -4,7 +4,7 @@
 use landfall_test_documents as made;
 use serde_json::json;
 
-use crate::support::{Setup, TestDb, landfall_itself, until};
+use crate::support::{Setup, TestDb, batch_summary, landfall_itself, until};
 
 const BATCH: usize = 100;
 /// Lower than the default of a server, so that the test packs fewer cells.
@@ -72,7 +72,7 @@ async fn ten_bombs_in_a_batch_of_a_hundred_fail_with_a_reason_and_the_other_nine
             "{name}: {file}"
         );
     }
-    assert_eq!(client.batch(&batch).await["summary"], json!({ "total": BATCH, "ready": 90, "failed": 10 }));
+    assert_eq!(client.batch(&batch).await["summary"], batch_summary(BATCH, 90, 10));
     server.assert_audit_clean().await;
     server.stop().await;
 }

@@ -411,7 +411,7 @@ async fn the_orphan_report_shows_all_blobs_to_administrators_and_their_own_to_us
         let client = if user == "root" { server.admin() } else { server.client(user) };
         client.get(&format!("/api/v2/uploads/orphans{path}")).await
     };
-    let all = report("root", "").await.ok();
+    let all = report("root", "?scope=all").await.ok();
     assert_eq!((&all["orphanBlobs"]["count"], &all["orphanBlobs"]["totalSize"]), (&json!(2), &json!(12)));
     let samples: BTreeSet<&str> =
         all["orphanBlobs"]["samples"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
@@ -426,9 +426,11 @@ async fn the_orphan_report_shows_all_blobs_to_administrators_and_their_own_to_us
     // A report is cached for an hour, unless an administrator asks for a refresh.
     server.app.blobs.remove("no/key-of-ours").await.unwrap();
     clock.advance(Duration::from_mins(59));
-    assert_eq!(report("root", "").await.ok()["orphanBlobs"]["count"], 2);
+    assert_eq!(report("root", "?scope=all").await.ok()["orphanBlobs"]["count"], 2);
+    assert_eq!(report("root", "").await.ok()["orphanBlobs"]["count"], 0, "an administrator's own");
+    report("alice", "?scope=all").await.refused(403, "FORBIDDEN");
     report("alice", "?refresh=true").await.refused(403, "FORBIDDEN");
-    assert_eq!(report("root", "?refresh=true").await.ok()["orphanBlobs"]["count"], 1);
+    assert_eq!(report("root", "?refresh=true&scope=all").await.ok()["orphanBlobs"]["count"], 1);
     server.app.blobs.remove(&own).await.unwrap();
     assert_eq!(report("alice", "").await.ok()["orphanBlobs"]["count"], 1);
     clock.advance(Duration::from_hours(1));

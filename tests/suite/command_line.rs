@@ -156,16 +156,16 @@ async fn orphans_are_reported_and_gone_after_a_cleanup() {
     // A report is cached for an hour.
     assert_eq!(session.run(&["orphans", "--json"]).json()["orphanBlobs"]["count"], 0);
     until("the blob is old enough", async || {
-        session.run(&["orphans", "--refresh", "--json"]).json()["orphanBlobs"]["count"] == 1
+        session.run(&["orphans", "--all", "--refresh", "--json"]).json()["orphanBlobs"]["count"] == 1
     })
     .await;
-    let found = session.run(&["orphans"]).out;
+    let found = session.run(&["orphans", "--all"]).out;
     assert!(found.contains("1 blob (1 B)") && found.contains("ff/stray"), "{found}");
     let user = session.run(&["token", "--user", "bob"]).out;
     let refused = session.run(&["orphans", "--refresh", "--token", user.trim()]);
     assert!(refused.code == 2 && refused.err.contains("FORBIDDEN"), "{}", refused.err);
     assert_eq!(session.run(&["jobs", "run", "orphan-cleanup"]).code, 0);
-    assert!(session.run(&["orphans", "--refresh"]).out.contains("Every blob belongs to a file"));
+    assert!(session.run(&["orphans", "--all", "--refresh"]).out.contains("Every blob belongs to a file"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

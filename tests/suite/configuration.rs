@@ -197,6 +197,8 @@ fn an_old_name_works_in_its_old_unit_and_is_named() {
         ("EXTRACT_MAX_TEXT_MB", "7", "EXTRACT_MAX_TEXT_BYTES", "7MB"),
         ("MAX_FILE_SIZE", "7MB", "MAX_FILE_BYTES", "7MB"),
         ("DLQ_RETENTION_DAYS", "7", "FAILED_FILE_RETENTION_DAYS", "7"),
+        ("GATEWAY_TIMEOUT", "700", "GATEWAY_TIMEOUT_MS", "700"),
+        ("WORKER_CONCURRENCY", "7", "EXTRACT_CONCURRENCY", "7"),
     ] {
         let config = read(&[(old, value)]).unwrap();
         let setting = config.settings.iter().find(|setting| setting.name == new).unwrap();

@@ -2,10 +2,9 @@
 
 use landfall_store::{Db, args};
 use rand::{RngExt, SeedableRng};
-use serde_json::json;
 
 use crate::support::process::{Process, run};
-use crate::support::{TestDb, on_each_database, until};
+use crate::support::{TestDb, batch_summary, on_each_database, until};
 
 const FILES: i64 = 25;
 const ROUNDS: usize = 20;
@@ -52,7 +51,7 @@ async fn twenty_five_files_finish_despite_twenty_kills(db: TestDb) {
     for file in &files {
         assert_eq!(client.status(file).await, "ready", "{}", client.file(file).await);
     }
-    assert_eq!(client.batch(&batch).await["summary"], json!({ "total": FILES, "ready": FILES, "failed": 0 }));
+    assert_eq!(client.batch(&batch).await["summary"], batch_summary(FILES, FILES, 0));
     // Each stage took effect once: as many chunks as the text has, as many index entries as chunks.
     let counts =
         async |sql: &str| reader.read().await.unwrap().number(sql.to_owned(), args![]).await.unwrap();

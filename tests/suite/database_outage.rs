@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::support::cluster::Cluster;
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, until};
+use crate::support::{Client, Script, Setup, Step, TestDb, batch_summary, until};
 
 /// Short keep-alives, so that a test notices within seconds what otherwise takes a minute.
 fn short_keep_alives() -> Setup {
@@ -174,7 +174,7 @@ async fn survive_outages(outages: usize, until_lost: bool) {
     assert_eq!(*refusals.others.lock().unwrap(), Vec::<Value>::new(), "no other error was returned");
     assert!(refusals.unavailable.load(Ordering::Relaxed) > 0, "some requests were refused");
     until("all are ready", async || client.batch(&batch).await["status"] == "completed").await;
-    assert_eq!(client.batch(&batch).await["summary"], json!({ "total": FILES, "ready": FILES, "failed": 0 }));
+    assert_eq!(client.batch(&batch).await["summary"], batch_summary(FILES, FILES, 0));
     assert_eq!(files.len(), FILES);
     // An upload whose response was lost is settled as soon as the database is back.
     until("the audit finds nothing", async || one.findings().await.is_empty()).await;

@@ -10,6 +10,7 @@ use crate::support::scripted_failures::{
     DLQ, RETRY_ALL, ScriptedFailures, entries, fingerprint, groups, names, server, summary, time,
 };
 use crate::support::{Setup, TestDb, on_each_database};
+use landfall_core::lifecycle::Status;
 
 #[on_each_database]
 async fn five_hundred_dead_letters_with_three_causes_form_three_groups(db: TestDb) {
@@ -66,10 +67,11 @@ async fn an_entry_shows_what_a_user_needs_to_judge_it(db: TestDb) {
     let (batch, files) = alice.upload_all(&names('p', 1)).await;
     server.idle().await;
     let failed_at = alice.file(&files[0]).await["failedAt"].clone();
+    let error = landfall_core::reason::sentences("PARSE_ERROR", "Page 0 is damaged", Status::Failed);
     let entry = |failed_at: &Value| {
         json!({
             "fileId": files[0], "fileName": "p0", "batchId": batch, "stage": "extract", "code": "PARSE_ERROR",
-            "error": "Page 0 is damaged", "attempts": 1, "failedAt": failed_at,
+            "error": error, "attempts": 1, "failedAt": failed_at, "tenantId": "alice", "userId": "alice",
         })
     };
     assert_eq!(entries(&alice, "").await, [entry(&failed_at)]);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{TestDb, TestServer, on_each_database};
+use crate::support::{TestDb, TestServer, batch_summary, on_each_database};
 
 const TIDES: &str = "# Tides\n\nThe harbour closes at low tide. Ships wait outside until the water rises.\n\n## Fees\n\nMooring costs five euros a day.\n";
 
@@ -55,7 +55,7 @@ async fn a_batch_of_25_completes_exactly_once_with_all_files_ready(db: TestDb) {
 
     let seen = alice.batch(&batch).await;
     assert_eq!(seen["status"], "completed");
-    assert_eq!(seen["summary"], json!({ "total": 25, "ready": 25, "failed": 0 }));
+    assert_eq!(seen["summary"], batch_summary(25, 25, 0));
     assert_eq!(seen["progress"]["ready"], 25);
     let completions: Vec<(serde_json::Value,)> = server
         .app
@@ -67,7 +67,7 @@ async fn a_batch_of_25_completes_exactly_once_with_all_files_ready(db: TestDb) {
         .await
         .unwrap();
     assert_eq!(completions.len(), 1, "{completions:?}");
-    assert_eq!(completions[0].0["summary"], json!({ "total": 25, "ready": 25, "failed": 0 }));
+    assert_eq!(completions[0].0["summary"], batch_summary(25, 25, 0));
     server.assert_audit_clean().await;
 }
 

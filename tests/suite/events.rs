@@ -15,7 +15,10 @@ use tokio::net::TcpStream;
 
 use crate::support::offline_app::{OfflineApp, Sql};
 use crate::support::stream::{EVENTS, EventStream, is_state};
-use crate::support::{Client, Script, Setup, TestDb, TestServer, manual_clock, on_each_database, until};
+use crate::support::{
+    Client, Script, Setup, TestDb, TestServer, batch_summary, manual_clock, on_each_database, until,
+};
+use landfall_core::lifecycle::Status;
 
 const PATH_TO_READY: [&str; 7] =
     ["registered", "uploaded", "queued", "extracting", "chunking", "embedding", "ready"];
@@ -72,7 +75,7 @@ async fn every_state_change_of_a_file_is_sent_as_it_happens(db: TestDb) {
     assert!(steps.iter().all(|event| event["data"]["fileId"] == file && event["data"]["batchId"] == batch));
     assert!(steps.iter().all(|event| event["userId"] == "alice" && event["at"].is_string()));
     assert_eq!(steps[4]["data"]["from"], "extracting");
-    let all = json!({ "total": 1, "ready": 1, "failed": 0 });
+    let all = batch_summary(1, 1, 0);
     assert_eq!(others[0]["type"], "batch:progress");
     assert_eq!((&others[0]["data"]["ready"], &others[0]["data"]["fileCount"]), (&json!(1), &json!(1)));
     assert_eq!((&others[1]["data"]["batchId"], &others[1]["data"]["summary"]), (&json!(batch), &all));
@@ -91,8 +94,8 @@ async fn a_failure_is_sent_with_its_reason(db: TestDb) {
     let file = alice.upload("a.txt", b"hello").await;
     let events = stream.up_to(|event| event["type"] == "notification:created").await;
     let failed = events.iter().find(|event| is_state(event, &file, "failed")).expect("it failed");
-    let error =
-        json!({ "code": "PARSE_ERROR", "class": "DOCUMENT_ERROR", "message": "scripted PARSE_ERROR" });
+    let message = landfall_core::reason::sentences("PARSE_ERROR", "scripted PARSE_ERROR", Status::Failed);
+    let error = json!({ "code": "PARSE_ERROR", "class": "DOCUMENT_ERROR", "message": message });
     assert_eq!(failed["data"]["error"], error);
 }
 
@@ -465,8 +468,9 @@ async fn progress_is_sent_once_a_second_and_the_last_counts_with_the_end(db: Tes
     upload("d.txt").await;
     let last = stream.next().await.unwrap();
     assert_eq!(last["type"], "batch:completed");
-    let expected = json!({ "batchId": batch, "fileCount": 4, "registered": 4, "ready": 4, "failed": 0,
-        "cancelled": 0, "deleted": 0, "summary": { "total": 4, "ready": 4, "failed": 0 } });
+    let expected = json!({ "batchId": batch, "total": 4, "fileCount": 4, "registered": 0, "uploaded": 0,
+        "queued": 0, "scanning": 0, "extracting": 0, "chunking": 0, "embedding": 0, "ready": 4, "failed": 0,
+        "cancelled": 0, "deleted": 0, "neverUploaded": 0, "summary": batch_summary(4, 4, 0) });
     assert_eq!(last["data"], expected);
     server.stop().await;
     let rest = OfflineApp::open(&db, &clock, &[]).await;

@@ -73,7 +73,8 @@ async fn missing_text_fails_its_file_with_a_reason_and_a_retry_from_extraction_r
         (&json!("failed"), &json!("IO_ERROR"), &json!("chunk")),
         "{seen}"
     );
-    assert_eq!(seen["error"]["message"], "The extracted text of this file is gone");
+    let message = seen["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("The extracted text of this file is gone. "), "{message}");
     retry_from(&alice, &file, "extract").await;
     server.idle().await;
     assert_eq!(alice.search("sea").await.len(), 1);
@@ -119,10 +120,9 @@ async fn missing_bytes_fail_their_own_file_and_delay_no_other(db: TestDb) {
     assert_eq!(alice.status(kept).await, "ready");
     for file in lost {
         let error = &alice.file(file).await["error"];
-        assert_eq!(
-            (&error["code"], &error["message"]),
-            (&json!("IO_ERROR"), &json!("The bytes of this file are gone from the storage"))
-        );
+        assert_eq!(error["code"], "IO_ERROR");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with("The bytes of this file are gone from the storage. "), "{message}");
         alice
             .post(&format!("/api/v2/uploads/files/{file}/retry"), json!({}))
             .await

@@ -19,7 +19,7 @@ use crate::support::scripted_failures::{
     DLQ, RETRY_ALL, ScriptedFailures, entries, fingerprint, finish_operation, names, operation, revivals,
     server, summary,
 };
-use crate::support::{Script, Setup, Step, TestDb, manual_clock, on_each_database, until};
+use crate::support::{Script, Setup, Step, TestDb, batch_summary, manual_clock, on_each_database, until};
 
 #[on_each_database]
 async fn all_matching_files_are_retried_and_no_others(db: TestDb) {
@@ -128,7 +128,7 @@ async fn a_group_is_retried_after_its_canaries_succeed(db: TestDb) {
     finish_operation(&server, &summary(&begun).0).await;
     let ended = operation(&alice, &summary(&begun).0).await;
     assert_eq!((summary(&ended).1, summary(&ended).2, &ended["reason"]), ("completed", 120, &Value::Null));
-    assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 122, "ready": 120, "failed": 2 }));
+    assert_eq!(alice.batch(&batch).await["summary"], batch_summary(122, 120, 2));
     assert_eq!(revivals(&server).await, 120);
     assert_eq!(work.runs("e7"), [Extract, Chunk, Embed, Embed]);
     server.assert_audit_clean().await;
@@ -205,7 +205,7 @@ async fn an_interrupted_operation_continues_elsewhere_and_counts_each_file_once(
         let states = alice.states(file).await;
         assert_eq!(states.iter().filter(|state| *state == "failed").count(), 2, "{states:?}");
     }
-    assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 430, "ready": 0, "failed": 430 }));
+    assert_eq!(alice.batch(&batch).await["summary"], batch_summary(430, 0, 430));
     third.assert_audit_clean().await;
 }
 

@@ -259,7 +259,7 @@ async fn unusually_many_orphans_are_kept_until_an_operator_forces_the_removal(db
     assert_eq!(ran["run"]["errors"].as_array().map(Vec::len), Some(1), "{ran}");
     let raised = server.app.alerts().check_once(server.app.clock.now()).await.unwrap();
     assert!(raised.iter().any(|alert| alert.name == "recovery-errors:orphan-cleanup"), "{raised:?}");
-    assert_eq!(admin.get("/api/v2/uploads/orphans").await.ok()["orphanBlobs"]["count"], 101);
+    assert_eq!(admin.get("/api/v2/uploads/orphans?scope=all").await.ok()["orphanBlobs"]["count"], 101);
     server.client("alice").post(&format!("{run}?force=true"), json!({})).await.refused(403, "FORBIDDEN");
     admin.post(&format!("{run}?force=perhaps"), json!({})).await.refused(400, "INVALID_REQUEST");
     admin

@@ -14,7 +14,9 @@ use landfall_store::wake::Signal;
 use serde_json::json;
 
 use crate::support::script::Gate;
-use crate::support::{Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database};
+use crate::support::{
+    Script, Setup, Step, TestDb, TestServer, batch_summary, manual_clock, on_each_database,
+};
 
 /// Longer than any wait between two attempts.
 const LONG: Duration = Duration::from_secs(90);
@@ -352,7 +354,7 @@ async fn a_file_whose_worker_died_twice_with_it_alone_fails(db: TestDb) {
     server.idle().await;
     let seen = alice.file(&file).await;
     assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("WORKER_LOST")));
-    assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 1, "ready": 0, "failed": 1 }));
+    assert_eq!(alice.batch(&batch).await["summary"], batch_summary(1, 0, 1));
     let stalls = server
         .app
         .db

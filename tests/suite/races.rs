@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, on_each_database, until};
+use crate::support::{Client, Script, Setup, Step, TestDb, batch_summary, on_each_database, until};
 
 /// Runs the same thing many times at once.
 async fn at_once<T, F>(times: usize, what: impl Fn(usize) -> F) -> Vec<T>
@@ -331,7 +331,7 @@ async fn two_workers_never_hold_the_same_file(db: TestDb) {
     }
     first.idle().await;
     second.idle().await;
-    assert_eq!(alice.batch(&batch).await["summary"], json!({ "total": 60, "ready": 60, "failed": 0 }));
+    assert_eq!(alice.batch(&batch).await["summary"], batch_summary(60, 60, 0));
     assert_eq!(one.runs().len() + two.runs().len(), 180, "each stage of each file ran once");
     first.assert_audit_clean().await;
 }

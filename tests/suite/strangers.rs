@@ -69,6 +69,7 @@ impl Resources {
             }
             "batchId" => self.batches.clone(),
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
+            "offset" => vec!["0".to_owned(), "1".to_owned()],
             "q" => vec![MARK.to_owned()],
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["all".to_owned()],

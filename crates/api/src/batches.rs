@@ -72,11 +72,18 @@ impl BatchView {
 /// A number of files for each state.
 pub type Progress = BTreeMap<Status, i64>;
 
+/// What became of the promised files. Once none of them waits or runs any more, the other numbers add up to `total`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub total: i64,
     pub ready: i64,
     pub failed: i64,
+    pub cancelled: i64,
+    /// Deleted by their owner, or at the end of their retention.
+    pub deleted: i64,
+    /// Their bytes had not come when their registration or the batch expired.
+    pub never_uploaded: i64,
 }
 
 impl Listed for BatchView {

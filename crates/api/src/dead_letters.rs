@@ -40,6 +40,9 @@ pub struct DeadLetterQuery {
     pub limit: Option<i64>,
     /// The `nextCursor` of the page before.
     pub cursor: Option<String>,
+    /// How many dead letters to leave out at the beginning, in place of a cursor.
+    #[param(minimum = 0, maximum = 100_000)]
+    pub offset: Option<i64>,
     #[param(value_type = Option<Code>)]
     pub code: Option<String>,
     pub stage: Option<Stage>,
@@ -56,7 +59,7 @@ impl DeadLetterQuery {
     /// A page of what the filter matches.
     pub fn of(filter: DeadLetterFilter, limit: i64, cursor: Option<String>) -> Self {
         let DeadLetterFilter { code, stage, batch_id, fingerprint, scope } = filter;
-        Self { limit: Some(limit), cursor, code, stage, batch_id, fingerprint, scope }
+        Self { limit: Some(limit), cursor, offset: None, code, stage, batch_id, fingerprint, scope }
     }
 
     pub fn filter(self) -> DeadLetterFilter {
@@ -70,6 +73,10 @@ impl DeadLetterQuery {
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetter {
     pub file_id: Uuid,
+    #[serde(default)]
+    pub tenant_id: String,
+    #[serde(default)]
+    pub user_id: String,
     pub file_name: String,
     pub batch_id: Option<Uuid>,
     pub stage: Stage,

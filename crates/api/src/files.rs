@@ -16,6 +16,10 @@ use landfall_core::warning::WarningCode;
 #[serde(rename_all = "camelCase")]
 pub struct FileView {
     pub file_id: Uuid,
+    #[serde(default)]
+    pub tenant_id: String,
+    #[serde(default)]
+    pub user_id: String,
     pub file_name: String,
     pub size: i64,
     pub content_type: Option<String>,
@@ -26,6 +30,10 @@ pub struct FileView {
     pub attempt: i64,
     pub max_attempts: u32,
     pub retry_after: Option<DateTime<Utc>>,
+    /// When the file may go on, where that is known: its next attempt, a service that is tried again, a rate limit.
+    pub retry_at: Option<DateTime<Utc>>,
+    /// The same as the number of milliseconds from now, for a countdown.
+    pub retry_in_ms: Option<i64>,
     pub retry_count: i64,
     pub error: Option<ErrorView>,
     pub chunk_count: Option<i64>,
@@ -35,6 +43,9 @@ pub struct FileView {
     /// What is missing. Null in a list of files, which has only the number.
     #[serde(default)]
     pub warnings: Option<Vec<WarningView>>,
+    /// The content type of what the operator's extraction service made of it, where there is that.
+    #[serde(default)]
+    pub result_type: Option<String>,
     /// Why it is not moving: one word for programs, and one sentence for people.
     pub waiting_for: Option<WaitingFor>,
     pub waiting_message: Option<String>,
@@ -55,6 +66,7 @@ pub struct ErrorView {
     #[schema(value_type = Code)]
     pub code: String,
     pub class: Class,
+    /// Sentences for the owner: what happened, what to do, and whether it is tried again by itself.
     pub message: String,
     pub stage: Option<Stage>,
     pub at: Option<DateTime<Utc>>,
@@ -114,6 +126,9 @@ pub struct FileQuery {
     pub scope: Option<Scope>,
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<i64>,
+    /// How many files to leave out at the beginning, in place of a cursor.
+    #[param(minimum = 0, maximum = 100_000)]
+    pub offset: Option<i64>,
     /// The `nextCursor` of the page before.
     pub cursor: Option<String>,
 }

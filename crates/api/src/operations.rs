@@ -22,6 +22,10 @@ pub struct OperationView {
     pub error_count: i64,
     #[schema(value_type = Vec<Object>)]
     pub errors: Value,
+    /// The first of the files that were left alone, each with its `fileId`, `code` and `message`.
+    #[serde(default)]
+    #[schema(value_type = Vec<Object>)]
+    pub skipped: Value,
     #[schema(inline)]
     pub scope: Scope,
     pub filter: FilterView,

@@ -1,6 +1,7 @@
 //! Orphans: blobs without a file, and registrations without bytes.
 
 use chrono::{DateTime, Utc};
+use landfall_core::states::Scope;
 use serde::{Deserialize, Serialize};
 
 /// How to get the report.
@@ -10,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct OrphanQuery {
     /// Scan the storage now, for administrators.
     pub refresh: Option<bool>,
+    /// `all`: those of all users, for administrators.
+    #[param(inline)]
+    pub scope: Option<Scope>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]

@@ -13,6 +13,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 /// The largest page that can be asked for.
 pub const MAX_LIMIT: i64 = 200;
+/// The largest offset that can be asked for: the database reads what it leaves out.
+pub const MAX_OFFSET: i64 = 100_000;
 /// The size of a page that is asked for without a limit.
 pub const DEFAULT_LIMIT: i64 = 50;
 

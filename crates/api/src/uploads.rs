@@ -44,7 +44,11 @@ pub struct UploadTicket {
     pub method: String,
     #[schema(value_type = std::collections::HashMap<String, String>)]
     pub headers: Map<String, Value>,
+    /// When the URL expires. Ask for a fresh one then; the registration lives longer.
     pub expires_at: DateTime<Utc>,
+    /// The same as a number of milliseconds, for a client whose clock may be wrong.
+    #[serde(default)]
+    pub expires_in_ms: i64,
 }
 
 /// A single value or a list of them.

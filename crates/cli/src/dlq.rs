@@ -227,6 +227,10 @@ fn describe(operation: &OperationView) -> String {
         text.push_str(&format!(", {} not retried because of an error", number(operation.error_count)));
     }
     text.push('.');
+    for skipped in operation.skipped.as_array().into_iter().flatten() {
+        let part = |name: &str| printable(skipped[name].as_str().unwrap_or_default());
+        text.push_str(&format!("\n  {}: {}", part("fileName"), part("message")));
+    }
     match operation.status {
         OperationStatus::Completed => return text,
         OperationStatus::Stopped => {

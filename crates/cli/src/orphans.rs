@@ -6,19 +6,23 @@ use crate::Outcome;
 use crate::client::{Client, Connection};
 use crate::format::{count, printable, size, span, time};
 use landfall_api::orphans::{OrphanQuery, OrphanReport};
+use landfall_core::states::Scope;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Scan the storage now, for administrators. Without it, a scan of the last hour is used.
     #[arg(long)]
     refresh: bool,
+    /// Those of all users, for administrators.
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     connection: Connection,
 }
 
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let client = Client::connect(&args.connection)?;
-    let query = OrphanQuery { refresh: args.refresh.then_some(true) };
+    let query = OrphanQuery { refresh: args.refresh.then_some(true), scope: args.all.then_some(Scope::All) };
     let report = client.retry(async || client.orphans(&query).await).await?;
     if as_json {
         println!("{}", json!(report));

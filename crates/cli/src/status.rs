@@ -1,6 +1,7 @@
 //! `landfall status`: shows the state of a file or a batch, and why.
 
 use anyhow::bail;
+use chrono::TimeDelta;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -12,6 +13,7 @@ use crate::format::{count, printable, size, table, time};
 use landfall_api::batches::BatchView;
 use landfall_api::files::{FileQuery, FileView, HistoryEntry};
 use landfall_api::page::PageQuery;
+use landfall_core::clock::spoken;
 use landfall_core::lifecycle::Status;
 
 /// Of a longer history, the oldest part is shown.
@@ -73,13 +75,10 @@ fn describe(file: &FileView) {
     println!("{}  ({})", printable(&file.file_name), size(file.size.unsigned_abs()));
     println!("  status   {}", file.status);
     if let Some(why) = &file.waiting_message {
-        println!("  waits    {}", printable(why));
+        println!("  waits    {}{}", printable(why), countdown(file));
     }
     if let Some(error) = &file.error {
         println!("  error    {}: {}", printable(&error.code), printable(&error.message));
-        if file.status == Status::Queued {
-            println!("           (of the last attempt; the file will be retried)");
-        }
     }
     for warning in file.warnings.iter().flatten() {
         println!("  warning  {}: {}", printable(&warning.code), printable(&warning.message));
@@ -93,6 +92,12 @@ fn describe(file: &FileView) {
         println!("  batch    {batch}");
     }
     println!("  id       {}", file.file_id);
+}
+
+/// When the file may go on, in words, for the end of a sentence.
+pub fn countdown(file: &FileView) -> String {
+    let left = file.retry_in_ms.map(TimeDelta::milliseconds);
+    left.map_or_else(String::new, |left| format!(" (in {})", spoken(left)))
 }
 
 fn row(entry: &HistoryEntry) -> Vec<String> {
@@ -143,6 +148,9 @@ async fn show_batch(client: &Client, batch: BatchView, as_json: bool) -> Result<
         if files > 0 {
             println!("  {:<10} {files}", status.name());
         }
+    }
+    if batch.summary.never_uploaded > 0 {
+        println!("  never sent {}", batch.summary.never_uploaded);
     }
     for file in &failed {
         println!("  {}  {}  {}", printable(&file.file_name), file.file_id, files::error(file));

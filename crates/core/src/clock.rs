@@ -134,8 +134,42 @@ impl ManualClock {
     }
 }
 
+/// A duration in words for people: `45 seconds`, `3 minutes`, `2 hours`.
+pub fn spoken(duration: TimeDelta) -> String {
+    let seconds = duration.num_seconds().max(1);
+    let (number, unit) = match seconds {
+        ..120 => (seconds, "second"),
+        120..7_200 => (seconds / 60, "minute"),
+        7_200..172_800 => (seconds / 3_600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    if number == 1 { format!("1 {unit}") } else { format!("{number} {unit}s") }
+}
+
 /// A duration that the calendar can hold, cut to microseconds. A longer one is capped at a thousand years.
 pub fn to_delta(duration: Duration) -> TimeDelta {
     let microseconds = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     TimeDelta::microseconds(microseconds).min(TimeDelta::days(365_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_in_words_is_never_zero() {
+        let words =
+            [0, 1, 45, 119, 180, 7_199, 7_200, 200_000].map(|seconds| spoken(TimeDelta::seconds(seconds)));
+        let expected = [
+            "1 second",
+            "1 second",
+            "45 seconds",
+            "119 seconds",
+            "3 minutes",
+            "119 minutes",
+            "2 hours",
+            "2 days",
+        ];
+        assert_eq!(words, expected);
+    }
 }

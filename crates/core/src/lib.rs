@@ -11,6 +11,7 @@ pub mod event;
 pub mod priority;
 // Why a stage did not finish, what that says about a service, and when it is retried.
 pub mod failure;
+pub mod reason;
 pub mod service;
 pub mod retry;
 // The caller, and why a request is refused.

@@ -15,9 +15,14 @@ use crate::names::named;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
+    // The other names are those that older clients send: the states in which the stages run.
+    #[serde(alias = "scanning")]
     Scan,
+    #[serde(alias = "extracting")]
     Extract,
+    #[serde(alias = "chunking")]
     Chunk,
+    #[serde(alias = "embedding")]
     Embed,
 }
 

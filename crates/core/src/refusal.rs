@@ -66,7 +66,7 @@ reasons! {
     Unauthenticated 401 "UNAUTHENTICATED" "The request has no token";
     Forbidden 403 "FORBIDDEN" "Only administrators, or the owner, may do this";
     InvalidSignature 403 "INVALID_SIGNATURE" "The upload URL was not issued by this server";
-    UploadUrlExpired 403 "UPLOAD_URL_EXPIRED" "The upload URL has expired; ask for a fresh one";
+    UploadUrlExpired 403 "UPLOAD_URL_EXPIRED" "The upload URL has expired, and the registration has not; ask for a fresh URL";
     BatchNotFound 404 "BATCH_NOT_FOUND" "There is no such batch, or it belongs to another user";
     DeliveryNotFound 404 "DELIVERY_NOT_FOUND" "There is no such delivery, or it belongs to another user";
     FileNotFound 404 "FILE_NOT_FOUND" "There is no such file, or it belongs to another user, or its bytes are gone";
@@ -186,6 +186,12 @@ impl Refusal {
     pub fn not_failed(status: Status) -> Self {
         Self::new(RefusalCode::InvalidState, format!("This file is {status}: it did not fail"))
             .details(json!({ "status": status }))
+    }
+
+    /// For a file that the server deleted. The reason is a sentence without its full stop.
+    pub fn deleted_because(reason: &str) -> Self {
+        let message = format!("This file was deleted: {reason}. Register it again to upload it");
+        Self::new(RefusalCode::FileDeleted, message).details(json!({ "reason": reason }))
     }
 
     pub fn gone() -> Self {

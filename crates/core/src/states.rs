@@ -65,6 +65,7 @@ named_enum! {
         FileFailure = "file-failure-notification",
         FileDeletionWarning = "file-deletion-warning",
         WebhookDisabled = "webhook-disabled-notification",
+        BatchExpired = "batch-expired-notification",
     }
 }
 

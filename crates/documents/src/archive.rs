@@ -72,9 +72,7 @@ impl<'a> Archive<'a> {
         let mut batch = vec![0; BATCH_SIZE];
         loop {
             self.bounds.report_progress()?;
-            let length = part
-                .read(&mut batch)
-                .map_err(|error| Error::new(ErrorKind::Damaged, format!("This file is damaged: {error}")))?;
+            let length = part.read(&mut batch).map_err(cannot_be_unpacked)?;
             if length == 0 {
                 return Ok(());
             }
@@ -101,10 +99,14 @@ fn too_many_parts(bounds: Bounds<'_>) -> Error {
 fn damaged(error: ZipError) -> Error {
     match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => {
-            Error::new(ErrorKind::Invalid, "This file is protected by a password")
+            Error::new(ErrorKind::Invalid, "This file is protected by a password. Upload a copy without one")
         }
-        error => Error::new(ErrorKind::Damaged, format!("This file is damaged: {error}")),
+        error => cannot_be_unpacked(error),
     }
+}
+
+fn cannot_be_unpacked(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Damaged, "This file is damaged: its parts cannot be unpacked").with_detail(error)
 }
 
 /// The number of parts that the record at the end of the archive declares.

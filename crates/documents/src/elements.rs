@@ -78,10 +78,8 @@ impl<'a> Elements<'a> {
             }
             let event = self.reader.read_event().map_err(|error| {
                 let at = self.reader.error_position();
-                Error::new(
-                    ErrorKind::Damaged,
-                    format!("This file is damaged: its XML breaks at byte {at}: {error}"),
-                )
+                let message = format!("This file is damaged: its XML breaks at byte {at}");
+                Error::new(ErrorKind::Damaged, message).with_detail(error)
             })?;
             return Ok(Some(match event {
                 Event::Start(start) => {

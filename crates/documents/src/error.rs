@@ -17,12 +17,27 @@
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    detail: Option<String>,
 }
 
 impl Error {
     /// An error of this kind. The message is a sentence about the document.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), detail: None }
+    }
+
+    /// The same with what the parser said, which is for a log and not for the person.
+    #[must_use]
+    pub fn with_detail(self, detail: impl std::fmt::Display) -> Self {
+        const MAX_LENGTH: usize = 2_000;
+        let mut detail = detail.to_string();
+        detail.truncate(detail.floor_char_boundary(MAX_LENGTH));
+        Self { detail: Some(detail), ..self }
+    }
+
+    /// What the parser said, for a log.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
     }
 
     /// What kind of error it is.

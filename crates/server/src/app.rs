@@ -195,7 +195,12 @@ impl App {
 
     /// Advances the operations on many files.
     pub fn operations(&self) -> Operations {
-        Operations { db: self.db.clone(), clock: self.clock.clone(), wake: self.wake.clone() }
+        Operations {
+            db: self.db.clone(),
+            blobs: self.blobs.clone(),
+            clock: self.clock.clone(),
+            wake: self.wake.clone(),
+        }
     }
 
     pub fn alerts(&self) -> Alerts {

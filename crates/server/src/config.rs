@@ -165,6 +165,7 @@ impl Config {
         let queue = workers::read(read, services);
         let extract = queue.stages.iter().find(|config| config.stage == Stage::Extract);
         let extract_timeout = extract.map_or(Duration::MAX, |config| config.timeout);
+        services::check_gateway(read, gateway.as_ref(), extract_timeout);
         let (log_format, log_filter) = telemetry::read_log(read);
         Self {
             http: server::read(read),

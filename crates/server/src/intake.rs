@@ -19,6 +19,9 @@ use crate::records::quota;
 #[derive(Debug, Clone)]
 pub struct IntakeConfig {
     pub max_file_bytes: u64,
+    /// How long an upload URL is valid.
+    pub url_ttl: Duration,
+    /// How long a registration lives after its last sign of life.
     pub confirm_window: Duration,
     pub batch_timeout: Duration,
     /// The limits of a tenant that has none of its own.

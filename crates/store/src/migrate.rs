@@ -18,6 +18,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "files", include_str!("../../../migrations/0001_files.sql")),
     (2, "blame", include_str!("../../../migrations/0002_blame.sql")),
     (3, "origins", include_str!("../../../migrations/0003_origins.sql")),
+    (4, "expiry", include_str!("../../../migrations/0004_expiry.sql")),
     (5, "warnings", include_str!("../../../migrations/0005_warnings.sql")),
 ];
 /// Where the database remembers which migrations it has. sqlx made it, and knows it by this name.

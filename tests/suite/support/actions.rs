@@ -94,7 +94,9 @@ impl TestUser {
     pub async fn fresh_url(&self, file: Uuid) -> Result<(), Error> {
         let app = &self.rest.app;
         let (now, window) = (app.clock.now(), app.config.intake.confirm_window);
-        let change = Reissue { caller: self.caller.clone(), file, now, window, signer: app.signer.clone() };
+        let url_ttl = app.config.intake.url_ttl;
+        let signer = app.signer.clone();
+        let change = Reissue { caller: self.caller.clone(), file, now, window, url_ttl, signer };
         app.db.write(change).await.map(drop)
     }
 

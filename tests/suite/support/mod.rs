@@ -125,6 +125,12 @@ pub async fn until(what: &str, mut check: impl AsyncFnMut() -> bool) {
 }
 
 /// A clock that starts at a fixed time in the past.
+/// The summary of a batch of which nothing was cancelled, deleted or missing.
+pub fn batch_summary<T: serde::Serialize>(total: T, ready: T, failed: T) -> serde_json::Value {
+    serde_json::json!({ "total": total, "ready": ready, "failed": failed,
+        "cancelled": 0, "deleted": 0, "neverUploaded": 0 })
+}
+
 pub fn manual_clock() -> ManualClock {
     ManualClock::starting_at("2026-01-02T03:04:05Z".parse().expect("a time"))
 }

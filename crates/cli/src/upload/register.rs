@@ -8,15 +8,18 @@ use super::Problem;
 use super::candidates::{Candidate, Hashed};
 use crate::client::{Client, ClientError};
 use landfall_api::uploads::{Announcement, UploadTicket};
+use landfall_core::clock::{Clock, Time};
 
 const MAX_GROUP_FILES: usize = 1_000;
-/// The upload URLs of a group expire together, so a group has no more bytes than can be sent in that time.
+/// The upload URLs of a group expire together, so a group has no more bytes than can usually be sent in that time.
 const MAX_GROUP_BYTES: u64 = 1 << 30;
 
 pub struct Registered {
     pub candidate: Candidate,
     pub md5: String,
     pub ticket: UploadTicket,
+    /// When the ticket came.
+    pub received: Time,
 }
 
 /// Splits a list into groups that can be registered at once.
@@ -49,10 +52,16 @@ pub async fn register(
         let announced: Vec<Announcement> = files.iter().map(announcement).collect();
         let error = match client.register_files(batch, &announced).await {
             Ok(tickets) if tickets.len() == files.len() => {
+                let received = Clock::System.now();
                 let registered = files
                     .into_iter()
                     .zip(tickets)
-                    .map(|(file, ticket)| Registered { candidate: file.candidate, md5: file.md5, ticket })
+                    .map(|(file, ticket)| Registered {
+                        candidate: file.candidate,
+                        md5: file.md5,
+                        ticket,
+                        received,
+                    })
                     .collect();
                 return Ok((registered, refused));
             }

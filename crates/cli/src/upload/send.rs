@@ -14,13 +14,16 @@ use super::progress::Screen;
 use super::register::Registered;
 use crate::client::{Client, ClientError};
 use landfall_api::uploads::{ConfirmRequest, UploadTicket};
-use landfall_core::clock::Clock;
+use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::Status;
 
 const CHUNK_BYTES: usize = 128 * 1024;
 /// How long no byte may move before the connection is given up. The server's own timeout is shorter, and ends with a
 /// response.
 const STALL_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// A URL that expires sooner than this is not used any more.
+const URL_RESERVE: Duration = Duration::from_secs(10);
 
 /// The outer error is about the server, the inner one about the local file.
 type Sent<T> = Result<Result<T, Problem>, ClientError>;
@@ -44,14 +47,20 @@ pub async fn send(client: &Client, screen: &Screen, file: &Registered) -> Sent<S
 
 async fn deliver(client: &Client, screen: &Screen, file: &Registered) -> Sent<Status> {
     let id = file.ticket.file_id;
-    let mut ticket = file.ticket.clone();
+    let (mut ticket, mut received) = (file.ticket.clone(), file.received);
     let put = client
-        .retry(async || match put(client, screen, file, &ticket).await {
-            Err(error) if error.code() == "UPLOAD_URL_EXPIRED" => {
-                ticket = client.renew_upload_url(id).await?;
-                put(client, screen, file, &ticket).await
+        .retry(async || {
+            // Files wait for their turn longer than a URL is valid. Without this, the bytes would be sent in vain first.
+            if is_stale(&ticket, received) {
+                (ticket, received) = (client.renew_upload_url(id).await?, Clock::System.now());
             }
-            done => done,
+            match put(client, screen, file, &ticket).await {
+                Err(error) if error.code() == "UPLOAD_URL_EXPIRED" => {
+                    (ticket, received) = (client.renew_upload_url(id).await?, Clock::System.now());
+                    put(client, screen, file, &ticket).await
+                }
+                done => done,
+            }
         })
         .await?;
     if let Err(problem) = put {
@@ -61,6 +70,12 @@ async fn deliver(client: &Client, screen: &Screen, file: &Registered) -> Sent<St
         ConfirmRequest { size: i64::try_from(file.candidate.size).ok(), md5: Some(file.md5.clone()) };
     let confirmed = client.retry(async || client.confirm(id, &request).await).await?;
     Ok(Ok(confirmed.status))
+}
+
+/// Whether a URL expires before much can be sent to it. A server that does not say how long it is valid is believed.
+fn is_stale(ticket: &UploadTicket, received: Time) -> bool {
+    let valid = to_delta(Duration::from_millis(u64::try_from(ticket.expires_in_ms).unwrap_or_default()));
+    !valid.is_zero() && Clock::System.now() - received + to_delta(URL_RESERVE) > valid
 }
 
 /// Sends the bytes once, streamed from the disk.

@@ -21,8 +21,10 @@ pub fn extract(source: &str, delimiter: u8, bounds: Bounds<'_>) -> Result<Extrac
         if number.is_multiple_of(PROGRESS_EVERY) {
             bounds.report_progress()?;
         }
-        let row = row
-            .map_err(|error| Error::new(ErrorKind::Damaged, format!("The table cannot be read: {error}")))?;
+        let row = row.map_err(|error| {
+            let message = format!("This table is damaged: its row {} cannot be read", number + 1);
+            Error::new(ErrorKind::Damaged, message).with_detail(error)
+        })?;
         let cells: Vec<&str> = row.iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
         if !cells.is_empty() {
             text.push_str(&cells.join("\t"));

@@ -16,11 +16,16 @@ pub fn extract(source: &str) -> Result<Extracted, Error> {
         Lines { text: String::with_capacity(source.len()), max_length: crate::read::max_text(source.len()) };
     for value in serde_json::Deserializer::from_str(source).into_iter::<Value>() {
         // The parser refuses what nests deeper than 128 levels, so walking the value is safe.
-        let value = value
-            .map_err(|error| Error::new(ErrorKind::Damaged, format!("This is not valid JSON: {error}")))?;
+        let value = value.map_err(|error| not_json(&error))?;
         lines.flatten(&value, &mut String::new())?;
     }
     Ok(Extracted::plain(lines.text))
+}
+
+fn not_json(error: &serde_json::Error) -> Error {
+    let (line, column) = (error.line(), error.column());
+    let message = format!("This is not valid JSON: it breaks at line {line}, column {column}");
+    Error::new(ErrorKind::Damaged, message).with_detail(error)
 }
 
 struct Lines {

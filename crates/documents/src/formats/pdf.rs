@@ -263,10 +263,10 @@ fn visible_damage(ending: Ending, pages: usize) -> Option<&'static str> {
 
 fn damaged(ending: Ending, error: pdf_oxide::Error) -> Error {
     let message = match ending {
-        Ending::Whole => format!("This PDF is damaged and cannot be read: {error}"),
+        Ending::Whole => "This PDF is damaged and cannot be read",
         Ending::BreaksOff(_) => {
-            "This PDF is damaged: it breaks off before its end, and no page can be read. Upload the whole file again".to_owned()
+            "This PDF is damaged: it breaks off before its end, and no page can be read. Upload the whole file again"
         }
     };
-    Error::new(ErrorKind::Damaged, message)
+    Error::new(ErrorKind::Damaged, message).with_detail(error)
 }

@@ -175,7 +175,7 @@ fn date(time: &ExcelDateTime) -> String {
 }
 
 fn damaged(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Damaged, format!("This spreadsheet is damaged and cannot be read: {error}"))
+    Error::new(ErrorKind::Damaged, "This spreadsheet is damaged and cannot be read").with_detail(error)
 }
 
 #[cfg(test)]

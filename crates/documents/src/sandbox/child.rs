@@ -180,7 +180,7 @@ fn read(header: &Header, bytes: &[u8], responses: &mut Responses) -> Result<Read
         } else {
             Error::new(
                 ErrorKind::Damaged,
-                "This file cannot be read: reading it ended in an unexpected error. It may be damaged",
+                "This file cannot be read: reading it ended in an unexpected error; it may be damaged",
             )
         })
     })

@@ -76,11 +76,14 @@ pub struct Missing {
 pub struct Refusal {
     pub kind: String,
     pub message: String,
+    #[serde(default)]
+    pub detail: Option<String>,
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self { kind: error.kind().name().to_owned(), message: error.into_message() }
+        let (kind, detail) = (error.kind().name().to_owned(), error.detail().map(str::to_owned));
+        Self { kind, message: error.into_message(), detail }
     }
 }
 

@@ -180,12 +180,19 @@ async fn read_content(
 
 fn decode_refusal(bytes: &[u8]) -> Result<Error, NoResponse> {
     let violation = NoResponse::Violation("the refusal cannot be decoded");
-    let Ok(Refusal { kind, message }) = serde_json::from_slice(bytes) else { return Err(violation) };
+    let Ok(Refusal { kind, message, detail }) = serde_json::from_slice(bytes) else { return Err(violation) };
     let kind = ErrorKind::parse(&kind)
         .filter(|kind| REFUSALS.contains(kind))
         .ok_or(NoResponse::Violation("the refusal has a kind that a reader may not send"))?;
     let message = message.replace(|c: char| c.is_control(), " ");
-    if message.trim().is_empty() { Err(violation) } else { Ok(Error::new(kind, message)) }
+    if message.trim().is_empty() {
+        return Err(violation);
+    }
+    let error = Error::new(kind, message);
+    Ok(match detail {
+        Some(detail) => error.with_detail(detail.replace(|c: char| c.is_control(), " ")),
+        None => error,
+    })
 }
 
 fn decode_places(mut bytes: &[u8], text: &str) -> Result<(Markup, Vec<Place>), NoResponse> {

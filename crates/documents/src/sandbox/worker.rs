@@ -283,7 +283,7 @@ impl Worker {
 }
 
 fn unreadable(why: &str) -> Error {
-    Error::new(ErrorKind::Damaged, format!("This file cannot be read: {why}. It may be damaged"))
+    Error::new(ErrorKind::Damaged, format!("This file cannot be read: {why}; it may be damaged"))
 }
 
 /// Why a document was not sent to the process.

@@ -143,6 +143,15 @@ fn batches() -> Vec<Invariant> {
          WHERE (status = 'active' AND ready_files + failed_files + cancelled_files + deleted_files >= file_count)
             OR (status = 'completed' AND ready_files + failed_files + cancelled_files + deleted_files < file_count)",
     )];
+    all.push(of_file(
+        "batches are expired exactly when files never came",
+        "number of files that never came and cannot come any more",
+        "SELECT id, CAST(NULL AS TEXT) AS name, never_uploaded_files + file_count - registered_files AS found,
+                CAST(CASE WHEN status = 'expired' THEN 1 ELSE 0 END AS BIGINT) AS expected
+         FROM batches
+         WHERE (status = 'expired' AND never_uploaded_files + file_count - registered_files = 0)
+            OR (status = 'completed' AND never_uploaded_files > 0)",
+    ));
     all.extend(["ready", "failed", "cancelled"].map(batch_count));
     // Deleted files are removed after a while; their batch keeps their number.
     all.push(of_file(

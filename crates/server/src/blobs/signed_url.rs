@@ -1,7 +1,6 @@
 //! Upload URLs for the local storage. A URL is valid for one file, one method and one size, and it expires. A client that
 //! has the URL needs no token.
 
-use chrono::DateTime;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Deserialize;
 use sha2::Sha256;
@@ -25,6 +24,12 @@ pub struct Signature {
     signature: String,
 }
 
+impl Signature {
+    pub const fn has_expired(&self, now: Time) -> bool {
+        now.timestamp_millis() > self.expires
+    }
+}
+
 impl UrlSigner {
     pub fn new(key: Vec<u8>) -> Self {
         Self { key }
@@ -38,19 +43,12 @@ impl UrlSigner {
     }
 
     /// The size that the URL was signed for.
-    pub fn verify_upload(&self, file: Uuid, signed: &Signature, now: Time) -> Result<i64, Refusal> {
+    pub fn verify_upload(&self, file: Uuid, signed: &Signature) -> Result<i64, Refusal> {
         let wrong = || {
             Refusal::new(RefusalCode::InvalidSignature, "This upload URL is not one that this server issued")
         };
         let bytes = hex::decode(&signed.signature).map_err(|_| wrong())?;
         self.mac("PUT", file, signed.size, signed.expires).verify_slice(&bytes).map_err(|_| wrong())?;
-        let expires = DateTime::from_timestamp_millis(signed.expires).ok_or_else(wrong)?;
-        if now > expires {
-            return Err(Refusal::new(
-                RefusalCode::UploadUrlExpired,
-                format!("This upload URL expired at {}; ask for a fresh one", expires.to_rfc3339()),
-            ));
-        }
         Ok(signed.size)
     }
 

@@ -17,17 +17,24 @@ const fn renamed(name: &'static str, new: &'static str) -> OldName {
     OldName { name, new, translate: |value| Ok(value.to_owned()) }
 }
 
-pub static OLD_NAMES: [OldName; 9] = [
+pub static OLD_NAMES: [OldName; 11] = [
     renamed("CIRCUIT_TIMEOUT", "CIRCUIT_TIMEOUT_MS"),
     renamed("DLQ_RETENTION_DAYS", "FAILED_FILE_RETENTION_DAYS"),
     OldName { name: "EXTRACT_MAX_TEXT_MB", new: "EXTRACT_MAX_TEXT_BYTES", translate: from_megabytes },
     OldName { name: "EXTRACT_MEMORY_MB", new: "EXTRACT_MEMORY_BYTES", translate: from_megabytes },
+    renamed("GATEWAY_TIMEOUT", "GATEWAY_TIMEOUT_MS"),
     renamed("MAX_FILE_SIZE", "MAX_FILE_BYTES"),
     renamed("RETRY_BASE_DELAY", "RETRY_BASE_DELAY_MS"),
     renamed("RETRY_LATE_BASE_DELAY", "RETRY_LATE_BASE_DELAY_MS"),
     renamed("RETRY_MAX_DELAY", "RETRY_MAX_DELAY_MS"),
     OldName { name: "STUCK_RETRY_WINDOWS", new: "STUCK_RETRY_WINDOWS_MS", translate: from_seconds },
+    // There the workers did one thing: they sent documents to the gateway.
+    renamed("WORKER_CONCURRENCY", "EXTRACT_CONCURRENCY"),
 ];
+
+/// Settings of the systems that Landfall replaces, for what it does not have, and why it needs no setting for it.
+pub static UNNEEDED: [(&str, &str); 1] =
+    [("DASHBOARD_CACHE_TTL", "the dashboard is counted for every request and has no cache")];
 
 /// Settings of earlier versions. Their values are fixed now.
 pub static FORMER_SETTINGS: [&str; 14] = [
@@ -105,6 +112,11 @@ fn warning(name: &str, value: &str, source: Source) -> Option<String> {
         let (name, new) = (old.name, old.new);
         return Some(format!(
             "{name} ({place}) is the old name of {new} and still works: replace it with {new}={instead}"
+        ));
+    }
+    if let Some((_, why)) = UNNEEDED.iter().find(|(unneeded, _)| *unneeded == name) {
+        return Some(format!(
+            "{name} ({place}) is not a setting and has no effect, because {why}: remove it"
         ));
     }
     if FORMER_SETTINGS.contains(&name) {
@@ -216,6 +228,7 @@ mod tests {
             assert!(!is_current(old.name) && !FORMER_SETTINGS.contains(&old.name), "{}", old.name);
         }
         assert!(FORMER_SETTINGS.iter().all(|name| !is_current(name)));
+        assert!(UNNEEDED.iter().all(|(name, _)| !is_current(name)));
     }
 
     #[test]

@@ -96,6 +96,7 @@ pub(super) struct Reader {
     variables: Variables,
     settings: Vec<Setting>,
     complaints: Vec<String>,
+    warnings: Vec<Warning>,
     secrets: Vec<String>,
 }
 
@@ -108,11 +109,18 @@ pub(super) struct Finished {
 
 impl Reader {
     pub fn new(variables: Variables) -> Self {
-        Self { variables, settings: Vec::new(), complaints: Vec::new(), secrets: Vec::new() }
+        Self {
+            variables,
+            settings: Vec::new(),
+            complaints: Vec::new(),
+            warnings: Vec::new(),
+            secrets: Vec::new(),
+        }
     }
 
     pub fn finish(mut self) -> Result<Finished, ConfigError> {
-        let warnings = warnings(&self.variables);
+        let mut warnings = warnings(&self.variables);
+        warnings.append(&mut self.warnings);
         if self.complaints.is_empty() {
             return Ok(Finished { settings: self.settings, secrets: Secrets::new(self.secrets), warnings });
         }
@@ -124,6 +132,11 @@ impl Reader {
     /// Keeps values out of the log.
     pub fn hide<'a>(&mut self, values: impl Iterator<Item = &'a String>) {
         self.secrets.extend(values.cloned());
+    }
+
+    /// Names a value that can be used and does not do what it seems to do.
+    pub fn warn(&mut self, setting: Declaration, message: String) {
+        self.warnings.push(Warning { name: setting.name.to_owned(), message });
     }
 
     pub fn complain(&mut self, setting: Declaration, allowed: &str) {

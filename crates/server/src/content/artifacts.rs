@@ -1,12 +1,14 @@
 //! What the stages produced, kept with the file so that a later attempt starts where the last one ended.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use landfall_core::clock::Time;
 use landfall_core::text::{Extracted, Markup, Place};
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::{Rows, Tx, args};
 
 const TEXT: &str = "text";
 const RESULT: &str = "result";
@@ -72,6 +74,31 @@ pub async fn load_result(tx: &mut Tx, file: Uuid) -> Result<Option<(String, Vec<
         }
     }
     Ok(None)
+}
+
+/// What the operator's extraction service made of a file, with its content type.
+pub async fn load_converted(tx: &mut Tx, file: Uuid) -> Result<Option<(String, Vec<u8>)>, Error> {
+    let sql = "SELECT content_type, body FROM artifacts WHERE file_id = $1 AND name = $2";
+    tx.row(sql, args![file, RESULT]).await
+}
+
+/// The content types of what the operator's extraction service made of these files, where it made something of them.
+pub async fn result_types(tx: &mut Tx, files: &[Uuid]) -> Result<HashMap<Uuid, String>, Error> {
+    let mut rows = Rows::default();
+    for file in files {
+        rows.push(args![*file]);
+    }
+    if rows.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (values, mut arguments) = rows.named("v", &["id"], tx);
+    arguments.push(RESULT.into());
+    let sql = format!(
+        "WITH {values} SELECT a.file_id, a.content_type FROM artifacts a JOIN v ON v.id = a.file_id WHERE a.name = ${}",
+        arguments.len()
+    );
+    let found: Vec<(Uuid, String)> = tx.rows(sql, arguments).await?;
+    Ok(found.into_iter().collect())
 }
 
 pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Error> {

@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 pub use crate::records::events::stored::StoredEvent;
 
-use crate::records::events::stored;
+use crate::records::events::{self, stored};
 use landfall_core::clock::{Clock, Stopwatch, Time};
 use landfall_core::failure::{Class, Code};
 use landfall_store::Error;
@@ -54,7 +54,9 @@ impl StoredEvent {
     pub fn content(&self) -> Map<String, Value> {
         let error = self.error_code.as_ref().map(|code| {
             let class = Code::parse(code).map_or(Class::Unknown, Code::class);
-            json!({ "code": code, "class": class, "message": self.error_message })
+            let to = self.to.as_ref().and_then(|state| state.parse().ok());
+            let message = events::written(Some(code), self.error_message.as_deref(), to);
+            json!({ "code": code, "class": class, "message": message })
         });
         let columns = [
             ("fileId", self.file.map(|id| json!(id))),

@@ -96,7 +96,7 @@ pub async fn list(
 ) -> Result<Json<BatchList>, ApiError> {
     let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
     let before = paging.after.unwrap_or(Uuid::max());
-    let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, paging.limit).await?;
+    let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, paging.fetched()).await?;
     Ok(Json(paging.page(batches, |batch| batch.id.to_string()).map(|batch| view(batch, None))))
 }
 

@@ -52,9 +52,10 @@ pub async fn list(
     caller: Caller,
     Params(query): Params<DeadLetterQuery>,
 ) -> Result<Json<DeadLetterList>, ApiError> {
-    let paging: Paging<Place> = Paging::new(query.limit, query.cursor.as_deref())?;
+    let paging: Paging<Place> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
     let filter = filter(query.filter(), &caller)?;
-    let rows = dead_letters::list(&mut app.db.read().await?, &filter, paging.after, paging.limit).await?;
+    let (limit, offset) = (paging.fetched(), paging.offset);
+    let rows = dead_letters::list(&mut app.db.read().await?, &filter, paging.after, limit, offset).await?;
     Ok(Json(paging.page(rows, |row| row.place().to_string()).map(DeadLetter::from)))
 }
 
@@ -68,13 +69,13 @@ pub async fn groups(
     caller: Caller,
     Params(query): Params<DeadLetterQuery>,
 ) -> Result<Json<GroupList>, ApiError> {
-    if query.cursor.is_some() {
+    if query.cursor.is_some() || query.offset.is_some_and(|offset| offset != 0) {
         let message = "Groups have no pages: the largest are shown, up to the limit";
         return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
     }
     let paging: Paging<Place> = Paging::new(query.limit, None)?;
     let filter = filter(query.filter(), &caller)?;
-    let groups = dead_letters::groups(&mut app.db.read().await?, &filter, paging.limit).await?;
+    let groups = dead_letters::groups(&mut app.db.read().await?, &filter, paging.limit()).await?;
     Ok(Json(GroupList { groups }))
 }
 

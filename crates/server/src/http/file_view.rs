@@ -5,12 +5,15 @@ use std::time::Duration;
 use crate::http::error::ApiError;
 use chrono::TimeDelta;
 use landfall_api::files::{ErrorView, FileView, InflightView, Staleness, WarningView};
-use landfall_core::clock::{Time, to_delta};
+use landfall_core::clock::{Time, spoken, to_delta};
 use landfall_core::failure::{Class, Code};
 use landfall_core::lifecycle::Status;
 use landfall_core::priority::Priority;
+use landfall_core::reason;
 use landfall_store::Tx;
+use uuid::Uuid;
 
+use crate::content::artifacts;
 use crate::queue::config::QueueConfig;
 use crate::queue::waiting::{self, Obstacles, Waiting};
 use crate::records::file::File;
@@ -30,10 +33,34 @@ impl Surroundings {
     }
 
     pub async fn view(&self, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
+        let result_type = artifacts::result_types(tx, &[file.id]).await?.remove(&file.id);
+        self.view_with(tx, file, result_type).await
+    }
+
+    /// The views of a list. The sentences of the warnings are with the file itself.
+    pub async fn views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
+        let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
+        let mut result_types = artifacts::result_types(tx, &ids).await?;
+        let mut views = Vec::with_capacity(files.len());
+        for file in files {
+            let result_type = result_types.remove(&file.id);
+            let view = self.view_with(tx, file, result_type).await?;
+            views.push(FileView { warnings: None, ..view });
+        }
+        Ok(views)
+    }
+
+    async fn view_with(
+        &self,
+        tx: &mut Tx,
+        file: File,
+        result_type: Option<String>,
+    ) -> Result<FileView, ApiError> {
         let position = waiting::position(tx, &file).await?;
         let waiting = self.obstacles.before(&file);
         let staleness = self.staleness(&file, waiting.as_ref());
         let workers = &self.obstacles.workers;
+        let retry_at = waiting.as_ref().and_then(|waiting| waiting.until);
         let (waiting_for, waiting_message) = waiting.map(|waiting| (waiting.what, waiting.message)).unzip();
         Ok(FileView {
             next_stage: (!file.status.is_terminal() || file.status == Status::Failed)
@@ -41,10 +68,16 @@ impl Surroundings {
             priority: Priority::from_rank(file.priority),
             max_attempts: self.max_attempts,
             retry_after: file.run_after.filter(|at| *at > self.now),
+            retry_at,
+            retry_in_ms: retry_at.map(|at| (at - self.now).num_milliseconds().max(0)),
             error: file.error_code.as_ref().map(|code| ErrorView {
                 code: code.clone(),
                 class: Code::parse(code).map_or(Class::Unknown, Code::class),
-                message: file.error_message.clone().unwrap_or_default(),
+                message: reason::sentences(
+                    code,
+                    file.error_message.as_deref().unwrap_or_default(),
+                    file.status,
+                ),
                 stage: file.error_stage.as_deref().and_then(|stage| stage.parse().ok()),
                 at: file.error_at,
             }),
@@ -59,6 +92,9 @@ impl Surroundings {
             waiting_for,
             waiting_message,
             file_id: file.id,
+            tenant_id: file.tenant_id,
+            user_id: file.user_id,
+            result_type,
             file_name: file.file_name,
             size: file.size_bytes,
             content_type: file.content_type,
@@ -83,13 +119,13 @@ impl Surroundings {
         let still = if in_progress { self.now - file.updated_at } else { TimeDelta::zero() };
         let stale = in_progress && still >= to_delta(self.staleness);
         let message = stale.then(|| {
-            let minutes = still.num_minutes();
+            let still = spoken(still);
             match (waiting, file.status.stage()) {
-                (Some(waiting), _) => format!("No progress for {minutes} minutes. {}", waiting.message),
+                (Some(waiting), _) => format!("No progress for {still}. {}", waiting.message),
                 (None, Some(stage)) => {
-                    format!("No progress for {minutes} minutes. A worker runs its {stage} stage")
+                    format!("No progress for {still}. A worker runs its {stage} stage")
                 }
-                (None, None) => format!("No progress for {minutes} minutes"),
+                (None, None) => format!("No progress for {still}"),
             }
         });
         Staleness { stale, since_ms: still.num_milliseconds().max(0), message }

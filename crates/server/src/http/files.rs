@@ -49,9 +49,9 @@ async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> 
 }
 
 /// The caller's file, unless it was deleted.
-async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> {
+pub async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> {
     let file = File::find_for(tx, caller, file_id(id)?).await?;
-    if file.status == Status::Deleted { Err(Refusal::gone().into()) } else { Ok(file) }
+    if file.status == Status::Deleted { Err(events::gone(tx, file.id).await?.into()) } else { Ok(file) }
 }
 
 /// The caller's files, newest first.
@@ -64,10 +64,10 @@ pub async fn list(
     caller: Caller,
     Params(query): Params<FileQuery>,
 ) -> Result<Json<FileList>, ApiError> {
-    let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
+    let paging: Paging<Uuid> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
     let wanted = Wanted {
         user: (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str()),
-        status: query.status,
+        states: query.status.as_slice(),
         batch: query.batch_id.as_deref().map(super::request::batch_id).transpose()?,
     };
     let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
@@ -75,17 +75,12 @@ pub async fn list(
     let page = match &query.q {
         Some(part) => named(&mut tx, &listing, part, &paging).await?,
         None => {
-            let files = listing.first(&mut tx, paging.limit).await?;
+            let files = listing.first(&mut tx, paging.fetched(), paging.offset).await?;
             paging.page(files, |file| file.id.to_string())
         }
     };
     let surroundings = Surroundings::load(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
-    let mut items = Vec::with_capacity(page.items.len());
-    for file in page.items {
-        let view = surroundings.view(&mut tx, file).await?;
-        // The sentences are with the file itself.
-        items.push(FileView { warnings: None, ..view });
-    }
+    let items = surroundings.views(&mut tx, page.items).await?;
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }
 
@@ -96,7 +91,7 @@ async fn named(
     part: &str,
     paging: &Paging<Uuid>,
 ) -> Result<Page<File>, ApiError> {
-    let files = listing.named(tx, part, paging.limit).await?;
+    let files = listing.named(tx, part, paging.fetched(), paging.offset).await?;
     let page = paging.page(files, |file| file.id.to_string());
     if page.next_cursor.is_some() {
         return Ok(page);
@@ -201,7 +196,7 @@ pub async fn history(
     let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = File::find_for(&mut tx, &caller, file_id(&id)?).await?;
-    let history = events::history(&mut tx, file.id, paging.after.unwrap_or(0), paging.limit).await?;
+    let history = events::history(&mut tx, file.id, paging.after.unwrap_or(0), paging.fetched()).await?;
     Ok(Json(paging.page(history, |entry| entry.id.to_string())))
 }
 
@@ -234,7 +229,8 @@ fn not_extracted(file: &File) -> Refusal {
     get, path = "/files/{fileId}/result", operation_id = "showResult", tag = "files",
     responses(
         (status = 200, body = String, content_type = "*/*",
-            headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
+            headers(("Content-Disposition" = String,
+                description = "An attachment with the file's name and the extension of what it is"))),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED NOT_EXTRACTED")
     )
 )]
@@ -247,7 +243,24 @@ pub async fn result(
     let file = find(&mut tx, &caller, &id).await?;
     let (content_type, body) =
         artifacts::load_result(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
-    Ok((attachment(&file, Some(&content_type)), body).into_response())
+    Ok(result_of(&file, &content_type, body))
+}
+
+/// What was made of a file, under its name with the extension of what it is.
+pub fn result_of(file: &File, content_type: &str, body: Vec<u8>) -> Response {
+    let stem = file.file_name.rsplit_once('.').map_or(file.file_name.as_str(), |(stem, _)| stem);
+    let stem = if stem.is_empty() { "result" } else { stem };
+    let name = format!("{stem}.{}", extension_of(content_type));
+    (attachment(&name, Some(content_type)), body).into_response()
+}
+
+fn extension_of(content_type: &str) -> &'static str {
+    match content_type.split(';').next().unwrap_or_default().trim() {
+        "text/markdown" => "md",
+        "text/html" => "html",
+        "application/xml" | "text/xml" => "xml",
+        _ => "txt",
+    }
 }
 
 /// The chunks of a file, in their order.
@@ -264,7 +277,7 @@ pub async fn chunks(
     let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
-    let chunks = chunks::load(&mut tx, file.id, paging.after.unwrap_or(-1), paging.limit).await?;
+    let chunks = chunks::load(&mut tx, file.id, paging.after.unwrap_or(-1), paging.fetched()).await?;
     Ok(Json(paging.page(chunks, |chunk| chunk.ordinal.to_string()).map(ChunkView::from)))
 }
 
@@ -282,9 +295,11 @@ pub async fn download(
     caller: Caller,
     InPath(id): InPath<String>,
 ) -> Result<Response, ApiError> {
-    let mut tx = app.db.read().await?;
-    let file = find(&mut tx, &caller, &id).await?;
-    drop(tx);
+    let file = find(&mut app.db.read().await?, &caller, &id).await?;
+    bytes_of(&app, &file).await
+}
+
+pub async fn bytes_of(app: &App, file: &File) -> Result<Response, ApiError> {
     let missing = || Refusal::new(RefusalCode::UploadMissing, "The bytes of this file have not arrived yet");
     let key = file.blob_key.as_deref().ok_or_else(missing)?;
     let blob = app.blobs.read(key).await.map_err(|error| match error {
@@ -295,15 +310,15 @@ pub async fn download(
     })?;
     let length = [(header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes))];
     let body = Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024));
-    Ok((attachment(&file, file.content_type.as_deref()), length, body).into_response())
+    Ok((attachment(&file.file_name, file.content_type.as_deref()), length, body).into_response())
 }
 
 /// The headers for foreign content: to be saved, and never to be run as a page of this server.
-fn attachment(file: &File, content_type: Option<&str>) -> [(HeaderName, HeaderValue); 3] {
+fn attachment(name: &str, content_type: Option<&str>) -> [(HeaderName, HeaderValue); 3] {
     let content_type = content_type.and_then(|kind| HeaderValue::from_str(kind).ok());
     [
         (header::CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/octet-stream"))),
-        (header::CONTENT_DISPOSITION, disposition(&file.file_name)),
+        (header::CONTENT_DISPOSITION, disposition(name)),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
     ]
 }

@@ -1,42 +1,83 @@
-//! The same files under the names of an older API, which calls them jobs. The responses are those of `files`; only
-//! the refusal for another user's file and the response to a retry follow the older API.
+//! The same files in the shape of an older API, which calls them jobs: their fields, their states, their refusals, and
+//! downloads of what was made of them.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
+use uuid::Uuid;
 
-use super::files;
-use super::request::{InPath, Params, file_id};
+use super::files::{self, find};
+use super::request::{InPath, Paging, Params, file_id};
 use crate::app::App;
+use crate::content::artifacts;
 use crate::http::error::ApiError;
-use landfall_api::files::{FileList, FileQuery, FileView};
-use landfall_api::jobs::{JobState, RetriedJob};
+use crate::records::file::File;
+use crate::records::files::listing::{Listing, Wanted};
+use landfall_api::jobs::{JobList, JobQuery, JobState, JobStatus, JobView, RetriedJob};
 use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::Status;
+use landfall_core::reason;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// The caller's files, newest first.
+/// The caller's files as jobs, newest first.
 #[utoipa::path(
-    get, path = "/api/jobs", operation_id = "listJobs", tag = "jobs", params(FileQuery),
-    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+    get, path = "/api/jobs", operation_id = "listJobs", tag = "jobs", params(JobQuery),
+    responses((status = 200, body = JobList))
 )]
 pub async fn list(
-    state: State<App>,
+    State(app): State<App>,
     caller: Caller,
-    query: Params<FileQuery>,
-) -> Result<Json<FileList>, ApiError> {
-    files::list(state, caller, query).await
+    Params(query): Params<JobQuery>,
+) -> Result<Json<JobList>, ApiError> {
+    let paging: Paging<Uuid> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
+    let states = query.status.map_or(&[] as &[Status], JobStatus::states);
+    let wanted = Wanted { user: Some(caller.user.as_str()), states, batch: None };
+    let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
+    let found = listing.first(&mut app.db.read().await?, paging.fetched(), paging.offset).await?;
+    let (now, most) = (app.clock.now(), app.config.queue.retry.max_attempts);
+    Ok(Json(paging.page(found, |file| file.id.to_string()).map(|file| view(file, most, now))))
 }
 
-/// One file.
+/// One file as a job.
 #[utoipa::path(
     get, path = "/api/jobs/{fileId}", operation_id = "showJob", tag = "jobs",
-    responses((status = 200, body = FileView), (status = "4XX", description = "FORBIDDEN"))
+    responses((status = 200, body = JobView), (status = "4XX", description = "FORBIDDEN"))
 )]
-pub async fn show(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Json<FileView>, ApiError> {
-    files::show(state, caller, id).await.map_err(older_refusal)
+pub async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Json<JobView>, ApiError> {
+    let file = find(&mut app.db.read().await?, &caller, &id).await.map_err(older_refusal)?;
+    Ok(Json(view(file, app.config.queue.retry.max_attempts, app.clock.now())))
 }
 
-/// The bytes of a file as they were uploaded.
+fn view(file: File, max_attempts: u32, now: Time) -> JobView {
+    let said = file.error_message.as_deref().unwrap_or_default();
+    let error_message = file.error_code.as_ref().map(|code| reason::sentences(code, said, file.status));
+    JobView {
+        id: file.id,
+        file_name: file.file_name,
+        file_size: file.size_bytes,
+        status: JobStatus::of(file.status),
+        attempt_count: file.attempt,
+        max_attempts,
+        error_code: file.error_code,
+        error_message,
+        last_attempt_at: file.error_at.max(file.claimed_at),
+        retry_after: file.run_after.filter(|at| *at > now),
+        is_dead_letter: file.status == Status::Failed,
+        can_download: file.status == Status::Ready,
+        created_at: file.created_at,
+        updated_at: file.updated_at,
+        queued_at: file.confirmed_at,
+        completed_at: file.ready_at.filter(|_| file.status == Status::Ready),
+        failed_at: file.failed_at,
+    }
+}
+
+/// What the operator's extraction service made of a file; where there is none, the bytes as they were uploaded.
 #[utoipa::path(
     get, path = "/api/jobs/{fileId}/download", operation_id = "downloadJob", tag = "jobs",
     responses(
@@ -45,8 +86,18 @@ pub async fn show(state: State<App>, caller: Caller, id: InPath<String>) -> Resu
         (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND UPLOAD_MISSING STORAGE_UNAVAILABLE")
     )
 )]
-pub async fn download(state: State<App>, caller: Caller, id: InPath<String>) -> Result<Response, ApiError> {
-    files::download(state, caller, id).await.map_err(older_refusal)
+pub async fn download(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(id): InPath<String>,
+) -> Result<Response, ApiError> {
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await.map_err(older_refusal)?;
+    if let Some((content_type, body)) = artifacts::load_converted(&mut tx, file.id).await? {
+        return Ok(files::result_of(&file, &content_type, body));
+    }
+    drop(tx);
+    files::bytes_of(&app, &file).await
 }
 
 /// Retries a file that failed.
@@ -67,13 +118,15 @@ pub async fn retry(
         Err(refusal) => Err(refusal.into()),
     };
     let file = retried.map_err(older_refusal)?;
-    let job = JobState { id: file.id, status: file.status };
+    let job = JobState { id: file.id, status: JobStatus::of(file.status) };
     Ok(Json(RetriedJob { message: "Job queued for retry".to_owned(), job }))
 }
 
 fn older_refusal(error: ApiError) -> ApiError {
     match error {
-        ApiError(refusal) if refusal == Refusal::no_such_file() || refusal == Refusal::gone() => {
+        ApiError(refusal)
+            if refusal == Refusal::no_such_file() || refusal.code == RefusalCode::FileDeleted =>
+        {
             Refusal::new(RefusalCode::Forbidden, "Not authorized").into()
         }
         ApiError(refusal) if refusal.code.code() == "INVALID_STATE" => {

@@ -26,7 +26,7 @@ pub async fn list(
     let before = paging.after.unwrap_or(Uuid::max());
     let mut tx = app.db.read().await?;
     let only_unread = query.unread == Some(true);
-    let found = Notification::list(&mut tx, &caller.user, only_unread, before, paging.limit).await?;
+    let found = Notification::list(&mut tx, &caller.user, only_unread, before, paging.fetched()).await?;
     let unread_count = Notification::count_unread(&mut tx, &caller.user).await?;
     let page = paging.page(found, |row| row.id.to_string()).map(NotificationView::from);
     Ok(Json(NotificationList { page, unread_count }))

@@ -24,7 +24,7 @@ pub async fn list(
     let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
     let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
     let before = paging.after.unwrap_or(Uuid::max());
-    let operations = Operation::list(&mut app.db.read().await?, user, before, paging.limit).await?;
+    let operations = Operation::list(&mut app.db.read().await?, user, before, paging.fetched()).await?;
     Ok(Json(paging.page(operations, |row| row.id.to_string()).map(OperationView::from)))
 }
 

@@ -1,9 +1,10 @@
-//! What is left over in the storage and in the database: the caller's, or for administrators that of all users.
+//! What is left over in the storage and in the database: the caller's own, or with `scope=all` that of all users, for
+//! administrators.
 
 use axum::Json;
 use axum::extract::State;
 
-use super::request::{Params, require_admin};
+use super::request::{Params, is_for_all, require_admin};
 use crate::app::App;
 use crate::http::error::ApiError;
 use landfall_api::orphans::{OrphanQuery, OrphanReport};
@@ -23,6 +24,6 @@ pub async fn report(
     if refresh {
         require_admin(&caller)?;
     }
-    let user = (!caller.admin).then_some(caller.user.as_str());
+    let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
     Ok(Json(app.orphans.report(user, refresh).await?))
 }

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::auth::Identity;
 use crate::http::error::ApiError;
 use crate::intake::idempotency;
-use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, Page};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::Scope;
@@ -209,10 +209,12 @@ pub fn is_for_all(caller: &Caller, scope: Option<Scope>) -> Result<bool, Refusal
     }
 }
 
-/// Which page of a list is asked for: its size, and the cursor of the last item of the page before.
+/// Which page of a list is asked for: its size, and the cursor of the last item of the page before, or how many items to
+/// leave out.
 pub struct Paging<C> {
-    pub limit: i64,
+    limit: i64,
     pub after: Option<C>,
+    pub offset: i64,
 }
 
 impl<C: FromStr> Paging<C> {
@@ -226,13 +228,41 @@ impl<C: FromStr> Paging<C> {
         }
         let unknown = |_| Refusal::new(RefusalCode::InvalidCursor, "This cursor is not valid");
         let after = cursor.map(|text| text.parse().map_err(unknown)).transpose()?;
-        Ok(Self { limit, after })
+        Ok(Self { limit, after, offset: 0 })
     }
 
-    /// The page with these items. A full page has a cursor, because there may be more.
-    pub fn page<T>(&self, items: Vec<T>, cursor: impl Fn(&T) -> String) -> Page<T> {
-        let full = i64::try_from(items.len()) == Ok(self.limit);
-        let next_cursor = items.last().filter(|_| full).map(cursor);
+    /// The same for a list that can also be asked for by offset.
+    pub fn with_offset(
+        limit: Option<i64>,
+        cursor: Option<&str>,
+        offset: Option<i64>,
+    ) -> Result<Self, Refusal> {
+        let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidRequest, message));
+        let paging = Self::new(limit, cursor)?;
+        match offset {
+            Some(_) if cursor.is_some() => refuse("Send a cursor or an offset, and not both".to_owned()),
+            Some(offset) if !(0..=MAX_OFFSET).contains(&offset) => {
+                refuse(format!("offset must be from 0 to {MAX_OFFSET}; use nextCursor to go further"))
+            }
+            offset => Ok(Self { offset: offset.unwrap_or_default(), ..paging }),
+        }
+    }
+
+    pub const fn limit(&self) -> i64 {
+        self.limit
+    }
+
+    /// How many items to load: one more than the page has, which says whether there is another page.
+    pub const fn fetched(&self) -> i64 {
+        self.limit + 1
+    }
+
+    /// The page with the first of these items. It has a cursor if there are more.
+    pub fn page<T>(&self, mut items: Vec<T>, cursor: impl Fn(&T) -> String) -> Page<T> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let has_more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items.last().filter(|_| has_more).map(cursor);
         Page { items, next_cursor }
     }
 }

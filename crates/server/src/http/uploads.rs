@@ -17,7 +17,7 @@ use crate::intake::announce::{self, parse_md5};
 use crate::intake::confirm;
 use crate::intake::idempotency::Idempotent;
 use crate::intake::register::{Register, Reissue};
-use crate::intake::upload::Upload;
+use crate::intake::upload::{Upload, awaiting_bytes};
 use landfall_api::uploads::{Announcement, ConfirmRequest, Confirmed, OneOrMany, UploadTicket, Uploaded};
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Status;
@@ -120,7 +120,7 @@ fn at_index(mut refusal: Refusal, index: usize, many: bool) -> Refusal {
     refusal
 }
 
-/// A fresh URL for a file whose bytes are not confirmed yet. It also extends the deadline.
+/// A fresh URL for a file whose bytes are not confirmed yet. It also extends the life of the registration.
 #[utoipa::path(
     post, path = "/files/{fileId}/upload-url", operation_id = "freshUploadUrl", tag = "uploads",
     responses(
@@ -141,6 +141,7 @@ pub async fn fresh_url(
             file: file_id(&id)?,
             now: app.clock.now(),
             window: app.config.intake.confirm_window,
+            url_ttl: app.config.intake.url_ttl,
             signer: app.signer.clone(),
         })
         .await?;
@@ -189,7 +190,12 @@ pub async fn receive(
     body: Body,
 ) -> Result<Response, ApiError> {
     let id = file_id(&id)?;
-    let size = app.signer.verify_upload(id, &signature, app.clock.now())?;
+    let size = app.signer.verify_upload(id, &signature)?;
+    if signature.has_expired(app.clock.now()) {
+        // A fresh URL helps only while the bytes are awaited. Otherwise the refusal says what else is the matter.
+        awaiting_bytes(&mut app.db.read().await?, id).await?;
+        return Err(url_expired(id).into());
+    }
     let announced =
         headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
     if let Some(length) = announced
@@ -219,6 +225,14 @@ pub async fn receive(
     let etag = [(header::ETAG, format!("\"{}\"", stored.md5))];
     let response = Uploaded { file_id: id, status: Status::Uploaded, size: stored.size, md5: stored.md5 };
     Ok((etag, Json(response)).into_response())
+}
+
+fn url_expired(file: Uuid) -> Refusal {
+    let fresh = format!("/api/v2/uploads/files/{file}/upload-url");
+    let message = format!(
+        "This upload URL has expired. Ask for a fresh one with POST {fresh}, and send the bytes there"
+    );
+    Refusal::new(RefusalCode::UploadUrlExpired, message).details(json!({ "freshUrl": fresh }))
 }
 
 /// Confirms an upload. If the bytes are there, the file is in the queue after this. Repeating it is safe.

@@ -79,7 +79,7 @@ pub async fn list(
 ) -> Result<Json<WebhookList>, ApiError> {
     let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
     let before = paging.after.unwrap_or(Uuid::max());
-    let webhooks = Webhook::list(&mut app.db.read().await?, &caller, before, paging.limit).await?;
+    let webhooks = Webhook::list(&mut app.db.read().await?, &caller, before, paging.fetched()).await?;
     Ok(Json(paging.page(webhooks, |row| row.id.to_string()).map(WebhookView::from)))
 }
 
@@ -205,7 +205,7 @@ pub async fn deliveries(
     let mut tx = app.db.read().await?;
     let webhook = Webhook::find_for(&mut tx, &caller, webhook_id(&id)?).await?;
     let before = paging.after.unwrap_or(i64::MAX);
-    let found = Delivery::list(&mut tx, webhook.id, query.status, before, paging.limit).await?;
+    let found = Delivery::list(&mut tx, webhook.id, query.status, before, paging.fetched()).await?;
     Ok(Json(paging.page(found, |row| row.number.to_string()).map(DeliveryView::from)))
 }
 

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::announce::parse_md5;
 use crate::blobs::Blobs;
+use crate::records::events;
 use crate::records::file::File;
 use crate::records::moves::{self, Change};
 use crate::records::quota;
@@ -39,7 +40,7 @@ pub async fn confirm(
     }
     match file.status {
         Status::Registered | Status::Uploaded => {}
-        Status::Deleted => return Err(Refusal::gone().into()),
+        Status::Deleted => return Err(events::gone(&mut db.read().await?, id).await?.into()),
         status => {
             return Ok(Confirmed { file_id: id, status });
         }
@@ -61,8 +62,9 @@ async fn confirm_found(
         Ok(blob) => blob,
         Err(error) => {
             // The file and its blob may have been deleted since the file was loaded.
-            let file = File::find_for(&mut db.read().await?, caller, id).await?;
-            return Err(if file.status == Status::Deleted { Refusal::gone().into() } else { error });
+            let mut tx = db.read().await?;
+            let is_gone = File::find_for(&mut tx, caller, id).await?.status == Status::Deleted;
+            return Err(if is_gone { events::gone(&mut tx, id).await?.into() } else { error });
         }
     };
     db.write(Confirm { caller: caller.clone(), file: id, blob, now }).await
@@ -124,7 +126,7 @@ impl Write for Confirm {
                 .retryable()
                 .into());
             }
-            Status::Deleted => return Err(Refusal::gone().into()),
+            Status::Deleted => return Err(events::gone(tx, file.id).await?.into()),
             status => {
                 return Ok(Confirmed { file_id: file.id, status });
             }

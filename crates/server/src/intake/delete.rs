@@ -94,11 +94,12 @@ pub async fn bury(
         }
     }
     let reason = cause.and_then(|cause| cause.reason);
+    let gave_up = cause.is_some_and(|cause| cause.name.is_some());
     let moves = files.iter().map(|file| Move {
         file: file.id,
         from: file.status,
         transition: Transition::Delete,
-        change: Change::Delete,
+        change: Change::Delete { gave_up },
         worker: None,
         data: reason.map(|reason| json!({ "reason": reason })),
     });

@@ -8,6 +8,7 @@ use super::IntakeConfig;
 use super::announce::Announced;
 use crate::blobs::signed_url::UrlSigner;
 use crate::records::batch::changes::{self, Places};
+use crate::records::batch::deadline;
 use crate::records::events::{self, Event};
 use crate::records::files::uploads::{self, NewFile, Registration};
 use crate::records::quota;
@@ -35,14 +36,15 @@ pub struct Register {
 }
 
 /// Returns a ticket for the bytes of one file. Its URL has no host: the HTTP layer adds it.
-fn issue_ticket(signer: &UrlSigner, file_id: Uuid, size: i64, now: Time, window: Duration) -> UploadTicket {
-    let expires_at = now + to_delta(window);
+fn issue_ticket(signer: &UrlSigner, file_id: Uuid, size: i64, now: Time, ttl: Duration) -> UploadTicket {
+    let expires_at = now + to_delta(ttl);
     UploadTicket {
         file_id,
         upload_url: signer.sign_upload(file_id, size, expires_at),
         method: "PUT".to_owned(),
         headers: serde_json::Map::from_iter([("Content-Length".to_owned(), size.to_string().into())]),
         expires_at,
+        expires_in_ms: i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX),
     }
 }
 
@@ -82,11 +84,11 @@ impl Write for Register {
         let registered = self.files.iter().map(|(id, _)| self.event(*id)).collect();
         events::record(tx, registered).await?;
 
-        let window = self.config.confirm_window;
+        let ttl = self.config.url_ttl;
         Ok(self
             .files
             .iter()
-            .map(|(id, file)| issue_ticket(&self.signer, *id, file.size, self.now, window))
+            .map(|(id, file)| issue_ticket(&self.signer, *id, file.size, self.now, ttl))
             .collect())
     }
 }
@@ -96,6 +98,7 @@ impl Register {
     async fn take_places(&self, tx: &mut Tx, batch: Uuid, count: i64) -> Result<i64, Error> {
         let user = &self.caller.user;
         if let Some(priority) = changes::take_places(tx, batch, user, count, self.now).await? {
+            deadline::extend(tx, Some(batch), self.config.confirm_window, self.now).await?;
             return Ok(priority);
         }
         let found = changes::places(tx, batch, user).await?;
@@ -141,6 +144,7 @@ pub struct Reissue {
     pub file: Uuid,
     pub now: Time,
     pub window: Duration,
+    pub url_ttl: Duration,
     pub signer: UrlSigner,
 }
 
@@ -151,7 +155,7 @@ impl Write for Reissue {
         let file = crate::records::file::File::lock_for(tx, &self.caller, self.file).await?;
         match file.status {
             Status::Registered | Status::Uploaded => {}
-            Status::Deleted => return Err(Refusal::gone().into()),
+            Status::Deleted => return Err(events::gone(tx, file.id).await?.into()),
             other => {
                 return Err(Refusal::new(
                     RefusalCode::InvalidState,
@@ -162,6 +166,7 @@ impl Write for Reissue {
             }
         }
         uploads::set_deadline(tx, file.id, self.now + to_delta(self.window), self.now).await?;
-        Ok(issue_ticket(&self.signer, file.id, file.size_bytes, self.now, self.window))
+        deadline::extend(tx, file.batch_id, self.window, self.now).await?;
+        Ok(issue_ticket(&self.signer, file.id, file.size_bytes, self.now, self.url_ttl))
     }
 }

@@ -10,6 +10,8 @@ use uuid::Uuid;
 
 use crate::blobs::{Blobs, Incoming, Stored};
 use crate::process::workers;
+use crate::records::batch::deadline;
+use crate::records::events;
 use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
@@ -63,9 +65,7 @@ impl Upload {
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,
     {
-        let found = File::find(&mut self.db.read().await?, self.file).await?;
-        let file = found.ok_or_else(Refusal::no_such_file)?;
-        must_await_bytes(&file)?;
+        let file = awaiting_bytes(&mut self.db.read().await?, self.file).await?;
         let span = spans::in_request("upload", &file.traced());
         self.take_in(&file, body).instrument(span).await
     }
@@ -100,7 +100,8 @@ impl Upload {
             incoming.write(&part).await?;
             if clock.now() - last_sign > between_signs {
                 last_sign = clock.now();
-                db.write(StillArriving { file: id, now: last_sign, until: self.deadline() }).await?;
+                let (now, window) = (last_sign, self.confirm_window);
+                db.write(StillArriving { file: id, batch: file.batch_id, now, window }).await?;
             }
         }
         if incoming.size() != expected {
@@ -115,7 +116,7 @@ impl Upload {
             key: key.clone(),
             md5: stored.md5.clone(),
             now: clock.now(),
-            until: self.deadline(),
+            window: self.confirm_window,
         };
         match db.write(arrived).await {
             Ok(replaced) => {
@@ -139,10 +140,6 @@ impl Upload {
                 Err(error)
             }
         }
-    }
-
-    fn deadline(&self) -> Time {
-        self.clock.now() + to_delta(self.confirm_window)
     }
 }
 
@@ -205,15 +202,23 @@ pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), 
     Ok(())
 }
 
-fn must_await_bytes(file: &File) -> Result<(), Refusal> {
+/// The file, if its bytes can still be sent.
+pub async fn awaiting_bytes(tx: &mut Tx, id: Uuid) -> Result<File, Error> {
+    let file = File::find(tx, id).await?.ok_or_else(Refusal::no_such_file)?;
+    must_await_bytes(tx, &file).await?;
+    Ok(file)
+}
+
+async fn must_await_bytes(tx: &mut Tx, file: &File) -> Result<(), Error> {
     match file.status {
         Status::Registered | Status::Uploaded => Ok(()),
-        Status::Deleted => Err(Refusal::gone()),
+        Status::Deleted => Err(events::gone(tx, file.id).await?.into()),
         other => Err(Refusal::new(
             RefusalCode::InvalidState,
             format!("This file is {other}: its bytes are confirmed and cannot be replaced"),
         )
-        .details(serde_json::json!({ "status": other }))),
+        .details(serde_json::json!({ "status": other }))
+        .into()),
     }
 }
 
@@ -237,15 +242,17 @@ fn check_md5(stored: &Stored, expected: [Option<&str>; 2]) -> Result<(), Refusal
 /// Extends the deadline while bytes keep arriving: the upload is slow, not abandoned.
 struct StillArriving {
     file: Uuid,
+    batch: Option<Uuid>,
     now: Time,
-    until: Time,
+    window: Duration,
 }
 
 impl Write for StillArriving {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        uploads::extend_deadline(tx, self.file, self.until, self.now).await
+        uploads::extend_deadline(tx, self.file, self.now + to_delta(self.window), self.now).await?;
+        deadline::extend(tx, self.batch, self.window, self.now).await
     }
 }
 
@@ -256,7 +263,7 @@ struct Arrived {
     key: String,
     md5: String,
     now: Time,
-    until: Time,
+    window: Duration,
 }
 
 impl Write for Arrived {
@@ -274,14 +281,16 @@ impl Write for Arrived {
         }
         let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
         // While the bytes arrived, the file may have been deleted, or confirmed with other bytes.
-        must_await_bytes(&file)?;
+        must_await_bytes(tx, &file).await?;
+        let until = self.now + to_delta(self.window);
         let replaced = file.blob_key.clone();
         if file.status == Status::Uploaded {
-            uploads::replace(tx, file.id, &self.key, &self.md5, self.until, self.now).await?;
+            uploads::replace(tx, file.id, &self.key, &self.md5, until, self.now).await?;
         } else {
-            let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until: self.until };
+            let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until };
             moves::apply_to(tx, &mut file, Transition::Upload, change, None, self.now).await?;
         }
+        deadline::extend(tx, file.batch_id, self.window, self.now).await?;
         Ok(replaced)
     }
 }

@@ -23,7 +23,7 @@ use crate::telemetry::{metrics, spans, traces};
 use landfall_core::clock::{Stopwatch, to_delta};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
-use landfall_core::service::Report;
+use landfall_core::service::{Report, Service};
 
 /// One file in hand, from its claim until this worker no longer holds it.
 pub(super) struct Carrier {
@@ -183,7 +183,7 @@ impl Carrier {
                 Err(Failure::new(Code::Unknown, format!("The {stage} stage met an unexpected error")))
             })),
             () = async { self.out_of_time(limit, job.progress()).await } => {
-                Ok(Err(ran_out_of_time(stage, limit)))
+                Ok(Err(ran_out_of_time(stage, room.config.services, limit)))
             }
             interrupted = interrupted => Err(interrupted),
         };
@@ -292,9 +292,14 @@ impl Carrier {
     }
 }
 
-fn ran_out_of_time(stage: Stage, limit: Duration) -> Failure {
+fn ran_out_of_time(stage: Stage, services: &[Service], limit: Duration) -> Failure {
     let limit = limit.as_secs_f64();
     match stage {
+        // The stage only waits for the gateway, so that is what took too long, and its circuit must learn of it.
+        Stage::Extract if services.contains(&Service::Gateway) => Failure::new(
+            Code::GatewayTimeout,
+            format!("The extraction service took longer than the stage's limit of {limit} s"),
+        ),
         // This stage only waits for the scanner. A scanner that hangs is treated as unavailable, because the file is
         // not the cause.
         Stage::Scan => Failure::new(

@@ -159,8 +159,10 @@ impl Gates {
             let name = bucket_of_stage(stage);
             self.buckets.hold(tx, vec![name.clone()]).await?;
             let allowed = self.buckets.allows(limit, &name, now);
+            // Files that a circuit holds up do not wait for this.
+            let would_begin = most != Some(0);
             most = Some(most.map_or(allowed, |most| most.min(allowed)));
-            if allowed == 0 {
+            if allowed == 0 && would_begin {
                 self.limits_reached.push(stage);
                 self.poll_again_at = soonest(self.poll_again_at, Some(self.buckets.next_at(&name)));
             }
@@ -191,7 +193,8 @@ impl Gates {
             let name = bucket_of_stage(stage);
             self.buckets.take(limit, &name, files.len(), now);
             // So that the next file that this limit blocks is claimed on time.
-            self.poll_again_at = soonest(self.poll_again_at, Some(self.buckets.next_at(&name)));
+            let next = Some(self.buckets.next_at(&name)).filter(|next| *next > now);
+            self.poll_again_at = soonest(self.poll_again_at, next);
         }
         if let Some(limit) = limits.of_users_at(stage) {
             for file in files {

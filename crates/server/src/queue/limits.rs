@@ -1,7 +1,8 @@
 //! How often a stage may begin a file, over all processes, and how often a user's files may begin.
 //!
-//! A limit is one timestamp in the database: when the next file may begin. Files begin evenly spaced, with a tenth
-//! of a second to make up for a claim that came late. Nothing is dropped: a file that may not begin yet waits.
+//! A limit of 2/10s lets two files begin at once, and one more every five seconds. It is one timestamp in the database:
+//! when the next file may begin. How far that lies in the past is how many may begin at once. Nothing is dropped: a
+//! file that may not begin yet waits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -14,7 +15,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
-/// How late a claim may come without losing its turn. At a fast rate it also lets one claim take several files.
+/// How late a claim may come without losing its turn, also where no two files may begin at once.
 const SLACK: TimeDelta = TimeDelta::milliseconds(100);
 /// How often an event reports that a limit blocks files.
 const BETWEEN_REPORTS: TimeDelta = TimeDelta::minutes(1);
@@ -81,7 +82,13 @@ impl RateLimit {
     /// `next`, clamped to the times that this limit can have set. After a change of the settings or of a clock, the
     /// stored time may be outside them.
     fn within_reach(self, next: Time, now: Time) -> Time {
-        next.clamp(now - SLACK, now + self.interval())
+        next.clamp(now - self.burst(), now + self.interval())
+    }
+
+    /// How long the limit must have been unused so that `max` files may begin at once.
+    fn burst(self) -> TimeDelta {
+        let others = i32::try_from(self.max.saturating_sub(1)).unwrap_or(i32::MAX);
+        (self.interval() * others).max(SLACK)
     }
 }
 
@@ -265,14 +272,26 @@ mod tests {
         let limit: RateLimit = "5/1s".parse().unwrap();
         for step in [1, 7, 50, 130] {
             let begun = begin(limit, (0..20_000).step_by(step));
-            assert!((99..=101).contains(&begun), "{begun} with a poll every {step} ms");
+            // Five at once, and then one every 200 ms.
+            assert!((103..=105).contains(&begun), "{begun} with a poll every {step} ms");
         }
     }
 
     #[test]
-    fn a_long_silence_saves_nothing_up() {
-        let limit: RateLimit = "5/1s".parse().unwrap();
-        assert_eq!(begin(limit, [0, 60_000].into_iter()), 2);
+    fn as_many_begin_at_once_as_the_limit_says_and_a_long_silence_saves_no_more_up() {
+        for (limit, burst) in [("2/10s", 2), ("5/1s", 5), ("1/1h", 1), ("1000/1s", 1_000)] {
+            let limit: RateLimit = limit.parse().unwrap();
+            assert_eq!(begin(limit, [0].into_iter()), burst);
+            assert_eq!(begin(limit, [0, 36_000_000].into_iter()), 2 * burst);
+        }
+    }
+
+    #[test]
+    fn after_a_burst_files_begin_evenly_spaced() {
+        let limit: RateLimit = "2/10s".parse().unwrap();
+        assert_eq!(begin(limit, [0, 4_999].into_iter()), 2);
+        assert_eq!(begin(limit, [0, 5_000, 9_999].into_iter()), 3);
+        assert_eq!(begin(limit, [0, 5_000, 10_000].into_iter()), 4);
     }
 
     #[test]
@@ -282,11 +301,5 @@ mod tests {
         let next = fast.next_after(next, fast.allows(next, at(0)), at(0));
         assert_eq!(fast.allows(next, at(0)), 0);
         assert!(fast.allows(next, at(100)) > 0);
-    }
-
-    #[test]
-    fn a_fast_rate_begins_many_at_once() {
-        let limit: RateLimit = "1000/1s".parse().unwrap();
-        assert_eq!(begin(limit, [0].into_iter()), 101);
     }
 }

@@ -7,15 +7,18 @@
 mod advance;
 pub mod rows;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use uuid::Uuid;
 
 pub use advance::Step;
 use advance::{Advance, Extent};
 
-use crate::records::files::dead_letters::{Filter, Place};
+use crate::blobs::Blobs;
+use crate::records::files::dead_letters::{Filter, Place, retry};
 use crate::telemetry::traces;
 use landfall_api::operations::{FilterView, OperationView};
 use landfall_core::caller::Caller;
@@ -27,6 +30,8 @@ use landfall_store::{Db, Tx, Write};
 
 /// How often a process polls for operations to continue, and for the results of their canaries.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Blobs that are looked for at the same time.
+const BLOBS_AT_ONCE: usize = 8;
 /// Operations that are loaded in one query.
 const BATCH_SIZE: i64 = 100;
 
@@ -45,6 +50,7 @@ pub struct Operation {
     pub skipped_count: i64,
     pub error_count: i64,
     pub errors: Value,
+    pub skipped: Value,
     trace_parent: Option<String>,
     cursor_at: Time,
     cursor_id: Uuid,
@@ -76,6 +82,7 @@ impl From<Operation> for OperationView {
             skipped_count: operation.skipped_count,
             error_count: operation.error_count,
             errors: operation.errors,
+            skipped: operation.skipped,
             scope: if of_user.is_some() { Scope::Own } else { Scope::All },
             filter: FilterView {
                 code,
@@ -134,6 +141,7 @@ impl Write for Stop {
 #[derive(Clone)]
 pub struct Operations {
     pub db: Db,
+    pub blobs: Blobs,
     pub clock: Clock,
     pub wake: Wake,
 }
@@ -190,10 +198,31 @@ impl Operations {
         Ok(())
     }
 
+    /// The blobs that are gone, of the dead letters that are next. The storage is asked before the transaction, which
+    /// must not wait for it. A file whose blob goes after this fails again, and a storage that does not answer is no
+    /// reason to leave files alone.
+    async fn gone_blobs(&self, operation: Uuid) -> Result<HashSet<String>, Error> {
+        let mut tx = self.db.read().await?;
+        let Some(found) = Operation::find_under_way(&mut tx, operation).await? else {
+            return Ok(HashSet::new());
+        };
+        let keys =
+            retry::next_blobs(&mut tx, &found.filter, operation, found.cursor(), advance::PAGE).await?;
+        drop(tx);
+        let checked = stream::iter(keys).map(async |key| {
+            let is_gone = matches!(self.blobs.size(&key).await, Ok(None));
+            is_gone.then_some(key)
+        });
+        Ok(checked.buffer_unordered(BLOBS_AT_ONCE).filter_map(std::future::ready).collect().await)
+    }
+
     /// Takes one step. `patient`: if another process is taking one, waits for it instead of skipping the operation.
     pub async fn step(&self, operation: Uuid, patient: bool) -> Result<Step, Error> {
-        let take =
-            async |extent| self.db.write(Advance { operation, extent, patient, now: self.clock.now() }).await;
+        let gone = self.gone_blobs(operation).await?;
+        let take = async |extent| {
+            let (gone, now) = (gone.clone(), self.clock.now());
+            self.db.write(Advance { operation, extent, patient, gone, now }).await
+        };
         let mut taken = take(Extent::Page).await;
         // One file of the page cannot be retried. It must not block the others.
         if taken.as_ref().is_err_and(Error::is_about_the_data) {

@@ -73,9 +73,7 @@ impl Revive {
             return Err(Refusal::not_failed(file.status));
         }
         if is_infected(file) {
-            let message =
-                "The bytes of this file were removed, because the virus scanner found something in it";
-            return Err(Refusal::new(RefusalCode::FileNotFound, message));
+            return Err(removed_as_infected());
         }
         let Some(stage) = self.from_stage else { return Ok(file.next_stage) };
         if stage > file.next_stage {
@@ -97,7 +95,12 @@ pub fn is_infected(file: &File) -> bool {
     file.status == Status::Failed && file.code() == Some(Code::Infected)
 }
 
-fn source_gone() -> Refusal {
+pub fn removed_as_infected() -> Refusal {
+    let message = "The bytes of this file were removed, because the virus scanner found something in it";
+    Refusal::new(RefusalCode::FileNotFound, message)
+}
+
+pub fn source_gone() -> Refusal {
     Refusal::new(RefusalCode::FileNotFound, "Source file no longer exists")
 }
 

@@ -24,12 +24,19 @@ const MAX_COUNTED: i64 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     pub what: WaitingFor,
+    /// Sentences for the owner, without the time, which the client shows as a countdown.
     pub message: String,
+    /// When it may go on, where that is known.
+    pub until: Option<Time>,
 }
 
 impl Waiting {
     fn new(what: WaitingFor, message: impl Into<String>) -> Self {
-        Self { what, message: message.into() }
+        Self { what, message: message.into(), until: None }
+    }
+
+    fn until(self, until: Option<Time>) -> Self {
+        Self { until, ..self }
     }
 }
 
@@ -70,52 +77,43 @@ impl Obstacles {
     fn in_queue(&self, file: &File) -> Waiting {
         let stage = file.next_stage;
         if self.paused.contains(&stage) {
-            return Waiting::new(WaitingFor::Paused, format!("The {stage} stage is paused"));
+            let message =
+                format!("The {stage} stage is paused. It continues when an administrator resumes the stage");
+            return Waiting::new(WaitingFor::Paused, message);
         }
         if !self.someone_works_at(stage) {
             return Waiting::new(
                 WaitingFor::NoWorkers,
-                format!("No process is running that does the {stage} stage"),
+                format!(
+                    "No process is running that does the {stage} stage. It continues when the operator starts one"
+                ),
             );
         }
         if let Some((service, circuit)) = self.circuit_before(stage) {
-            return Waiting::new(WaitingFor::Circuit, self.down(service, circuit));
+            let until =
+                circuit.until.filter(|until| circuit.state == CircuitState::Open && *until > self.now);
+            return Waiting::new(WaitingFor::Circuit, down(service, circuit, until)).until(until);
         }
         if file.is_alone {
             return Waiting::new(
                 WaitingFor::Isolation,
-                "Workers died while they worked on this file; it waits until a worker has nothing else to do",
+                "Workers died while they worked on this file. It continues by itself when a worker has nothing else to do",
             );
         }
         if let Some(at) = file.run_after.filter(|at| *at - self.now > TimeDelta::zero()) {
-            return Waiting::new(WaitingFor::Retry, format!("Will be tried again at {}", at.to_rfc3339()));
+            let message = "Its last attempt failed. Landfall tries it again by itself";
+            return Waiting::new(WaitingFor::Retry, message).until(Some(at));
         }
         let limit = |bucket: String, subject: &str| {
             let until = self.buckets.get(&bucket)?;
-            let message =
-                format!("{subject} limited in their rate; the next may begin at {}", until.to_rfc3339());
-            Some(Waiting::new(WaitingFor::RateLimit, message))
+            let message = format!("{subject} limited in their rate. It begins by itself when its turn comes");
+            Some(Waiting::new(WaitingFor::RateLimit, message).until(Some(*until)))
         };
         limit(bucket_of_stage(stage), &format!("Files at the {stage} stage are"))
             .or_else(|| limit(bucket_of_user(&file.user_id), "Your files are"))
             .unwrap_or_else(|| {
                 Waiting::new(WaitingFor::Worker, format!("Waits for a free worker at the {stage} stage"))
             })
-    }
-
-    fn down(&self, service: Service, circuit: &Circuit) -> String {
-        let title = service.title();
-        let error = circuit.last_error.as_ref().map(|error| format!(". Its last error: {error}"));
-        let error = error.unwrap_or_default();
-        match (circuit.state, circuit.until) {
-            (CircuitState::Open, Some(until)) if until > self.now => {
-                format!(
-                    "Waits for {title}, which is down; it is tried again at {}{error}",
-                    until.to_rfc3339()
-                )
-            }
-            _ => format!("Waits for {title}, which was down and is being tried{error}"),
-        }
     }
 
     pub fn someone_works_at(&self, stage: Stage) -> bool {
@@ -134,6 +132,17 @@ impl Obstacles {
             let need = format!("{stage}:{}", service.name());
             self.workers.iter().any(|worker| worker.services.split(',').any(|name| name == need))
         })
+    }
+}
+
+fn down(service: Service, circuit: &Circuit, until: Option<Time>) -> String {
+    let title = service.title();
+    let error = circuit.last_error.as_ref().map(|error| format!(". Its last error: {error}"));
+    let error = error.unwrap_or_default();
+    if until.is_some() {
+        format!("Waits for {title}, which is down. It continues by itself when the service is back{error}")
+    } else {
+        format!("Waits for {title}, which was down and is being tried. It continues by itself{error}")
     }
 }
 

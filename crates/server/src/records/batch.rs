@@ -2,6 +2,7 @@
 //! to arrive completes it, exactly once.
 
 pub mod changes;
+pub mod deadline;
 
 use std::ops::AddAssign;
 
@@ -11,6 +12,7 @@ use uuid::Uuid;
 
 use super::events::{self, Event};
 use super::files::counts;
+use super::notifications;
 use landfall_api::batches::{Progress, Summary};
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -33,7 +35,9 @@ pub struct Batch {
     pub ready_files: i64,
     pub failed_files: i64,
     pub cancelled_files: i64,
+    /// Those that were given up because their bytes never came are among them.
     pub deleted_files: i64,
+    pub never_uploaded_files: i64,
     pub priority: i64,
     pub metadata: Option<Value>,
     pub created_at: Time,
@@ -45,7 +49,7 @@ pub struct Batch {
 
 const COLUMNS: &str =
     "id, tenant_id, user_id, status, file_count, registered_files, ready_files, failed_files,
-    cancelled_files, deleted_files, priority, metadata, created_at, expires_at, completed_at, progress_due";
+    cancelled_files, deleted_files, never_uploaded_files, priority, metadata, created_at, expires_at, completed_at, progress_due";
 
 /// What a change of counts sets beside them, with `now` and a second before and after it as three more arguments:
 /// either the progress is told with it, or it is owed.
@@ -96,33 +100,66 @@ impl Batch {
         self.ready_files + self.failed_files + self.cancelled_files + self.deleted_files
     }
 
-    /// Writes that the batch is complete, or active again, if what its counts say is not what its status says.
-    pub async fn settle(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        let complete = self.terminal_files() >= self.file_count;
-        match (self.status, complete) {
-            (BatchStatus::Active, true) => {
+    /// The status that its counts call for. A batch that has expired or was cancelled stays so.
+    ///
+    /// It is completed when every promised file came and has ended. It is expired when files did not come and none can
+    /// come any more: all are registered, and no registration is open.
+    async fn status_by_counts(&self, tx: &mut Tx) -> Result<BatchStatus, Error> {
+        let ended = self.terminal_files() >= self.file_count;
+        Ok(match self.status {
+            BatchStatus::Completed if !ended => BatchStatus::Active,
+            BatchStatus::Active if self.never_uploaded_files == 0 && ended => BatchStatus::Completed,
+            BatchStatus::Active if self.never_uploaded_files > 0 && !self.can_receive(tx, ended).await? => {
+                BatchStatus::Expired
+            }
+            same => same,
+        })
+    }
+
+    /// Whether a promised file can still come.
+    async fn can_receive(&self, tx: &mut Tx, ended: bool) -> Result<bool, Error> {
+        if ended || self.registered_files < self.file_count {
+            return Ok(!ended);
+        }
+        Ok(counts::registered_in_batch(tx, self.id).await? > 0)
+    }
+
+    /// Writes the status that its counts call for, if it has another. Returns whether it had.
+    pub async fn settle(&self, tx: &mut Tx, now: Time) -> Result<bool, Error> {
+        let status = self.status_by_counts(tx).await?;
+        if status == self.status {
+            return Ok(false);
+        }
+        match status {
+            BatchStatus::Completed => {
                 // Progress that was owed is told with it, and does not come after the end.
                 tx.execute(
                     "UPDATE batches SET status = 'completed', completed_at = $2, progress_due = NULL WHERE id = $1",
                     args![self.id, now],
                 )
                 .await?;
-                self.record_counts(tx, EventKind::BatchCompleted, now).await
+                self.record_counts(tx, EventKind::BatchCompleted, now).await?;
             }
-            // A file of a completed batch was retried.
-            (BatchStatus::Completed, false) => tx
-                .execute(
-                    "UPDATE batches SET status = 'active', completed_at = NULL WHERE id = $1",
+            BatchStatus::Expired => {
+                tx.execute(
+                    "UPDATE batches SET status = 'expired', progress_due = NULL WHERE id = $1",
                     args![self.id],
                 )
-                .await
-                .map(drop),
-            _ => Ok(()),
+                .await?;
+                self.record_expiry(tx, now).await?;
+            }
+            // A file of a completed batch was retried.
+            BatchStatus::Active | BatchStatus::Cancelled => {
+                let sql = "UPDATE batches SET status = 'active', completed_at = NULL WHERE id = $1";
+                tx.execute(sql, args![self.id]).await?;
+            }
         }
+        Ok(true)
     }
 
-    /// After its counts changed: what its progress and its status are now, where that is to be told.
-    async fn counted(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+    /// After its counts changed: what its progress and its status are now, where that is to be told. Returns whether its
+    /// status changed.
+    async fn counted(&self, tx: &mut Tx, now: Time) -> Result<bool, Error> {
         if self.progress_due.is_none() {
             self.record_progress(tx, now).await?;
         }
@@ -134,22 +171,26 @@ impl Batch {
     }
 
     async fn record_counts(&self, tx: &mut Tx, kind: EventKind, now: Time) -> Result<(), Error> {
-        let data = json!({
+        let summary = self.summary();
+        let mut data = json!({
             "batchId": self.id,
+            "total": summary.total,
             "fileCount": self.file_count,
-            "registered": self.registered_files,
-            "ready": self.ready_files,
-            "failed": self.failed_files,
-            "cancelled": self.cancelled_files,
-            "deleted": self.deleted_files,
-            "summary": self.summary(),
+            "neverUploaded": summary.never_uploaded,
         });
+        for (status, count) in progress(tx, self.id).await? {
+            data[status.name()] = json!(count);
+        }
+        // Rows of deleted files are removed after a while; the batch keeps their number.
+        data["deleted"] = json!(summary.deleted);
+        data["summary"] = json!(summary);
         events::record(tx, vec![Event { data: Some(data), ..self.event(kind, now) }]).await
     }
 
-    /// Says that the batch waited too long for its files.
+    /// Says that files of the batch never came, and tells its owner.
     pub async fn record_expiry(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        events::record(tx, vec![self.event(EventKind::BatchExpired, now)]).await
+        self.record_counts(tx, EventKind::BatchExpired, now).await?;
+        notifications::tell_of_expired_batch(tx, self, now).await
     }
 
     /// Says that the batch was called off.
@@ -168,7 +209,19 @@ impl Batch {
     }
 
     pub fn summary(&self) -> Summary {
-        Summary { total: self.file_count, ready: self.ready_files, failed: self.failed_files }
+        // While it is active, the files that are not registered yet may still come.
+        let unregistered = match self.status {
+            BatchStatus::Active => 0,
+            _ => self.file_count - self.registered_files,
+        };
+        Summary {
+            total: self.file_count,
+            ready: self.ready_files,
+            failed: self.failed_files,
+            cancelled: self.cancelled_files,
+            deleted: self.deleted_files - self.never_uploaded_files,
+            never_uploaded: self.never_uploaded_files + unregistered,
+        }
     }
 }
 
@@ -179,11 +232,15 @@ pub struct Tally {
     pub failed: i64,
     pub cancelled: i64,
     pub deleted: i64,
+    /// Those of the deleted whose bytes never came.
+    pub never_uploaded: i64,
 }
 
 impl Tally {
-    pub fn of(from: Status, to: Status) -> Self {
-        let mut tally = Self::default();
+    /// `gave_up`: the server deletes the file because its upload was not finished in time.
+    pub fn of(from: Status, to: Status, gave_up: bool) -> Self {
+        let never_uploaded = i64::from(gave_up && from == Status::Registered);
+        let mut tally = Self { never_uploaded, ..Self::default() };
         for (status, step) in [(from, -1), (to, 1)] {
             match status {
                 Status::Ready => tally.ready += step,
@@ -206,9 +263,10 @@ impl Tally {
             .row(
                 format!(
                     "UPDATE batches SET ready_files = ready_files + $2, failed_files = failed_files + $3,
-                         cancelled_files = cancelled_files + $4, deleted_files = deleted_files + $5, {}
+                         cancelled_files = cancelled_files + $4, deleted_files = deleted_files + $5,
+                         never_uploaded_files = never_uploaded_files + $6, {}
                      WHERE id = $1 RETURNING {COLUMNS}",
-                    tell_or_owe(6)
+                    tell_or_owe(7)
                 ),
                 args![
                     batch,
@@ -216,6 +274,7 @@ impl Tally {
                     self.failed,
                     self.cancelled,
                     self.deleted,
+                    self.never_uploaded,
                     now,
                     now - BETWEEN_PROGRESS,
                     now + BETWEEN_PROGRESS
@@ -223,7 +282,7 @@ impl Tally {
             )
             .await?;
         match counted {
-            Some(batch) => batch.counted(tx, now).await,
+            Some(batch) => batch.counted(tx, now).await.map(drop),
             None => Err(Error::Internal(format!("batch {batch} of a file does not exist"))),
         }
     }
@@ -247,7 +306,8 @@ pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
         .row(
             format!(
                 "UPDATE batches SET registered_files = $2, ready_files = $3, failed_files = $4, cancelled_files = $5,
-                     deleted_files = $6, {}
+                     deleted_files = $6,
+                     never_uploaded_files = CASE WHEN never_uploaded_files > $6 THEN $6 ELSE never_uploaded_files END, {}
                  WHERE id = $1 RETURNING {COLUMNS}",
                 tell_or_owe(7)
             ),
@@ -265,10 +325,7 @@ pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
         )
         .await?;
     let Some(after) = after else { return Ok(false) };
-    after.counted(tx, now).await?;
-    let complete = after.terminal_files() >= after.file_count;
-    let settled =
-        matches!((after.status, complete), (BatchStatus::Active, true) | (BatchStatus::Completed, false));
+    let settled = after.counted(tx, now).await?;
     let counts = |batch: &Batch| {
         (
             batch.registered_files,
@@ -287,6 +344,7 @@ impl AddAssign for Tally {
         self.failed += other.failed;
         self.cancelled += other.cancelled;
         self.deleted += other.deleted;
+        self.never_uploaded += other.never_uploaded;
     }
 }
 

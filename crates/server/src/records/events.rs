@@ -14,6 +14,8 @@ use landfall_core::event::EventKind;
 use super::effects;
 use landfall_core::failure::Failure;
 use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::reason;
+use landfall_core::refusal::Refusal;
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
@@ -98,6 +100,18 @@ pub async fn write_down(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
     .await
 }
 
+/// The refusal for a deleted file. It says why the file was deleted, where its owner did not ask for that.
+pub async fn gone(tx: &mut Tx, file: Uuid) -> Result<Refusal, Error> {
+    let sql = "SELECT data FROM events WHERE file_id = $1 AND kind = $2 AND to_state = 'deleted' ORDER BY id DESC LIMIT 1";
+    let deletion: Option<(Option<serde_json::Value>,)> =
+        tx.row(sql, args![file, EventKind::FileStatusChanged]).await?;
+    let data = deletion.and_then(|(data,)| data);
+    Ok(match data.as_ref().and_then(|data| data.get("reason")).and_then(|reason| reason.as_str()) {
+        Some(reason) => Refusal::deleted_because(reason),
+        None => Refusal::gone(),
+    })
+}
+
 /// One step in the history of a file.
 #[derive(Debug, sqlx::FromRow)]
 struct HistoryRow {
@@ -115,21 +129,28 @@ struct HistoryRow {
 
 impl From<HistoryRow> for HistoryEntry {
     fn from(row: HistoryRow) -> Self {
-        let state = |name: Option<String>| name.and_then(|name| name.parse().ok());
+        let state = |name: Option<String>| name.and_then(|name| name.parse::<Status>().ok());
         let reason = row.data.as_ref().and_then(|data| data.get("reason")).and_then(|reason| reason.as_str());
+        let to = state(row.to_state);
+        let error_message = written(row.error_code.as_deref(), row.error_message.as_deref(), to);
         Self {
             id: row.id,
             at: row.at,
             from: state(row.from_state),
-            to: state(row.to_state),
+            to,
             stage: row.stage.and_then(|name| name.parse().ok()),
             attempt: row.attempt,
             worker: row.worker,
             error_code: row.error_code,
-            error_message: row.error_message,
+            error_message,
             reason: reason.map(str::to_owned),
         }
     }
+}
+
+/// What an event says about a failure: sentences that were true when it happened.
+pub fn written(code: Option<&str>, said: Option<&str>, to: Option<Status>) -> Option<String> {
+    Some(reason::sentences(code?, said.unwrap_or_default(), to.unwrap_or(Status::Deleted)))
 }
 
 /// The history of a file, oldest first, after the entry `after`.

@@ -77,7 +77,10 @@ pub enum Change {
     Cancel {
         failure: Failure,
     },
-    Delete,
+    /// `gave_up`: the server decided it, because the upload was not finished in time.
+    Delete {
+        gave_up: bool,
+    },
 }
 
 /// How an attempt ended, for a file that is claimed. The fence is its claim: if the file has another one by now, nothing
@@ -357,7 +360,7 @@ impl Change {
             Self::Revive { .. } => Kind::Revive,
             Self::GiveUp { .. } => Kind::GiveUp,
             Self::Cancel { .. } => Kind::Cancel,
-            Self::Delete => Kind::Delete,
+            Self::Delete { .. } => Kind::Delete,
         }
     }
 
@@ -402,7 +405,7 @@ impl Change {
                 args![failure.code, &failure.message, fingerprint(*stage, failure)]
             }
             Self::Cancel { failure } => args![failure.code, &failure.message],
-            Self::Delete => args![],
+            Self::Delete { .. } => args![],
         }
     }
 
@@ -463,6 +466,8 @@ struct Record {
     is_due: bool,
     /// Whether it leaves a blob that no file needs.
     leaves_blob: bool,
+    /// Whether the server deletes it because its upload was not finished in time.
+    gave_up: bool,
 }
 
 impl Record {
@@ -502,7 +507,8 @@ impl Record {
             },
         };
         let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
-        Self { owner, event, is_due, leaves_blob: has_blob }
+        let gave_up = matches!(one.change, Change::Delete { gave_up: true });
+        Self { owner, event, is_due, leaves_blob: has_blob, gave_up }
     }
 }
 
@@ -521,10 +527,10 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
     let mut counters = Counters::default();
     let mut failed = Vec::new();
     let mut events = Vec::with_capacity(records.len());
-    for Record { owner, event, is_due, leaves_blob } in records {
+    for Record { owner, event, is_due, leaves_blob, gave_up } in records {
         let (Some(from), Some(to), Some(file)) = (event.from, event.to, event.file) else { continue };
         if let Some(batch) = owner.batch {
-            *tallies.entry(batch).or_default() += Tally::of(from, to);
+            *tallies.entry(batch).or_default() += Tally::of(from, to, gave_up);
         }
         counters.count(&owner.user, to, event.failure.as_ref(), owner.confirmed_at, now);
         if is_due {

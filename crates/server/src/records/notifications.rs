@@ -1,5 +1,5 @@
-//! What a user is told of without having asked: a file failed, a failed file is going to be deleted, a webhook was
-//! disabled.
+//! What a user is told of without having asked: a file failed, a failed file is going to be deleted, files of a batch
+//! never came, a webhook was disabled.
 //!
 //! A notification is written in the transaction of the event. So no user is told of what did not happen, and
 //! nothing happens that its owner was not told of.
@@ -9,13 +9,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::batch::Batch;
 use super::events::{self, Event};
 use super::file::{File, Owner};
 use landfall_api::notifications::NotificationView;
 use landfall_core::clock::{Time, new_id_at};
 use landfall_core::event::EventKind;
 use landfall_core::failure::Failure;
-use landfall_core::lifecycle::Stage;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::reason;
 use landfall_core::refusal::Refusal;
 use landfall_core::states::NotificationKind;
 use landfall_store::Error;
@@ -146,7 +148,7 @@ pub struct FailedFile {
 /// Notifies the owners of files that they failed.
 pub async fn tell_of_failures(tx: &mut Tx, files: Vec<FailedFile>, now: Time) -> Result<(), Error> {
     let notices = files.into_iter().map(|FailedFile { id, owner, failure, stage }| {
-        let reason = failure.message;
+        let reason = reason::sentences(failure.code.name(), &failure.message, Status::Failed);
         Notice {
             kind: NotificationKind::FileFailure,
             message: format!("{} failed: {reason}", owner.file_name),
@@ -191,6 +193,32 @@ pub async fn tell_of_disabled_webhook(
     write(tx, vec![notice], now).await
 }
 
+/// Tells the owner of a batch that files of it never came.
+pub async fn tell_of_expired_batch(tx: &mut Tx, batch: &Batch, now: Time) -> Result<(), Error> {
+    let summary = batch.summary();
+    let message = format!(
+        "An upload of {} expired: {} never arrived. Upload what is missing again, in a new batch; the files that \
+         arrived are kept",
+        counted(summary.total),
+        counted(summary.never_uploaded)
+    );
+    let notice = Notice {
+        kind: NotificationKind::BatchExpired,
+        message,
+        data: json!({ "batchId": batch.id, "summary": summary }),
+        subject: Subject::Batch {
+            id: batch.id,
+            tenant: batch.tenant_id.clone(),
+            user: batch.user_id.clone(),
+        },
+    };
+    write(tx, vec![notice], now).await
+}
+
+fn counted(files: i64) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
+}
+
 /// The webhook that a notification is about, and its owner.
 pub struct WebhookOwner {
     pub id: Uuid,
@@ -210,6 +238,7 @@ struct Notice {
 enum Subject {
     File { id: Uuid, owner: Arc<Owner> },
     Webhook(WebhookOwner),
+    Batch { id: Uuid, tenant: String, user: String },
 }
 
 impl Subject {
@@ -217,6 +246,7 @@ impl Subject {
         match self {
             Self::File { owner, .. } => &owner.tenant,
             Self::Webhook(webhook) => &webhook.tenant,
+            Self::Batch { tenant, .. } => tenant,
         }
     }
 
@@ -224,13 +254,22 @@ impl Subject {
         match self {
             Self::File { owner, .. } => &owner.user,
             Self::Webhook(webhook) => &webhook.user,
+            Self::Batch { user, .. } => user,
         }
     }
 
     fn file(&self) -> Option<(Uuid, &Owner)> {
         match self {
             Self::File { id, owner } => Some((*id, owner)),
+            Self::Webhook(_) | Self::Batch { .. } => None,
+        }
+    }
+
+    fn batch(&self) -> Option<Uuid> {
+        match self {
+            Self::File { owner, .. } => owner.batch,
             Self::Webhook(_) => None,
+            Self::Batch { id, .. } => Some(*id),
         }
     }
 }
@@ -250,7 +289,7 @@ async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error
             tenant: subject.tenant().clone(),
             user: subject.user().clone(),
             file,
-            batch: subject.file().and_then(|(_, owner)| owner.batch),
+            batch: subject.batch(),
             ..Event::of_system(EventKind::NotificationCreated, now, data)
         });
         rows.push(vec![

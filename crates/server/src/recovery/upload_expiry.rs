@@ -1,5 +1,6 @@
 //! An upload is expired if and only if its file is `registered` or `uploaded` and its deadline is over: its owner has
-//! not confirmed it, and there was no sign of life (a byte, a fresh URL) for as long as `UPLOAD_CONFIRM_WINDOW_MS`.
+//! not confirmed it, and there was no sign of life (a byte, a fresh URL) for as long as `UPLOAD_CONFIRM_WINDOW_MS`. A sign of
+//! life of one file keeps the other registrations of its batch alive ([`deadline`]).
 //!
 //! If its bytes are whole, its owner wanted it and only the confirmation got lost: it is adopted, as if it had been
 //! confirmed, unless the operator wants such uploads deleted. If they are not, it is deleted: the row and its quota in
@@ -17,6 +18,7 @@ use super::SweepReport;
 use super::config::Unconfirmed;
 use crate::blobs::Blobs;
 use crate::intake::delete::{self, Cause};
+use crate::records::batch::deadline;
 use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
@@ -176,7 +178,14 @@ impl Write for Expire {
             self.adopt(tx, &mut file).await?;
             return Ok(Fate::Adopted);
         }
-        let cause = Cause { name: Some("orphaned"), reason: Some("It was not confirmed in time") };
+        if deadline::spare(tx, &file, self.now).await? {
+            return Ok(Fate::Spared);
+        }
+        let reason = match file.status {
+            Status::Registered => "Its bytes did not arrive in time",
+            _ => "It was not confirmed in time",
+        };
+        let cause = Cause { name: Some("orphaned"), reason: Some(reason) };
         let tombstones = delete::bury(tx, vec![file], Some(cause), self.now).await?;
         Ok(Fate::Deleted(tombstones.into_iter().next().and_then(|tombstone| tombstone.blob_key)))
     }

@@ -21,10 +21,11 @@ const RECENT_ERRORS: i64 = 10;
 const MAX_USERS: usize = 2_000;
 
 fn recent_error(letter: DeadLetter) -> RecentError {
+    let error = letter.reason();
     RecentError {
         file_id: letter.id,
         file_name: letter.file_name,
-        error: letter.error_message,
+        error,
         code: letter.error_code,
         stage: letter.error_stage,
         timestamp: letter.failed_at,
@@ -42,7 +43,7 @@ pub async fn load(
     let distribution = Distribution::load(tx, user).await?;
     let ended = throughput::last_day(tx, user, now).await?;
     let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
-    let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS).await?;
+    let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS, 0).await?;
     Ok(Dashboard {
         status_distribution: Status::ALL
             .into_iter()

@@ -30,6 +30,8 @@ const RESPONSE_TYPES: &[(&str, &str)] = &[
     ("text/xml", "result.xml"),
 ];
 
+const JSON: &str = "application/json";
+
 #[derive(Clone)]
 pub struct GatewayConfig {
     pub url: String,
@@ -116,20 +118,39 @@ impl Gateway {
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let Some((_, name)) = RESPONSE_TYPES.iter().find(|(known, _)| *known == kind) else {
+        let known = RESPONSE_TYPES.iter().find(|(known, _)| *known == kind);
+        if known.is_none() && kind != JSON {
             let kind = if kind.is_empty() { "no content type" } else { &kind };
             return Err(Failure::new(
                 Code::Gateway4xx,
-                format!("The extraction service returned {kind} instead of text, Markdown, HTML or XML"),
+                format!(
+                    "The extraction service returned {kind} instead of text, Markdown, HTML, XML or JSON"
+                ),
             ));
-        };
+        }
         let (body, all) = response::read(response, self.max_bytes).await.map_err(unreachable)?;
         if !all {
             let message = "The extraction service returned a response above the size limit";
             return Err(Failure::new(Code::ValidationError, message));
         }
-        Ok(Converted { name, content_type, body: body.into() })
+        match known {
+            Some((_, name)) => Ok(Converted { name, content_type, body: body.into() }),
+            None => from_json(&body),
+        }
     }
+}
+
+/// The document in an answer that is JSON: `{"markdown": "…"}` or `{"text": "…"}`, whatever else it has.
+fn from_json(body: &[u8]) -> Result<Converted, Failure> {
+    let json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let kinds = [("markdown", "result.md", "text/markdown"), ("text", "result.txt", "text/plain")];
+    let found = kinds.into_iter().find_map(|(field, name, kind)| Some((json[field].as_str()?, name, kind)));
+    let Some((text, name, kind)) = found else {
+        let message = "The extraction service returned JSON without a text in its field markdown or text";
+        return Err(Failure::new(Code::Gateway4xx, message));
+    };
+    let content_type = format!("{kind}; charset=utf-8");
+    Ok(Converted { name, content_type, body: text.to_owned().into_bytes().into() })
 }
 
 /// The same for each call of one attempt. After a retry by a person and after a wait for the service the attempts are
@@ -163,9 +184,20 @@ async fn reason(response: Response) -> String {
     // A body that ends early is ignored; the status is enough.
     let (body, _) = response::read(response, MAX_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text: String = words.join(" ").chars().filter(|c| !c.is_control()).take(MAX_REASON_LENGTH).collect();
-    if text.is_empty() { text } else { format!(": {text}") }
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let said = said_in(&json).unwrap_or(&text);
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let is_of_a_sentence = |c: &char| !c.is_control() && !matches!(c, '{' | '}' | '[' | ']');
+    let text: String = words.join(" ").chars().filter(is_of_a_sentence).take(MAX_REASON_LENGTH).collect();
+    if text.is_empty() { text } else { format!(": {}", text.trim_end_matches('.')) }
+}
+
+/// The message in an error that is JSON, where the usual frameworks have it.
+fn said_in(json: &serde_json::Value) -> Option<&str> {
+    let error = &json["error"];
+    [&error["message"], error, &json["message"], &json["detail"], &json["title"]]
+        .into_iter()
+        .find_map(|it| it.as_str())
 }
 
 fn unreachable(error: reqwest::Error) -> Failure {
@@ -173,11 +205,8 @@ fn unreachable(error: reqwest::Error) -> Failure {
     let error = error.without_url();
     tracing::warn!(%error, "a stage failed because of the extraction service");
     if error.is_timeout() {
-        Failure::new(Code::GatewayTimeout, "The extraction service took too long; will retry automatically")
+        Failure::new(Code::GatewayTimeout, "The extraction service took too long")
     } else {
-        Failure::new(
-            Code::GatewayUnavailable,
-            "The extraction service cannot be reached; will retry automatically",
-        )
+        Failure::new(Code::GatewayUnavailable, "The extraction service cannot be reached")
     }
 }

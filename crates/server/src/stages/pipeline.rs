@@ -144,10 +144,12 @@ impl Pipeline {
         match (reading.finish(Recognised::Words(words)), failed) {
             // If OCR fails on one page of many, that page has no text. If no other text was found, its error is the
             // cause.
-            (Err(no_text), Some(error)) if no_text.kind() == ErrorKind::NoText => Err(Failure::new(
-                Code::ParseError,
-                format!("There is no text in this file beside pictures: {error}"),
-            )),
+            (Err(no_text), Some(error)) if no_text.kind() == ErrorKind::NoText => {
+                tracing::info!(%error, fileId = %job.file.id, "OCR could not read the pictures of a document");
+                let message =
+                    "There is no text in this file beside pictures, and its pictures could not be read";
+                Err(Failure::new(Code::ParseError, message))
+            }
             (ending, _) => ending.map_err(unread),
         }
     }
@@ -231,6 +233,9 @@ impl Work for Pipeline {
 
 /// The failure for a document that could not be read.
 fn unread(error: documents::Error) -> Failure {
+    if let Some(detail) = error.detail() {
+        tracing::info!(detail, kind = error.kind().name(), "a document cannot be read");
+    }
     let code = match error.kind() {
         ErrorKind::UnsupportedType => Code::UnsupportedType,
         ErrorKind::NotPdf => Code::NotPdf,

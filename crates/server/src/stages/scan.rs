@@ -162,7 +162,7 @@ fn found(name: &str) -> Failure {
             "This file is too large or too deeply packed for the virus scanner, so it was rejected",
         )
     } else {
-        Failure::new(Code::Infected, format!("The virus scanner found {name}. The file was removed"))
+        Failure::new(Code::Infected, format!("The virus scanner found {name}, and the file was removed"))
     }
 }
 

@@ -1,22 +1,25 @@
 //! One step of an operation: the next page of dead letters is revived, and the counts and the cursor move in the same
 //! transaction. So each file is processed and counted once, whichever process takes a step or dies between two steps.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Operation;
 use super::rows::{self, Progress};
-use crate::queue::revive::{RetriedBy, is_infected, revive_all};
+use crate::queue::revive::{RetriedBy, is_infected, removed_as_infected, revive_all, source_gone};
 use crate::records::file::File;
 use crate::records::files::dead_letters::Place;
 use crate::records::files::dead_letters::retry::{Fate, fates, lock_next};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::refusal::Refusal;
 use landfall_core::states::OperationStatus;
 use landfall_store::Error;
 use landfall_store::{Tx, Write};
 
-const PAGE: usize = 100;
+pub const PAGE: usize = 100;
 /// Files that are retried first, if all matching files failed for one cause.
 const CANARIES: usize = 3;
 /// Errors that are listed one by one; the rest are only counted.
@@ -27,6 +30,8 @@ pub struct Advance {
     pub extent: Extent,
     /// Waits for a process that is taking a step of the same operation.
     pub patient: bool,
+    /// The blobs that are gone, of the files that this step will probably meet.
+    pub gone: HashSet<String>,
     pub now: Time,
 }
 
@@ -86,7 +91,7 @@ impl Advance {
                 "{} of the {} files that were tried first failed in the same way again ({}): the others were left alone",
                 fates.iter().filter(same_again).count(),
                 canaries.len(),
-                fate.error_message.as_deref().unwrap_or_default(),
+                fate.error_message.as_deref().unwrap_or("for the same cause"),
             );
             return self.end(tx, operation, OperationStatus::Stopped, Some(reason)).await;
         }
@@ -118,6 +123,7 @@ impl Advance {
         let cursor = Place { failed_at: last.failed_at.unwrap_or(operation.cursor_at), id: last.id };
         let files = page.len();
         let mut errors = operation.errors.as_array().cloned().unwrap_or_default();
+        let mut left_alone = operation.skipped.as_array().cloned().unwrap_or_default();
         let mut canaries = operation.canaries();
         let (mut revived, mut skipped, mut failed) = (0, 0, 0);
         if self.extent == Extent::PassOver {
@@ -127,9 +133,18 @@ impl Advance {
                 errors.push(json!({ "fileId": last.id, "code": "INTERNAL", "message": message }));
             }
         } else {
-            // The bytes of an infected file are removed, so there is nothing to retry.
-            let (gone, here): (Vec<File>, Vec<File>) = page.into_iter().partition(is_infected);
-            skipped = gone.len();
+            let mut here = Vec::with_capacity(files);
+            for file in page {
+                let Some(why) = self.refusal(&file) else {
+                    here.push(file);
+                    continue;
+                };
+                skipped += 1;
+                if left_alone.len() < NAMED_ERRORS {
+                    left_alone.push(json!({ "fileId": file.id, "fileName": file.file_name,
+                        "code": why.code.code(), "message": why.message }));
+                }
+            }
             let here: Vec<(Stage, File)> = here.into_iter().map(|file| (file.next_stage, file)).collect();
             let by = RetriedBy {
                 user: &operation.user_id,
@@ -147,11 +162,23 @@ impl Advance {
             skipped,
             failed,
             errors: Value::Array(errors),
+            left_alone: Value::Array(left_alone),
             canaries: json!(canaries),
             cursor,
         };
         rows::advance(tx, operation.id, progress, self.now).await?;
         Ok(Some(Step::Moved { files, revived }))
+    }
+
+    /// Why a file cannot be retried: for the same reasons as when it is retried alone.
+    fn refusal(&self, file: &File) -> Option<Refusal> {
+        let needs_bytes = matches!(file.next_stage, Stage::Scan | Stage::Extract);
+        let has_bytes = file.blob_key.as_ref().is_some_and(|key| !self.gone.contains(key));
+        if is_infected(file) {
+            Some(removed_as_infected())
+        } else {
+            (needs_bytes && !has_bytes).then(source_gone)
+        }
     }
 
     async fn end(

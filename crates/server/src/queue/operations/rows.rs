@@ -19,6 +19,11 @@ impl Operation {
             .ok_or_else(|| Refusal::no_such_operation().into())
     }
 
+    /// An operation that has not ended.
+    pub(super) async fn find_under_way(tx: &mut Tx, id: Uuid) -> Result<Option<Self>, Error> {
+        tx.row("SELECT * FROM operations WHERE id = $1 AND ended_at IS NULL", args![id]).await
+    }
+
     /// A page of a user's operations, or of all users' operations, newest first, before `before`.
     pub async fn list(tx: &mut Tx, user: Option<&str>, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
         let mut arguments = args![before, limit];
@@ -106,6 +111,8 @@ pub(super) struct Progress {
     pub skipped: usize,
     pub failed: usize,
     pub errors: Value,
+    /// The first of those that were skipped, with their reasons.
+    pub left_alone: Value,
     pub canaries: Value,
     pub cursor: Place,
 }
@@ -120,7 +127,7 @@ pub(super) async fn advance(
     tx.execute(
         "UPDATE operations SET retried_count = retried_count + $2, skipped_count = skipped_count + $3,
              error_count = error_count + $4, errors = $5, canaries = $6, cursor_at = $7, cursor_id = $8,
-             updated_at = $9
+             updated_at = $9, skipped = $10
          WHERE id = $1",
         args![
             operation,
@@ -132,6 +139,7 @@ pub(super) async fn advance(
             progress.cursor.failed_at,
             progress.cursor.id,
             now,
+            progress.left_alone,
         ],
     )
     .await

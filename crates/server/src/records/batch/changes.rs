@@ -126,7 +126,7 @@ pub async fn timed_out(
 pub async fn expire(tx: &mut Tx, batch: Uuid, missing: usize, now: Time) -> Result<bool, Error> {
     let expired = tx
         .execute(
-            "UPDATE batches SET status = 'expired', updated_at = $2
+            "UPDATE batches SET status = 'expired', progress_due = NULL, updated_at = $2
              WHERE id = $1 AND status = 'active' AND expires_at <= $2
                AND (registered_files < file_count OR $3 > 0)",
             args![batch, now, missing],

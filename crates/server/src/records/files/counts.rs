@@ -13,7 +13,12 @@ pub async fn in_batch(tx: &mut Tx, batch: Uuid) -> Result<Vec<(String, i64)>, Er
     tx.rows("SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status", args![batch]).await
 }
 
-/// The same without those that are deleted.
+/// How many files of a batch are still to come.
+pub async fn registered_in_batch(tx: &mut Tx, batch: Uuid) -> Result<i64, Error> {
+    tx.number("SELECT COUNT(*) FROM files WHERE batch_id = $1 AND status = 'registered'", args![batch]).await
+}
+
+/// How many files a batch has in each state, without those that are deleted.
 pub async fn living_in_batch(tx: &mut Tx, batch: Uuid) -> Result<Vec<(String, i64)>, Error> {
     tx.rows(
         "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 AND status <> 'deleted' GROUP BY status",

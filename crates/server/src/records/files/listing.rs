@@ -14,7 +14,8 @@ pub const MAX_NAMES_COMPARED: i64 = 5_000;
 #[derive(Debug, Clone, Default)]
 pub struct Wanted<'a> {
     pub user: Option<&'a str>,
-    pub status: Option<Status>,
+    /// States that are found along the same index; none matches every state.
+    pub states: &'a [Status],
     pub batch: Option<Uuid>,
 }
 
@@ -36,8 +37,8 @@ impl Listing {
         if let Some(user) = wanted.user {
             listing.and("user_id = ", user);
         }
-        if let Some(status) = wanted.status {
-            listing.in_state(status);
+        if let Some(first) = wanted.states.first() {
+            listing.in_states(*first, wanted.states);
         }
         if let Some(batch) = wanted.batch {
             listing.and("batch_id = ", batch);
@@ -51,8 +52,8 @@ impl Listing {
     }
 
     /// In the exact terms of the partial indexes, as literals, so that the databases use them.
-    fn in_state(&mut self, status: Status) {
-        let index = match status {
+    fn in_states(&mut self, first: Status, states: &[Status]) {
+        let index = match first {
             Status::Registered | Status::Uploaded => "upload_until IS NOT NULL",
             Status::Queued => "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL",
             Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {
@@ -64,7 +65,8 @@ impl Listing {
             }
             Status::Deleted => "deleted_at IS NOT NULL",
         };
-        self.conditions.push_str(&format!(" AND status = '{status}' AND {index}"));
+        let names: Vec<String> = states.iter().map(|status| format!("'{status}'")).collect();
+        self.conditions.push_str(&format!(" AND status IN ({}) AND {index}", names.join(", ")));
     }
 
     fn select(&self, what: &str, limit: i64) -> String {
@@ -78,21 +80,22 @@ impl Listing {
     }
 
     /// The first files of the list.
-    pub async fn first(&self, tx: &mut Tx, limit: i64) -> Result<Vec<File>, Error> {
-        tx.rows(self.select("*", limit), self.arguments.clone()).await
+    pub async fn first(&self, tx: &mut Tx, limit: i64, offset: i64) -> Result<Vec<File>, Error> {
+        tx.rows(format!("{} OFFSET {offset}", self.select("*", limit)), self.arguments.clone()).await
     }
 
     /// The first files with `part` in their names, of those whose names are compared.
-    pub async fn named(&self, tx: &mut Tx, part: &str, limit: i64) -> Result<Vec<File>, Error> {
+    pub async fn named(&self, tx: &mut Tx, part: &str, limit: i64, offset: i64) -> Result<Vec<File>, Error> {
         let mut arguments = self.arguments.clone();
         arguments.push(contains(part).into());
         let sql = format!(
             "SELECT * FROM files WHERE id IN
-                 (SELECT id FROM ({}) AS looked_at WHERE LOWER(file_name) LIKE ${} ESCAPE '!' ORDER BY id DESC LIMIT {})
+                 (SELECT id FROM ({}) AS looked_at WHERE LOWER(file_name) LIKE ${} ESCAPE '!' ORDER BY id DESC LIMIT {} OFFSET {})
              ORDER BY id DESC",
             self.select("id, file_name", MAX_NAMES_COMPARED),
             arguments.len(),
-            limit
+            limit,
+            offset
         );
         tx.rows(sql, arguments).await
     }

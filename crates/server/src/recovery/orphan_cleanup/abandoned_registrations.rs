@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{Errors, OrphanCleanup};
 use crate::intake::delete::{self, Cause};
+use crate::records::batch::deadline;
 use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::telemetry::metrics::abandoned_upload_deleted;
@@ -76,7 +77,10 @@ impl Write for GiveUp {
                 && file.upload_until.is_some_and(|until| until <= self.now)
         };
         let Some(file) = File::lock(tx, self.file).await?.filter(abandoned) else { return Ok(None) };
-        let cause = Cause { name: Some("abandoned"), reason: None };
+        if deadline::spare(tx, &file, self.now).await? {
+            return Ok(None);
+        }
+        let cause = Cause { name: Some("abandoned"), reason: Some("Its bytes did not arrive in time") };
         Ok(delete::bury(tx, vec![file], Some(cause), self.now).await?.pop())
     }
 }

@@ -5,7 +5,8 @@ use uuid::Uuid;
 use super::Filter;
 use landfall_api::dead_letters::{Group, Sample};
 use landfall_core::clock::Time;
-use landfall_core::lifecycle::Stage;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::reason;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
@@ -28,8 +29,12 @@ impl From<GroupRow> for Group {
         Self {
             fingerprint: row.fingerprint,
             stage: row.stage,
+            sample: Sample {
+                file_id: row.file_id,
+                file_name: row.file_name,
+                message: reason::sentences(&row.code, &row.message, Status::Failed),
+            },
             code: row.code,
-            sample: Sample { file_id: row.file_id, file_name: row.file_name, message: row.message },
             count: row.count,
             first_seen: row.first_seen,
             last_seen: row.last_seen,

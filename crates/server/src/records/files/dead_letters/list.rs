@@ -4,7 +4,8 @@ use uuid::Uuid;
 
 use super::{Filter, Place};
 use landfall_core::clock::Time;
-use landfall_core::lifecycle::Stage;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::reason;
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
@@ -12,6 +13,8 @@ use landfall_store::{Arg, Tx, args};
 #[derive(Debug, sqlx::FromRow)]
 pub struct DeadLetter {
     pub id: Uuid,
+    pub tenant_id: String,
+    pub user_id: String,
     pub file_name: String,
     pub batch_id: Option<Uuid>,
     #[sqlx(try_from = "String")]
@@ -27,13 +30,16 @@ pub struct DeadLetter {
 
 impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
     fn from(row: DeadLetter) -> Self {
+        let error = row.reason();
         Self {
             file_id: row.id,
+            tenant_id: row.tenant_id,
+            user_id: row.user_id,
             file_name: row.file_name,
             batch_id: row.batch_id,
             stage: row.error_stage,
             code: row.error_code,
-            error: row.error_message,
+            error,
             attempts: row.attempt,
             failed_at: row.failed_at,
             retried_at: row.retried_at,
@@ -43,6 +49,11 @@ impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
 }
 
 impl DeadLetter {
+    /// Why it failed, for its owner.
+    pub fn reason(&self) -> String {
+        reason::sentences(&self.error_code, &self.error_message, Status::Failed)
+    }
+
     pub const fn place(&self) -> Place {
         Place { failed_at: self.failed_at, id: self.id }
     }
@@ -54,8 +65,9 @@ pub async fn list(
     filter: &Filter,
     after: Option<Place>,
     limit: i64,
+    offset: i64,
 ) -> Result<Vec<DeadLetter>, Error> {
-    let mut arguments = args![limit];
+    let mut arguments = args![limit, offset];
     let mut condition = filter.condition("files", &mut arguments);
     if let Some(after) = after {
         arguments.extend([Arg::from(after.failed_at), Arg::from(after.id)]);
@@ -64,9 +76,9 @@ pub async fn list(
     }
     tx.rows(
         format!(
-            "SELECT id, file_name, batch_id, error_stage, error_code, error_message, attempt, failed_at, retried_at,
+            "SELECT id, tenant_id, user_id, file_name, batch_id, error_stage, error_code, error_message, attempt, failed_at, retried_at,
                     retried_by
-             FROM files WHERE {condition} ORDER BY failed_at DESC, id DESC LIMIT $1"
+             FROM files WHERE {condition} ORDER BY failed_at DESC, id DESC LIMIT $1 OFFSET $2"
         ),
         arguments,
     )

@@ -1,6 +1,6 @@
 //! Dead letters that an operation retries, page by page, and what became of those that it tried first.
 
-use landfall_core::lifecycle::Status;
+use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::{Arg, Error, Tx, args};
 use uuid::Uuid;
 
@@ -18,20 +18,37 @@ pub async fn lock_next(
     cursor: Place,
     most: usize,
 ) -> Result<Vec<File>, Error> {
+    let (condition, arguments) = next(filter, operation, cursor, most);
+    let lock = tx.for_update();
+    tx.rows(format!("SELECT * FROM files WHERE {condition} {lock}"), arguments).await
+}
+
+/// The blobs of the same dead letters, of those that begin again with their bytes.
+pub async fn next_blobs(
+    tx: &mut Tx,
+    filter: &Filter,
+    operation: Uuid,
+    cursor: Place,
+    most: usize,
+) -> Result<Vec<String>, Error> {
+    let (condition, arguments) = next(filter, operation, cursor, most);
+    let sql = format!("SELECT blob_key, next_stage FROM files WHERE {condition}");
+    let found: Vec<(Option<String>, String)> = tx.rows(sql, arguments).await?;
+    let needs_bytes = |stage: &str| matches!(stage.parse(), Ok(Stage::Scan | Stage::Extract));
+    Ok(found.into_iter().filter(|(_, stage)| needs_bytes(stage)).filter_map(|(key, _)| key).collect())
+}
+
+/// The condition and the order of the next dead letters that match, behind `cursor`.
+fn next(filter: &Filter, operation: Uuid, cursor: Place, most: usize) -> (String, Vec<Arg>) {
     let mut arguments = args![most, operation];
     let condition = filter.condition("files", &mut arguments);
     arguments.extend([Arg::from(cursor.failed_at), Arg::from(cursor.id)]);
     let (at, id) = (arguments.len() - 1, arguments.len());
-    let lock = tx.for_update();
-    tx.rows(
-        format!(
-            "SELECT * FROM files WHERE {condition} AND (failed_at, id) < (${at}, ${id})
-               AND (retried_in IS NULL OR retried_in <> $2)
-             ORDER BY failed_at DESC, id DESC LIMIT $1 {lock}"
-        ),
-        arguments,
-    )
-    .await
+    let sql = format!(
+        "{condition} AND (failed_at, id) < (${at}, ${id}) AND (retried_in IS NULL OR retried_in <> $2)
+         ORDER BY failed_at DESC, id DESC LIMIT $1"
+    );
+    (sql, arguments)
 }
 
 /// What became of a file that was retried.
