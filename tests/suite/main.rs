@@ -34,6 +34,7 @@ mod lifecycle;
 mod limits;
 mod liveness;
 mod logs;
+mod log_lines;
 mod losses;
 mod audit_fix;
 mod model_folder;

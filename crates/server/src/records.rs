@@ -13,5 +13,6 @@ pub mod notifications;
 // What is counted in the transactions that move files.
 pub mod effects;
 pub mod hourly;
+pub mod lines;
 pub mod throughput;
 pub mod totals;

@@ -64,6 +64,7 @@ impl Carrier {
                     carried = Some(output);
                     file.next_stage = next;
                     file.attempt = 1;
+                    file.claimed_at = Some(self.inner.clock.now());
                 }
                 _ => break,
             }

@@ -15,6 +15,7 @@ pub use advance::Step;
 use advance::{Advance, Extent};
 
 use super::dead_letter::{Filter, Place};
+use crate::records::lines::Lines;
 use crate::telemetry::traces;
 use landfall_api::operations::{FilterView, OperationView};
 use landfall_core::caller::Caller;
@@ -147,6 +148,7 @@ impl Write for RetryAll {
             ],
         )
         .await?;
+        started(tx, self);
         Ok(self.id)
     }
 }
@@ -163,14 +165,44 @@ impl Write for Stop {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Operation, Error> {
         Operation::find_for(tx, &self.caller, self.operation).await?;
-        tx.execute(
-            "UPDATE operations SET status = 'stopped', reason = $2, updated_at = $3, ended_at = $3
-             WHERE id = $1 AND ended_at IS NULL",
-            args![self.operation, format!("Stopped by {}", self.caller.user), self.now],
-        )
-        .await?;
-        Operation::find_for(tx, &self.caller, self.operation).await
+        let stopped = tx
+            .execute(
+                "UPDATE operations SET status = 'stopped', reason = $2, updated_at = $3, ended_at = $3
+                 WHERE id = $1 AND ended_at IS NULL",
+                args![self.operation, format!("Stopped by {}", self.caller.user), self.now],
+            )
+            .await?;
+        let operation = Operation::find_for(tx, &self.caller, self.operation).await?;
+        if stopped > 0 {
+            ended(tx, operation.clone());
+        }
+        Ok(operation)
     }
+}
+
+/// Logs that an operation began.
+fn started(tx: &mut Tx, wanted: &RetryAll) {
+    let (id, user, filter) = (wanted.id, wanted.user.clone(), wanted.filter.clone());
+    tx.hook::<Lines>().add(move || {
+        tracing::info!(
+            operationId = %id, userId = user, ofUser = filter.of_user, errorCode = filter.code, stage = filter.stage,
+            batchId = filter.batch_id.map(display), fingerprint = filter.fingerprint,
+            "an operation started"
+        );
+    });
+}
+
+/// Logs how an operation ended.
+fn ended(tx: &mut Tx, operation: Operation) {
+    tx.hook::<Lines>().add(move || {
+        let ended_at = operation.ended_at.unwrap_or(operation.updated_at);
+        tracing::info!(
+            operationId = %operation.id, userId = operation.user_id, status = operation.status.name(),
+            reason = operation.reason, retriedCount = operation.retried_count, skippedCount = operation.skipped_count,
+            errorCount = operation.error_count, durationMs = (ended_at - operation.created_at).num_milliseconds(),
+            "an operation ended"
+        );
+    });
 }
 
 /// Takes the steps of operations.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::events::{self, Event};
+use super::lines;
 use landfall_api::batches::{Progress, Summary};
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -141,17 +142,27 @@ impl Batch {
             "deleted": self.deleted_files,
             "summary": self.summary(),
         });
-        events::record(tx, vec![Event { data: Some(data), ..self.event(kind, now) }]).await
+        let event = Event { data: Some(data), ..self.event(kind, now) };
+        if kind == EventKind::BatchCompleted {
+            lines::batch_ended(tx, self, kind, now);
+        }
+        events::record(tx, vec![event]).await
     }
 
     /// Says that the batch waited too long for its files.
     pub async fn record_expiry(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        events::record(tx, vec![self.event(EventKind::BatchExpired, now)]).await
+        self.record_end(tx, EventKind::BatchExpired, now).await
     }
 
     /// Says that the batch was called off.
     pub async fn record_cancellation(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        events::record(tx, vec![self.event(EventKind::BatchCancelled, now)]).await
+        self.record_end(tx, EventKind::BatchCancelled, now).await
+    }
+
+    async fn record_end(&self, tx: &mut Tx, kind: EventKind, now: Time) -> Result<(), Error> {
+        let event = self.event(kind, now);
+        lines::batch_ended(tx, self, kind, now);
+        events::record(tx, vec![event]).await
     }
 
     fn event(&self, kind: EventKind, at: Time) -> Event {

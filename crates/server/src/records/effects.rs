@@ -12,6 +12,7 @@ use landfall_store::{CommitHook, Error, Tx};
 use serde_json::Value;
 
 use super::events::Event;
+use super::lines;
 use super::totals::Totals;
 use crate::telemetry::metrics;
 
@@ -30,6 +31,7 @@ pub fn learn(tx: &mut Tx, event: &Event) {
             let tenant = event.tenant.clone();
             tx.hook::<Counts>().0.push(Count::CleanedUp { tenant, bytes: bytes.unwrap_or(0) });
         }
+        EventKind::QueueRateLimitExceeded | EventKind::CircuitChanged => lines::told(tx, event),
         _ => {}
     }
 }

@@ -107,6 +107,7 @@ impl File {
             file_name: self.file_name.clone(),
             confirmed_at: self.confirmed_at,
             last_failed_at: self.error_at,
+            claimed_at: self.claimed_at,
         })
     }
 
@@ -170,4 +171,6 @@ pub struct Owner {
     pub confirmed_at: Option<Time>,
     /// As its claim found it.
     pub last_failed_at: Option<Time>,
+    /// When the worker took it, or began its stage.
+    pub claimed_at: Option<Time>,
 }

@@ -24,6 +24,7 @@ use super::events::{self, Event};
 use super::file::{File, Owner};
 use super::fingerprint::fingerprint;
 use super::hourly::Counters;
+use super::lines;
 use super::notifications::{self, FailedFile};
 use landfall_core::event::EventKind;
 
@@ -378,7 +379,9 @@ async fn update(
 struct Record {
     owner: Arc<Owner>,
     event: Event,
-    /// Whether a worker may take the file now.
+    /// When a worker may take the file.
+    run_after: Option<Time>,
+    /// Whether that is now.
     is_due: bool,
     /// Whether it leaves a blob that no file needs.
     leaves_blob: bool,
@@ -417,7 +420,7 @@ impl Record {
             data: one.data.clone(),
         };
         let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
-        Self { owner, event, is_due, leaves_blob: has_blob }
+        Self { owner, event, run_after, is_due, leaves_blob: has_blob }
     }
 }
 
@@ -427,12 +430,13 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
     let mut counters = Counters::default();
     let mut failed = Vec::new();
     let mut events = Vec::with_capacity(records.len());
-    for Record { owner, event, is_due, leaves_blob } in records {
+    for Record { owner, event, run_after, is_due, leaves_blob } in records {
         let (Some(from), Some(to), Some(file)) = (event.from, event.to, event.file) else { continue };
         if let Some(batch) = owner.batch {
             *tallies.entry(batch).or_default() += Tally::of(from, to);
         }
         counters.count(&owner.user, to, event.failure.as_ref(), owner.confirmed_at, now);
+        lines::moved(tx, &owner, &event, run_after);
         if is_due {
             tx.signal(Signal::Work);
         }

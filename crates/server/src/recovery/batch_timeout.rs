@@ -48,7 +48,6 @@ impl BatchTimeout {
             for (_, batch, created_at) in page {
                 match self.db.write(ExpireBatch { batch, now }).await {
                     Ok(Some(files)) => {
-                        tracing::warn!(batchId = %batch, deleted = files, "a batch waited too long for its files and is expired");
                         expired += 1;
                         deleted += files;
                         age += now - created_at;

@@ -81,12 +81,8 @@ impl StuckFiles {
             let (stuck, next) = self.detection.scan(&mut self.db.read().await?, None, last, now).await?;
             after = next;
             for stuck in &stuck {
-                let (file, reason) = (stuck.file.id, stuck.reason);
-                let still_ms = stuck.duration(now).num_milliseconds();
-                tracing::warn!(
-                    fileId = %file, ?reason, status = %stuck.file.status, stillMs = still_ms, retries = stuck.file.retry_count,
-                    "detected a stuck file"
-                );
+                let file = stuck.file.id;
+                self.log_detection(stuck, now);
                 match self.recover(stuck, now).await {
                     Ok(outcome) => tally.add(stuck, outcome, now),
                     Err(error) => tally.errors.push(format!("file {file}: {error}")),
@@ -122,8 +118,27 @@ impl StuckFiles {
             StuckReason::ClaimBroken => Remedy::Fail,
         };
         let outcome = self.db.write(Recover { seen: file.clone(), remedy, now }).await?;
-        tracing::info!(fileId = %file.id, ?outcome, "dealt with a stuck file");
+        if outcome == Outcome::Requeued {
+            // One that failed has a line of its own, as every file that fails.
+            let retries = file.retry_count + i64::from(remedy == Remedy::Requeue);
+            tracing::info!(
+                fileId = %file.id, fileName = file.file_name, action = "reEnqueued", newRetryCount = retries,
+                "recovered a stuck file"
+            );
+        }
         Ok(outcome)
+    }
+
+    fn log_detection(&self, stuck: &Stuck, now: Time) {
+        let file = &stuck.file;
+        tracing::warn!(
+            fileId = %file.id, fileName = file.file_name, batchId = file.batch_id.map(display),
+            userId = file.user_id, tenantId = file.tenant_id, reason = stuck.reason.name(),
+            status = file.status.name(), stuckDuration = stuck.duration(now).num_milliseconds(),
+            threshold = self.detection.patience_ms(file), retryCount = file.retry_count,
+            maxRetries = self.detection.max_retries(),
+            "detected a stuck file"
+        );
     }
 }
 

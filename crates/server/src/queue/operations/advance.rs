@@ -175,9 +175,10 @@ impl Advance {
     ) -> Result<Step, Error> {
         tx.execute(
             "UPDATE operations SET status = $2, reason = $3, updated_at = $4, ended_at = $4 WHERE id = $1",
-            args![operation.id, status, reason, self.now],
+            args![operation.id, status, reason.clone(), self.now],
         )
         .await?;
+        super::ended(tx, Operation { status, reason, ended_at: Some(self.now), ..operation.clone() });
         Ok(Step::Over)
     }
 }

@@ -125,6 +125,15 @@ impl Detection {
         file.retry_count < self.config.max_retries
     }
 
+    pub fn max_retries(&self) -> i64 {
+        self.config.max_retries
+    }
+
+    /// How long a file may stand still, in milliseconds.
+    pub fn patience_ms(&self, file: &File) -> i64 {
+        to_delta(self.config.patience(file.retry_count)).num_milliseconds()
+    }
+
     /// Why one of the suspects is stuck, if it is.
     fn judge(&self, status: Status, retries: i64, updated_at: Time, now: Time) -> Option<StuckReason> {
         let reason = match status {
