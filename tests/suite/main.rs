@@ -62,6 +62,7 @@ mod terminal;
 mod traces;
 mod traps;
 mod upgrades;
+mod visibility;
 mod waiting;
 mod webhook_registration;
 mod webhook_verification;

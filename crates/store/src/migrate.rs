@@ -13,7 +13,10 @@ use crate::Error;
 use crate::{Backend, Db};
 
 /// Those that were released are frozen: a test compares the text of each with its hash.
-const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "files", include_str!("../../../migrations/0001_files.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "files", include_str!("../../../migrations/0001_files.sql")),
+    (6, "visibility", include_str!("../../../migrations/0006_visibility.sql")),
+];
 /// Where the database remembers which migrations it has. sqlx made it, and knows it by this name.
 const TABLE: &str = "_sqlx_migrations";
 

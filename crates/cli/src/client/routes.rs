@@ -15,6 +15,7 @@ use landfall_api::dead_letters::{DeadLetterFilter, DeadLetterList, DeadLetterQue
 use landfall_api::events::StreamQuery;
 use landfall_api::files::{FileList, FileQuery, FileView, History};
 use landfall_api::maintenance::{JobList, JobRun, RunQuery};
+use landfall_api::notifications::{MarkedRead, NotificationList, NotificationQuery, NotificationView};
 use landfall_api::operations::OperationView;
 use landfall_api::orphans::{OrphanQuery, OrphanReport};
 use landfall_api::page::{MAX_LIMIT, PageQuery};
@@ -28,6 +29,7 @@ use landfall_core::clock::Clock;
 
 const UPLOADS: &str = "/api/v2/uploads";
 const ADMIN: &str = "/api/v2/admin";
+const NOTIFICATIONS: &str = "/api/v2/notifications";
 
 /// For routes without parameters.
 const NO_QUERY: &[(&str, &str)] = &[];
@@ -133,6 +135,18 @@ impl Client {
 
     pub async fn orphans(&self, query: &OrphanQuery) -> Result<OrphanReport, ClientError> {
         self.get(&format!("{UPLOADS}/orphans"), query).await
+    }
+
+    pub async fn notifications(&self, query: &NotificationQuery) -> Result<NotificationList, ClientError> {
+        self.get(NOTIFICATIONS, query).await
+    }
+
+    pub async fn read_notification(&self, id: Uuid) -> Result<NotificationView, ClientError> {
+        self.post(&format!("{NOTIFICATIONS}/{id}/read"), NO_QUERY).await
+    }
+
+    pub async fn read_notifications(&self) -> Result<MarkedRead, ClientError> {
+        self.post(&format!("{NOTIFICATIONS}/read-all"), NO_QUERY).await
     }
 
     /// Opens an event stream. It has no timeout, because it may stay open forever.

@@ -70,11 +70,13 @@ pub struct StoredEvent {
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub data: Option<Value>,
+    pub actor_kind: Option<String>,
+    pub actor_name: Option<String>,
 }
 
 const COLUMNS: &str =
     "id, at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt,
-    error_code, error_message, data";
+    error_code, error_message, data, actor_kind, actor_name";
 
 impl StoredEvent {
     /// The content of the event, without its time and owner.
@@ -83,6 +85,7 @@ impl StoredEvent {
             let class = Code::parse(code).map_or(Class::Unknown, Code::class);
             json!({ "code": code, "class": class, "message": self.error_message })
         });
+        let actor = self.actor_kind.as_ref().map(|kind| json!({ "kind": kind, "name": self.actor_name }));
         let columns = [
             ("fileId", self.file.map(|id| json!(id))),
             ("batchId", self.batch.map(|id| json!(id))),
@@ -91,6 +94,7 @@ impl StoredEvent {
             ("stage", self.stage.as_ref().map(|stage| json!(stage))),
             ("attempt", self.attempt.map(|attempt| json!(attempt))),
             ("error", error),
+            ("actor", actor),
         ];
         let mut content: Map<String, Value> = columns
             .into_iter()

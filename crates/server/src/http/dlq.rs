@@ -13,6 +13,7 @@ use crate::intake::idempotency::Idempotent;
 use crate::queue::dead_letter::{self, Filter, Place};
 use crate::queue::operations::{Operation, RetryAll};
 use crate::records::fingerprint::is_fingerprint;
+use crate::recovery::orphan_cleanup::old_failures;
 use landfall_api::dead_letters::{
     DeadLetter, DeadLetterFilter, DeadLetterList, DeadLetterQuery, GroupList, Retried,
 };
@@ -55,7 +56,12 @@ pub async fn list(
     let paging: Paging<Place> = Paging::new(query.limit, query.cursor.as_deref())?;
     let filter = filter(query.filter(), &caller)?;
     let rows = dead_letter::list(&mut app.db.read().await?, &filter, paging.after, paging.limit).await?;
-    Ok(Json(paging.page(rows, |row| row.place().to_string()).map(DeadLetter::from)))
+    let (retention, now) = (app.config.cleaning.failed_files, app.clock.now());
+    let view = |row: dead_letter::DeadLetter| -> DeadLetter {
+        let at = old_failures::deletion_of_failed(row.failed_at, row.deletion_warned_at, retention, now);
+        row.view(at)
+    };
+    Ok(Json(paging.page(rows, |row| row.place().to_string()).map(view)))
 }
 
 /// The causes, the most frequent first. They have no pages, so a cursor is refused.

@@ -1,35 +1,68 @@
 //! Builds the view of a file from its row and from what it waits for.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::app::App;
 use crate::http::error::ApiError;
 use chrono::TimeDelta;
 use landfall_api::files::{ErrorView, FileView, InflightView, Staleness};
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Class, Code};
-use landfall_core::lifecycle::Status;
+use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::priority::Priority;
+use landfall_core::states::StuckReason;
 use landfall_store::Tx;
+use uuid::Uuid;
 
-use crate::queue::config::QueueConfig;
 use crate::queue::waiting::{self, Obstacles, Waiting};
+use crate::records::events;
 use crate::records::file::File;
+use crate::recovery::orphan_cleanup::old_failures::deletion_at;
+use crate::recovery::stuck_files::detection::Detection;
 
 /// What a view needs beside the row.
 pub struct Surroundings {
     now: Time,
     max_attempts: u32,
     staleness: Duration,
+    /// How long a failed file is kept.
+    retention: Duration,
+    detection: Detection,
     obstacles: Obstacles,
 }
 
 impl Surroundings {
-    pub async fn load(tx: &mut Tx, user: &str, config: &QueueConfig, now: Time) -> Result<Self, ApiError> {
-        let obstacles = Obstacles::load(tx, user, now).await?;
-        Ok(Self { now, max_attempts: config.retry.max_attempts, staleness: config.staleness, obstacles })
+    pub async fn load(tx: &mut Tx, user: &str, app: &App) -> Result<Self, ApiError> {
+        let (now, config) = (app.clock.now(), &app.config.queue);
+        Ok(Self {
+            now,
+            max_attempts: config.retry.max_attempts,
+            staleness: config.staleness,
+            retention: app.config.cleaning.failed_files,
+            detection: app.stuck_files.detection.clone(),
+            obstacles: Obstacles::load(tx, user, now).await?,
+        })
     }
 
-    pub async fn view(&self, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
+    /// The views of files, in their order.
+    pub async fn views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
+        let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
+        let mut attempts = events::attempts(tx, &ids).await?;
+        let mut views = Vec::with_capacity(files.len());
+        for file in files {
+            let attempts = attempts.remove(&file.id).unwrap_or_default();
+            views.push(self.view(tx, file, attempts).await?);
+        }
+        Ok(views)
+    }
+
+    async fn view(
+        &self,
+        tx: &mut Tx,
+        file: File,
+        attempts: BTreeMap<Stage, i64>,
+    ) -> Result<FileView, ApiError> {
         let position = waiting::position(tx, &file).await?;
         let waiting = self.obstacles.before(&file);
         let staleness = self.staleness(&file, waiting.as_ref());
@@ -54,6 +87,10 @@ impl Surroundings {
                 attempt: file.attempt,
                 worker: workers.iter().find(|w| Some(w.id) == file.claimed_by).map(|w| w.name.clone()),
             }),
+            deletion_at: deletion_at(&file, self.retention, self.now),
+            attempts,
+            retried_at: file.retried_at,
+            retried_by: file.retried_by,
             queue_position: position,
             staleness,
             waiting_for,
@@ -78,18 +115,33 @@ impl Surroundings {
     /// Whether a queued or running file made no progress for a while. If it waits, the sentence says for what.
     fn staleness(&self, file: &File, waiting: Option<&Waiting>) -> Staleness {
         let in_progress = file.status == Status::Queued || file.status.is_running();
-        let still = if in_progress { self.now - file.updated_at } else { TimeDelta::zero() };
-        let stale = in_progress && still >= to_delta(self.staleness);
+        let is_held = self.obstacles.workers.iter().any(|worker| Some(worker.id) == file.claimed_by);
+        let stuck = self.detection.reason(file, is_held, self.now);
+        let still =
+            if in_progress || stuck.is_some() { self.now - file.updated_at } else { TimeDelta::zero() };
+        let stale = stuck.is_some() || (in_progress && still >= to_delta(self.staleness));
         let message = stale.then(|| {
-            let minutes = still.num_minutes();
-            match (waiting, file.status.stage()) {
-                (Some(waiting), _) => format!("No progress for {minutes} minutes. {}", waiting.message),
-                (None, Some(stage)) => {
-                    format!("No progress for {minutes} minutes. A worker runs its {stage} stage")
-                }
-                (None, None) => format!("No progress for {minutes} minutes"),
-            }
+            let why = match (stuck, waiting, file.status.stage()) {
+                (Some(reason), ..) => reason.sentence().to_owned(),
+                // Its process is gone, and it goes back to the queue when it counts as stuck.
+                (None, _, Some(_)) if !is_held => StuckReason::ClaimBroken.sentence().to_owned(),
+                (None, Some(waiting), _) => waiting.message.clone(),
+                (None, None, Some(stage)) => format!("A worker runs its {stage} stage"),
+                (None, None, None) => "It waits".to_owned(),
+            };
+            format!("No progress for {}. {why}", in_words(still))
         });
-        Staleness { stale, since_ms: still.num_milliseconds().max(0), message }
+        Staleness { stale, stuck, since_ms: still.num_milliseconds().max(0), message }
     }
+}
+
+/// A span of time as people say it.
+fn in_words(span: TimeDelta) -> String {
+    let (number, unit) = match span.num_minutes() {
+        minutes if minutes < 1 => (span.num_seconds().max(0), "second"),
+        minutes if minutes < 120 => (minutes, "minute"),
+        minutes if minutes < 48 * 60 => (minutes / 60, "hour"),
+        minutes => (minutes / (24 * 60), "day"),
+    };
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }

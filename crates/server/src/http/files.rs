@@ -43,8 +43,9 @@ pub async fn show(
 }
 
 async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
-    let surroundings = Surroundings::load(tx, &file.user_id, &app.config.queue, app.clock.now()).await?;
-    surroundings.view(tx, file).await
+    let surroundings = Surroundings::load(tx, &file.user_id, app).await?;
+    let mut views = surroundings.views(tx, vec![file]).await?;
+    views.pop().ok_or_else(|| Refusal::no_such_file().into())
 }
 
 /// The caller's file, unless it was deleted.
@@ -86,11 +87,8 @@ pub async fn list(
             paging.page(files, |file| file.id.to_string())
         }
     };
-    let surroundings = Surroundings::load(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
-    let mut items = Vec::with_capacity(page.items.len());
-    for file in page.items {
-        items.push(surroundings.view(&mut tx, file).await?);
-    }
+    let surroundings = Surroundings::load(&mut tx, &caller.user, &app).await?;
+    let items = surroundings.views(&mut tx, page.items).await?;
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }
 

@@ -3,11 +3,13 @@
 //! A worker is dead if and only if no process holds its lock, or its heartbeat is older than the expiry. If the
 //! database itself was down in between, the death is not counted against the files that the worker held.
 
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::records::events;
 use crate::records::files::held;
 use crate::records::moves::{self, Change, Ending, Move};
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
@@ -59,6 +61,7 @@ impl Write for RescueWorker {
                 "{DEATHS_OF_A_POISONOUS_FILE} workers died while they held this file; it may be what kills them"
             ),
         );
+        let reason = format!("Taken from the worker {name}, which is gone");
         let files = held::lock_held_by(tx, self.worker).await?;
         let mut stalled = Vec::with_capacity(files.len());
         let mut moves = Vec::with_capacity(files.len());
@@ -80,7 +83,8 @@ impl Write for RescueWorker {
                 transition,
                 change: Change::End(Ending { lost_workers: deaths, ..ending }),
                 worker: Some(name.clone()),
-                data: None,
+                actor: Actor::system("rescue"),
+                data: Some(json!({ "reason": reason })),
             });
         }
         events::record(tx, stalled).await?;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::breaker::{self, BreakerConfig, Circuit};
@@ -15,6 +16,7 @@ use crate::content::index;
 use crate::records::file::Owner;
 use crate::records::moves::{self, Change, Ending, Move};
 use crate::stages::Output;
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -22,6 +24,9 @@ use landfall_core::service::{Report, Service};
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::{Durability, Tx, Write};
+
+/// Why a file is in the queue again that its worker released.
+pub const RELEASED: &str = "The worker gave it back unfinished; the attempt does not count";
 
 /// How an attempt at a stage ended.
 #[derive(Debug, Clone)]
@@ -195,7 +200,11 @@ impl SettleGroup {
             transition,
             change: Change::End(ending),
             worker: Some(self.worker_name.clone()),
-            data: chunk_count.map(|count| serde_json::json!({ "chunkCount": count })),
+            actor: Actor::worker(&self.worker_name),
+            data: match settlement.verdict {
+                Verdict::Release => Some(json!({ "reason": RELEASED })),
+                _ => chunk_count.map(|count| json!({ "chunkCount": count })),
+            },
         }
     }
 }

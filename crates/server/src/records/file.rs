@@ -44,10 +44,12 @@ pub struct File {
     pub lost_workers: i64,
     pub retry_count: i64,
     pub retried_at: Option<Time>,
+    pub retried_by: Option<String>,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub error_stage: Option<String>,
     pub error_at: Option<Time>,
+    pub deletion_warned_at: Option<Time>,
     pub trace_parent: Option<String>,
     pub trace_first: Option<String>,
     pub chunk_count: Option<i64>,
@@ -108,6 +110,7 @@ impl File {
             confirmed_at: self.confirmed_at,
             last_failed_at: self.error_at,
             claimed_at: self.claimed_at,
+            retried_at: self.retried_at,
         })
     }
 
@@ -126,6 +129,7 @@ impl File {
             next_stage: Some(self.next_stage),
             attempt: Some(self.attempt),
             worker: None,
+            actor: None,
             failure: None,
             data: None,
         }
@@ -173,4 +177,6 @@ pub struct Owner {
     pub last_failed_at: Option<Time>,
     /// When the worker took it, or began its stage.
     pub claimed_at: Option<Time>,
+    /// When a user last retried it.
+    pub retried_at: Option<Time>,
 }

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -37,6 +38,8 @@ pub struct Move {
     pub change: Change,
     /// The worker that does it, for the history.
     pub worker: Option<String>,
+    /// Who or what does it.
+    pub actor: Actor,
     /// What else the history says.
     pub data: Option<Value>,
 }
@@ -189,11 +192,12 @@ pub async fn apply_to(
     file: &mut File,
     transition: Transition,
     change: Change,
+    actor: Actor,
     reason: Option<&str>,
     now: Time,
 ) -> Result<(), Error> {
     let data = reason.map(|reason| json!({ "reason": reason }));
-    let one = Move { file: file.id, from: file.status, transition, change, worker: None, data };
+    let one = Move { file: file.id, from: file.status, transition, change, worker: None, actor, data };
     let held = || Error::Internal(format!("file {} left {} while it was held", file.id, file.status));
     let moved = apply(tx, vec![one], now).await?.pop().flatten().ok_or_else(held)?;
     *file = match moved.file {
@@ -416,6 +420,7 @@ impl Record {
             next_stage,
             attempt,
             worker: one.worker.clone(),
+            actor: Some(one.actor.clone()),
             failure,
             data: one.data.clone(),
         };
@@ -428,7 +433,7 @@ impl Record {
 async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Error> {
     let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
     let mut counters = Counters::default();
-    let mut failed = Vec::new();
+    let (mut failed, mut settled) = (Vec::new(), Vec::new());
     let mut events = Vec::with_capacity(records.len());
     for Record { owner, event, run_after, is_due, leaves_blob } in records {
         let (Some(from), Some(to), Some(file)) = (event.from, event.to, event.file) else { continue };
@@ -443,6 +448,10 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
         if leaves_blob {
             tx.signal(Signal::BlobToRemove);
         }
+        let was_told = from == Status::Failed || owner.retried_at.is_some();
+        if was_told && matches!(to, Status::Ready | Status::Deleted) {
+            settled.push(file);
+        }
         if let (Status::Failed, Some(failure), Some(stage)) = (to, &event.failure, event.stage) {
             failed.push(FailedFile { id: file, owner, failure: failure.clone(), stage });
         }
@@ -450,6 +459,7 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
     }
     events::record(tx, events).await?;
     notifications::tell_of_failures(tx, failed, now).await?;
+    notifications::resolve(tx, &settled, now).await?;
     // In the order of their ids, so that two processes never wait for one another.
     for (batch, tally) in tallies {
         tally.apply(tx, batch, now).await?;

@@ -24,6 +24,9 @@ use landfall_store::Error;
 /// Errors that are named one by one; the rest is counted.
 const NAMED: usize = 20;
 
+/// The name of the job.
+pub const NAME: &str = "orphan-cleanup";
+
 #[derive(Clone)]
 pub struct OrphanCleanup {
     pub db: Db,
@@ -36,7 +39,7 @@ pub struct OrphanCleanup {
 
 impl Sweep for OrphanCleanup {
     fn name(&self) -> &'static str {
-        "orphan-cleanup"
+        NAME
     }
 
     fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {

@@ -19,13 +19,17 @@ use crate::blobs::Blobs;
 use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
 use crate::records::moves::{self, Change};
+use crate::records::notifications;
 use crate::records::quota;
 use crate::telemetry::metrics;
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
 
+/// The name of the job.
+pub const NAME: &str = "upload-expiry";
 /// How often to look where no deadline is nearer.
 const INTERVAL: Duration = Duration::from_mins(1);
 /// How long to wait before what could not be dealt with is tried again.
@@ -194,7 +198,8 @@ impl Write for Expire {
             return Ok(Fate::Adopted);
         }
         let cause = Cause { name: Some("orphaned"), reason: Some("It was not confirmed in time") };
-        let tombstones = delete::bury(tx, vec![file], Some(cause), self.now).await?;
+        let tombstones = delete::bury(tx, vec![file], &Actor::sweep(NAME), Some(cause), self.now).await?;
+        notifications::tell_of_expired_uploads(tx, &tombstones, self.now).await?;
         Ok(Fate::Deleted(tombstones.into_iter().next().and_then(|tombstone| tombstone.blob_key)))
     }
 }
@@ -203,7 +208,8 @@ impl Expire {
     async fn adopt(&self, tx: &mut Tx, file: &mut File) -> Result<(), Error> {
         let change = Change::Confirm { trace: None, recoveries: i64::from(self.is_recovery) };
         let reason = "It was not confirmed in time, but its bytes are whole: adopted";
-        moves::apply_to(tx, file, Transition::Confirm, change, Some(reason), self.now).await?;
+        let actor = Actor::sweep(NAME);
+        moves::apply_to(tx, file, Transition::Confirm, change, actor, Some(reason), self.now).await?;
         quota::settle(tx, file).await
     }
 }

@@ -10,7 +10,9 @@ use uuid::Uuid;
 use super::{Errors, OrphanCleanup};
 use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
+use crate::records::notifications;
 use crate::telemetry::metrics::abandoned_upload_deleted;
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
@@ -84,7 +86,10 @@ impl Write for GiveUp {
                 && file.upload_until.is_some_and(|until| until <= self.now)
         };
         let Some(file) = File::lock(tx, self.file).await?.filter(abandoned) else { return Ok(None) };
-        let cause = Cause { name: Some("abandoned"), reason: None };
-        Ok(delete::bury(tx, vec![file], Some(cause), self.now).await?.pop())
+        let cause = Cause { name: Some("abandoned"), reason: Some("Its bytes never arrived") };
+        let mut tombstones =
+            delete::bury(tx, vec![file], &Actor::sweep(super::NAME), Some(cause), self.now).await?;
+        notifications::tell_of_expired_uploads(tx, &tombstones, self.now).await?;
+        Ok(tombstones.pop())
     }
 }

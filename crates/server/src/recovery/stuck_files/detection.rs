@@ -84,7 +84,7 @@ impl Detection {
             .await?;
         let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
         let stuck = found.into_iter().filter_map(|file| {
-            let reason = self.judge(file.status, file.retry_count, file.updated_at, now)?;
+            let reason = self.reason(&file, false, now)?;
             Some(Stuck { file, reason })
         });
         Ok((stuck.collect(), next))
@@ -132,6 +132,18 @@ impl Detection {
     /// How long a file may stand still, in milliseconds.
     pub fn patience_ms(&self, file: &File) -> i64 {
         to_delta(self.config.patience(file.retry_count)).num_milliseconds()
+    }
+
+    /// Why a file is stuck, if it is. `is_held`: the process that it is claimed by is known.
+    pub fn reason(&self, file: &File, is_held: bool, now: Time) -> Option<StuckReason> {
+        let is_suspect = match file.status {
+            Status::Queued => {
+                !file.is_due && file.run_after.is_some_and(|at| at > now + to_delta(self.longest_wait))
+            }
+            Status::Uploaded => file.upload_until.is_some_and(|until| until <= now),
+            status => status.is_running() && !is_held,
+        };
+        is_suspect.then(|| self.judge(file.status, file.retry_count, file.updated_at, now)).flatten()
     }
 
     /// Why one of the suspects is stuck, if it is.
