@@ -66,10 +66,12 @@ async fn an_entry_shows_what_a_user_needs_to_judge_it(db: TestDb) {
     let (batch, files) = alice.upload_all(&names('p', 1)).await;
     server.idle().await;
     let failed_at = alice.file(&files[0]).await["failedAt"].clone();
+    let deletion_at = alice.file(&files[0]).await["deletionAt"].clone();
     let entry = |failed_at: &Value| {
         json!({
             "fileId": files[0], "fileName": "p0", "batchId": batch, "stage": "extract", "code": "PARSE_ERROR",
             "error": "Page 0 is damaged", "attempts": 1, "failedAt": failed_at,
+            "deletionAt": deletion_at,
         })
     };
     assert_eq!(entries(&alice, "").await, [entry(&failed_at)]);

@@ -135,14 +135,19 @@ async fn a_circuit_that_changes_and_a_rate_limit_that_is_met_have_a_line(db: Tes
 #[on_each_database]
 async fn what_the_sandbox_says_names_the_file(db: TestDb) {
     const EXITED: &str = "the process that read a document exited without a response";
-    let logged = Logged::start(&db, &[("LOG_FORMAT", "json"), ("RETRY_BASE_DELAY_MS", "50")]);
+    let logged = Logged::start(
+        &db,
+        &[("LOG_FORMAT", "json"), ("RETRY_BASE_DELAY_MS", "50"), ("RETRY_MAX_ATTEMPTS", "1000")],
+    );
     let client = logged.process.client();
     let large = "Some words about the sea. ".repeat(800_000);
     let file = client.upload_in(&client.open_batch(1).await, "large.txt", large.as_bytes()).await;
     until("a reader was killed at work", async || {
-        for pid in children_of(logged.process.id()) {
-            // One that ended by itself cannot be killed.
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+        if client.status(&file).await == "extracting" {
+            for pid in children_of(logged.process.id()) {
+                // One that ended by itself cannot be killed.
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+            }
         }
         !all(&logged, EXITED).is_empty()
     })

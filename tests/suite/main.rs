@@ -25,6 +25,7 @@ mod event_clients;
 mod event_order;
 mod events;
 mod fairness;
+mod figures;
 mod gateway;
 mod recovery_jobs;
 mod health;

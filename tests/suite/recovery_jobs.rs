@@ -50,6 +50,7 @@ pub fn by_hand(clock: &ManualClock) -> Setup {
         "ORPHAN_CLEANUP_SCHEDULE",
         "BATCH_TIMEOUT_SCHEDULE",
         "RETENTION_SCHEDULE",
+        "UPLOAD_EXPIRY_SCHEDULE",
     ];
     schedules.into_iter().fold(Setup::default().clock(clock), |setup, name| setup.with(name, NEVER))
 }

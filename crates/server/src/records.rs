@@ -10,6 +10,8 @@ pub mod quota;
 pub mod events;
 pub mod fingerprint;
 pub mod notifications;
+// What could not be cleaned.
+pub mod cleanup_failures;
 // What is counted in the transactions that move files.
 pub mod effects;
 pub mod hourly;

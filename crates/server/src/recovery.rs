@@ -2,7 +2,7 @@
 //! by two processes at once.
 //!
 //! What has to be done at once runs in a loop of its own in every process: [`abandoned_uploads`],
-//! [`unfinished_deletions`], [`upload_expiry`]. What has time runs by the calendar: a [`Sweep`] with a schedule, of
+//! [`unfinished_deletions`]; and [`upload_expiry`], which is a job as well. What has time runs by the calendar: a [`Sweep`] with a schedule, of
 //! which [`Jobs`] runs each tick on one process alone and keeps a record of every run.
 
 pub mod config;
@@ -180,6 +180,15 @@ impl Jobs {
         self.run_for(forced, user).await
     }
 
+    /// Runs a job because there is something to do, and waits for its end. If it runs already, that run does it.
+    pub async fn run_now(&self, name: &str) -> Result<(), Error> {
+        if let (_, Some(started)) = self.begin(self.find(name)?, Trigger::Need).await? {
+            // A run that panicked has written that down.
+            started.ended.await.ok();
+        }
+        Ok(())
+    }
+
     fn find(&self, name: &str) -> Result<Arc<dyn Sweep>, Refusal> {
         let job = self.inner.jobs.iter().find(|job| job.sweep.name() == name);
         job.map(|job| job.sweep.clone()).ok_or_else(|| {
@@ -213,7 +222,7 @@ impl Jobs {
         inner.here.add(run);
         let by = match &trigger {
             Trigger::Hand { user } => Some(user.clone()),
-            Trigger::Tick { .. } => None,
+            Trigger::Tick { .. } | Trigger::Need => None,
         };
         let begun = inner.write_beginning(name, run, trigger, now).await;
         if !matches!(begun, Ok(Begun::Run)) {

@@ -14,7 +14,7 @@ use landfall_api::dashboard::{Dashboard, DashboardQuery};
 use landfall_api::dead_letters::{DeadLetterFilter, DeadLetterList, DeadLetterQuery, GroupList, Retried};
 use landfall_api::events::StreamQuery;
 use landfall_api::files::{FileList, FileQuery, FileView, History};
-use landfall_api::maintenance::{JobList, JobRun, RunQuery};
+use landfall_api::maintenance::{CleanupFailureList, CleanupFailureQuery, JobList, JobRun, RunQuery};
 use landfall_api::notifications::{MarkedRead, NotificationList, NotificationQuery, NotificationView};
 use landfall_api::operations::OperationView;
 use landfall_api::orphans::{OrphanQuery, OrphanReport};
@@ -166,6 +166,13 @@ impl Client {
     pub async fn run_job(&self, name: &str, query: &RunQuery) -> Result<JobRun, ClientError> {
         let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
         self.post(&format!("{ADMIN}/jobs/{name}/run"), query).await
+    }
+
+    pub async fn cleanup_failures(
+        &self,
+        query: &CleanupFailureQuery,
+    ) -> Result<CleanupFailureList, ClientError> {
+        self.get(&format!("{ADMIN}/cleanup-failures"), query).await
     }
 
     pub async fn queue_status(&self) -> Result<QueueStatus, ClientError> {

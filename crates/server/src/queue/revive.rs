@@ -140,6 +140,7 @@ pub async fn revive_all(
             by: by.user.to_owned(),
             operation: by.operation,
             trace: by.trace.map(str::to_owned),
+            failed_at: file.failed_at,
         },
         worker: None,
         actor: Actor::user(by.user, &file.user_id),

@@ -21,10 +21,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::batch::Tally;
+use super::effects::Counts;
 use super::events::{self, Event};
 use super::file::{File, Owner};
 use super::fingerprint::fingerprint;
-use super::hourly::Counters;
+use super::hourly::{Counters, Step};
 use super::lines;
 use super::notifications::{self, FailedFile};
 use landfall_core::event::EventKind;
@@ -71,6 +72,8 @@ pub enum Change {
         by: String,
         operation: Option<Uuid>,
         trace: Option<String>,
+        /// When it had failed, if it had.
+        failed_at: Option<Time>,
     },
     Cancel {
         failure: Failure,
@@ -330,7 +333,7 @@ impl Change {
                     ending.recoveries,
                 ]
             }
-            Self::Revive { stage, by, operation, trace } => args![*stage, by, *operation, trace.clone()],
+            Self::Revive { stage, by, operation, trace, .. } => args![*stage, by, *operation, trace.clone()],
             Self::Cancel { failure } => args![failure.code, &failure.message],
             Self::Delete => args![],
         }
@@ -383,6 +386,8 @@ async fn update(
 struct Record {
     owner: Arc<Owner>,
     event: Event,
+    /// When a file had failed that is retried now.
+    had_failed_at: Option<Time>,
     /// When a worker may take the file.
     run_after: Option<Time>,
     /// Whether that is now.
@@ -425,7 +430,11 @@ impl Record {
             data: one.data.clone(),
         };
         let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
-        Self { owner, event, run_after, is_due, leaves_blob: has_blob }
+        let had_failed_at = match &one.change {
+            Change::Revive { failed_at, .. } => *failed_at,
+            _ => None,
+        };
+        Self { owner, event, had_failed_at, run_after, is_due, leaves_blob: has_blob }
     }
 }
 
@@ -435,12 +444,18 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
     let mut counters = Counters::default();
     let (mut failed, mut settled) = (Vec::new(), Vec::new());
     let mut events = Vec::with_capacity(records.len());
-    for Record { owner, event, run_after, is_due, leaves_blob } in records {
+    for Record { owner, event, had_failed_at, run_after, is_due, leaves_blob } in records {
         let (Some(from), Some(to), Some(file)) = (event.from, event.to, event.file) else { continue };
         if let Some(batch) = owner.batch {
             *tallies.entry(batch).or_default() += Tally::of(from, to);
         }
-        counters.count(&owner.user, to, event.failure.as_ref(), owner.confirmed_at, now);
+        let step = Step { owner: &owner, from, to, failure: event.failure.as_ref(), had_failed_at };
+        counters.count(&step, now);
+        match (from, to) {
+            (_, Status::Ready) => tx.hook::<Counts>().completed(&owner, now),
+            (Status::Failed | Status::Cancelled, Status::Queued) => tx.hook::<Counts>().retried_by_hand(),
+            _ => {}
+        }
         lines::moved(tx, &owner, &event, run_after);
         if is_due {
             tx.signal(Signal::Work);

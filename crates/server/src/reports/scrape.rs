@@ -5,6 +5,7 @@ use std::fmt::{Display, Write as _};
 use super::dashboard;
 use super::queue_status;
 use crate::delivery::tail;
+use crate::records::cleanup_failures;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
@@ -66,6 +67,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
     let circuits = queue_status::circuits(tx).await?;
     let jobs = runs::last_ended(tx).await?;
+    let uncleaned = cleanup_failures::count(tx).await?;
 
     let states = Status::ALL.into_iter().filter(|status| *status != Status::Deleted);
     to.gauge(
@@ -87,6 +89,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
         of_stages(&|stage| i64::from(paused.iter().any(|(name,)| name == stage.name()))),
     );
     to.gauge(metrics::CIRCUIT_STATE, circuits.iter().flat_map(states_of));
+    to.gauge(metrics::UNCLEANED, uncleaned.into_iter().map(|(scope, count)| (label("scope", scope), count)));
     jobs_to(jobs, now, to);
     Ok(())
 }

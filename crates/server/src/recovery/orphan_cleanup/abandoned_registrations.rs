@@ -53,7 +53,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
                     abandoned_upload_deleted();
                 }
                 Ok(false) => {}
-                Err(error) => errors.add(&format!("abandoned upload {file}"), &error),
+                Err(error) => errors.add_file("abandoned upload", file, &error),
             }
         }
     }

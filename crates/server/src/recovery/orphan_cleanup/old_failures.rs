@@ -98,7 +98,7 @@ async fn delete_all(
         for (_, file) in page {
             match let_go(job, LetGo { file, failed_before, warned_before, now }).await {
                 Ok(gone) => deleted += usize::from(gone),
-                Err(error) => errors.add(&format!("failed file {file}"), &error),
+                Err(error) => errors.add_file("failed file", file, &error),
             }
         }
     }
