@@ -6,7 +6,7 @@ use std::process::Stdio;
 use landfall_core::clock::Clock;
 use landfall_core::text::{Chunk, Embedded};
 use landfall_server::app::App;
-use landfall_server::content::artifacts;
+use landfall_server::content::chunks;
 use landfall_server::stages::reindex::{Reindex, Report, stale_models};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
@@ -258,7 +258,7 @@ impl Write for Reprocess {
             .expect("it is there");
         let text = self.text.clone().unwrap_or(text);
         let chunk = Chunk { char_end: text.len(), text, page: None, heading: None, char_start: 0, tokens: 5 };
-        artifacts::keep_chunks(tx, self.file, &[chunk]).await?;
+        chunks::keep(tx, self.file, &[chunk]).await?;
         let vectors = vec![vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]];
         landfall_server::content::index::replace(tx, self.file, "alice", &Embedded { model, vectors }).await
     }

@@ -86,6 +86,8 @@ fn assert_still(what: &str, was: &Value, is: &Value) {
                 assert_still(&format!("{what}[{index}]"), was, is);
             }
         }
+        // Steps that had no reason have one now.
+        (Value::Null, Value::String(_)) if what.ends_with(".reason") => {}
         _ => assert_eq!(was, is, "{what} is as before"),
     }
 }

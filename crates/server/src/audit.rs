@@ -11,11 +11,12 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::blobs::Blobs;
+use crate::records::files::counts;
 pub use fix::{Fixed, fix};
 use invariants::Invariant;
 use landfall_core::clock::Time;
 use landfall_store::Error;
-use landfall_store::{Db, Tx, args};
+use landfall_store::{Db, Tx};
 
 /// Violations of one invariant that are reported one by one; the rest is counted.
 const MAX_LISTED: usize = 20;
@@ -72,7 +73,7 @@ pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<R
     blobs::belong(db, storage, &mut report).await?;
     blobs::without_rows(db, storage, &mut report).await?;
     let mut tx = db.snapshot().await?;
-    report.files = tx.number("SELECT COUNT(*) FROM files WHERE status <> 'deleted'", args![]).await?;
+    report.files = counts::living(&mut tx).await?;
     for invariant in invariants::all(&tx, oldest_heartbeat) {
         report.add(invariant.name, violations(&mut tx, &invariant).await?);
     }

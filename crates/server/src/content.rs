@@ -1,7 +1,9 @@
 //! What the stages made of a file: its text and chunks, and the index that searches use.
 
 pub mod artifacts;
+pub mod chunks;
 pub mod index;
+pub mod indexed_files;
 pub mod search;
 pub mod snippet;
 pub mod terms;

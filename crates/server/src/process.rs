@@ -2,3 +2,4 @@
 //! not.
 
 pub mod liveness;
+pub mod workers;

@@ -18,12 +18,12 @@ mod carrier;
 pub mod settle;
 pub mod settler;
 pub mod breaker;
+pub mod circuits;
 // Files that are released to the queue without an ending.
 mod reconcile;
 pub mod release;
 pub mod rescue;
-// Files that failed, and how they are retried.
-pub mod dead_letter;
+// How files that failed are retried.
 pub mod operations;
 pub mod revive;
 // What a file waits for.

@@ -1,9 +1,9 @@
-//! The rows of the database, a module for each table, with the SQL that reads and changes it.
+//! The rows of the database, a module for each table, with all SQL that reads and changes it.
 
-// A file, and the one way in which it changes state.
+// A file, the one way in which it changes state, and all else that is asked of its table.
 pub mod file;
-pub mod files;
 pub mod moves;
+pub mod files;
 pub mod batch;
 pub mod quota;
 // What happened to it, as history and as an outbox.

@@ -4,9 +4,10 @@ use uuid::Uuid;
 
 use super::{Report, Violations};
 use crate::blobs::Blobs;
+use crate::records::files::blobs;
 use crate::recovery::ownership::Ownership;
+use landfall_store::Db;
 use landfall_store::Error;
-use landfall_store::{Db, args};
 
 /// Rows that are compared with the storage at a time.
 const ROWS_PER_PAGE: i64 = 500;
@@ -55,9 +56,7 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     let Some(file) = Blobs::file_of(key) else {
         return Ok(false);
     };
-    let row: Option<(Option<String>,)> =
-        db.read().await?.row("SELECT blob_key FROM files WHERE id = $1", args![file]).await?;
-    Ok(row.is_some_and(|(known,)| known.as_deref() == Some(key)))
+    blobs::has(&mut db.read().await?, file, key).await
 }
 
 /// Rows whose blob is missing or has another size than the row says.
@@ -65,21 +64,14 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
     let mut violations = Violations::default();
     let mut last = Uuid::nil();
     loop {
-        let page: Vec<(Uuid, String, i64)> = db
-            .read()
-            .await?
-            .rows(
-                "SELECT id, blob_key, size_bytes FROM files
-                 WHERE id > $1 AND blob_key IS NOT NULL AND status <> 'deleted'
-                   AND COALESCE(error_code, '') <> 'INFECTED' ORDER BY id LIMIT $2",
-                args![last, ROWS_PER_PAGE],
-            )
-            .await?;
+        let page = blobs::page_of_kept(&mut db.read().await?, last, ROWS_PER_PAGE).await?;
         let Some((id, ..)) = page.last() else { break };
         last = *id;
         for (id, key, size) in page {
             let stored = storage.size(&key).await?;
-            if stored != u64::try_from(size).ok() && still_has(db, id, &key).await? {
+            // The file may have been deleted or uploaded again during the check.
+            if stored != u64::try_from(size).ok() && blobs::still_has(&mut db.read().await?, id, &key).await?
+            {
                 let stored = stored.map_or_else(|| "missing".to_owned(), |stored| format!("{stored} bytes"));
                 violations.push(format!("file {id}: its blob is {stored}, should be {size} bytes"));
             }
@@ -87,10 +79,4 @@ pub async fn missing(db: &Db, storage: &Blobs, report: &mut Report) -> Result<()
     }
     report.add("no row without its blob", violations);
     Ok(())
-}
-
-/// Whether the file was neither deleted nor uploaded again during the check.
-async fn still_has(db: &Db, file: Uuid, key: &str) -> Result<bool, Error> {
-    let sql = "SELECT id FROM files WHERE id = $1 AND blob_key = $2 AND status <> 'deleted'";
-    Ok(db.read().await?.row::<(Uuid,)>(sql, args![file, key]).await?.is_some())
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::invariants::{self, Fix, Invariant};
 use super::{Finding, Violation, Violations};
 use crate::content::index;
+use crate::process::workers;
 use crate::queue::rescue::RescueWorker;
 use crate::records::batch;
 use crate::records::events::{self, Event};
@@ -23,12 +24,11 @@ use crate::recovery::ownership::Ownership;
 use crate::recovery::{abandoned_uploads, unfinished_deletions};
 use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
-use landfall_core::event::EventKind;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
 use landfall_store::locks;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 #[derive(Debug, Default)]
 pub struct Fixed {
@@ -151,8 +151,7 @@ impl FixViolation {
     async fn release(&self, tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
         let Some(mut file) = File::lock(tx, id).await? else { return Ok(false) };
         let (Some(holder), Some(stage)) = (file.claimed_by, file.status.stage()) else { return Ok(false) };
-        let living = "SELECT COUNT(*) FROM workers WHERE id = $1 AND heartbeat_at >= $2";
-        if tx.number(living, args![holder, self.oldest_heartbeat]).await? > 0 {
+        if workers::is_living(tx, holder, self.oldest_heartbeat).await? {
             return Ok(false);
         }
         let failure =
@@ -166,13 +165,7 @@ impl FixViolation {
 
     async fn append_history(&self, tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
         let Some(file) = File::lock(tx, id).await? else { return Ok(false) };
-        let last: Option<(Option<String>,)> = tx
-            .row(
-                "SELECT to_state FROM events WHERE file_id = $1 AND kind = $2 ORDER BY id DESC LIMIT 1",
-                args![id, EventKind::FileStatusChanged],
-            )
-            .await?;
-        let last: Option<Status> = last.and_then(|(state,)| state).and_then(|state| state.parse().ok());
+        let last = events::last_state(tx, id).await?;
         if last == Some(file.status) {
             return Ok(false);
         }
@@ -204,9 +197,5 @@ async fn remove_from_index(tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
 /// Only SQLite keeps words in a separate table.
 async fn remove_words(tx: &mut Tx, chunk: &str) -> Result<bool, Error> {
     let Ok(chunk) = chunk.parse::<i64>() else { return Ok(false) };
-    if tx.number("SELECT COUNT(*) FROM chunk_index WHERE chunk_id = $1", args![chunk]).await? > 0 {
-        return Ok(false);
-    }
-    tx.execute("DELETE FROM chunk_words WHERE rowid = $1", args![chunk]).await?;
-    Ok(true)
+    index::remove_lone_words(tx, chunk).await
 }

@@ -2,6 +2,7 @@
 //! `found`, and the value that was `expected`.
 
 use crate::content;
+use crate::records::files::counts;
 use crate::records::totals;
 use landfall_core::clock::Time;
 use landfall_store::{Arg, Tx, args};
@@ -221,7 +222,7 @@ fn totals() -> Invariant {
                WHERE status <> 'deleted' GROUP BY user_id, tenant_id, counted_in) AS both_sides
          GROUP BY user_id, tenant_id, counted_in HAVING SUM(found) <> SUM(expected)",
         kept.join(" UNION ALL "),
-        totals::COLUMN_OF_FILE
+        counts::COLUMN_OF_TOTALS
     );
     of_file("totals equal the rows", "count of files in one state", &sql).of("user").fixed_by(Fix::Totals)
 }

@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use landfall_api::files::ChunkView;
 use landfall_core::clock::Time;
-use landfall_core::text::{Chunk, Extracted, Markup, Place};
+use landfall_core::text::{Extracted, Markup, Place};
 use landfall_store::Error;
-use landfall_store::{Rows, Tx, args};
+use landfall_store::{Tx, args};
 
 const TEXT: &str = "text";
 const RESULT: &str = "result";
@@ -86,52 +85,7 @@ pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Err
     Ok(Some(Extracted { text, markup: meta.markup, places: meta.places }))
 }
 
-/// Replaces the chunks of the file.
-pub async fn keep_chunks(tx: &mut Tx, file: Uuid, chunks: &[Chunk]) -> Result<(), Error> {
-    // The index refers to chunks, so its entries go first.
-    super::index::remove(tx, file).await?;
-    tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file]).await?;
-    let mut rows = Rows::default();
-    for (ordinal, chunk) in chunks.iter().enumerate() {
-        rows.push(args![
-            file,
-            ordinal,
-            &chunk.text,
-            chunk.page,
-            chunk.heading.clone(),
-            chunk.char_start,
-            chunk.char_end,
-            chunk.tokens,
-        ]);
-    }
-    tx.insert("chunks (file_id, ordinal, text, page, heading, char_start, char_end, tokens)", rows, "").await
-}
-
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct StoredChunk {
-    pub id: i64,
-    pub ordinal: i64,
-    pub text: String,
-    pub page: Option<i64>,
-    pub heading: Option<String>,
-    pub char_start: i64,
-    pub char_end: i64,
-    pub tokens: i64,
-}
-
-impl From<StoredChunk> for ChunkView {
-    fn from(row: StoredChunk) -> Self {
-        let StoredChunk { id: _, ordinal, text, page, heading, char_start, char_end, tokens } = row;
-        Self { ordinal, text, page, heading, char_start, char_end, tokens }
-    }
-}
-
-/// Chunks of a file in their order, after `after`.
-pub async fn load_chunks(tx: &mut Tx, file: Uuid, after: i64, limit: i64) -> Result<Vec<StoredChunk>, Error> {
-    tx.rows(
-        "SELECT id, ordinal, text, page, heading, char_start, char_end, tokens FROM chunks
-         WHERE file_id = $1 AND ordinal > $2 ORDER BY ordinal LIMIT $3",
-        args![file, after, limit],
-    )
-    .await
+/// Removes all that the stages produced of a file.
+pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
+    tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file]).await.map(drop)
 }

@@ -4,7 +4,7 @@
 //! functions of sqlite-vec for the vectors; PostgreSQL has tsvector and pgvector, or plain arrays if the server
 //! does not have pgvector.
 
-use super::terms;
+use super::{chunks, indexed_files, terms};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -119,8 +119,7 @@ impl Write for Install {
 /// Puts the chunks of a file into the index, in place of its earlier entries.
 pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -> Result<(), Error> {
     remove(tx, file).await?;
-    let chunks: Vec<(i64, String)> =
-        tx.rows("SELECT id, text FROM chunks WHERE file_id = $1 ORDER BY ordinal", args![file]).await?;
+    let chunks = chunks::texts(tx, file).await?;
     if chunks.len() != embedded.vectors.len() {
         return Err(Error::Internal(format!(
             "file {file} has {} chunks and {} vectors",
@@ -128,8 +127,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
             embedded.vectors.len()
         )));
     }
-    tx.execute("INSERT INTO indexed_files (file_id, model) VALUES ($1, $2)", args![file, &embedded.model])
-        .await?;
+    indexed_files::add(tx, file, &embedded.model).await?;
     let (mut entries, mut texts) = (Rows::default(), Rows::default());
     let owner = owner_word(user);
     for ((id, text), vector) in chunks.into_iter().zip(&embedded.vectors) {
@@ -184,9 +182,7 @@ pub async fn replace_vectors(
     if usize::try_from(replaced) != Ok(chunks.len()) {
         return Err(Error::Internal(format!("file {file}: {replaced} of {} vectors replaced", chunks.len())));
     }
-    tx.execute("UPDATE indexed_files SET model = $2 WHERE file_id = $1", args![file, &embedded.model])
-        .await
-        .map(drop)
+    indexed_files::set_model(tx, file, &embedded.model).await
 }
 
 /// Removes a file from the index. Its chunks must still exist.
@@ -198,8 +194,18 @@ pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
         )
         .await?;
     }
-    tx.execute("DELETE FROM indexed_files WHERE file_id = $1", args![file]).await?;
+    indexed_files::remove(tx, file).await?;
     tx.execute("DELETE FROM chunk_index WHERE file_id = $1", args![file]).await.map(drop)
+}
+
+/// Removes the words of a chunk that has no vector. Returns whether it had none. Only SQLite keeps words in a table of
+/// their own.
+pub async fn remove_lone_words(tx: &mut Tx, chunk: i64) -> Result<bool, Error> {
+    if tx.number("SELECT COUNT(*) FROM chunk_index WHERE chunk_id = $1", args![chunk]).await? > 0 {
+        return Ok(false);
+    }
+    tx.execute("DELETE FROM chunk_words WHERE rowid = $1", args![chunk]).await?;
+    Ok(true)
 }
 
 /// The word that represents a user in the index. A hash, because a user's name may be several words.

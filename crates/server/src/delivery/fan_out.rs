@@ -22,12 +22,13 @@ use uuid::Uuid;
 
 use super::EventsConfig;
 use super::tail::{self, Audience, StoredEvent};
+use crate::records::events::removal::removed_up_to;
 use landfall_core::clock::{Clock, Time};
 use landfall_core::event::EventKind;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Db;
 use landfall_store::Error;
 use landfall_store::wake::Wake;
-use landfall_store::{Db, args};
 
 /// Events that are read at once.
 const PAGE_SIZE: i64 = 256;
@@ -424,7 +425,7 @@ impl Subscription {
                 return Ok(self.gap(after, horizon));
             }
         }
-        let removed = removed_up_to(&inner.db).await?;
+        let removed = removed_up_to(&mut inner.db.read().await?).await?;
         if after < removed {
             return Ok(self.gap(after, removed));
         }
@@ -438,7 +439,7 @@ impl Subscription {
         let page = tail::page(&mut tx, position, horizon, &self.audience, PAGE_SIZE).await?;
         drop(tx);
         // Read after the page: what was removed until now may be missing from it.
-        let removed = removed_up_to(&inner.db).await?;
+        let removed = removed_up_to(&mut inner.db.read().await?).await?;
         if position < removed {
             return Ok(self.gap(position, removed));
         }
@@ -465,9 +466,4 @@ impl Drop for Subscription {
             self.fan_out.listeners().leave(&self.audience, live.number);
         }
     }
-}
-
-/// The highest id of an event that was removed because it had expired.
-async fn removed_up_to(db: &Db) -> Result<i64, Error> {
-    db.read().await?.number("SELECT COALESCE(MAX(up_to), 0) FROM removed_events", args![]).await
 }

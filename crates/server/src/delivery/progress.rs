@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::records::batch::{self, Batch};
+use crate::records::batch;
 use landfall_core::clock::{Clock, Time};
 use landfall_store::Error;
 use landfall_store::wake::Wake;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// Batches in one transaction.
 const BATCH_SIZE: i64 = 100;
@@ -44,12 +44,8 @@ pub async fn run(db: Db, clock: Clock, wake: Wake) {
 /// Writes all events that are due by now. Returns when the next one is due.
 pub async fn flush_due(db: &Db, now: Time) -> Result<Option<Time>, Error> {
     loop {
-        let next: Option<(Option<Time>,)> = db
-            .read()
-            .await?
-            .row("SELECT MIN(progress_due) FROM batches WHERE progress_due IS NOT NULL", args![])
-            .await?;
-        match next.and_then(|(next,)| next) {
+        let next = batch::next_progress(&mut db.read().await?).await?;
+        match next {
             Some(due) if due <= now => {
                 // Another process may be writing them; then there is nothing left to do here.
                 if db.write(FlushDue { now }).await? == 0 {
@@ -69,19 +65,7 @@ impl Write for FlushDue {
     type Output = usize;
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
-        let skip = tx.skip_locked();
-        let due: Vec<Batch> = tx
-            .rows(
-                format!(
-                    "UPDATE batches SET progress_at = $1, progress_due = NULL
-                     WHERE progress_due <= $1 AND id IN
-                         (SELECT id FROM batches WHERE progress_due <= $1 ORDER BY progress_due LIMIT $2 {skip})
-                     RETURNING {}",
-                    batch::COLUMNS
-                ),
-                args![self.now, BATCH_SIZE],
-            )
-            .await?;
+        let due = batch::take_owed_progress(tx, BATCH_SIZE, self.now).await?;
         for batch in &due {
             batch.record_progress(tx, self.now).await?;
         }

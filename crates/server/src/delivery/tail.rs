@@ -31,12 +31,14 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::ser::Serializer;
 use serde_json::{Map, Value, json};
-use uuid::Uuid;
 
+pub use crate::records::events::stored::StoredEvent;
+
+use crate::records::events::stored;
 use landfall_core::clock::{Clock, Stopwatch, Time};
 use landfall_core::failure::{Class, Code};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, args};
+use landfall_store::{Db, Tx};
 
 /// The maximum number of rows that are read to find one page of a user's events. Events of other users are skipped
 /// without an index, which every insert would have to pay for.
@@ -45,38 +47,6 @@ const MAX_ROWS_READ: i64 = 5_000;
 const WRITER_TIMEOUT: Duration = Duration::from_secs(30);
 const MIN_POLL_DELAY: Duration = Duration::from_millis(1);
 const MAX_POLL_DELAY: Duration = Duration::from_millis(20);
-
-/// A stored event.
-#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
-pub struct StoredEvent {
-    pub id: i64,
-    pub at: Time,
-    pub kind: String,
-    /// Empty, like the user, if the event does not belong to a user's files.
-    #[sqlx(rename = "tenant_id")]
-    pub tenant: String,
-    #[sqlx(rename = "user_id")]
-    pub user: String,
-    #[sqlx(rename = "file_id")]
-    pub file: Option<Uuid>,
-    #[sqlx(rename = "batch_id")]
-    pub batch: Option<Uuid>,
-    #[sqlx(rename = "from_state")]
-    pub from: Option<String>,
-    #[sqlx(rename = "to_state")]
-    pub to: Option<String>,
-    pub stage: Option<String>,
-    pub attempt: Option<i64>,
-    pub error_code: Option<String>,
-    pub error_message: Option<String>,
-    pub data: Option<Value>,
-    pub actor_kind: Option<String>,
-    pub actor_name: Option<String>,
-}
-
-const COLUMNS: &str =
-    "id, at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt,
-    error_code, error_message, data, actor_kind, actor_name";
 
 impl StoredEvent {
     /// The content of the event, without its time and owner.
@@ -168,39 +138,19 @@ pub async fn page(
     limit: i64,
 ) -> Result<Page, Error> {
     let (end, events): (i64, Vec<StoredEvent>) = match audience {
-        Audience::All => {
-            let sql = format!("SELECT {COLUMNS} FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3");
-            (up_to, tx.rows(sql, args![after, up_to, limit]).await?)
-        }
+        Audience::All => (up_to, stored::between(tx, after, up_to, limit).await?),
         Audience::User(user) => {
-            let looked_at: (i64, Option<i64>) = tx
-                .row(
-                    "SELECT COUNT(*), MAX(id) FROM
-                         (SELECT id FROM events WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS next",
-                    args![after, up_to, MAX_ROWS_READ],
-                )
-                .await?
-                .unwrap_or_default();
+            let looked_at = stored::count_between(tx, after, up_to, MAX_ROWS_READ).await?;
             let end = match looked_at {
                 (MAX_ROWS_READ, Some(last)) => last,
                 _ => up_to,
             };
-            let sql = format!(
-                "SELECT {COLUMNS} FROM events WHERE id > $1 AND id <= $2 AND user_id = $3 ORDER BY id LIMIT $4"
-            );
-            (end, tx.rows(sql, args![after, end, user, limit]).await?)
+            (end, stored::of_user_between(tx, user, after, end, limit).await?)
         }
     };
     let full = i64::try_from(events.len()) == Ok(limit);
     let up_to = events.last().filter(|_| full).map_or(end, |last| last.id);
     Ok(Page { events, up_to })
-}
-
-/// When the first event after that one was written, if there is one.
-pub async fn first_after(tx: &mut Tx, position: i64) -> Result<Option<Time>, Error> {
-    let first: Option<(Time,)> =
-        tx.row("SELECT at FROM events WHERE id > $1 ORDER BY id LIMIT 1", args![position]).await?;
-    Ok(first.map(|(at,)| at))
 }
 
 /// The horizon: this id and all below it are visible from now on, or never will be. Waits for transactions that are

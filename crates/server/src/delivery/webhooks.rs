@@ -21,6 +21,7 @@ pub mod collect;
 pub mod deliveries;
 pub mod dispatcher;
 pub mod register;
+mod rows;
 pub mod schedule;
 pub mod send;
 pub mod signature;
@@ -35,10 +36,7 @@ use uuid::Uuid;
 use landfall_api::webhooks::WebhookView;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
-use landfall_core::refusal::Refusal;
 use landfall_core::states::Scope;
-use landfall_store::Error;
-use landfall_store::{Arg, Tx, args};
 use signature::Secret;
 
 /// The type of a test delivery, sent only to see whether it arrives.
@@ -89,39 +87,6 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// A webhook of the caller. A webhook for all events belongs to every administrator, and to no other user.
-    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
-        tx.row::<Self>("SELECT * FROM webhooks WHERE id = $1", args![id])
-            .await?
-            .filter(|webhook| webhook.is_of(caller))
-            .ok_or_else(|| Refusal::no_such_webhook().into())
-    }
-
-    /// The same, locked until the transaction ends.
-    pub async fn lock_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
-        let locked = Self::lock(tx, id).await?;
-        locked.filter(|webhook| webhook.is_of(caller)).ok_or_else(|| Refusal::no_such_webhook().into())
-    }
-
-    pub(crate) async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Self>, Error> {
-        let lock = tx.for_update();
-        tx.row(format!("SELECT * FROM webhooks WHERE id = $1 {lock}"), args![id]).await
-    }
-
-    /// A page of the caller's webhooks, newest first, before `before`.
-    pub async fn list(tx: &mut Tx, caller: &Caller, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
-        let (mine, arguments): (_, Vec<Arg>) = if caller.admin {
-            ("(user_id = $3 OR scope = 'all')", args![before, limit, &caller.user])
-        } else {
-            ("user_id = $3 AND scope = 'own'", args![before, limit, &caller.user])
-        };
-        tx.rows(
-            format!("SELECT * FROM webhooks WHERE id < $1 AND {mine} ORDER BY id DESC LIMIT $2"),
-            arguments,
-        )
-        .await
-    }
-
     fn is_of(&self, caller: &Caller) -> bool {
         if self.is_for_all() { caller.admin } else { self.user_id == caller.user }
     }

@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::http::error::ApiError;
 use crate::intake::delete;
 use crate::intake::idempotency::Idempotent;
-use crate::queue::dead_letter::{self, Filter, Place};
 use crate::queue::operations::{Operation, RetryAll};
+use crate::records::files::dead_letters::{self, Filter, Place};
 use crate::records::fingerprint::is_fingerprint;
 use crate::recovery::orphan_cleanup::old_failures;
 use landfall_api::dead_letters::{
@@ -55,9 +55,9 @@ pub async fn list(
 ) -> Result<Json<DeadLetterList>, ApiError> {
     let paging: Paging<Place> = Paging::new(query.limit, query.cursor.as_deref())?;
     let filter = filter(query.filter(), &caller)?;
-    let rows = dead_letter::list(&mut app.db.read().await?, &filter, paging.after, paging.limit).await?;
+    let rows = dead_letters::list(&mut app.db.read().await?, &filter, paging.after, paging.limit).await?;
     let (retention, now) = (app.config.cleaning.failed_files, app.clock.now());
-    let view = |row: dead_letter::DeadLetter| -> DeadLetter {
+    let view = |row: dead_letters::DeadLetter| -> DeadLetter {
         let at = old_failures::deletion_of_failed(row.failed_at, row.deletion_warned_at, retention, now);
         row.view(at)
     };
@@ -80,7 +80,7 @@ pub async fn groups(
     }
     let paging: Paging<Place> = Paging::new(query.limit, None)?;
     let filter = filter(query.filter(), &caller)?;
-    let groups = dead_letter::groups(&mut app.db.read().await?, &filter, paging.limit).await?;
+    let groups = dead_letters::groups(&mut app.db.read().await?, &filter, paging.limit).await?;
     Ok(Json(GroupList { groups }))
 }
 

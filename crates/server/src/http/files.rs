@@ -11,13 +11,14 @@ use uuid::Uuid;
 use super::file_view::Surroundings;
 use super::request::{InPath, Paging, Params, Received, file_id, is_for_all};
 use crate::app::App;
-use crate::content::artifacts;
+use crate::content::{artifacts, chunks};
 use crate::http::error::ApiError;
 use crate::intake::cancel::Cancel;
 use crate::intake::delete as deletion;
 use crate::queue::revive::{self, Revive};
 use crate::records::events;
 use crate::records::file::File;
+use crate::records::files::listing::{Listing, Wanted};
 use landfall_api::Page;
 use landfall_api::files::{ChunkList, ChunkView, FileList, FileQuery, FileView, History, RetryRequest};
 use landfall_api::page::PageQuery;
@@ -25,7 +26,7 @@ use landfall_core::caller::Caller;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::{Arg, Tx, args};
+use landfall_store::Tx;
 
 /// One file: its state, what it waits for, and its last error.
 #[utoipa::path(
@@ -65,25 +66,17 @@ pub async fn list(
     Params(query): Params<FileQuery>,
 ) -> Result<Json<FileList>, ApiError> {
     let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
-    let mut wanted = Wanted {
-        conditions: "id < $1 AND deleted_at IS NULL".to_owned(),
-        arguments: args![paging.after.unwrap_or(Uuid::max())],
-        source: "files",
+    let wanted = Wanted {
+        user: (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str()),
+        status: query.status,
+        batch: query.batch_id.as_deref().map(super::request::batch_id).transpose()?,
     };
-    if !is_for_all(&caller, query.scope)? {
-        wanted.and("user_id = ", &caller.user);
-    }
-    if let Some(status) = query.status {
-        wanted.in_state(status);
-    }
-    if let Some(batch) = &query.batch_id {
-        wanted.and("batch_id = ", super::request::batch_id(batch)?);
-    }
+    let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
     let mut tx = app.db.read().await?;
     let page = match &query.q {
-        Some(part) => wanted.named(&mut tx, part, &paging).await?,
+        Some(part) => named(&mut tx, &listing, part, &paging).await?,
         None => {
-            let files = wanted.first(&mut tx, paging.limit).await?;
+            let files = listing.first(&mut tx, paging.limit).await?;
             paging.page(files, |file| file.id.to_string())
         }
     };
@@ -92,82 +85,20 @@ pub async fn list(
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }
 
-/// The maximum number of names that one request compares. If there are more, the response may have few files or
-/// none, and a cursor to continue.
-const MAX_NAMES_COMPARED: i64 = 5_000;
-
-/// Which files are wanted, newest first.
-struct Wanted {
-    conditions: String,
-    arguments: Vec<Arg>,
-    source: &'static str,
-}
-
-impl Wanted {
-    fn and(&mut self, condition: &str, value: impl Into<Arg>) {
-        self.arguments.push(value.into());
-        self.conditions.push_str(&format!(" AND {condition}${}", self.arguments.len()));
+/// The files with `part` in their names, and the position to continue from.
+async fn named(
+    tx: &mut Tx,
+    listing: &Listing,
+    part: &str,
+    paging: &Paging<Uuid>,
+) -> Result<Page<File>, ApiError> {
+    let files = listing.named(tx, part, paging.limit).await?;
+    let page = paging.page(files, |file| file.id.to_string());
+    if page.next_cursor.is_some() {
+        return Ok(page);
     }
-
-    /// In the exact terms of the partial indexes, as literals, so that the databases use them.
-    fn in_state(&mut self, status: Status) {
-        let index = match status {
-            Status::Registered | Status::Uploaded => "upload_until IS NOT NULL",
-            Status::Queued => "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL",
-            Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {
-                self.source = "held";
-                "claimed_by IS NOT NULL"
-            }
-            Status::Ready | Status::Failed | Status::Cancelled => {
-                "status IN ('ready', 'failed', 'cancelled')"
-            }
-            Status::Deleted => "deleted_at IS NOT NULL",
-        };
-        self.conditions.push_str(&format!(" AND status = '{status}' AND {index}"));
-    }
-
-    fn select(&self, what: &str, limit: i64) -> String {
-        // Few files are held by workers at a time, so they are found first.
-        let held = "WITH held AS MATERIALIZED (SELECT * FROM files WHERE claimed_by IS NOT NULL)";
-        let with = if self.source == "held" { held } else { "" };
-        format!(
-            "{with} SELECT {what} FROM {} WHERE {} ORDER BY id DESC LIMIT {limit}",
-            self.source, self.conditions
-        )
-    }
-
-    async fn first(&self, tx: &mut Tx, limit: i64) -> Result<Vec<File>, ApiError> {
-        Ok(tx.rows(self.select("*", limit), self.arguments.clone()).await?)
-    }
-
-    /// The files with `part` in their names, and the position to continue from.
-    async fn named(&self, tx: &mut Tx, part: &str, paging: &Paging<Uuid>) -> Result<Page<File>, ApiError> {
-        let mut arguments = self.arguments.clone();
-        arguments.push(contains(part).into());
-        let sql = format!(
-            "SELECT * FROM files WHERE id IN
-                 (SELECT id FROM ({}) AS looked_at WHERE LOWER(file_name) LIKE ${} ESCAPE '!' ORDER BY id DESC LIMIT {})
-             ORDER BY id DESC",
-            self.select("id, file_name", MAX_NAMES_COMPARED),
-            arguments.len(),
-            paging.limit
-        );
-        let files: Vec<File> = tx.rows(sql, arguments).await?;
-        let page = paging.page(files, |file| file.id.to_string());
-        if page.next_cursor.is_some() {
-            return Ok(page);
-        }
-        let last = format!("{} OFFSET {}", self.select("id", 1), MAX_NAMES_COMPARED - 1);
-        let last: Option<(Uuid,)> = tx.row(last, self.arguments.clone()).await?;
-        Ok(Page { next_cursor: last.map(|(id,)| id.to_string()), ..page })
-    }
-}
-
-/// A pattern for `LIKE` that matches exactly these characters.
-fn contains(part: &str) -> String {
-    let literal =
-        part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_").replace('\0', "");
-    format!("%{literal}%")
+    let last = listing.last_compared(tx).await?;
+    Ok(Page { next_cursor: last.map(|id| id.to_string()), ..page })
 }
 
 /// Deletes a file in any state. A second deletion changes nothing.
@@ -329,7 +260,7 @@ pub async fn chunks(
     let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
-    let chunks = artifacts::load_chunks(&mut tx, file.id, paging.after.unwrap_or(-1), paging.limit).await?;
+    let chunks = chunks::load(&mut tx, file.id, paging.after.unwrap_or(-1), paging.limit).await?;
     Ok(Json(paging.page(chunks, |chunk| chunk.ordinal.to_string()).map(ChunkView::from)))
 }
 

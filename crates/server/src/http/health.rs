@@ -7,10 +7,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::app::App;
+use crate::process::workers;
 use crate::queue::worker::Ailment;
 use landfall_api::health::{Alive, Check, CheckResult, Readiness, Verdict};
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 /// A probe does not wait long: a check that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -76,7 +77,7 @@ async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> 
 
 /// Reads, and commits a transaction that changes nothing.
 pub async fn database(app: &App) -> Result<(), Error> {
-    app.db.read().await?.number("SELECT COUNT(*) FROM workers", args![]).await?;
+    workers::count(&mut app.db.read().await?).await?;
     app.db.write(EmptyWrite).await
 }
 
@@ -86,7 +87,7 @@ impl Write for EmptyWrite {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute("UPDATE workers SET name = name WHERE 1 = 0", args![]).await.map(drop)
+        workers::change_none(tx).await
     }
 }
 

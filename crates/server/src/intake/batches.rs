@@ -6,13 +6,14 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::records::batch::Batch;
+use crate::records::batch::changes::{self, Opened};
 use landfall_api::batches::{NewBatch, OpenedBatch};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::BatchStatus;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 const MAX_FILES: i64 = 10_000;
 
@@ -65,23 +66,18 @@ impl Write for OpenBatch {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         let expires_at = self.now + to_delta(self.timeout);
-        tx.execute(
-            "INSERT INTO batches (id, tenant_id, user_id, status, file_count, priority, metadata, mapping,
-                                  created_at, updated_at, expires_at)
-             VALUES ($1, $2, $3, 'active', $4, $5, $6, $7, $8, $8, $9)",
-            args![
-                self.id,
-                &self.caller.tenant,
-                &self.caller.user,
-                self.batch.file_count,
-                self.batch.priority.rank(),
-                self.batch.metadata.clone(),
-                self.batch.mapping.clone(),
-                self.now,
-                expires_at,
-            ],
-        )
-        .await?;
+        let opened = Opened {
+            id: self.id,
+            tenant: &self.caller.tenant,
+            user: &self.caller.user,
+            file_count: self.batch.file_count,
+            priority: self.batch.priority.rank(),
+            metadata: self.batch.metadata.clone(),
+            mapping: self.batch.mapping.clone(),
+            expires_at,
+            now: self.now,
+        };
+        changes::open(tx, opened).await?;
         Ok(OpenedBatch {
             batch_id: self.id,
             status: BatchStatus::Active,
@@ -103,11 +99,7 @@ impl Write for CloseBatch {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         Batch::find_for(tx, &self.caller, self.id).await?;
-        tx.execute(
-            "UPDATE batches SET file_count = registered_files, updated_at = $2 WHERE id = $1 AND status = 'active'",
-            args![self.id, self.now],
-        )
-        .await?;
+        changes::close(tx, self.id, self.now).await?;
         // Read again: the row is locked since the update.
         Batch::find_for(tx, &self.caller, self.id).await?.settle(tx, self.now).await?;
         Batch::find_for(tx, &self.caller, self.id).await

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::cancel::cancellation;
 use super::delete::{self, Cause};
 use crate::records::batch::Batch;
+use crate::records::batch::changes;
 use crate::records::file::File;
 use crate::records::moves::{self, Change, Move};
 use landfall_core::actor::Actor;
@@ -16,7 +17,7 @@ use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::BatchStatus;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 /// The states of files that have not ended.
 const OPEN: &[Status] = &[
@@ -57,17 +58,11 @@ impl Write for CancelBatch {
         // file can be added to it; the second read finds the files that were added until then. The batch is
         // cancelled before its files end, or the last of them would complete it.
         File::lock_in_batch(tx, self.batch, OPEN).await?;
-        let newly = tx
-            .execute(
-                "UPDATE batches SET status = 'cancelled', updated_at = $2
-                 WHERE id = $1 AND status IN ('active', 'expired')",
-                args![self.batch, self.now],
-            )
-            .await?;
+        let newly = changes::cancel(tx, self.batch, self.now).await?;
         let open = File::lock_in_batch(tx, self.batch, OPEN).await?;
         let stopped = self.end_files(tx, open).await?;
         let batch = Batch::find_for(tx, &self.caller, self.batch).await?;
-        if newly > 0 {
+        if newly {
             batch.record_cancellation(tx, self.now).await?;
         }
         Ok(CancelledBatch { batch, stopped })

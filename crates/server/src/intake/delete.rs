@@ -8,9 +8,10 @@ use uuid::Uuid;
 
 use super::cancel::cancel;
 use crate::blobs::Blobs;
-use crate::content::index;
+use crate::content::{artifacts, chunks, index};
 use crate::records::events::{self, Event};
 use crate::records::file::File;
+use crate::records::files::blobs;
 use crate::records::moves::{self, Change, Move};
 use crate::records::quota;
 use landfall_core::actor::Actor;
@@ -20,7 +21,7 @@ use landfall_core::event::EventKind;
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// Deletes a file in any state. Repeating it is safe.
 pub async fn delete(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Time) -> Result<(), Error> {
@@ -46,19 +47,6 @@ async fn carry_out(db: &Db, blobs: &Blobs, deletion: Delete) -> Result<(), Error
 pub async fn remove_blob(db: &Db, blobs: &Blobs, id: Uuid, key: &str) -> Result<(), Error> {
     blobs.remove(key).await?;
     db.write(BlobGone { file: id, key: key.to_owned() }).await
-}
-
-/// Deleted and infected files whose blob is still to be removed, in the order of their ids, after `after`.
-pub async fn unfinished(db: &Db, after: Uuid, limit: i64) -> Result<Vec<(Uuid, String)>, Error> {
-    db.read()
-        .await?
-        .rows(
-            "SELECT id, blob_key FROM files
-             WHERE (deleted_at IS NOT NULL OR error_code = 'INFECTED') AND blob_key IS NOT NULL AND id > $1
-             ORDER BY id LIMIT $2",
-            args![after, limit],
-        )
-        .await
 }
 
 struct Delete {
@@ -104,8 +92,8 @@ pub async fn bury(
         // A file that was never confirmed has no index entries, chunks or artifacts.
         if file.confirmed_at.is_some() {
             index::remove(tx, file.id).await?;
-            tx.execute("DELETE FROM chunks WHERE file_id = $1", args![file.id]).await?;
-            tx.execute("DELETE FROM artifacts WHERE file_id = $1", args![file.id]).await?;
+            chunks::remove(tx, file.id).await?;
+            artifacts::remove(tx, file.id).await?;
         }
     }
     let reason = cause.and_then(|cause| cause.reason);
@@ -160,12 +148,6 @@ impl Write for BlobGone {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute(
-            "UPDATE files SET blob_key = NULL
-             WHERE id = $1 AND (deleted_at IS NOT NULL OR error_code = 'INFECTED') AND blob_key = $2",
-            args![self.file, &self.key],
-        )
-        .await
-        .map(drop)
+        blobs::forget(tx, self.file, &self.key).await
     }
 }

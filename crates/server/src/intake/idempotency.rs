@@ -101,3 +101,14 @@ async fn kept_answer<A: DeserializeOwned>(tx: &mut Tx, key: &Key) -> Result<A, E
 fn unreadable(error: serde_json::Error) -> Error {
     Error::Internal(format!("a kept answer cannot be read: {error}"))
 }
+
+/// Removes up to `limit` keys from before a time. Returns how many.
+pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM idempotency_keys WHERE (user_id, key) IN (SELECT user_id, key FROM idempotency_keys WHERE created_at < $1 LIMIT $2)
+         AND created_at < $1",
+        args![before, limit],
+    )
+    .await
+}

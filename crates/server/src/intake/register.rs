@@ -7,7 +7,9 @@ use uuid::Uuid;
 use super::IntakeConfig;
 use super::announce::Announced;
 use crate::blobs::signed_url::UrlSigner;
+use crate::records::batch::changes::{self, Places};
 use crate::records::events::{self, Event};
+use crate::records::files::uploads::{self, NewFile, Registration};
 use crate::records::quota;
 use crate::telemetry::traces;
 use landfall_api::uploads::UploadTicket;
@@ -20,7 +22,7 @@ use landfall_core::priority::Priority;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::BatchStatus;
 use landfall_store::Error;
-use landfall_store::{Rows, Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 pub struct Register {
     pub caller: Caller,
@@ -59,38 +61,26 @@ impl Write for Register {
         quota::reserve(tx, &self.caller.tenant, bytes, count, &self.config.quota).await?;
         let priority = self.priority.map_or(priority, Priority::rank);
 
-        let upload_until = self.now + to_delta(self.config.confirm_window);
-        let trace = traces::current();
-        let mut rows = Rows::default();
-        let mut registered = Vec::with_capacity(self.files.len());
-        for (id, file) in &self.files {
-            rows.push(args![
-                *id,
-                &self.caller.tenant,
-                &self.caller.user,
-                self.batch,
-                &file.name,
-                file.content_type.clone(),
-                file.size,
-                file.md5.clone(),
-                file.mapping.clone(),
-                Status::Registered,
-                self.config.first_stage,
-                priority,
-                upload_until,
-                self.now,
-                self.now,
-                trace.clone(),
-            ]);
-            registered.push(self.event(*id));
-        }
-        tx.insert(
-            "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, declared_md5, mapping,
-                    status, next_stage, priority, upload_until, created_at, updated_at, trace_parent)",
-            rows,
-            "",
-        )
-        .await?;
+        let files = self.files.iter().map(|(id, file)| NewFile {
+            id: *id,
+            name: &file.name,
+            content_type: file.content_type.clone(),
+            size: file.size,
+            md5: file.md5.clone(),
+            mapping: file.mapping.clone(),
+        });
+        let common = Registration {
+            tenant: &self.caller.tenant,
+            user: &self.caller.user,
+            batch: self.batch,
+            first_stage: self.config.first_stage,
+            priority,
+            upload_until: self.now + to_delta(self.config.confirm_window),
+            trace: traces::current(),
+            now: self.now,
+        };
+        uploads::register(tx, common, files).await?;
+        let registered = self.files.iter().map(|(id, _)| self.event(*id)).collect();
         events::record(tx, registered).await?;
 
         let window = self.config.confirm_window;
@@ -105,30 +95,18 @@ impl Write for Register {
 impl Register {
     /// Takes `count` of the batch's free places, and returns the batch's priority.
     async fn take_places(&self, tx: &mut Tx, batch: Uuid, count: i64) -> Result<i64, Error> {
-        let taken: Option<(i64,)> = tx
-            .row(
-                "UPDATE batches SET registered_files = registered_files + $3, updated_at = $4
-                 WHERE id = $1 AND user_id = $2 AND status = 'active' AND registered_files + $3 <= file_count
-                 RETURNING priority",
-                args![batch, &self.caller.user, count, self.now],
-            )
-            .await?;
-        if let Some((priority,)) = taken {
+        let user = &self.caller.user;
+        if let Some(priority) = changes::take_places(tx, batch, user, count, self.now).await? {
             return Ok(priority);
         }
-        let found: Option<(String, i64, i64)> = tx
-            .row(
-                "SELECT status, file_count, registered_files FROM batches WHERE id = $1 AND user_id = $2",
-                args![batch, &self.caller.user],
-            )
-            .await?;
+        let found = changes::places(tx, batch, user).await?;
         Err(match found {
             None => Refusal::no_such_batch(),
-            Some((status, ..)) if status != BatchStatus::Active.name() => Refusal::new(
+            Some(Places { status, .. }) if status != BatchStatus::Active.name() => Refusal::new(
                 RefusalCode::BatchNotActive,
                 format!("This batch is {status} and takes no more files"),
             ),
-            Some((_, promised, registered)) => Refusal::new(
+            Some(Places { promised, registered, .. }) => Refusal::new(
                 RefusalCode::BatchFull,
                 format!(
                     "This batch was opened for {promised} files and has {registered}; {count} more do not fit"
@@ -185,11 +163,7 @@ impl Write for Reissue {
                 .into());
             }
         }
-        tx.execute(
-            "UPDATE files SET upload_until = $2, updated_at = $3 WHERE id = $1",
-            args![file.id, self.now + to_delta(self.window), self.now],
-        )
-        .await?;
+        uploads::set_deadline(tx, file.id, self.now + to_delta(self.window), self.now).await?;
         Ok(issue_ticket(&self.signer, file.id, file.size_bytes, self.now, self.window))
     }
 }

@@ -9,8 +9,9 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::blobs::{Blobs, Incoming, Stored};
-use crate::process::liveness;
+use crate::process::workers;
 use crate::records::file::File;
+use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
 use crate::telemetry::spans;
 use landfall_core::actor::Actor;
@@ -18,7 +19,7 @@ use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// How often a slow upload extends the deadline of its file; more often if the confirm window is short.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
@@ -245,13 +246,7 @@ impl Write for StillArriving {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute(
-            "UPDATE files SET upload_until = $2, updated_at = $3
-             WHERE id = $1 AND status IN ('registered', 'uploaded')",
-            args![self.file, self.until, self.now],
-        )
-        .await
-        .map(drop)
+        uploads::extend_deadline(tx, self.file, self.until, self.now).await
     }
 }
 
@@ -270,7 +265,7 @@ impl Write for Arrived {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         // Other processes clean up after a process that was declared dead. After that its uploads are not accepted.
-        if !liveness::hold(tx, self.owner).await? {
+        if !workers::hold(tx, self.owner).await? {
             return Err(Refusal::new(
                 RefusalCode::UploadInterrupted,
                 "The server was interrupted; send the bytes again",
@@ -283,11 +278,7 @@ impl Write for Arrived {
         must_await_bytes(&file)?;
         let replaced = file.blob_key.clone();
         if file.status == Status::Uploaded {
-            tx.execute(
-                "UPDATE files SET blob_key = $2, md5 = $3, upload_until = $4, updated_at = $5 WHERE id = $1",
-                args![file.id, &self.key, &self.md5, self.until, self.now],
-            )
-            .await?;
+            uploads::replace(tx, file.id, &self.key, &self.md5, self.until, self.now).await?;
         } else {
             let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until: self.until };
             // The signed URL is the owner's.

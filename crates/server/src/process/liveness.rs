@@ -14,10 +14,11 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::workers;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::locks::{self, ProcessLock};
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// The id of this process, valid until the other processes declare it dead.
 #[derive(Debug, Clone)]
@@ -252,16 +253,6 @@ impl Liveness {
     }
 }
 
-/// Whether a worker is registered. Its row stays locked until the transaction ends.
-///
-/// A rescue removes the worker's row first. With the row locked, either the rescue sees what this transaction does,
-/// or this transaction sees the rescue.
-pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
-    let hold = tx.key_share();
-    let sql = format!("SELECT lock_key FROM workers WHERE id = $1 {hold}");
-    Ok(tx.row::<(i64,)>(sql, args![worker]).await?.is_some())
-}
-
 struct RegisterWorker {
     worker: Uuid,
     description: Description,
@@ -272,24 +263,7 @@ impl Write for RegisterWorker {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        let sql = format!(
-            "INSERT INTO workers (id, name, stages, services, lock_key, lock_epoch, started_at, heartbeat_at)
-             VALUES ($1, $2, $3, $4, $5, {}, $6, $6)",
-            locks::epoch(tx)
-        );
-        tx.execute(
-            sql,
-            args![
-                self.worker,
-                &self.description.name,
-                &self.description.stages,
-                &self.description.services,
-                locks::lock_key(self.worker),
-                self.now
-            ],
-        )
-        .await
-        .map(drop)
+        workers::register(tx, self.worker, &self.description, self.now).await
     }
 }
 
@@ -303,9 +277,6 @@ impl Write for Heartbeat {
     type Output = bool;
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        // The lock was taken before this, on the same server.
-        let sql =
-            format!("UPDATE workers SET heartbeat_at = $2, lock_epoch = {} WHERE id = $1", locks::epoch(tx));
-        Ok(tx.execute(sql, args![self.worker, self.now]).await? == 1)
+        workers::renew(tx, self.worker, self.now).await
     }
 }

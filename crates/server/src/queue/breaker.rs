@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::circuits;
 use crate::records::events::{self, Event};
 use crate::records::files::queue;
 use landfall_core::clock::{Time, to_delta};
@@ -20,7 +21,7 @@ use landfall_core::failure::{Code, Retry};
 use landfall_core::service::{Report, Service};
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerConfig {
@@ -48,8 +49,6 @@ pub struct Circuit {
     pub last_up_at: Option<Time>,
     pub changed_at: Option<Time>,
 }
-
-const COLUMNS: &str = "state, failures, failing_since, until, successes, last_up_at, changed_at";
 
 impl Default for Circuit {
     fn default() -> Self {
@@ -136,48 +135,12 @@ impl Circuit {
         }
     }
 
-    pub async fn find(tx: &mut Tx, service: Service) -> Result<Self, Error> {
-        let sql = format!("SELECT {COLUMNS} FROM circuits WHERE service = $1");
-        Ok(tx.row(sql, args![service.name()]).await?.unwrap_or_default())
-    }
-
-    /// The same, locked against other processes until the transaction ends.
-    pub async fn hold(tx: &mut Tx, service: Service) -> Result<Self, Error> {
-        if tx.is_only_writer() {
-            return Self::find(tx, service).await;
-        }
-        let insert =
-            "INSERT INTO circuits (service, state) VALUES ($1, 'closed') ON CONFLICT (service) DO NOTHING";
-        tx.execute(insert, args![service.name()]).await?;
-        let sql = format!("SELECT {COLUMNS} FROM circuits WHERE service = $1 {}", tx.for_update());
-        Ok(tx.row(sql, args![service.name()]).await?.unwrap_or_default())
-    }
-
     /// Writes the circuit if it changed, and records an event if its state changed.
     pub async fn write(&self, tx: &mut Tx, service: Service, before: &Self, now: Time) -> Result<(), Error> {
         if self == before {
             return Ok(());
         }
-        tx.execute(
-            format!(
-                "INSERT INTO circuits (service, {COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-                 ON CONFLICT (service) DO UPDATE SET state = excluded.state, failures = excluded.failures,
-                     failing_since = excluded.failing_since, until = excluded.until,
-                     successes = excluded.successes, last_up_at = excluded.last_up_at,
-                     changed_at = excluded.changed_at"
-            ),
-            args![
-                service.name(),
-                self.state.name(),
-                self.failures,
-                self.failing_since,
-                self.until,
-                self.successes,
-                self.last_up_at,
-                self.changed_at,
-            ],
-        )
-        .await?;
+        circuits::store(tx, service, self).await?;
         if self.state == before.state {
             return Ok(());
         }
@@ -200,10 +163,10 @@ pub async fn count(
     let mut troubled = BTreeMap::new();
     for (service, reports) in by_service {
         let all_well = reports.iter().all(|report| *report == Report::Up);
-        if all_well && Circuit::find(tx, service).await?.is_well() {
+        if all_well && circuits::find(tx, service).await?.is_well() {
             continue;
         }
-        let before = Circuit::hold(tx, service).await?;
+        let before = circuits::hold(tx, service).await?;
         let mut circuit = before.clone();
         for report in reports {
             circuit.learn(report, now, config);

@@ -13,7 +13,7 @@ use super::breaker::BreakerConfig;
 use super::fairness::Rounds;
 use super::gates::Gates;
 use super::limits::RateLimits;
-use crate::process::liveness;
+use crate::process::workers;
 use crate::records::effects::Counts;
 use crate::records::file::File;
 use crate::records::files::queue::{self, Lane};
@@ -91,7 +91,7 @@ impl Write for ClaimDue {
         if tenants.is_empty() {
             return Ok(Claims::Taken(taken));
         }
-        if !liveness::hold(tx, self.worker).await? {
+        if !workers::hold(tx, self.worker).await? {
             return Ok(Claims::WorkerGone);
         }
         gates.hold_circuits(tx, &wants).await?;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::json;
 
 use super::breaker::{BreakerConfig, Circuit};
+use super::circuits;
 use super::claim::Want;
 use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_user};
 use crate::records::events::{self, Event};
@@ -38,6 +39,7 @@ pub struct Gates {
 
 impl Gates {
     pub async fn load(tx: &mut Tx, now: Time) -> Result<Self, Error> {
+        // One statement over three tables: every claim begins with it, also where there is nothing to claim.
         let found: Vec<(String, String)> = tx
             .rows(
                 "SELECT 'paused', stage FROM paused_stages
@@ -75,7 +77,7 @@ impl Gates {
         // Always in the same order, so that two processes never deadlock.
         let needed: BTreeSet<Service> = wants.iter().flat_map(|want| want.services.iter().copied()).collect();
         for service in needed.into_iter().filter(|service| self.in_trouble.contains(service.name())) {
-            let circuit = Circuit::hold(tx, service).await?;
+            let circuit = circuits::hold(tx, service).await?;
             self.circuits.insert(service, (circuit.clone(), circuit));
         }
         Ok(())

@@ -112,6 +112,44 @@ pub fn bucket_of_user(user: &str) -> String {
     format!("user:{user}")
 }
 
+/// The buckets that let no file begin before a later time, of all stages and of one user, each with that time.
+pub async fn blocked_for(tx: &mut Tx, user: &str, now: Time) -> Result<Vec<(String, Time)>, Error> {
+    tx.rows(
+        "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4, $5) AND next_at > $6",
+        args![
+            bucket_of_user(user),
+            bucket_of_stage(Stage::Scan),
+            bucket_of_stage(Stage::Extract),
+            bucket_of_stage(Stage::Chunk),
+            bucket_of_stage(Stage::Embed),
+            now
+        ],
+    )
+    .await
+}
+
+/// The same of the stages only.
+pub async fn blocked_stages(tx: &mut Tx, now: Time) -> Result<Vec<(String, Time)>, Error> {
+    let buckets = Stage::ALL.map(bucket_of_stage);
+    tx.rows(
+        "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4) AND next_at > $5",
+        args![&buckets[0], &buckets[1], &buckets[2], &buckets[3], now],
+    )
+    .await
+}
+
+/// Removes up to `limit` buckets whose next turn came before a time: a new one would be the same. Returns how many.
+pub async fn remove_unused(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM rate_buckets WHERE (name) IN (SELECT name FROM rate_buckets
+             WHERE next_at < $1 AND (reported_at IS NULL OR reported_at < $1) LIMIT $2)
+         AND next_at < $1 AND (reported_at IS NULL OR reported_at < $1)",
+        args![before, limit],
+    )
+    .await
+}
+
 /// The limits that a claim must respect, locked against other processes until its transaction ends.
 #[derive(Default)]
 pub struct Buckets {

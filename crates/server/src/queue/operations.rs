@@ -5,6 +5,7 @@
 //! middle leaves only the row behind, and the other processes continue from it.
 
 mod advance;
+pub mod rows;
 
 use std::time::Duration;
 
@@ -14,17 +15,16 @@ use uuid::Uuid;
 pub use advance::Step;
 use advance::{Advance, Extent};
 
-use super::dead_letter::{Filter, Place};
+use crate::records::files::dead_letters::{Filter, Place};
 use crate::records::lines::Lines;
 use crate::telemetry::traces;
 use landfall_api::operations::{FilterView, OperationView};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Clock, Time};
-use landfall_core::refusal::Refusal;
 use landfall_core::states::{OperationStatus, Scope};
 use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// How often a process polls for operations to continue, and for the results of their canaries.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -55,25 +55,6 @@ pub struct Operation {
 }
 
 impl Operation {
-    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
-        tx.row::<Self>("SELECT * FROM operations WHERE id = $1", args![id])
-            .await?
-            .filter(|operation| caller.admin || operation.user_id == caller.user)
-            .ok_or_else(|| Refusal::no_such_operation().into())
-    }
-
-    /// A page of a user's operations, or of all users' operations, newest first, before `before`.
-    pub async fn list(tx: &mut Tx, user: Option<&str>, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
-        let mut arguments = args![before, limit];
-        let mut condition = "id < $1".to_owned();
-        if let Some(user) = user {
-            arguments.push(user.into());
-            condition.push_str(" AND user_id = $3");
-        }
-        tx.rows(format!("SELECT * FROM operations WHERE {condition} ORDER BY id DESC LIMIT $2"), arguments)
-            .await
-    }
-
     /// The last dead letter that was processed.
     const fn cursor(&self) -> Place {
         Place { failed_at: self.cursor_at, id: self.cursor_id }
@@ -127,27 +108,7 @@ impl Write for RetryAll {
         let one_cause = self.filter.fingerprint.is_some();
         let status = if one_cause { OperationStatus::Canary } else { OperationStatus::Running };
         let from = Place::newest(self.now);
-        tx.execute(
-            "INSERT INTO operations (id, user_id, of_user, code, stage, batch_id, fingerprint, status, canaries, errors,
-                                     cursor_at, cursor_id, created_at, updated_at, trace_parent)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $12, $13)",
-            args![
-                self.id,
-                &self.user,
-                self.filter.of_user.clone(),
-                self.filter.code.clone(),
-                self.filter.stage.clone(),
-                self.filter.batch_id,
-                self.filter.fingerprint.clone(),
-                status,
-                Value::Array(Vec::new()),
-                from.failed_at,
-                from.id,
-                self.now,
-                traces::current(),
-            ],
-        )
-        .await?;
+        rows::insert(tx, self, status, from, traces::current()).await?;
         started(tx, self);
         Ok(self.id)
     }
@@ -165,15 +126,10 @@ impl Write for Stop {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Operation, Error> {
         Operation::find_for(tx, &self.caller, self.operation).await?;
-        let stopped = tx
-            .execute(
-                "UPDATE operations SET status = 'stopped', reason = $2, updated_at = $3, ended_at = $3
-                 WHERE id = $1 AND ended_at IS NULL",
-                args![self.operation, format!("Stopped by {}", self.caller.user), self.now],
-            )
-            .await?;
+        let reason = format!("Stopped by {}", self.caller.user);
+        let is_stopped = rows::stop(tx, self.operation, reason, self.now).await?;
         let operation = Operation::find_for(tx, &self.caller, self.operation).await?;
-        if stopped > 0 {
+        if is_stopped {
             ended(tx, operation.clone());
         }
         Ok(operation)
@@ -233,12 +189,10 @@ impl Operations {
         loop {
             let (mut moved, mut last) = (false, Uuid::nil());
             loop {
-                let sql = "SELECT id FROM operations WHERE ended_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
-                let under_way: Vec<(Uuid,)> =
-                    self.db.read().await?.rows(sql, args![last, BATCH_SIZE]).await?;
-                let Some((newest,)) = under_way.last() else { break };
+                let under_way = rows::under_way(&mut self.db.read().await?, last, BATCH_SIZE).await?;
+                let Some(newest) = under_way.last() else { break };
                 last = *newest;
-                for (operation,) in under_way {
+                for operation in under_way {
                     match self.step(operation, false).await {
                         Ok(step) => moved |= matches!(step, Step::Moved { .. }),
                         Err(error) => {

@@ -42,3 +42,24 @@ impl Write for Resume {
         Ok(())
     }
 }
+
+/// The stages that are paused.
+pub async fn stages(tx: &mut Tx) -> Result<Vec<Stage>, Error> {
+    let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+    Ok(paused.into_iter().filter_map(|(stage,)| stage.parse().ok()).collect())
+}
+
+/// A stage that is paused, since when and by which operator.
+#[derive(Debug)]
+pub struct Paused {
+    pub stage: String,
+    pub at: Time,
+    pub by: String,
+}
+
+/// The stages that are paused, with all that is known of it.
+pub async fn all(tx: &mut Tx) -> Result<Vec<Paused>, Error> {
+    let paused: Vec<(String, Time, String)> =
+        tx.rows("SELECT stage, paused_at, paused_by FROM paused_stages", args![]).await?;
+    Ok(paused.into_iter().map(|(stage, at, by)| Paused { stage, at, by }).collect())
+}

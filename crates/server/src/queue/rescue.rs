@@ -6,6 +6,7 @@
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::process::workers::{self, Removed};
 use crate::records::events;
 use crate::records::files::held;
 use crate::records::moves::{self, Change, Ending, Move};
@@ -14,8 +15,7 @@ use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
-use landfall_store::locks;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 /// A file that was held by so many workers when they died is suspected of killing them.
 const DEATHS_OF_A_POISONOUS_FILE: i64 = 3;
@@ -38,12 +38,9 @@ impl Write for RescueWorker {
     type Output = Option<Rescued>;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        let sql = format!(
-            "DELETE FROM workers WHERE id = $1 RETURNING name, lock_epoch IN ('', {}) AS known_by_this_server",
-            locks::epoch(tx)
-        );
-        let worker: Option<(String, bool)> = tx.row(sql, args![self.worker]).await?;
-        let Some((name, known_by_this_server)) = worker else { return Ok(None) };
+        let Some(Removed { name, known_by_this_server }) = workers::remove(tx, self.worker).await? else {
+            return Ok(None);
+        };
 
         // A worker from before a database restart lost its connection, as every worker did. That is no death.
         let deaths = i64::from(known_by_this_server);

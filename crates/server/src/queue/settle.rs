@@ -11,8 +11,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::breaker::{self, BreakerConfig, Circuit};
-use crate::content::artifacts;
 use crate::content::index;
+use crate::content::{artifacts, chunks};
 use crate::records::file::Owner;
 use crate::records::moves::{self, Change, Ending, Move};
 use crate::stages::Output;
@@ -218,7 +218,7 @@ async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -
             artifacts::keep_result(tx, file, converted, now).await?;
             artifacts::keep_text(tx, file, extracted, now).await
         }
-        Output::Chunked(chunks) => artifacts::keep_chunks(tx, file, chunks).await,
+        Output::Chunked(chunks) => chunks::keep(tx, file, chunks).await,
         Output::Embedded(embedded) => index::replace(tx, file, user, embedded).await,
     }
 }

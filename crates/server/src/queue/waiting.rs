@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use chrono::TimeDelta;
-use uuid::Uuid;
 
 use super::breaker::Circuit;
-use super::limits::{bucket_of_stage, bucket_of_user};
+use super::circuits;
+use super::limits::{self, bucket_of_stage, bucket_of_user};
+use super::pause;
+use crate::process::workers::{self, WorkerName};
 use crate::records::file::File;
 use crate::records::files::queue;
 use landfall_core::clock::Time;
@@ -14,7 +16,7 @@ use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::service::Service;
 use landfall_core::states::{CircuitState, WaitingFor};
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 /// Positions in the queue are counted up to this limit. A file further back has no position.
 const MAX_COUNTED: i64 = 1_000;
@@ -40,48 +42,20 @@ pub struct Obstacles {
     buckets: HashMap<String, Time>,
 }
 
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct WorkerName {
-    pub id: Uuid,
-    pub name: String,
-    pub stages: String,
-    /// The services that its stages need, as `stage:service`.
-    pub services: String,
-}
-
 impl Obstacles {
     /// Loads what may block files of this user. An empty user matches no user's rate limit.
     pub async fn load(tx: &mut Tx, user: &str, now: Time) -> Result<Self, Error> {
-        let workers = tx.rows("SELECT id, name, stages, services FROM workers", args![]).await?;
-        let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+        let workers = workers::names(tx).await?;
+        let paused = pause::stages(tx).await?;
         let mut circuits = Vec::new();
-        let in_trouble: Vec<(String,)> =
-            tx.rows("SELECT service FROM circuits WHERE state <> 'closed'", args![]).await?;
+        let in_trouble = circuits::not_closed(tx).await?;
         for service in Service::ALL {
-            if in_trouble.iter().any(|(name,)| name == service.name()) {
-                circuits.push((service, Circuit::find(tx, service).await?));
+            if in_trouble.iter().any(|name| name == service.name()) {
+                circuits.push((service, circuits::find(tx, service).await?));
             }
         }
-        let buckets: Vec<(String, Time)> = tx
-            .rows(
-                "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4, $5) AND next_at > $6",
-                args![
-                    bucket_of_user(user),
-                    bucket_of_stage(Stage::Scan),
-                    bucket_of_stage(Stage::Extract),
-                    bucket_of_stage(Stage::Chunk),
-                    bucket_of_stage(Stage::Embed),
-                    now
-                ],
-            )
-            .await?;
-        Ok(Self {
-            now,
-            workers,
-            paused: paused.into_iter().filter_map(|(stage,)| stage.parse().ok()).collect(),
-            circuits,
-            buckets: buckets.into_iter().collect(),
-        })
+        let buckets = limits::blocked_for(tx, user, now).await?;
+        Ok(Self { now, workers, paused, circuits, buckets: buckets.into_iter().collect() })
     }
 
     /// What this file waits for; `None` if it has ended or is being worked on.

@@ -1,6 +1,8 @@
 //! A batch: files uploaded together. It keeps count of its files in their own transactions, so that the last of them
 //! to arrive completes it, exactly once.
 
+pub mod changes;
+
 use std::ops::AddAssign;
 
 use chrono::TimeDelta;
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::events::{self, Event};
+use super::files::counts;
 use super::lines;
 use landfall_api::batches::{Progress, Summary};
 use landfall_core::caller::Caller;
@@ -41,7 +44,7 @@ pub struct Batch {
     pub progress_due: Option<Time>,
 }
 
-pub const COLUMNS: &str =
+const COLUMNS: &str =
     "id, tenant_id, user_id, status, file_count, registered_files, ready_files, failed_files,
     cancelled_files, deleted_files, priority, metadata, created_at, expires_at, completed_at, progress_due";
 
@@ -245,12 +248,7 @@ pub async fn recount(tx: &mut Tx, id: Uuid, now: Time) -> Result<bool, Error> {
     let lock = tx.for_update();
     let held = format!("SELECT {COLUMNS} FROM batches WHERE id = $1 {lock}");
     let Some(before) = tx.row::<Batch>(held, args![id]).await? else { return Ok(false) };
-    let counted: Vec<(String, i64)> = tx
-        .rows(
-            "SELECT status, COUNT(*) FROM files WHERE batch_id = $1 AND status <> 'deleted' GROUP BY status",
-            args![id],
-        )
-        .await?;
+    let counted = counts::living_in_batch(tx, id).await?;
     let count = |status: Status| {
         counted.iter().find(|(name, _)| name == status.name()).map_or(0, |(_, count)| *count)
     };
@@ -305,9 +303,7 @@ impl AddAssign for Tally {
 
 /// The number of a batch's files in every state, zeros included.
 pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<Progress, Error> {
-    let counted: Vec<(String, i64)> = tx
-        .rows("SELECT status, COUNT(*) FROM files WHERE batch_id = $1 GROUP BY status", args![batch])
-        .await?;
+    let counted = counts::in_batch(tx, batch).await?;
     Ok(Status::ALL
         .iter()
         .map(|status| {
@@ -315,4 +311,38 @@ pub async fn progress(tx: &mut Tx, batch: Uuid) -> Result<Progress, Error> {
             (*status, count)
         })
         .collect())
+}
+
+/// When the next progress is to be told, if any is owed.
+pub async fn next_progress(tx: &mut Tx) -> Result<Option<Time>, Error> {
+    let next: Option<(Option<Time>,)> =
+        tx.row("SELECT MIN(progress_due) FROM batches WHERE progress_due IS NOT NULL", args![]).await?;
+    Ok(next.and_then(|(next,)| next))
+}
+
+/// Takes up to `limit` batches whose progress is to be told by now: it is owed no more. Those that another process is
+/// taking are passed over.
+pub async fn take_owed_progress(tx: &mut Tx, limit: i64, now: Time) -> Result<Vec<Batch>, Error> {
+    let skip = tx.skip_locked();
+    tx.rows(
+        format!(
+            "UPDATE batches SET progress_at = $1, progress_due = NULL
+             WHERE progress_due <= $1 AND id IN
+                 (SELECT id FROM batches WHERE progress_due <= $1 ORDER BY progress_due LIMIT $2 {skip})
+             RETURNING {COLUMNS}"
+        ),
+        args![now, limit],
+    )
+    .await
+}
+
+/// How many batches are active, of one user or of all.
+pub async fn count_active(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
+    match user {
+        Some(user) => {
+            let sql = "SELECT COUNT(*) FROM batches WHERE status = 'active' AND user_id = $1";
+            tx.number(sql, args![user]).await
+        }
+        None => tx.number("SELECT COUNT(*) FROM batches WHERE status = 'active'", args![]).await,
+    }
 }

@@ -2,6 +2,9 @@
 //!
 //! They are the history of each file, and they are the outbox of the event stream.
 
+pub mod removal;
+pub mod stored;
+
 use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
@@ -102,18 +105,6 @@ pub async fn write_down(tx: &mut Tx, events: Vec<Event>) -> Result<(), Error> {
         "",
     )
     .await
-}
-
-/// Records that these events are gone, so that a client which resumes from before them is told of the gap.
-pub async fn note_removal(tx: &mut Tx, gone: &[(i64,)]) -> Result<(), Error> {
-    let Some((last,)) = gone.iter().max() else { return Ok(()) };
-    tx.execute(
-        "INSERT INTO removed_events (one, up_to) VALUES (1, $1)
-         ON CONFLICT (one) DO UPDATE SET up_to = excluded.up_to WHERE removed_events.up_to < excluded.up_to",
-        args![*last],
-    )
-    .await
-    .map(drop)
 }
 
 /// One step in the history of a file.
@@ -240,4 +231,15 @@ pub async fn history(tx: &mut Tx, file: Uuid, after: i64, limit: i64) -> Result<
         )
         .await?;
     Ok(rows.into_iter().map(HistoryEntry::from).collect())
+}
+
+/// The state that the history of a file ends with.
+pub async fn last_state(tx: &mut Tx, file: Uuid) -> Result<Option<Status>, Error> {
+    let last: Option<(Option<String>,)> = tx
+        .row(
+            "SELECT to_state FROM events WHERE file_id = $1 AND kind = $2 ORDER BY id DESC LIMIT 1",
+            args![file, EventKind::FileStatusChanged],
+        )
+        .await?;
+    Ok(last.and_then(|(state,)| state).and_then(|state| state.parse().ok()))
 }

@@ -186,3 +186,14 @@ fn success_rate(ready: i64, retried: i64) -> Option<f64> {
     let rate = || (ready as f64 * 10_000.0 / retried as f64).round() / 100.0;
     (retried > 0).then(rate)
 }
+
+/// Removes up to `limit` counters of hours before a time. Returns how many.
+pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM hourly WHERE (hour, name) IN (SELECT hour, name FROM hourly WHERE hour < $1 LIMIT $2)
+         AND hour < $1",
+        args![before, limit],
+    )
+    .await
+}

@@ -320,3 +320,14 @@ async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error
     tx.insert(into, rows, "").await?;
     events::record(tx, created).await
 }
+
+/// Removes up to `limit` notifications from before a time. Returns how many.
+pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM notifications WHERE (id) IN (SELECT id FROM notifications WHERE created_at < $1 LIMIT $2)
+         AND created_at < $1",
+        args![before, limit],
+    )
+    .await
+}

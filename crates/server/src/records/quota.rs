@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::file::File;
+use super::files::counts::{self, Sums};
 use landfall_api::quotas::{Amounts, QuotaView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
@@ -151,17 +152,8 @@ pub async fn add_up(tx: &mut Tx, tenant: &str) -> Result<bool, Error> {
         tx.execute("INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING", args![tenant]).await?;
     let held = format!("SELECT id FROM tenants WHERE id = $1 {}", tx.for_update());
     tx.row::<(String,)>(held, args![tenant]).await?;
-    let sums: Option<(i64, i64, i64, i64)> = tx
-        .row(
-            "SELECT CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN size_bytes ELSE 0 END), 0) AS BIGINT),
-                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 1 ELSE 0 END), 0) AS BIGINT),
-                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE size_bytes END), 0) AS BIGINT),
-                    CAST(COALESCE(SUM(CASE WHEN confirmed_at IS NULL THEN 0 ELSE 1 END), 0) AS BIGINT)
-             FROM files WHERE tenant_id = $1 AND status <> 'deleted'",
-            args![tenant],
-        )
-        .await?;
-    let (reserved_bytes, reserved_files, used_bytes, used_files) = sums.unwrap_or_default();
+    let Sums { reserved_bytes, reserved_files, used_bytes, used_files } =
+        counts::of_tenant(tx, tenant).await?;
     let changed = tx
         .execute(
             "UPDATE tenants SET reserved_bytes = $2, reserved_files = $3, used_bytes = $4, used_files = $5

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::files::held;
+use super::files::{counts, held};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
@@ -148,11 +148,6 @@ impl Distribution {
     }
 }
 
-/// The column that a row of `files` is counted in, in SQL.
-pub const COLUMN_OF_FILE: &str =
-    "CASE WHEN status IN ('queued', 'scanning', 'extracting', 'chunking', 'embedding')
-                                      THEN 'at_' || next_stage ELSE status END";
-
 /// Recounts a user's files. Returns whether that changed anything.
 ///
 /// Every move of a file holds its owner's totals from the end of its transaction to the commit. So what is counted once they
@@ -173,15 +168,7 @@ pub async fn recount(tx: &mut Tx, user: &str) -> Result<bool, Error> {
             args![user],
         )
         .await?;
-    let rows: Vec<(String, String, i64)> = tx
-        .rows(
-            format!(
-                "SELECT tenant_id, {COLUMN_OF_FILE} AS counted_in, COUNT(*) FROM files
-                 WHERE user_id = $1 AND deleted_at IS NULL GROUP BY tenant_id, counted_in"
-            ),
-            args![user],
-        )
-        .await?;
+    let rows = counts::of_user(tx, user).await?;
     let mut changed = opened;
     for (tenant,) in kept {
         let count = |column: &str| {

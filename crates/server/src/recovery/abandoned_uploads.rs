@@ -8,12 +8,13 @@ use uuid::Uuid;
 use crate::blobs::{Blobs, Unfinished};
 use crate::intake::upload::settle_unfinished;
 use crate::process::liveness::OnDeath;
+use crate::process::workers;
 use crate::queue::rescue::RescueWorker;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use landfall_core::clock::{Clock, Time};
+use landfall_store::Db;
 use landfall_store::Error;
-use landfall_store::{Db, args};
 
 const INTERVAL: Duration = Duration::from_mins(1);
 
@@ -60,10 +61,10 @@ pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
     if unfinished.is_empty() {
         return Ok(0);
     }
-    let known: Vec<(Uuid,)> = db.read().await?.rows("SELECT id FROM workers", args![]).await?;
+    let known = workers::ids(&mut db.read().await?).await?;
     let mut settled = 0;
     for Unfinished { owner, key } in unfinished {
-        if known.contains(&(owner,)) {
+        if known.contains(&owner) {
             continue;
         }
         settle_unfinished(db, blobs, &key).await?;

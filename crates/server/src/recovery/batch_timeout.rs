@@ -14,12 +14,13 @@ use uuid::Uuid;
 use super::{Sweep, SweepReport};
 use crate::intake::delete::{self, Cause};
 use crate::records::batch::Batch;
+use crate::records::batch::changes;
 use crate::records::file::File;
 use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 const NAME: &str = "batch-timeout";
 const PAGE: usize = 200;
@@ -44,7 +45,7 @@ impl BatchTimeout {
         let mut errors = Vec::new();
         let mut last = (Time::UNIX_EPOCH, Uuid::nil());
         loop {
-            let page = self.timed_out(last, now).await?;
+            let page = changes::timed_out(&mut self.db.read().await?, last, PAGE, now).await?;
             let Some((expires_at, id, _)) = page.last() else { break };
             last = (*expires_at, *id);
             for (_, batch, created_at) in page {
@@ -68,21 +69,6 @@ impl BatchTimeout {
         let metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Ok(SweepReport { metrics, errors })
     }
-
-    async fn timed_out(&self, after: (Time, Uuid), now: Time) -> Result<Vec<(Time, Uuid, Time)>, Error> {
-        self.db
-            .read()
-            .await?
-            .rows(
-                "SELECT expires_at, id, created_at FROM batches
-                 WHERE status = 'active' AND expires_at <= $1 AND (expires_at, id) > ($2, $3)
-                   AND (registered_files < file_count
-                        OR EXISTS (SELECT 1 FROM files WHERE batch_id = batches.id AND status = 'registered'))
-                 ORDER BY expires_at, id LIMIT $4",
-                args![now, after.0, after.1, PAGE],
-            )
-            .await
-    }
 }
 
 /// Returns how many files were deleted, or `None` if the batch is not timed out any more.
@@ -98,15 +84,7 @@ impl Write for ExpireBatch {
         // Files before their batch, as every move of theirs takes them. Once the batch is held no file can be added to it;
         // files that were added until then are found by the second read.
         let missing = File::lock_in_batch(tx, self.batch, &[Status::Registered]).await?;
-        let expired = tx
-            .execute(
-                "UPDATE batches SET status = 'expired', updated_at = $2
-                 WHERE id = $1 AND status = 'active' AND expires_at <= $2
-                   AND (registered_files < file_count OR $3 > 0)",
-                args![self.batch, self.now, missing.len()],
-            )
-            .await?;
-        if expired == 0 {
+        if !changes::expire(tx, self.batch, missing.len(), self.now).await? {
             return Ok(None);
         }
         let missing = File::lock_in_batch(tx, self.batch, &[Status::Registered]).await?;

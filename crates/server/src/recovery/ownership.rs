@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::blobs::Blobs;
+use crate::records::files::counts;
 use landfall_core::clock::Clock;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write, args};
@@ -145,8 +146,7 @@ impl Ownership {
     }
 
     async fn standing_without_mark(&self) -> Result<Standing, Error> {
-        let sql = "SELECT COUNT(*) FROM (SELECT 1 FROM files LIMIT 1) AS known";
-        if self.db.read().await?.number(sql, args![]).await? > 0 {
+        if counts::any(&mut self.db.read().await?).await? {
             return Ok(Standing::Missing);
         }
         let is_empty = self.blobs.list("", None).next_page(1).await?.is_empty();

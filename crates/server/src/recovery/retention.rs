@@ -21,15 +21,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use uuid::Uuid;
 
 use super::config::CleaningConfig;
-use super::{Sweep, SweepReport};
-use crate::records::events;
-use crate::records::{hourly, throughput};
+use super::{Sweep, SweepReport, runs};
+use crate::delivery::webhooks::deliveries;
+use crate::intake::idempotency;
+use crate::queue::{limits, operations};
+use crate::records::events::removal;
+use crate::records::files::blobs;
+use crate::records::{hourly, notifications, throughput};
 use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
-use landfall_store::{Arg, Db, Rows, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// Records that go in one transaction.
 const PORTION: i64 = 500;
@@ -53,8 +56,9 @@ impl Sweep for Retention {
             let tombstones = self.remove_tombstones(now - to_delta(self.config.tombstones)).await;
             let events = self.remove_events(now - to_delta(self.config.events)).await;
             let mut done = vec![("tombstones", tombstones), ("events", events)];
-            for kind in self.kinds(now) {
-                done.push((kind.name, self.remove_all(&kind).await));
+            for kind in Kind::ALL {
+                let before = kind.before(&self.config, now);
+                done.push((kind.name(), self.remove_all(kind, before).await));
             }
             for (name, removed) in done {
                 match removed {
@@ -79,73 +83,70 @@ impl Sweep for Retention {
     }
 }
 
-/// Records that go by themselves: where they are, what names one, and which go.
-struct Kind {
-    name: &'static str,
-    table: &'static str,
-    key: &'static str,
-    /// With `$1` for the time before which they go.
-    condition: &'static str,
-    before: Time,
+/// Records that go by themselves.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    IdempotencyKeys,
+    HourlyMetrics,
+    Throughput,
+    JobRuns,
+    Operations,
+    Notifications,
+    WebhookDeliveries,
+    DeliveriesWithoutWebhook,
+    RateBuckets,
+}
+
+impl Kind {
+    const ALL: [Self; 9] = [
+        Self::IdempotencyKeys,
+        Self::HourlyMetrics,
+        Self::Throughput,
+        Self::JobRuns,
+        Self::Operations,
+        Self::Notifications,
+        Self::WebhookDeliveries,
+        Self::DeliveriesWithoutWebhook,
+        Self::RateBuckets,
+    ];
+
+    /// What it is called in the report.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::IdempotencyKeys => "idempotencyKeys",
+            Self::HourlyMetrics => "hourlyMetrics",
+            Self::Throughput => "throughput",
+            Self::JobRuns => "jobRuns",
+            Self::Operations => "operations",
+            Self::Notifications => "notifications",
+            Self::WebhookDeliveries => "webhookDeliveries",
+            Self::DeliveriesWithoutWebhook => "deliveriesWithoutWebhook",
+            Self::RateBuckets => "rateBuckets",
+        }
+    }
+
+    /// The time before which they go.
+    fn before(self, keep: &CleaningConfig, now: Time) -> Time {
+        let ago = |time| now - to_delta(time);
+        match self {
+            Self::IdempotencyKeys => ago(keep.idempotency_keys),
+            Self::HourlyMetrics => hourly::oldest_kept(now),
+            Self::Throughput => throughput::oldest_kept(now),
+            Self::JobRuns => ago(keep.job_runs),
+            Self::Operations => ago(keep.operations),
+            Self::Notifications => ago(keep.notifications),
+            Self::WebhookDeliveries => ago(keep.deliveries),
+            Self::DeliveriesWithoutWebhook => now,
+            Self::RateBuckets => ago(UNUSED_BUCKET),
+        }
+    }
 }
 
 impl Retention {
-    fn kinds(&self, now: Time) -> Vec<Kind> {
-        let keep = &self.config;
-        let kind = |name, table, key, condition, time| Kind {
-            name,
-            table,
-            key,
-            condition,
-            before: now - to_delta(time),
-        };
-        vec![
-            kind(
-                "idempotencyKeys",
-                "idempotency_keys",
-                "user_id, key",
-                "created_at < $1",
-                keep.idempotency_keys,
-            ),
-            Kind {
-                before: hourly::oldest_kept(now),
-                ..kind("hourlyMetrics", "hourly", "hour, name", "hour < $1", Duration::ZERO)
-            },
-            Kind {
-                before: throughput::oldest_kept(now),
-                ..kind("throughput", "throughput", "user_id, slot", "slot < $1", Duration::ZERO)
-            },
-            kind("jobRuns", "job_runs", "id", "ended_at < $1", keep.job_runs),
-            kind("operations", "operations", "id", "ended_at < $1", keep.operations),
-            kind("notifications", "notifications", "id", "created_at < $1", keep.notifications),
-            kind("webhookDeliveries", "webhook_deliveries", "number", "ended_at < $1", keep.deliveries),
-            kind(
-                "deliveriesWithoutWebhook",
-                "webhook_deliveries",
-                "number",
-                "created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id)",
-                Duration::ZERO,
-            ),
-            kind(
-                "rateBuckets",
-                "rate_buckets",
-                "name",
-                "next_at < $1 AND (reported_at IS NULL OR reported_at < $1)",
-                UNUSED_BUCKET,
-            ),
-        ]
-    }
-
-    async fn remove_all(&self, kind: &Kind) -> Result<u64, Error> {
-        // What a portion picked and then finds changed stays, so the condition is there twice.
-        let Kind { table, key, condition, before, .. } = kind;
-        let sql = format!(
-            "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {condition} LIMIT $2) AND {condition}"
-        );
+    async fn remove_all(&self, kind: Kind, before: Time) -> Result<u64, Error> {
         let mut removed = 0;
         loop {
-            let portion = RemovePortion { sql: sql.clone(), args: args![*before, PORTION] };
-            let gone = self.db.write(portion).await?;
+            let gone = self.db.write(RemovePortion { kind, before }).await?;
             removed += gone;
             if gone == 0 {
                 return Ok(removed);
@@ -177,15 +178,26 @@ impl Retention {
 }
 
 struct RemovePortion {
-    sql: String,
-    args: Vec<Arg>,
+    kind: Kind,
+    before: Time,
 }
 
 impl Write for RemovePortion {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-        tx.execute(self.sql.clone(), self.args.clone()).await
+        let before = self.before;
+        match self.kind {
+            Kind::IdempotencyKeys => idempotency::remove_old(tx, before, PORTION).await,
+            Kind::HourlyMetrics => hourly::remove_old(tx, before, PORTION).await,
+            Kind::Throughput => throughput::remove_old(tx, before, PORTION).await,
+            Kind::JobRuns => runs::remove_ended(tx, before, PORTION).await,
+            Kind::Operations => operations::rows::remove_ended(tx, before, PORTION).await,
+            Kind::Notifications => notifications::remove_old(tx, before, PORTION).await,
+            Kind::WebhookDeliveries => deliveries::remove_ended(tx, before, PORTION).await,
+            Kind::DeliveriesWithoutWebhook => deliveries::remove_lone(tx, before, PORTION).await,
+            Kind::RateBuckets => limits::remove_unused(tx, before, PORTION).await,
+        }
     }
 }
 
@@ -198,15 +210,8 @@ impl Write for RemoveEvents {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-        let gone: Vec<(i64,)> = tx
-            .rows(
-                "DELETE FROM events WHERE id IN
-                     (SELECT id FROM events WHERE at < $1 AND kind <> 'file:status-changed' LIMIT $2) RETURNING id",
-                args![self.before, PORTION],
-            )
-            .await?;
-        events::note_removal(tx, &gone).await?;
-        Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
+        let gone = removal::remove_old(tx, self.before, PORTION).await?;
+        Ok(u64::try_from(gone).unwrap_or(u64::MAX))
     }
 }
 
@@ -219,25 +224,8 @@ impl Write for RemoveTombstones {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-        let gone: Vec<(Uuid,)> = tx
-            .rows(
-                // A key that is still there is the only note of a blob that is still to be removed.
-                "DELETE FROM files WHERE id IN (SELECT id FROM files WHERE deleted_at < $1 AND blob_key IS NULL LIMIT $2)
-                     AND deleted_at < $1 AND blob_key IS NULL RETURNING id",
-                args![self.before, PORTION],
-            )
-            .await?;
-        for portion in gone.chunks(Rows::MOST) {
-            let mut ids = Rows::default();
-            for (id,) in portion {
-                ids.push(args![*id]);
-            }
-            let (values, arguments) = ids.into_values(tx);
-            let sql =
-                format!("DELETE FROM events WHERE file_id IN (SELECT * FROM ({values}) AS v) RETURNING id");
-            let events: Vec<(i64,)> = tx.rows(sql, arguments).await?;
-            events::note_removal(tx, &events).await?;
-        }
+        let gone = blobs::remove_tombstones(tx, self.before, PORTION).await?;
+        removal::remove_of(tx, &gone).await?;
         Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
     }
 }

@@ -107,6 +107,28 @@ pub async fn last_ended(tx: &mut Tx) -> Result<Vec<LastEnded>, Error> {
     .await
 }
 
+/// The jobs whose last run ended after a time, with its errors: up to `limit`, by name.
+pub async fn ended_since(tx: &mut Tx, since: Time, limit: i64) -> Result<Vec<(String, Value)>, Error> {
+    tx.rows(
+        "SELECT r.name, r.errors FROM job_schedules s JOIN job_runs r ON r.id =
+             (SELECT l.id FROM job_runs l WHERE l.name = s.name AND l.ended_at IS NOT NULL
+              ORDER BY l.started_at DESC, l.id DESC LIMIT 1)
+         WHERE r.ended_at > $1 ORDER BY r.name LIMIT $2",
+        args![since, limit],
+    )
+    .await
+}
+
+/// Removes up to `limit` runs that ended before a time. Returns how many.
+pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM job_runs WHERE (id) IN (SELECT id FROM job_runs WHERE ended_at < $1 LIMIT $2) AND ended_at < $1",
+        args![before, limit],
+    )
+    .await
+}
+
 /// Makes a schedule known. One that has not changed stays as it is, and a tick that was missed stays due.
 pub struct Announce {
     pub name: &'static str,
@@ -212,7 +234,7 @@ impl Write for Begin {
                 }
             }
         };
-        self.end_what_nobody_runs(tx).await?;
+        self.end_abandoned_runs(tx).await?;
         let running: Option<Run> = tx
             .row(
                 format!("SELECT {COLUMNS} FROM job_runs WHERE name = $1 AND ended_at IS NULL"),
@@ -233,7 +255,7 @@ impl Write for Begin {
 }
 
 impl Begin {
-    async fn end_what_nobody_runs(&self, tx: &mut Tx) -> Result<(), Error> {
+    async fn end_abandoned_runs(&self, tx: &mut Tx) -> Result<(), Error> {
         let unended: Vec<(Uuid, Uuid, i64)> = tx
             .rows(
                 "SELECT id, worker, (SELECT COUNT(*) FROM workers WHERE workers.id = job_runs.worker)

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use crate::blobs::Blobs;
 use crate::intake::delete;
 use crate::records::cleanup_failures::{Leftovers, Uncleaned};
+use crate::records::files::blobs::to_be_removed;
 use crate::telemetry::metrics;
 use landfall_core::clock::{Clock, Time};
 use landfall_store::Db;
@@ -44,7 +45,7 @@ async fn sweep(db: &Db, blobs: &Blobs, now: Time) -> Result<usize, Error> {
     let (mut removed, mut failures) = (0, Vec::new());
     let mut last = Uuid::nil();
     loop {
-        let page = delete::unfinished(db, last, PAGE).await?;
+        let page = to_be_removed(&mut db.read().await?, last, PAGE).await?;
         let Some((id, _)) = page.last() else {
             Leftovers { scope: SCOPE, failures, is_complete: true, now }.keep(db).await?;
             return Ok(removed);

@@ -21,6 +21,7 @@ use crate::blobs::Blobs;
 use crate::intake::delete::{self, Cause};
 use crate::records::cleanup_failures::{Leftovers, Uncleaned};
 use crate::records::file::File;
+use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
 use crate::records::notifications;
 use crate::records::quota;
@@ -29,7 +30,7 @@ use landfall_core::actor::Actor;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// The name of the job.
 pub const NAME: &str = "upload-expiry";
@@ -161,29 +162,11 @@ impl UploadExpiry {
 
     async fn expired(&self, after: Option<(Time, Uuid)>, now: Time) -> Result<Vec<File>, Error> {
         let (until, id) = after.unwrap_or((Time::UNIX_EPOCH, Uuid::nil()));
-        self.db
-            .read()
-            .await?
-            .rows(
-                "SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $1
-                   AND (upload_until, id) > ($2, $3) AND status IN ('registered', 'uploaded')
-                 ORDER BY upload_until, id LIMIT $4",
-                args![now, until, id, PAGE],
-            )
-            .await
+        uploads::expired(&mut self.db.read().await?, (until, id), PAGE, now).await
     }
 
     async fn next_deadline(&self) -> Result<Option<Time>, Error> {
-        let next: Option<(Time,)> = self
-            .db
-            .read()
-            .await?
-            .row(
-                "SELECT upload_until FROM files WHERE upload_until IS NOT NULL ORDER BY upload_until LIMIT 1",
-                args![],
-            )
-            .await?;
-        Ok(next.map(|(until,)| until))
+        uploads::next_deadline(&mut self.db.read().await?).await
     }
 
     /// Whether all bytes are there, as they were declared.

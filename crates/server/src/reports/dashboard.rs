@@ -3,7 +3,8 @@
 //! the finished files.
 
 use super::queue_status;
-use crate::queue::dead_letter::{self, DeadLetter, Filter};
+use crate::records::batch::count_active;
+use crate::records::files::dead_letters::{self, DeadLetter, Filter};
 use crate::records::files::queue;
 use crate::records::throughput;
 use crate::records::totals::Distribution;
@@ -13,7 +14,7 @@ use landfall_api::queues::queue_name;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 const RECENT_ERRORS: i64 = 10;
 /// For all users together: the maximum number of users whose oldest file is checked.
@@ -41,14 +42,14 @@ pub async fn load(
     let distribution = Distribution::load(tx, user).await?;
     let ended = throughput::last_day(tx, user, now).await?;
     let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
-    let recent = dead_letter::list(tx, &filter, None, RECENT_ERRORS).await?;
+    let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS).await?;
     Ok(Dashboard {
         status_distribution: Status::ALL
             .into_iter()
             .filter(|status| *status != Status::Deleted)
             .map(|status| (status, distribution.count(status)))
             .collect(),
-        active_batches: active_batches(tx, user).await?,
+        active_batches: count_active(tx, user).await?,
         dlq_depth: distribution.count(Status::Failed),
         stuck_files: detection.count(tx, user, now).await?,
         queue_depths: Stage::ALL
@@ -66,16 +67,6 @@ pub async fn load(
         circuits: queue_status::circuits(tx).await?,
         oldest_waiting_ms: oldest_waiting(tx, user, now).await?,
     })
-}
-
-async fn active_batches(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
-    match user {
-        Some(user) => {
-            let sql = "SELECT COUNT(*) FROM batches WHERE status = 'active' AND user_id = $1";
-            tx.number(sql, args![user]).await
-        }
-        None => tx.number("SELECT COUNT(*) FROM batches WHERE status = 'active'", args![]).await,
-    }
 }
 
 /// How many milliseconds the oldest file that a worker could claim has waited.

@@ -4,8 +4,10 @@ use std::fmt::{Display, Write as _};
 
 use super::dashboard;
 use super::queue_status;
-use crate::delivery::tail;
+use crate::process::workers;
+use crate::queue::pause;
 use crate::records::cleanup_failures;
+use crate::records::events::stored;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
@@ -15,7 +17,7 @@ use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 /// Metrics in the format of Prometheus.
 #[derive(Debug, Default)]
@@ -63,8 +65,8 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     let distribution = Distribution::load(tx, None).await?;
     let oldest = dashboard::oldest_waiting(tx, None, now).await?;
     let stuck = detection.count(tx, None, now).await?;
-    let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;
-    let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+    let workers = workers::stages(tx).await?;
+    let paused = pause::stages(tx).await?;
     let circuits = queue_status::circuits(tx).await?;
     let jobs = runs::last_ended(tx).await?;
     let uncleaned = cleanup_failures::count(tx).await?;
@@ -80,14 +82,11 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     to.gauge(metrics::OLDEST_WAIT, [(Labels::new(), seconds(oldest))]);
     to.gauge(metrics::STUCK_FILES, [(Labels::new(), stuck)]);
     let working = |stage: Stage| {
-        let at_it = workers.iter().filter(|(stages,)| stages.split(',').any(|name| name == stage.name()));
+        let at_it = workers.iter().filter(|stages| stages.split(',').any(|name| name == stage.name()));
         i64::try_from(at_it.count()).unwrap_or(i64::MAX)
     };
     to.gauge(metrics::WORKERS, of_stages(&working));
-    to.gauge(
-        metrics::PAUSED,
-        of_stages(&|stage| i64::from(paused.iter().any(|(name,)| name == stage.name()))),
-    );
+    to.gauge(metrics::PAUSED, of_stages(&|stage| i64::from(paused.contains(&stage))));
     to.gauge(metrics::CIRCUIT_STATE, circuits.iter().flat_map(states_of));
     to.gauge(metrics::UNCLEANED, uncleaned.into_iter().map(|(scope, count)| (label("scope", scope), count)));
     jobs_to(jobs, now, to);
@@ -103,7 +102,7 @@ pub async fn event_lag(
     to: &mut Exposition,
 ) -> Result<(), Error> {
     let waiting = match delivered_up_to {
-        Some(position) => tail::first_after(tx, position).await?,
+        Some(position) => stored::first_after(tx, position).await?,
         None => None,
     };
     let lag = waiting.map_or(0, |since| (now - since).num_milliseconds().max(0));

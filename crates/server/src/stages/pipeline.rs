@@ -10,14 +10,14 @@ use landfall_documents::{self as documents, ErrorKind, Reading, Recognised};
 use tokio::io::AsyncRead;
 use tokio_util::io::ReaderStream;
 use tracing::Instrument;
-use uuid::Uuid;
 
 use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
 use super::gateway::{Gateway, GatewayConfig};
 use super::{Job, Output, Work, scan, storage_failed};
 use crate::blobs::Blobs;
-use crate::content::artifacts;
+use crate::content::{artifacts, chunks};
+use crate::records::files;
 use crate::telemetry::spans;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
@@ -26,8 +26,8 @@ use landfall_documents::ocr::Ocr;
 use landfall_documents::sandbox::{Document, Pool};
 use landfall_models::chunk;
 use landfall_models::chunk::ChunkConfig;
+use landfall_store::Db;
 use landfall_store::Error;
-use landfall_store::{Db, Tx, args};
 
 /// The maximum size of a response of the operator's extraction service.
 const MAX_CONVERTED_BYTES: usize = 64 << 20;
@@ -99,7 +99,7 @@ impl Pipeline {
     async fn convert(&self, gateway: &Gateway, job: &Job, key: &str) -> Result<Output, Failure> {
         let mapping = {
             let mut tx = self.db.read().await.map_err(db_error)?;
-            mapping_of(&mut tx, job.file.id).await.map_err(db_error)?
+            files::mapping(&mut tx, job.file.id).await.map_err(db_error)?
         };
         let document = ReaderStream::new(self.blobs.read(key).await.map_err(io_error)?);
         let converted = gateway.convert(&job.file, mapping.as_ref(), document).await?;
@@ -182,8 +182,7 @@ impl Pipeline {
             Some(Output::Chunked(chunks)) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
             _ => {
                 let mut tx = self.db.read().await.map_err(db_error)?;
-                let chunks =
-                    artifacts::load_chunks(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
+                let chunks = chunks::load(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
                 chunks.into_iter().map(|chunk| chunk.text).collect()
             }
         };
@@ -249,18 +248,6 @@ fn folder_of_database(db: &Db) -> Option<PathBuf> {
 fn blob_key(job: &Job) -> Result<&str, Failure> {
     let key = job.file.blob_key.as_deref();
     key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage").permanent())
-}
-
-/// The mapping of the file, or of its batch.
-async fn mapping_of(tx: &mut Tx, file: Uuid) -> Result<Option<serde_json::Value>, Error> {
-    let row: Option<(Option<serde_json::Value>,)> = tx
-        .row(
-            "SELECT COALESCE(f.mapping, b.mapping) AS mapping FROM files f LEFT JOIN batches b ON b.id = f.batch_id
-             WHERE f.id = $1",
-            args![file],
-        )
-        .await?;
-    Ok(row.and_then(|(mapping,)| mapping))
 }
 
 fn io_error(error: Error) -> Failure {

@@ -21,9 +21,12 @@ use uuid::Uuid;
 
 use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
-use crate::content::artifacts::{self, StoredChunk};
+use crate::content::artifacts;
+use crate::content::chunks::{self, StoredChunk};
 use crate::content::index::{replace, replace_vectors};
+use crate::content::indexed_files;
 use crate::records::file::File;
+use crate::records::files;
 use landfall_core::clock::Clock;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status};
@@ -32,7 +35,7 @@ use landfall_core::text::{Chunk, Embedded};
 use landfall_models::chunk::ChunkConfig;
 use landfall_models::chunk::chunk;
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Db, Tx, Write};
 
 /// Files that are loaded at once.
 const BATCH_SIZE: i64 = 256;
@@ -68,11 +71,7 @@ pub struct Report {
 
 /// How many files were embedded with which other model.
 pub async fn stale_models(db: &Db, embedder: &Embedder) -> Result<Vec<(String, i64)>, Error> {
-    let models: Vec<(String, i64)> = db
-        .read()
-        .await?
-        .rows("SELECT model, COUNT(*) FROM indexed_files GROUP BY model ORDER BY model", args![])
-        .await?;
+    let models = indexed_files::models(&mut db.read().await?).await?;
     Ok(models.into_iter().filter(|(model, _)| !embedder.is_current(model)).collect())
 }
 
@@ -143,16 +142,7 @@ impl Reindex {
 
     /// The next stale files of that model, in the order of their ids.
     async fn next_batch(&self, model: &str, after: Uuid) -> Result<Vec<Uuid>, Error> {
-        let files: Vec<(Uuid,)> = self
-            .db
-            .read()
-            .await?
-            .rows(
-                "SELECT file_id FROM indexed_files WHERE model = $1 AND file_id > $2 ORDER BY file_id LIMIT $3",
-                args![model, after, BATCH_SIZE],
-            )
-            .await?;
-        Ok(files.into_iter().map(|(file,)| file).collect())
+        indexed_files::of_model(&mut self.db.read().await?, model, after, BATCH_SIZE).await
     }
 
     /// One file, with as many attempts as a worker would make.
@@ -201,18 +191,10 @@ impl Reindex {
     /// The chunks of a file that is ready and stale.
     async fn load(&self, file: Uuid, stale: &str) -> Result<Option<Vec<StoredChunk>>, Failure> {
         let mut tx = self.db.snapshot().await.map_err(db_error)?;
-        let is_stale = tx
-            .number(
-                "SELECT COUNT(*) FROM indexed_files i JOIN files f ON f.id = i.file_id
-                 WHERE i.file_id = $1 AND i.model = $2 AND f.status = 'ready'",
-                args![file, stale],
-            )
-            .await
-            .map_err(db_error)?;
-        if is_stale == 0 {
+        if !indexed_files::is_ready_with(&mut tx, file, stale).await.map_err(db_error)? {
             return Ok(None);
         }
-        artifacts::load_chunks(&mut tx, file, -1, i64::MAX).await.map(Some).map_err(db_error)
+        chunks::load(&mut tx, file, -1, i64::MAX).await.map(Some).map_err(db_error)
     }
 
     /// New chunks from the stored text, if the existing ones are longer than the model can read.
@@ -306,13 +288,11 @@ impl Write for Refresh {
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
         // Locked until the end: a deletion or another worker comes before or after all of this.
         let Some(file) = File::lock(tx, self.file).await? else { return Ok(false) };
-        let model: Option<(String,)> =
-            tx.row("SELECT model FROM indexed_files WHERE file_id = $1", args![self.file]).await?;
-        let chunks: Vec<(i64,)> =
-            tx.rows("SELECT id FROM chunks WHERE file_id = $1 ORDER BY ordinal", args![self.file]).await?;
-        let still_stale = model.is_some_and(|(model,)| model == self.stale);
+        let model = indexed_files::model_of(tx, self.file).await?;
+        let chunks = chunks::ids(tx, self.file).await?;
+        let still_stale = model.is_some_and(|model| model == self.stale);
         // The id of a chunk is never used again.
-        let same_chunks = chunks.iter().map(|(id,)| id).eq(&self.chunks);
+        let same_chunks = chunks == self.chunks;
         if file.status != Status::Ready || !still_stale || !same_chunks {
             return Ok(false);
         }
@@ -320,10 +300,9 @@ impl Write for Refresh {
             replace_vectors(tx, self.file, &self.chunks, &self.embedded).await?;
             return Ok(true);
         };
-        artifacts::keep_chunks(tx, self.file, new_chunks).await?;
+        chunks::keep(tx, self.file, new_chunks).await?;
         replace(tx, self.file, &file.user_id, &self.embedded).await?;
-        tx.execute("UPDATE files SET chunk_count = $2 WHERE id = $1", args![self.file, new_chunks.len()])
-            .await?;
+        files::set_chunk_count(tx, self.file, new_chunks.len()).await?;
         Ok(true)
     }
 }

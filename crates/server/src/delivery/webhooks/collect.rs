@@ -7,16 +7,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::deliveries::{self, NewDelivery, body_of};
-use super::{MAX_WAITING, register};
+use super::register;
+use super::rows::{self, Behind};
 use crate::delivery::tail::{self, Audience, StoredEvent};
 use landfall_core::clock::{Clock, Time};
 use landfall_core::states::Scope;
 use landfall_store::Error;
-use landfall_store::{Db, Durability, Rows, Tx, Write, args};
+use landfall_store::{Db, Durability, Tx, Write};
 
 /// Webhooks that are handled together.
 const MAX_WEBHOOKS: i64 = 500;
@@ -24,17 +24,6 @@ const MAX_WEBHOOKS: i64 = 500;
 const PAGE_SIZE: i64 = 500;
 /// The number of deliveries after which a transaction is committed.
 const BATCH_SIZE: usize = 1_000;
-
-/// A webhook whose cursor is behind the last event.
-#[derive(Debug, Clone, sqlx::FromRow)]
-struct Behind {
-    id: Uuid,
-    user_id: String,
-    #[sqlx(try_from = "String")]
-    scope: Scope,
-    event_types: Option<Value>,
-    cursor_id: i64,
-}
 
 impl Behind {
     fn wants(&self, event: &StoredEvent) -> bool {
@@ -45,13 +34,14 @@ impl Behind {
 
 /// Makes deliveries of all events. Returns how many were made.
 pub async fn collect(db: &Db, clock: &Clock) -> Result<usize, Error> {
-    if !any_webhook(db).await? {
+    // Most servers have no webhooks.
+    if !rows::any(&mut db.read().await?).await? {
         return Ok(0);
     }
     let horizon = tail::settled_up_to(db).await?;
     let mut made = 0;
     loop {
-        let behind = behind(db, horizon).await?;
+        let behind = rows::behind(&mut db.read().await?, horizon, MAX_WEBHOOKS).await?;
         if behind.is_empty() {
             return Ok(made);
         }
@@ -61,26 +51,6 @@ pub async fn collect(db: &Db, clock: &Clock) -> Result<usize, Error> {
             made += collect_group(db, clock, group, horizon).await?;
         }
     }
-}
-
-/// Whether there is anything to do at all: most servers have no webhooks.
-async fn any_webhook(db: &Db) -> Result<bool, Error> {
-    let found: Option<(Uuid,)> = db.read().await?.row("SELECT id FROM webhooks LIMIT 1", args![]).await?;
-    Ok(found.is_some())
-}
-
-async fn behind(db: &Db, horizon: i64) -> Result<Vec<Behind>, Error> {
-    db.read()
-        .await?
-        .rows(
-            "SELECT id, user_id, scope, event_types, cursor_id FROM webhooks w
-             WHERE enabled AND cursor_id < $1
-               AND (SELECT COUNT(*) FROM webhook_deliveries d
-                    WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) < $2
-             ORDER BY cursor_id, id LIMIT $3",
-            args![horizon, MAX_WAITING, MAX_WEBHOOKS],
-        )
-        .await
 }
 
 /// Handles the next events for webhooks that are all at the same one.
@@ -148,20 +118,8 @@ impl Write for Collect {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
-        let mut moved = HashSet::with_capacity(self.webhooks.len());
-        for part in self.webhooks.chunks(Rows::MOST) {
-            let mut rows = Rows::default();
-            for webhook in part {
-                rows.push(args![*webhook, self.from, self.to]);
-            }
-            let (values, arguments) = rows.into_values(tx);
-            let sql = format!(
-                "UPDATE webhooks SET cursor_id = v.column3 FROM ({values}) AS v
-                 WHERE webhooks.id = v.column1 AND webhooks.cursor_id = v.column2 AND webhooks.enabled
-                 RETURNING webhooks.id"
-            );
-            moved.extend(tx.rows::<(Uuid,)>(sql, arguments).await?.into_iter().map(|(id,)| id));
-        }
+        let moved: HashSet<Uuid> =
+            rows::move_cursors(tx, &self.webhooks, self.from, self.to).await?.into_iter().collect();
         let written: Vec<&NewDelivery> =
             self.deliveries.iter().filter(|delivery| moved.contains(&delivery.webhook)).collect();
         let made = written.len();

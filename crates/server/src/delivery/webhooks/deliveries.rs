@@ -3,7 +3,8 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{MAX_WAITING, WEBHOOK_TEST, Webhook};
+use super::turn::Due;
+use super::{MAX_WAITING, WEBHOOK_TEST, Webhook, rows};
 use crate::delivery::tail::StoredEvent;
 use landfall_api::webhooks::DeliveryView;
 use landfall_core::caller::Caller;
@@ -209,6 +210,62 @@ impl Write for Redeliver {
     }
 }
 
+/// The first delivery to a webhook that is due.
+pub(super) async fn next_due(tx: &mut Tx, webhook: Uuid, now: Time) -> Result<Option<Due>, Error> {
+    tx.row(
+        "SELECT number, message_id, event_type, body, attempts, first_attempt_at FROM webhook_deliveries
+         WHERE webhook_id = $1 AND next_at <= $2 ORDER BY number LIMIT 1",
+        args![webhook, now],
+    )
+    .await
+}
+
+/// What an attempt leaves in the log.
+pub(super) struct Attempt {
+    pub status: DeliveryStatus,
+    pub next_at: Option<Time>,
+    pub started_at: Time,
+    pub response_status: Option<i64>,
+    pub response_excerpt: Option<String>,
+    pub error: Option<String>,
+    pub duration_ms: i64,
+    pub ended_at: Option<Time>,
+}
+
+/// Notes an attempt at a delivery that is pending. Returns whether it was.
+pub(super) async fn note_attempt(tx: &mut Tx, number: i64, attempt: Attempt) -> Result<bool, Error> {
+    let noted = tx
+        .execute(
+            "UPDATE webhook_deliveries SET status = $2, next_at = $3, attempts = attempts + 1,
+                 first_attempt_at = COALESCE(first_attempt_at, $4), last_attempt_at = $4, response_status = $5,
+                 response_excerpt = $6, error = $7, duration_ms = $8, ended_at = $9
+             WHERE number = $1 AND status = 'pending'",
+            args![
+                number,
+                attempt.status,
+                attempt.next_at,
+                attempt.started_at,
+                attempt.response_status,
+                attempt.response_excerpt,
+                attempt.error,
+                attempt.duration_ms,
+                attempt.ended_at,
+            ],
+        )
+        .await?;
+    Ok(noted > 0)
+}
+
+/// Removes up to `limit` deliveries to a webhook. Returns how many.
+pub(super) async fn remove_of(tx: &mut Tx, webhook: Uuid, limit: i64) -> Result<u64, Error> {
+    tx.execute(
+        "DELETE FROM webhook_deliveries
+         WHERE number IN (SELECT number FROM webhook_deliveries WHERE webhook_id = $1 LIMIT $2)",
+        args![webhook, limit],
+    )
+    .await
+}
+
 /// Checks whether something can be sent there now. It also ends a back-off: a person wants to see the result.
 async fn check_and_end_backoff(tx: &mut Tx, webhook: &Webhook) -> Result<(), Error> {
     if !webhook.enabled {
@@ -220,11 +277,35 @@ async fn check_and_end_backoff(tx: &mut Tx, webhook: &Webhook) -> Result<(), Err
         let message = "Too many deliveries wait for this endpoint already";
         return Err(Refusal::new(RefusalCode::TooManyDeliveries, message).retryable().into());
     }
-    let sql = "UPDATE webhooks SET rest_until = NULL WHERE id = $1";
-    tx.execute(sql, args![webhook.id]).await.map(drop)
+    rows::end_backoff(tx, webhook.id).await
 }
 
 async fn count_waiting(tx: &mut Tx, webhook: Uuid) -> Result<i64, Error> {
     let sql = "SELECT COUNT(*) FROM webhook_deliveries WHERE webhook_id = $1 AND next_at IS NOT NULL";
     tx.number(sql, args![webhook]).await
+}
+
+/// Removes up to `limit` deliveries that ended before a time. Returns how many.
+pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM webhook_deliveries WHERE (number) IN (SELECT number FROM webhook_deliveries WHERE ended_at < $1 LIMIT $2)
+         AND ended_at < $1",
+        args![before, limit],
+    )
+    .await
+}
+
+/// Removes up to `limit` deliveries from before a time whose webhook is gone. Returns how many.
+pub async fn remove_lone(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    let lone = "created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id)";
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        format!(
+            "DELETE FROM webhook_deliveries WHERE (number) IN (SELECT number FROM webhook_deliveries WHERE {lone} LIMIT $2)
+             AND {lone}"
+        ),
+        args![before, limit],
+    )
+    .await
 }

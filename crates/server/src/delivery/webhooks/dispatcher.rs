@@ -15,14 +15,15 @@ use uuid::Uuid;
 use super::Webhook;
 use super::WebhookConfig;
 use super::collect::collect;
+use super::rows;
 use super::send::{Message, Sender};
 use super::target::TargetCheck;
 use super::turn::{Due, RecordAttempt, Release, Take, next};
 use crate::process::liveness::Liveness;
 use landfall_core::clock::Clock;
+use landfall_store::Db;
 use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
-use landfall_store::{Db, args};
 
 /// How long requests in progress may continue after the process was told to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -161,24 +162,9 @@ impl Inner {
 
     /// Webhooks with due deliveries that no process holds, or a dead process, or this one.
     async fn waiting(&self, failing: bool, limit: usize) -> Result<Vec<Uuid>, Error> {
-        let condition = if failing { "w.failing_since IS NOT NULL" } else { "w.failing_since IS NULL" };
-        let found: Vec<(Uuid,)> = self
-            .db
-            .read()
-            .await?
-            .rows(
-                format!(
-                    "SELECT w.id FROM webhooks w
-                     WHERE w.enabled AND {condition} AND (w.rest_until IS NULL OR w.rest_until <= $1)
-                       AND (w.held_by IS NULL OR w.held_by = $2
-                            OR NOT EXISTS (SELECT 1 FROM workers k WHERE k.id = w.held_by))
-                       AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at <= $1)
-                     ORDER BY w.turn_at, w.id LIMIT $3"
-                ),
-                args![self.clock.now(), self.liveness.identity().id, limit],
-            )
-            .await?;
-        Ok(found.into_iter().map(|(id,)| id).collect())
+        let mut tx = self.db.read().await?;
+        let (holder, now) = (self.liveness.identity().id, self.clock.now());
+        rows::waiting(&mut tx, failing, holder, limit, now).await
     }
 }
 

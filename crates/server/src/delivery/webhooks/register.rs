@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Webhook;
+use super::rows::{self, NewRow, disable, forget_failures};
 use super::signature::Secret;
 use super::target::TargetCheck;
+use super::{Webhook, deliveries};
 use landfall_api::webhooks::{NewWebhook, RegisteredWebhook, RotatedSecret, WebhookChanges};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
@@ -16,7 +17,7 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::Scope;
 use landfall_store::Error;
 use landfall_store::wake::Signal;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 /// How long the previous secret also signs after a rotation.
 const OLD_SECRET_LIFETIME: Duration = Duration::from_hours(24);
@@ -86,32 +87,26 @@ impl Write for RegisterWebhook {
     async fn apply(&self, tx: &mut Tx) -> Result<RegisteredWebhook, Error> {
         // Of two requests at once the second must see the first, or both would take the last free place.
         tx.enter_section(&format!("webhooks of {}", self.caller.user)).await?;
-        let there =
-            tx.number("SELECT COUNT(*) FROM webhooks WHERE user_id = $1", args![&self.caller.user]).await?;
+        let there = rows::count_of(tx, &self.caller.user).await?;
         if there >= self.most {
             let message =
                 format!("You have {there} webhooks and the maximum is {}: remove one first", self.most);
             return Err(Refusal::new(RefusalCode::TooManyWebhooks, message).into());
         }
         let NewWebhook { url, event_types, description, scope } = &self.webhook;
-        tx.execute(
-            "INSERT INTO webhooks (id, tenant_id, user_id, scope, url, description, event_types, secret, cursor_id,
-                                   turn_at, created_at, updated_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10)",
-            args![
-                self.id,
-                &self.caller.tenant,
-                &self.caller.user,
-                *scope,
-                url,
-                description.clone(),
-                event_types.as_ref().map(|types| json!(types)),
-                self.secret.bytes(),
-                self.cursor,
-                self.now,
-            ],
-        )
-        .await?;
+        let row = NewRow {
+            id: self.id,
+            tenant: &self.caller.tenant,
+            user: &self.caller.user,
+            scope: *scope,
+            url,
+            description: description.clone(),
+            event_types: event_types.as_ref().map(|types| json!(types)),
+            secret: &self.secret,
+            cursor: self.cursor,
+            now: self.now,
+        };
+        rows::insert(tx, row).await?;
         Ok(RegisteredWebhook {
             id: self.id,
             secret: self.secret.reveal(),
@@ -148,25 +143,12 @@ impl Write for Change {
             Some(types) => types.as_ref().map(|types| json!(types)),
             None => webhook.event_types.clone(),
         };
-        tx.execute(
-            "UPDATE webhooks SET url = $2, event_types = $3, description = $4, updated_at = $5 WHERE id = $1",
-            args![
-                webhook.id,
-                url.clone().unwrap_or_else(|| webhook.url.clone()),
-                event_types,
-                description.clone().unwrap_or_else(|| webhook.description.clone()),
-                self.now,
-            ],
-        )
-        .await?;
+        let url_after = url.clone().unwrap_or_else(|| webhook.url.clone());
+        let description = description.clone().unwrap_or_else(|| webhook.description.clone());
+        rows::change(tx, webhook.id, url_after, event_types, description, self.now).await?;
         match enabled {
             Some(true) if !webhook.enabled => {
-                tx.execute(
-                    "UPDATE webhooks SET enabled = TRUE, disabled_at = NULL, disabled_reason = NULL, cursor_id = $2
-                     WHERE id = $1",
-                    args![webhook.id, webhook.cursor_id.max(self.cursor)],
-                )
-                .await?;
+                rows::enable(tx, webhook.id, webhook.cursor_id.max(self.cursor)).await?;
                 forget_failures(tx, webhook.id).await?;
             }
             Some(false) if webhook.enabled => {
@@ -183,23 +165,6 @@ impl Write for Change {
     }
 }
 
-/// The next attempt is made at once, as if none had failed.
-pub(super) async fn forget_failures(tx: &mut Tx, webhook: Uuid) -> Result<(), Error> {
-    let sql = "UPDATE webhooks SET failures = 0, failing_since = NULL, rest_until = NULL WHERE id = $1";
-    tx.execute(sql, args![webhook]).await.map(drop)
-}
-
-/// Nothing more is sent there.
-pub(super) async fn disable(tx: &mut Tx, webhook: Uuid, reason: &str, now: Time) -> Result<(), Error> {
-    tx.execute(
-        "UPDATE webhooks SET enabled = FALSE, disabled_at = $2, disabled_reason = $3, updated_at = $2
-         WHERE id = $1 AND enabled",
-        args![webhook, now, reason],
-    )
-    .await
-    .map(drop)
-}
-
 /// Rotates the secret of a webhook. The previous one also signs for a day, so that receivers can switch.
 pub struct RotateSecret {
     pub caller: Caller,
@@ -214,11 +179,7 @@ impl Write for RotateSecret {
     async fn apply(&self, tx: &mut Tx) -> Result<RotatedSecret, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
         let until = self.now + to_delta(OLD_SECRET_LIFETIME);
-        tx.execute(
-            "UPDATE webhooks SET old_secret = secret, old_secret_until = $2, secret = $3, updated_at = $4 WHERE id = $1",
-            args![webhook.id, until, self.fresh.bytes(), self.now],
-        )
-        .await?;
+        rows::rotate_secret(tx, webhook.id, &self.fresh, until, self.now).await?;
         Ok(RotatedSecret { id: webhook.id, secret: self.fresh.reveal(), old_secret_valid_until: until })
     }
 }
@@ -234,7 +195,7 @@ impl Write for Remove {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
-        tx.execute("DELETE FROM webhooks WHERE id = $1", args![webhook.id]).await.map(drop)
+        rows::remove(tx, webhook.id).await
     }
 }
 
@@ -252,12 +213,7 @@ impl Write for RemoveLog {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-        tx.execute(
-            "DELETE FROM webhook_deliveries
-             WHERE number IN (SELECT number FROM webhook_deliveries WHERE webhook_id = $1 LIMIT $2)",
-            args![self.webhook, BATCH_SIZE],
-        )
-        .await
+        deliveries::remove_of(tx, self.webhook, BATCH_SIZE).await
     }
 }
 

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::register::{disable, forget_failures};
+use super::deliveries::{self, Attempt};
+use super::rows::{self, disable, forget_failures};
 use super::send::Outcome;
 use super::{Webhook, schedule};
-use crate::process::liveness;
+use crate::process::workers;
 use crate::records::notifications::{self, WebhookOwner};
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::states::DeliveryStatus;
 use landfall_store::Error;
-use landfall_store::{Durability, Tx, Write, args};
+use landfall_store::{Durability, Tx, Write};
 
 /// Takes a webhook, unless another living process holds it.
 pub struct Take {
@@ -33,25 +34,17 @@ impl Write for Take {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        let lock = tx.skip_locked();
-        let sql = format!("SELECT held_by, enabled FROM webhooks WHERE id = $1 {lock}");
-        let Some((held_by, true)) = tx.row::<(Option<Uuid>, bool)>(sql, args![self.webhook]).await? else {
-            return Ok(false);
-        };
+        let Some(held_by) = rows::lock_holder(tx, self.webhook).await? else { return Ok(false) };
         if let Some(other) = held_by.filter(|holder| *holder != self.holder)
-            && liveness::hold(tx, other).await?
+            && workers::hold(tx, other).await?
         {
             return Ok(false);
         }
         // A process that is not registered any more would lose it at once.
-        if !liveness::hold(tx, self.holder).await? {
+        if !workers::hold(tx, self.holder).await? {
             return Ok(false);
         }
-        tx.execute(
-            "UPDATE webhooks SET held_by = $2, turn_at = $3 WHERE id = $1",
-            args![self.webhook, self.holder, self.now],
-        )
-        .await?;
+        rows::take(tx, self.webhook, self.holder, self.now).await?;
         Ok(true)
     }
 }
@@ -70,12 +63,7 @@ impl Write for Release {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        tx.execute(
-            "UPDATE webhooks SET held_by = NULL WHERE id = $1 AND held_by = $2",
-            args![self.webhook, self.holder],
-        )
-        .await
-        .map(drop)
+        rows::release(tx, self.webhook, self.holder).await
     }
 }
 
@@ -97,19 +85,13 @@ pub async fn next(
     holder: Uuid,
     now: Time,
 ) -> Result<Option<(Webhook, Due)>, Error> {
-    let found: Option<Webhook> = tx.row("SELECT * FROM webhooks WHERE id = $1", args![webhook]).await?;
+    let found = Webhook::find(tx, webhook).await?;
     let ready = |webhook: &Webhook| {
         let rests = webhook.rest_until.is_some_and(|until| now < until);
         webhook.enabled && webhook.held_by == Some(holder) && !rests
     };
     let Some(webhook) = found.filter(ready) else { return Ok(None) };
-    let due: Option<Due> = tx
-        .row(
-            "SELECT number, message_id, event_type, body, attempts, first_attempt_at FROM webhook_deliveries
-             WHERE webhook_id = $1 AND next_at <= $2 ORDER BY number LIMIT 1",
-            args![webhook.id, now],
-        )
-        .await?;
+    let due = deliveries::next_due(tx, webhook.id, now).await?;
     Ok(due.map(|due| (webhook, due)))
 }
 
@@ -140,26 +122,17 @@ impl Write for RecordAttempt {
             return Ok(false);
         }
         let (status, next_at) = self.verdict();
-        let noted = tx
-            .execute(
-                "UPDATE webhook_deliveries SET status = $2, next_at = $3, attempts = attempts + 1,
-                     first_attempt_at = COALESCE(first_attempt_at, $4), last_attempt_at = $4, response_status = $5,
-                     response_excerpt = $6, error = $7, duration_ms = $8, ended_at = $9
-                 WHERE number = $1 AND status = 'pending'",
-                args![
-                    self.due.number,
-                    status,
-                    next_at,
-                    self.started_at,
-                    self.outcome.status.map(|status| i64::from(status.as_u16())),
-                    self.outcome.excerpt.clone(),
-                    self.outcome.error.clone(),
-                    i64::try_from(self.outcome.duration.as_millis()).unwrap_or(i64::MAX),
-                    next_at.is_none().then_some(self.now),
-                ],
-            )
-            .await?;
-        if noted == 0 {
+        let attempt = Attempt {
+            status,
+            next_at,
+            started_at: self.started_at,
+            response_status: self.outcome.status.map(|status| i64::from(status.as_u16())),
+            response_excerpt: self.outcome.excerpt.clone(),
+            error: self.outcome.error.clone(),
+            duration_ms: i64::try_from(self.outcome.duration.as_millis()).unwrap_or(i64::MAX),
+            ended_at: next_at.is_none().then_some(self.now),
+        };
+        if !deliveries::note_attempt(tx, self.due.number, attempt).await? {
             return Ok(false);
         }
         if self.outcome.is_good() {
@@ -191,11 +164,7 @@ impl RecordAttempt {
     async fn note_failure(&self, tx: &mut Tx, webhook: Webhook) -> Result<bool, Error> {
         let failing_since = webhook.failing_since.unwrap_or(self.now);
         let rest_until = schedule::backoff_until(webhook.failures + 1, self.now, self.outcome.retry_after);
-        tx.execute(
-            "UPDATE webhooks SET failures = failures + 1, failing_since = $2, rest_until = $3 WHERE id = $1",
-            args![webhook.id, failing_since, rest_until],
-        )
-        .await?;
+        rows::note_failure(tx, webhook.id, failing_since, rest_until).await?;
         if !webhook.enabled {
             return Ok(false);
         }

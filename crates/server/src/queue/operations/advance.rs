@@ -5,14 +5,16 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Operation;
-use crate::queue::dead_letter::Place;
+use super::rows::{self, Progress};
 use crate::queue::revive::{RetriedBy, is_infected, revive_all};
 use crate::records::file::File;
+use crate::records::files::dead_letters::Place;
+use crate::records::files::dead_letters::retry::{Fate, fates, lock_next};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::states::OperationStatus;
 use landfall_store::Error;
-use landfall_store::{Arg, Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 const PAGE: usize = 100;
 /// Files that are retried first, if all matching files failed for one cause.
@@ -55,9 +57,7 @@ impl Write for Advance {
     type Output = Step;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Step, Error> {
-        let lock = if self.patient { tx.for_update() } else { tx.skip_locked() };
-        let held: Option<Operation> =
-            tx.row(format!("SELECT * FROM operations WHERE id = $1 {lock}"), args![self.operation]).await?;
+        let held = Operation::lock(tx, self.operation, self.patient).await?;
         match held {
             None => Ok(Step::Elsewhere),
             Some(operation) if operation.ended_at.is_some() => Ok(Step::Over),
@@ -76,6 +76,7 @@ impl Advance {
     /// Retries the canaries first, and decides from their rows whether the others are retried.
     async fn try_canaries(&self, tx: &mut Tx, operation: &Operation) -> Result<Step, Error> {
         let canaries = operation.canaries();
+        // A canary whose row is gone counts as ended.
         let fates = fates(tx, &canaries).await?;
         let same_again = |fate: &&Fate| {
             fate.status == Status::Failed && fate.error_fingerprint == operation.filter.fingerprint
@@ -100,11 +101,7 @@ impl Advance {
         if fates.iter().any(|fate| !fate.status.is_terminal()) {
             return Ok(Step::Waits);
         }
-        tx.execute(
-            "UPDATE operations SET status = 'running', updated_at = $2 WHERE id = $1",
-            args![operation.id, self.now],
-        )
-        .await?;
+        rows::start_running(tx, operation.id, self.now).await?;
         Ok(Step::Moved { files: 0, revived: 0 })
     }
 
@@ -116,7 +113,7 @@ impl Advance {
         most: usize,
     ) -> Result<Option<Step>, Error> {
         let most = if self.extent == Extent::Page { most } else { 1 };
-        let page = next_page(tx, operation, most).await?;
+        let page = lock_next(tx, &operation.filter, operation.id, operation.cursor(), most).await?;
         let Some(last) = page.last() else { return Ok(None) };
         let cursor = Place { failed_at: last.failed_at.unwrap_or(operation.cursor_at), id: last.id };
         let files = page.len();
@@ -145,24 +142,15 @@ impl Advance {
                 canaries.extend(here.iter().map(|(_, file)| file.id));
             }
         }
-        tx.execute(
-            "UPDATE operations SET retried_count = retried_count + $2, skipped_count = skipped_count + $3,
-                 error_count = error_count + $4, errors = $5, canaries = $6, cursor_at = $7, cursor_id = $8,
-                 updated_at = $9
-             WHERE id = $1",
-            args![
-                operation.id,
-                revived,
-                skipped,
-                failed,
-                Value::Array(errors),
-                json!(canaries),
-                cursor.failed_at,
-                cursor.id,
-                self.now,
-            ],
-        )
-        .await?;
+        let progress = Progress {
+            retried: revived,
+            skipped,
+            failed,
+            errors: Value::Array(errors),
+            canaries: json!(canaries),
+            cursor,
+        };
+        rows::advance(tx, operation.id, progress, self.now).await?;
         Ok(Some(Step::Moved { files, revived }))
     }
 
@@ -173,52 +161,8 @@ impl Advance {
         status: OperationStatus,
         reason: Option<String>,
     ) -> Result<Step, Error> {
-        tx.execute(
-            "UPDATE operations SET status = $2, reason = $3, updated_at = $4, ended_at = $4 WHERE id = $1",
-            args![operation.id, status, reason.clone(), self.now],
-        )
-        .await?;
+        rows::end(tx, operation.id, status, reason.clone(), self.now).await?;
         super::ended(tx, Operation { status, reason, ended_at: Some(self.now), ..operation.clone() });
         Ok(Step::Over)
     }
-}
-
-/// The next dead letters that match, locked until the transaction ends.
-///
-/// A file that fails again is newer than it was, so the cursor does not reach it again. `retried_in` excludes it even
-/// if the clock of the process that failed it is behind.
-async fn next_page(tx: &mut Tx, operation: &Operation, most: usize) -> Result<Vec<File>, Error> {
-    let mut arguments = args![most, operation.id];
-    let condition = operation.filter.condition("files", &mut arguments);
-    let cursor = operation.cursor();
-    arguments.extend([Arg::from(cursor.failed_at), Arg::from(cursor.id)]);
-    let (at, id) = (arguments.len() - 1, arguments.len());
-    let lock = tx.for_update();
-    tx.rows(
-        format!(
-            "SELECT * FROM files WHERE {condition} AND (failed_at, id) < (${at}, ${id})
-               AND (retried_in IS NULL OR retried_in <> $2)
-             ORDER BY failed_at DESC, id DESC LIMIT $1 {lock}"
-        ),
-        arguments,
-    )
-    .await
-}
-
-/// The state of a canary. A canary whose row is gone counts as ended.
-#[derive(sqlx::FromRow)]
-struct Fate {
-    #[sqlx(try_from = "String")]
-    status: Status,
-    error_fingerprint: Option<String>,
-    error_message: Option<String>,
-}
-
-async fn fates(tx: &mut Tx, canaries: &[Uuid]) -> Result<Vec<Fate>, Error> {
-    let mut fates = Vec::with_capacity(canaries.len());
-    for canary in canaries {
-        let sql = "SELECT status, error_fingerprint, error_message FROM files WHERE id = $1";
-        fates.extend(tx.row::<Fate>(sql, args![*canary]).await?);
-    }
-    Ok(fates)
 }

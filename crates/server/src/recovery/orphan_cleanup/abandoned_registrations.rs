@@ -10,13 +10,14 @@ use uuid::Uuid;
 use super::{Errors, OrphanCleanup};
 use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
+use crate::records::files::uploads;
 use crate::records::notifications;
 use crate::telemetry::metrics::abandoned_upload_deleted;
 use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 const PAGE: i64 = 500;
 
@@ -31,18 +32,9 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
     let mut metrics = Metrics::default();
     let mut after = (Time::UNIX_EPOCH, Uuid::nil());
     loop {
-        let page: Vec<(Time, Uuid)> = job
-            .db
-            .read()
-            .await?
-            .rows(
-                "SELECT upload_until, id FROM files
-                 WHERE upload_until <= $2 AND status = 'registered' AND created_at <= $1
-                   AND (upload_until, id) > ($3, $4)
-                 ORDER BY upload_until, id LIMIT $5",
-                args![registered_before, now, after.0, after.1, PAGE],
-            )
-            .await?;
+        let mut tx = job.db.read().await?;
+        let page = uploads::abandoned(&mut tx, registered_before, after, PAGE, now).await?;
+        drop(tx);
         let Some(last) = page.last() else { return Ok(metrics) };
         after = *last;
         for (_, file) in page {

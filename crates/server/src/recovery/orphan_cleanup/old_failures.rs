@@ -13,12 +13,13 @@ use uuid::Uuid;
 use super::{Errors, OrphanCleanup};
 use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
+use crate::records::files::dead_letters::retention::{is_to_be_deleted, note_warning, to_be_deleted};
 use crate::records::notifications;
 use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 /// Between the warning and the deletion.
 pub const NOTICE: Duration = Duration::from_hours(7 * 24);
@@ -80,19 +81,9 @@ async fn delete_all(
     let mut deleted = 0;
     let mut after = (Time::UNIX_EPOCH, Uuid::nil());
     loop {
-        let page: Vec<(Time, Uuid)> = job
-            .db
-            .read()
-            .await?
-            .rows(
-                "SELECT failed_at, id FROM files
-                 WHERE failed_at IS NOT NULL AND failed_at <= $1
-                   AND deletion_warned_at >= failed_at AND deletion_warned_at <= $2
-                   AND (failed_at, id) > ($3, $4)
-                 ORDER BY failed_at, id LIMIT $5",
-                args![failed_before, warned_before, after.0, after.1, PAGE],
-            )
-            .await?;
+        let mut tx = job.db.read().await?;
+        let page = to_be_deleted(&mut tx, failed_before, warned_before, after, PAGE).await?;
+        drop(tx);
         let Some(last) = page.last() else { return Ok(deleted) };
         after = *last;
         for (_, file) in page {
@@ -125,17 +116,7 @@ impl Write for Warn {
 
     async fn apply(&self, tx: &mut Tx) -> Result<usize, Error> {
         let failed_before = self.now - to_delta(self.retention.saturating_sub(NOTICE));
-        let due = "failed_at IS NOT NULL AND failed_at <= $1
-                   AND (deletion_warned_at IS NULL OR deletion_warned_at < failed_at)";
-        // Another process may work at the same page: this one takes what is left. A row that another transaction holds is
-        // waited for, or its owner would not be warned today.
-        let lock = tx.for_update();
-        let sql = format!(
-            "WITH page AS MATERIALIZED
-                 (SELECT id FROM files WHERE {due} ORDER BY failed_at, id LIMIT $2 {lock})
-             UPDATE files SET deletion_warned_at = $3 WHERE id IN (SELECT id FROM page) AND {due} RETURNING *"
-        );
-        let files: Vec<File> = tx.rows(sql, args![failed_before, PAGE, self.now]).await?;
+        let files = note_warning(tx, failed_before, PAGE, self.now).await?;
         let warned = files.len();
         let dated = files.into_iter().map(|file| {
             let deletion =
@@ -160,14 +141,7 @@ impl Write for LetGo {
 
     async fn apply(&self, tx: &mut Tx) -> Result<Option<File>, Error> {
         let Some(file) = File::lock(tx, self.file).await? else { return Ok(None) };
-        let is_due = tx
-            .number(
-                "SELECT COUNT(*) FROM files WHERE id = $1 AND failed_at <= $2
-                     AND deletion_warned_at >= failed_at AND deletion_warned_at <= $3",
-                args![self.file, self.failed_before, self.warned_before],
-            )
-            .await?;
-        if is_due == 0 {
+        if !is_to_be_deleted(tx, self.file, self.failed_before, self.warned_before).await? {
             return Ok(None);
         }
         let cause = Cause {

@@ -17,11 +17,12 @@ use uuid::Uuid;
 use super::scan::{Scan, StoreScan};
 use super::{Errors, OrphanCleanup};
 use crate::blobs::{BlobInfo, Blobs, Listing};
+use crate::records::files::blobs::{self, BlobOwner};
 use crate::recovery::ownership::Ownership;
 use crate::telemetry::metrics::orphan_blob_deleted;
 use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
-use landfall_store::{Db, Rows, args};
+use landfall_store::{Db, Rows};
 
 const PAGE_SIZE: usize = Rows::MOST;
 /// This many orphans are usual, however few blobs there are.
@@ -185,7 +186,7 @@ impl<'a> Orphans<'a> {
     }
 
     /// Keeps the blobs that no row knows. Returns the rows of the files that the whole page was uploaded for.
-    async fn drop_known(&self, page: &mut Vec<BlobInfo>) -> Result<Vec<Owner>, Error> {
+    async fn drop_known(&self, page: &mut Vec<BlobInfo>) -> Result<Vec<BlobOwner>, Error> {
         let owners = owners(self.db, page).await?;
         let known: HashSet<&str> = owners.iter().filter_map(|owner| owner.blob_key.as_deref()).collect();
         page.retain(|blob| !known.contains(blob.key.as_str()));
@@ -193,25 +194,11 @@ impl<'a> Orphans<'a> {
     }
 }
 
-#[derive(sqlx::FromRow)]
-struct Owner {
-    id: Uuid,
-    blob_key: Option<String>,
-    user_id: String,
-}
-
 /// The rows of the files that these blobs were uploaded for. A key names its file: rows are found by their id.
-async fn owners(db: &Db, page: &[BlobInfo]) -> Result<Vec<Owner>, Error> {
+async fn owners(db: &Db, page: &[BlobInfo]) -> Result<Vec<BlobOwner>, Error> {
     let files: HashSet<Uuid> = page.iter().filter_map(|blob| Blobs::file_of(&blob.key)).collect();
     if files.is_empty() {
         return Ok(Vec::new());
     }
-    let mut ids = Rows::default();
-    for file in files {
-        ids.push(args![file]);
-    }
-    let mut tx = db.read().await?;
-    let (values, arguments) = ids.into_values(&tx);
-    let sql = format!("SELECT id, blob_key, user_id FROM files WHERE id IN (SELECT * FROM ({values}) AS v)");
-    tx.rows(sql, arguments).await
+    blobs::owners(&mut db.read().await?, files.into_iter()).await
 }

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 
 use super::orphan_blobs::{self, Orphan};
 use crate::blobs::Blobs;
+use crate::records::files::uploads;
 use crate::recovery::config::CleaningConfig;
 use landfall_api::orphans::{AbandonedView, BlobsView, OrphanReport};
 use landfall_core::clock::{Clock, Time, to_delta};
@@ -160,15 +161,7 @@ impl Scanner {
 
     async fn abandoned(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<AbandonedView, Error> {
         let before = now - to_delta(self.config.abandoned_upload);
-        let mut arguments = args![before, now];
-        let mut condition = "status = 'registered' AND created_at <= $1 AND upload_until <= $2".to_owned();
-        if let Some(user) = user {
-            arguments.push(user.into());
-            condition.push_str(" AND user_id = $3");
-        }
-        let sql = format!("SELECT COUNT(*), MIN(created_at) FROM files WHERE {condition}");
-        let found: Option<(i64, Option<Time>)> = tx.row(sql, arguments).await?;
-        let (count, oldest) = found.unwrap_or_default();
+        let (count, oldest) = uploads::count_abandoned(tx, user, before, now).await?;
         let oldest_age = oldest.map_or(0, |at| (now - at).num_milliseconds().max(0));
         Ok(AbandonedView { count, oldest_age })
     }

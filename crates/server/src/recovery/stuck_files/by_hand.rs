@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{Outcome, StuckFiles, make_due, requeue};
 use crate::records::file::File;
+use crate::records::files;
 use crate::telemetry::traces;
 use landfall_api::stuck::{RetriedAll, RetriedStuck, RetryError};
 use landfall_core::actor::Actor;
@@ -14,7 +15,7 @@ use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::StuckReason;
 use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Tx, Write};
 
 /// A person wants a file that does not move tried again at once, whether or not it counts as stuck. The worker that holds it finds
 /// its claim gone and changes nothing.
@@ -45,11 +46,7 @@ impl Write for RetryStuck {
             status => return Err(not_on_its_way(status).into()),
         }
         if let Some(trace) = traces::current() {
-            tx.execute(
-                "UPDATE files SET trace_first = COALESCE(trace_first, trace_parent), trace_parent = $2 WHERE id = $1",
-                args![file.id, trace],
-            )
-            .await?;
+            files::continue_trace(tx, file.id, &trace).await?;
         }
         Ok(RetriedStuck {
             success: true,

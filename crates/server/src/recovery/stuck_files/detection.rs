@@ -6,13 +6,14 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use crate::records::file::File;
+use crate::records::files::stuck::{self, Suspect};
 use crate::recovery::config::{HealingConfig, StuckConfig, Unconfirmed};
 use landfall_api::stuck::StuckView;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_core::states::StuckReason;
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 const PAGE: usize = 500;
 /// Suspects are looked at up to here.
@@ -59,29 +60,8 @@ impl Detection {
         after: Uuid,
         now: Time,
     ) -> Result<(Vec<Stuck>, Option<Uuid>), Error> {
-        let mut arguments = args![after, now, now + to_delta(self.longest_wait), PAGE];
-        let mut whose = "";
-        if let Some(user) = user {
-            arguments.push(user.into());
-            whose = "AND user_id = $5";
-        }
-        // Each part goes along an index that files at rest are not in, and is empty where all is well.
-        let found: Vec<File> = tx
-            .rows(
-                format!(
-                    "WITH suspects AS MATERIALIZED (
-                         SELECT * FROM files WHERE claimed_by IS NOT NULL
-                            AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
-                         UNION ALL
-                         SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $2
-                            AND status = 'uploaded'
-                         UNION ALL
-                         SELECT * FROM files WHERE status = 'queued' AND NOT is_due AND run_after > $3)
-                     SELECT * FROM suspects WHERE id > $1 {whose} ORDER BY id LIMIT $4"
-                ),
-                arguments,
-            )
-            .await?;
+        let furthest = now + to_delta(self.longest_wait);
+        let found = stuck::suspects(tx, user, after, furthest, PAGE, now).await?;
         let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
         let stuck = found.into_iter().filter_map(|file| {
             let reason = self.reason(&file, false, now)?;
@@ -92,30 +72,10 @@ impl Detection {
 
     /// How many are stuck, of one user or of all, as far as they are counted.
     pub async fn count(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
-        let mut arguments = args![now, now + to_delta(self.longest_wait), MOST_COUNTED];
-        let mut whose = "";
-        if let Some(user) = user {
-            arguments.push(user.into());
-            whose = "AND user_id = $4";
-        }
-        let suspects: Vec<(String, i64, Time)> = tx
-            .rows(
-                format!(
-                    "SELECT status, retry_count, updated_at FROM files WHERE claimed_by IS NOT NULL {whose}
-                        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = files.claimed_by)
-                     UNION ALL
-                     SELECT status, retry_count, updated_at FROM files WHERE upload_until IS NOT NULL
-                        AND upload_until <= $1 AND status = 'uploaded' {whose}
-                     UNION ALL
-                     SELECT status, retry_count, updated_at FROM files WHERE status = 'queued' AND NOT is_due
-                        AND run_after > $2 {whose}
-                     LIMIT $3"
-                ),
-                arguments,
-            )
-            .await?;
-        let stuck = suspects.iter().filter(|(status, retries, updated_at)| {
-            status.parse().is_ok_and(|status| self.judge(status, *retries, *updated_at, now).is_some())
+        let furthest = now + to_delta(self.longest_wait);
+        let suspects = stuck::brief_suspects(tx, user, furthest, MOST_COUNTED, now).await?;
+        let stuck = suspects.iter().filter(|Suspect { status, retry_count, updated_at }| {
+            status.parse().is_ok_and(|status| self.judge(status, *retry_count, *updated_at, now).is_some())
         });
         Ok(i64::try_from(stuck.count()).unwrap_or(i64::MAX))
     }

@@ -3,12 +3,15 @@
 use chrono::TimeDelta;
 
 use super::Alert;
-use crate::records::files::queue;
+use crate::process::workers;
+use crate::queue::{circuits, pause};
+use crate::records::files::{dead_letters, queue};
+use crate::recovery::runs;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::Tx;
 
 /// Files must wait this long without a worker for an alert: a restarted process is back sooner.
 const MIN_WAIT: TimeDelta = TimeDelta::minutes(1);
@@ -26,15 +29,7 @@ pub async fn check(tx: &mut Tx, dead_letters: i64, now: Time) -> Result<Vec<Aler
 
 /// Jobs whose last run within the hour had errors.
 async fn recovery_errors(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
-    let runs: Vec<(String, serde_json::Value)> = tx
-        .rows(
-            "SELECT r.name, r.errors FROM job_schedules s JOIN job_runs r ON r.id =
-                 (SELECT l.id FROM job_runs l WHERE l.name = s.name AND l.ended_at IS NOT NULL
-                  ORDER BY l.started_at DESC, l.id DESC LIMIT 1)
-             WHERE r.ended_at > $1 ORDER BY r.name LIMIT $2",
-            args![now - HOUR, MAX_JOBS],
-        )
-        .await?;
+    let runs = runs::ended_since(tx, now - HOUR, MAX_JOBS).await?;
     let with_errors = runs.into_iter().filter_map(|(job, errors)| {
         let errors = errors.as_array().filter(|errors| !errors.is_empty())?;
         let first = errors[0].as_str().unwrap_or_default();
@@ -47,8 +42,7 @@ async fn recovery_errors(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
 }
 
 async fn open_circuits(tx: &mut Tx) -> Result<Vec<Alert>, Error> {
-    let open: Vec<(String, i64)> =
-        tx.rows("SELECT service, failures FROM circuits WHERE state = 'open'", args![]).await?;
+    let open = circuits::open(tx).await?;
     let of_known = Service::ALL.into_iter().filter_map(|service| {
         let (_, failures) = open.iter().find(|(name, _)| name == service.name())?;
         Some(Alert {
@@ -64,13 +58,13 @@ async fn open_circuits(tx: &mut Tx) -> Result<Vec<Alert>, Error> {
 
 /// Stages that files wait for and that no process runs, except those that an administrator paused.
 async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
-    let workers: Vec<(String,)> = tx.rows("SELECT stages FROM workers WHERE stages <> ''", args![]).await?;
-    let paused: Vec<(String,)> = tx.rows("SELECT stage FROM paused_stages", args![]).await?;
+    let workers = workers::stages(tx).await?;
+    let paused = pause::stages(tx).await?;
     let mut found = Vec::new();
     for stage in Stage::ALL {
         let name = stage.name();
-        let works = workers.iter().any(|(stages,)| stages.split(',').any(|one| one == name));
-        if works || paused.iter().any(|(one,)| one == name) {
+        let works = workers.iter().any(|stages| stages.split(',').any(|one| one == name));
+        if works || paused.contains(&stage) {
             continue;
         }
         if queue::any_waits_since(tx, stage, now - MIN_WAIT).await? {
@@ -84,13 +78,7 @@ async fn no_workers(tx: &mut Tx, now: Time) -> Result<Vec<Alert>, Error> {
 }
 
 async fn dead_letter_growth(tx: &mut Tx, threshold: i64, now: Time) -> Result<Option<Alert>, Error> {
-    let failed = tx
-        .number(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE failed_at IS NOT NULL AND failed_at > $1 LIMIT $2)
-                 AS counted",
-            args![now - HOUR, threshold],
-        )
-        .await?;
+    let failed = dead_letters::count_since(tx, now - HOUR, threshold).await?;
     Ok((failed >= threshold).then(|| Alert {
         name: "dead-letter-growth".to_owned(),
         message: format!("At least {threshold} files failed within the last hour"),

@@ -2,6 +2,8 @@
 
 mod groups;
 mod list;
+pub mod retention;
+pub mod retry;
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +15,7 @@ pub use groups::groups;
 pub use list::{DeadLetter, list};
 
 use landfall_core::clock::Time;
-use landfall_store::Arg;
+use landfall_store::{Arg, Error, Tx, args};
 
 /// Selects dead letters. A field that is `None` matches everything.
 #[derive(Debug, Clone, Default, sqlx::FromRow)]
@@ -29,7 +31,7 @@ pub struct Filter {
 impl Filter {
     /// Returns a condition on the rows of `files`, which the statement calls `table`, and appends the values that it
     /// compares with to `arguments`.
-    pub fn condition(&self, table: &str, arguments: &mut Vec<Arg>) -> String {
+    fn condition(&self, table: &str, arguments: &mut Vec<Arg>) -> String {
         // Written like the condition of the partial indices, so that the database uses them.
         let mut condition = format!("{table}.failed_at IS NOT NULL");
         let wanted = [
@@ -81,6 +83,16 @@ impl FromStr for Place {
         let failed_at = at.parse().ok().and_then(DateTime::from_timestamp_micros).ok_or(NoPlace)?;
         Ok(Self { failed_at, id: Uuid::parse_str(id).map_err(|_| NoPlace)? })
     }
+}
+
+/// How many files failed after `since`, counted up to `most`.
+pub async fn count_since(tx: &mut Tx, since: Time, most: i64) -> Result<i64, Error> {
+    tx.number(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE failed_at IS NOT NULL AND failed_at > $1 LIMIT $2)
+             AS counted",
+        args![since, most],
+    )
+    .await
 }
 
 #[cfg(test)]

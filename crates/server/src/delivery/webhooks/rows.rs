@@ -1,0 +1,286 @@
+//! The statements about the table `webhooks`.
+
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::refusal::Refusal;
+use landfall_core::states::Scope;
+use landfall_store::{Arg, Error, Rows, Tx, args};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::signature::Secret;
+use super::{MAX_WAITING, Webhook};
+
+impl Webhook {
+    /// A webhook, as it is now.
+    pub(super) async fn find(tx: &mut Tx, id: Uuid) -> Result<Option<Self>, Error> {
+        tx.row("SELECT * FROM webhooks WHERE id = $1", args![id]).await
+    }
+
+    /// A webhook of the caller. A webhook for all events belongs to every administrator, and to no other user.
+    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        Self::find(tx, id)
+            .await?
+            .filter(|webhook| webhook.is_of(caller))
+            .ok_or_else(|| Refusal::no_such_webhook().into())
+    }
+
+    /// The same, locked until the transaction ends.
+    pub async fn lock_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        let locked = Self::lock(tx, id).await?;
+        locked.filter(|webhook| webhook.is_of(caller)).ok_or_else(|| Refusal::no_such_webhook().into())
+    }
+
+    /// A webhook, locked until the transaction ends.
+    pub(super) async fn lock(tx: &mut Tx, id: Uuid) -> Result<Option<Self>, Error> {
+        let lock = tx.for_update();
+        tx.row(format!("SELECT * FROM webhooks WHERE id = $1 {lock}"), args![id]).await
+    }
+
+    /// A page of the caller's webhooks, newest first, before `before`.
+    pub async fn list(tx: &mut Tx, caller: &Caller, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
+        let (mine, arguments): (_, Vec<Arg>) = if caller.admin {
+            ("(user_id = $3 OR scope = 'all')", args![before, limit, &caller.user])
+        } else {
+            ("user_id = $3 AND scope = 'own'", args![before, limit, &caller.user])
+        };
+        tx.rows(
+            format!("SELECT * FROM webhooks WHERE id < $1 AND {mine} ORDER BY id DESC LIMIT $2"),
+            arguments,
+        )
+        .await
+    }
+}
+
+/// Whether there is a webhook at all.
+pub(super) async fn any(tx: &mut Tx) -> Result<bool, Error> {
+    let found: Option<(Uuid,)> = tx.row("SELECT id FROM webhooks LIMIT 1", args![]).await?;
+    Ok(found.is_some())
+}
+
+/// How many webhooks a user has.
+pub(super) async fn count_of(tx: &mut Tx, user: &str) -> Result<i64, Error> {
+    tx.number("SELECT COUNT(*) FROM webhooks WHERE user_id = $1", args![user]).await
+}
+
+/// A webhook as it is registered.
+pub(super) struct NewRow<'a> {
+    pub id: Uuid,
+    pub tenant: &'a str,
+    pub user: &'a str,
+    pub scope: Scope,
+    pub url: &'a str,
+    pub description: Option<String>,
+    pub event_types: Option<Value>,
+    pub secret: &'a Secret,
+    pub cursor: i64,
+    pub now: Time,
+}
+
+/// Writes the row of a new webhook.
+pub(super) async fn insert(tx: &mut Tx, webhook: NewRow<'_>) -> Result<(), Error> {
+    tx.execute(
+        "INSERT INTO webhooks (id, tenant_id, user_id, scope, url, description, event_types, secret, cursor_id,
+                               turn_at, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $10)",
+        args![
+            webhook.id,
+            webhook.tenant,
+            webhook.user,
+            webhook.scope,
+            webhook.url,
+            webhook.description,
+            webhook.event_types,
+            webhook.secret.bytes(),
+            webhook.cursor,
+            webhook.now,
+        ],
+    )
+    .await
+    .map(drop)
+}
+
+/// Changes what the owner may change.
+pub(super) async fn change(
+    tx: &mut Tx,
+    webhook: Uuid,
+    url: String,
+    event_types: Option<Value>,
+    description: Option<String>,
+    now: Time,
+) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhooks SET url = $2, event_types = $3, description = $4, updated_at = $5 WHERE id = $1",
+        args![webhook, url, event_types, description, now],
+    )
+    .await
+    .map(drop)
+}
+
+/// Enables a webhook, which continues after the event `cursor`.
+pub(super) async fn enable(tx: &mut Tx, webhook: Uuid, cursor: i64) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhooks SET enabled = TRUE, disabled_at = NULL, disabled_reason = NULL, cursor_id = $2
+         WHERE id = $1",
+        args![webhook, cursor],
+    )
+    .await
+    .map(drop)
+}
+
+/// Nothing more is sent there.
+pub(super) async fn disable(tx: &mut Tx, webhook: Uuid, reason: &str, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhooks SET enabled = FALSE, disabled_at = $2, disabled_reason = $3, updated_at = $2
+         WHERE id = $1 AND enabled",
+        args![webhook, now, reason],
+    )
+    .await
+    .map(drop)
+}
+
+/// Counts one more failure.
+pub(super) async fn note_failure(
+    tx: &mut Tx,
+    webhook: Uuid,
+    failing_since: Time,
+    rest_until: Option<Time>,
+) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhooks SET failures = failures + 1, failing_since = $2, rest_until = $3 WHERE id = $1",
+        args![webhook, failing_since, rest_until],
+    )
+    .await
+    .map(drop)
+}
+
+/// The next attempt is made at once, as if none had failed.
+pub(super) async fn forget_failures(tx: &mut Tx, webhook: Uuid) -> Result<(), Error> {
+    let sql = "UPDATE webhooks SET failures = 0, failing_since = NULL, rest_until = NULL WHERE id = $1";
+    tx.execute(sql, args![webhook]).await.map(drop)
+}
+
+/// Ends the back-off after failures, which still count.
+pub(super) async fn end_backoff(tx: &mut Tx, webhook: Uuid) -> Result<(), Error> {
+    let sql = "UPDATE webhooks SET rest_until = NULL WHERE id = $1";
+    tx.execute(sql, args![webhook]).await.map(drop)
+}
+
+/// Gives a webhook a fresh secret. The previous one also signs until `until`.
+pub(super) async fn rotate_secret(
+    tx: &mut Tx,
+    webhook: Uuid,
+    fresh: &Secret,
+    until: Time,
+    now: Time,
+) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE webhooks SET old_secret = secret, old_secret_until = $2, secret = $3, updated_at = $4 WHERE id = $1",
+        args![webhook, until, fresh.bytes(), now],
+    )
+    .await
+    .map(drop)
+}
+
+/// Removes a webhook.
+pub(super) async fn remove(tx: &mut Tx, webhook: Uuid) -> Result<(), Error> {
+    tx.execute("DELETE FROM webhooks WHERE id = $1", args![webhook]).await.map(drop)
+}
+
+/// A webhook whose cursor is behind the last event.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub(super) struct Behind {
+    pub id: Uuid,
+    pub user_id: String,
+    #[sqlx(try_from = "String")]
+    pub scope: Scope,
+    pub event_types: Option<Value>,
+    pub cursor_id: i64,
+}
+
+/// The webhooks whose cursor is behind the event `horizon` and that have room for more deliveries, the furthest behind
+/// first.
+pub(super) async fn behind(tx: &mut Tx, horizon: i64, limit: i64) -> Result<Vec<Behind>, Error> {
+    tx.rows(
+        "SELECT id, user_id, scope, event_types, cursor_id FROM webhooks w
+         WHERE enabled AND cursor_id < $1
+           AND (SELECT COUNT(*) FROM webhook_deliveries d
+                WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) < $2
+         ORDER BY cursor_id, id LIMIT $3",
+        args![horizon, MAX_WAITING, limit],
+    )
+    .await
+}
+
+/// Moves the cursors of these webhooks, of those that are enabled and still at `from`. Returns which moved.
+pub(super) async fn move_cursors(
+    tx: &mut Tx,
+    webhooks: &[Uuid],
+    from: i64,
+    to: i64,
+) -> Result<Vec<Uuid>, Error> {
+    let mut moved = Vec::with_capacity(webhooks.len());
+    for part in webhooks.chunks(Rows::MOST) {
+        let mut rows = Rows::default();
+        for webhook in part {
+            rows.push(args![*webhook, from, to]);
+        }
+        let (values, arguments) = rows.into_values(tx);
+        let sql = format!(
+            "UPDATE webhooks SET cursor_id = v.column3 FROM ({values}) AS v
+             WHERE webhooks.id = v.column1 AND webhooks.cursor_id = v.column2 AND webhooks.enabled
+             RETURNING webhooks.id"
+        );
+        moved.extend(tx.rows::<(Uuid,)>(sql, arguments).await?.into_iter().map(|(id,)| id));
+    }
+    Ok(moved)
+}
+
+/// Webhooks with due deliveries, failing or not, that no process holds, or a dead process, or `holder`. The one that waited
+/// longest goes first.
+pub(super) async fn waiting(
+    tx: &mut Tx,
+    failing: bool,
+    holder: Uuid,
+    limit: usize,
+    now: Time,
+) -> Result<Vec<Uuid>, Error> {
+    let condition = if failing { "w.failing_since IS NOT NULL" } else { "w.failing_since IS NULL" };
+    let found: Vec<(Uuid,)> = tx
+        .rows(
+            format!(
+                "SELECT w.id FROM webhooks w
+                 WHERE w.enabled AND {condition} AND (w.rest_until IS NULL OR w.rest_until <= $1)
+                   AND (w.held_by IS NULL OR w.held_by = $2
+                        OR NOT EXISTS (SELECT 1 FROM workers k WHERE k.id = w.held_by))
+                   AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at <= $1)
+                 ORDER BY w.turn_at, w.id LIMIT $3"
+            ),
+            args![now, holder, limit],
+        )
+        .await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// The holder of a webhook that is enabled, if it has one. Its row is locked until the transaction ends; `None` if it is
+/// disabled, gone, or locked by another process.
+pub(super) async fn lock_holder(tx: &mut Tx, webhook: Uuid) -> Result<Option<Option<Uuid>>, Error> {
+    let lock = tx.skip_locked();
+    let sql = format!("SELECT held_by, enabled FROM webhooks WHERE id = $1 {lock}");
+    let found: Option<(Option<Uuid>, bool)> = tx.row(sql, args![webhook]).await?;
+    Ok(found.filter(|(_, enabled)| *enabled).map(|(held_by, _)| held_by))
+}
+
+/// Gives a webhook to a holder.
+pub(super) async fn take(tx: &mut Tx, webhook: Uuid, holder: Uuid, now: Time) -> Result<(), Error> {
+    tx.execute("UPDATE webhooks SET held_by = $2, turn_at = $3 WHERE id = $1", args![webhook, holder, now])
+        .await
+        .map(drop)
+}
+
+/// Takes a webhook from its holder.
+pub(super) async fn release(tx: &mut Tx, webhook: Uuid, holder: Uuid) -> Result<(), Error> {
+    tx.execute("UPDATE webhooks SET held_by = NULL WHERE id = $1 AND held_by = $2", args![webhook, holder])
+        .await
+        .map(drop)
+}

@@ -1,0 +1,166 @@
+//! The statements about the table `operations`.
+
+use landfall_core::caller::Caller;
+use landfall_core::clock::Time;
+use landfall_core::refusal::Refusal;
+use landfall_core::states::OperationStatus;
+use landfall_store::{Error, Tx, args};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Operation, RetryAll};
+use crate::records::files::dead_letters::Place;
+
+impl Operation {
+    pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
+        tx.row::<Self>("SELECT * FROM operations WHERE id = $1", args![id])
+            .await?
+            .filter(|operation| caller.admin || operation.user_id == caller.user)
+            .ok_or_else(|| Refusal::no_such_operation().into())
+    }
+
+    /// A page of a user's operations, or of all users' operations, newest first, before `before`.
+    pub async fn list(tx: &mut Tx, user: Option<&str>, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
+        let mut arguments = args![before, limit];
+        let mut condition = "id < $1".to_owned();
+        if let Some(user) = user {
+            arguments.push(user.into());
+            condition.push_str(" AND user_id = $3");
+        }
+        tx.rows(format!("SELECT * FROM operations WHERE {condition} ORDER BY id DESC LIMIT $2"), arguments)
+            .await
+    }
+
+    /// An operation, locked until the transaction ends. `patient`: waits for a process that has locked it, instead of
+    /// passing it over.
+    pub(super) async fn lock(tx: &mut Tx, id: Uuid, patient: bool) -> Result<Option<Self>, Error> {
+        let lock = if patient { tx.for_update() } else { tx.skip_locked() };
+        tx.row(format!("SELECT * FROM operations WHERE id = $1 {lock}"), args![id]).await
+    }
+}
+
+/// Writes the row of a new operation, which begins at `from`.
+pub(super) async fn insert(
+    tx: &mut Tx,
+    operation: &RetryAll,
+    status: OperationStatus,
+    from: Place,
+    trace: Option<String>,
+) -> Result<(), Error> {
+    let filter = &operation.filter;
+    tx.execute(
+        "INSERT INTO operations (id, user_id, of_user, code, stage, batch_id, fingerprint, status, canaries, errors,
+                                 cursor_at, cursor_id, created_at, updated_at, trace_parent)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $12, $13)",
+        args![
+            operation.id,
+            &operation.user,
+            filter.of_user.clone(),
+            filter.code.clone(),
+            filter.stage.clone(),
+            filter.batch_id,
+            filter.fingerprint.clone(),
+            status,
+            Value::Array(Vec::new()),
+            from.failed_at,
+            from.id,
+            operation.now,
+            trace,
+        ],
+    )
+    .await
+    .map(drop)
+}
+
+/// Stops an operation that has not ended.
+pub(super) async fn stop(tx: &mut Tx, operation: Uuid, reason: String, now: Time) -> Result<bool, Error> {
+    let stopped = tx
+        .execute(
+            "UPDATE operations SET status = 'stopped', reason = $2, updated_at = $3, ended_at = $3
+         WHERE id = $1 AND ended_at IS NULL",
+            args![operation, reason, now],
+        )
+        .await?;
+    Ok(stopped > 0)
+}
+
+/// The operations that have not ended, in the order of their ids, behind `after`.
+pub(super) async fn under_way(tx: &mut Tx, after: Uuid, limit: i64) -> Result<Vec<Uuid>, Error> {
+    let sql = "SELECT id FROM operations WHERE ended_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
+    let ids: Vec<(Uuid,)> = tx.rows(sql, args![after, limit]).await?;
+    Ok(ids.into_iter().map(|(id,)| id).collect())
+}
+
+/// The canaries passed: the others follow.
+pub(super) async fn start_running(tx: &mut Tx, operation: Uuid, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE operations SET status = 'running', updated_at = $2 WHERE id = $1",
+        args![operation, now],
+    )
+    .await
+    .map(drop)
+}
+
+/// What a step did.
+pub(super) struct Progress {
+    pub retried: usize,
+    pub skipped: usize,
+    pub failed: usize,
+    pub errors: Value,
+    pub canaries: Value,
+    pub cursor: Place,
+}
+
+/// Adds what a step did to the counts, and moves the cursor.
+pub(super) async fn advance(
+    tx: &mut Tx,
+    operation: Uuid,
+    progress: Progress,
+    now: Time,
+) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE operations SET retried_count = retried_count + $2, skipped_count = skipped_count + $3,
+             error_count = error_count + $4, errors = $5, canaries = $6, cursor_at = $7, cursor_id = $8,
+             updated_at = $9
+         WHERE id = $1",
+        args![
+            operation,
+            progress.retried,
+            progress.skipped,
+            progress.failed,
+            progress.errors,
+            progress.canaries,
+            progress.cursor.failed_at,
+            progress.cursor.id,
+            now,
+        ],
+    )
+    .await
+    .map(drop)
+}
+
+/// An operation is over.
+pub(super) async fn end(
+    tx: &mut Tx,
+    operation: Uuid,
+    status: OperationStatus,
+    reason: Option<String>,
+    now: Time,
+) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE operations SET status = $2, reason = $3, updated_at = $4, ended_at = $4 WHERE id = $1",
+        args![operation, status, reason, now],
+    )
+    .await
+    .map(drop)
+}
+
+/// Removes up to `limit` operations that ended before a time. Returns how many.
+pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
+    // What a portion picked and then finds changed stays, so the condition is there twice.
+    tx.execute(
+        "DELETE FROM operations WHERE (id) IN (SELECT id FROM operations WHERE ended_at < $1 LIMIT $2) AND ended_at < $1",
+        args![before, limit],
+    )
+    .await
+}

@@ -1,0 +1,162 @@
+//! Files whose bytes are not confirmed: they are registered, their uploads arrive, and their deadlines pass.
+
+use landfall_core::clock::Time;
+use landfall_core::lifecycle::{Stage, Status};
+use landfall_store::{Error, Rows, Tx, args};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::records::file::File;
+
+/// What files that are registered together have in common.
+#[derive(Debug)]
+pub struct Registration<'a> {
+    pub tenant: &'a str,
+    pub user: &'a str,
+    pub batch: Option<Uuid>,
+    pub first_stage: Stage,
+    pub priority: i64,
+    pub upload_until: Time,
+    pub trace: Option<String>,
+    pub now: Time,
+}
+
+/// A file as it is registered.
+#[derive(Debug)]
+pub struct NewFile<'a> {
+    pub id: Uuid,
+    pub name: &'a str,
+    pub content_type: Option<String>,
+    pub size: i64,
+    pub md5: Option<String>,
+    pub mapping: Option<Value>,
+}
+
+/// Writes the rows of new files.
+pub async fn register<'a>(
+    tx: &mut Tx,
+    common: Registration<'_>,
+    files: impl Iterator<Item = NewFile<'a>>,
+) -> Result<(), Error> {
+    let mut rows = Rows::default();
+    for file in files {
+        rows.push(args![
+            file.id,
+            common.tenant,
+            common.user,
+            common.batch,
+            file.name,
+            file.content_type,
+            file.size,
+            file.md5,
+            file.mapping,
+            Status::Registered,
+            common.first_stage,
+            common.priority,
+            common.upload_until,
+            common.now,
+            common.now,
+            common.trace.clone(),
+        ]);
+    }
+    tx.insert(
+        "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, declared_md5, mapping,
+                status, next_stage, priority, upload_until, created_at, updated_at, trace_parent)",
+        rows,
+        "",
+    )
+    .await
+}
+
+/// Moves the deadline of a file that the transaction holds.
+pub async fn set_deadline(tx: &mut Tx, file: Uuid, until: Time, now: Time) -> Result<(), Error> {
+    tx.execute("UPDATE files SET upload_until = $2, updated_at = $3 WHERE id = $1", args![file, until, now])
+        .await
+        .map(drop)
+}
+
+/// Moves the deadline of a file, if its bytes are still awaited.
+pub async fn extend_deadline(tx: &mut Tx, file: Uuid, until: Time, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE files SET upload_until = $2, updated_at = $3
+         WHERE id = $1 AND status IN ('registered', 'uploaded')",
+        args![file, until, now],
+    )
+    .await
+    .map(drop)
+}
+
+/// Another upload takes the place of the one that a file has. Its state stays `uploaded`.
+pub async fn replace(
+    tx: &mut Tx,
+    file: Uuid,
+    key: &str,
+    md5: &str,
+    until: Time,
+    now: Time,
+) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE files SET blob_key = $2, md5 = $3, upload_until = $4, updated_at = $5 WHERE id = $1",
+        args![file, key, md5, until, now],
+    )
+    .await
+    .map(drop)
+}
+
+/// A page of the files whose deadline is over, by deadline and id, behind `after`.
+pub async fn expired(tx: &mut Tx, after: (Time, Uuid), limit: usize, now: Time) -> Result<Vec<File>, Error> {
+    tx.rows(
+        "SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $1
+           AND (upload_until, id) > ($2, $3) AND status IN ('registered', 'uploaded')
+         ORDER BY upload_until, id LIMIT $4",
+        args![now, after.0, after.1, limit],
+    )
+    .await
+}
+
+/// The earliest deadline.
+pub async fn next_deadline(tx: &mut Tx) -> Result<Option<Time>, Error> {
+    let next: Option<(Time,)> = tx
+        .row(
+            "SELECT upload_until FROM files WHERE upload_until IS NOT NULL ORDER BY upload_until LIMIT 1",
+            args![],
+        )
+        .await?;
+    Ok(next.map(|(until,)| until))
+}
+
+/// A page of the abandoned files, by deadline and id, behind `after`: their bytes never arrived, their deadline is over,
+/// and they were registered before a time.
+pub async fn abandoned(
+    tx: &mut Tx,
+    registered_before: Time,
+    after: (Time, Uuid),
+    limit: i64,
+    now: Time,
+) -> Result<Vec<(Time, Uuid)>, Error> {
+    tx.rows(
+        "SELECT upload_until, id FROM files
+         WHERE upload_until <= $2 AND status = 'registered' AND created_at <= $1
+           AND (upload_until, id) > ($3, $4)
+         ORDER BY upload_until, id LIMIT $5",
+        args![registered_before, now, after.0, after.1, limit],
+    )
+    .await
+}
+
+/// How many files are abandoned, and when the oldest was registered: of one user, or of all.
+pub async fn count_abandoned(
+    tx: &mut Tx,
+    user: Option<&str>,
+    registered_before: Time,
+    now: Time,
+) -> Result<(i64, Option<Time>), Error> {
+    let mut arguments = args![registered_before, now];
+    let mut condition = "status = 'registered' AND created_at <= $1 AND upload_until <= $2".to_owned();
+    if let Some(user) = user {
+        arguments.push(user.into());
+        condition.push_str(" AND user_id = $3");
+    }
+    let sql = format!("SELECT COUNT(*), MIN(created_at) FROM files WHERE {condition}");
+    Ok(tx.row(sql, arguments).await?.unwrap_or_default())
+}
