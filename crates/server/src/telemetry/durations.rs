@@ -3,6 +3,7 @@
 /// The upper bounds in seconds: 25 for each power of ten, from 10 ms to 28 hours. Each is 9.6 % above the one before, so a
 /// percentile that is interpolated within a bucket is never further off than that.
 #[rustfmt::skip]
+#[expect(clippy::unreadable_literal, reason = "a table of numbers with five digits each")]
 pub const BOUNDS: &[f64] = &[
     0.01, 0.010965, 0.012023, 0.013183, 0.014454, 0.015849, 0.017378, 0.019055, 0.020893, 0.022909,
     0.025119, 0.027542, 0.0302, 0.033113, 0.036308, 0.039811, 0.043652, 0.047863, 0.052481, 0.057544,
