@@ -364,7 +364,7 @@ async fn an_administrator_sees_the_settings_in_force_without_secrets(db: TestDb)
 }
 
 /// The file of the repository, and what it should be. With `UPDATE_DOCUMENTS=1` the test writes it.
-fn assert_generated(path: &str, generate: impl FnOnce(&str) -> String) {
+pub fn assert_generated(path: &str, generate: impl FnOnce(&str) -> String) {
     let path: PathBuf = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path);
     let current = std::fs::read_to_string(&path).unwrap();
     let expected = generate(&current);

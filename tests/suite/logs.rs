@@ -20,23 +20,23 @@ const GATEWAY_PASSWORD: &str = "gateway-password";
 const GATEWAY_KEY: &str = "gateway-key-in-query";
 const COLLECTOR_KEY: &str = "collector-key";
 
-struct Logged {
-    process: Process,
+pub struct Logged {
+    pub process: Process,
     path: PathBuf,
 }
 
 impl Logged {
-    fn start(db: &TestDb, variables: &[(&str, &str)]) -> Self {
+    pub fn start(db: &TestDb, variables: &[(&str, &str)]) -> Self {
         let path = db.folder.path().join("log");
         let log = std::fs::File::create(&path).unwrap();
         Self { process: Process::start_with_log(db, variables, Stdio::from(log)), path }
     }
 
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         std::fs::read_to_string(&self.path).unwrap()
     }
 
-    fn lines(&self) -> Vec<Value> {
+    pub fn lines(&self) -> Vec<Value> {
         // The last line may be incomplete.
         let text = self.text();
         let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];

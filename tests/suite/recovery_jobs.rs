@@ -44,18 +44,19 @@ impl Write for Sql {
 }
 
 /// A server whose sweeps run only when the test says so.
-fn by_hand(clock: &ManualClock) -> Setup {
+pub fn by_hand(clock: &ManualClock) -> Setup {
     let schedules = [
         "STUCK_RECOVERY_SCHEDULE",
         "ORPHAN_CLEANUP_SCHEDULE",
         "BATCH_TIMEOUT_SCHEDULE",
         "RETENTION_SCHEDULE",
+        "UPLOAD_EXPIRY_SCHEDULE",
     ];
     schedules.into_iter().fold(Setup::default().clock(clock), |setup, name| setup.with(name, NEVER))
 }
 
 /// The same without a worker.
-fn without_workers(clock: &ManualClock) -> Setup {
+pub fn without_workers(clock: &ManualClock) -> Setup {
     by_hand(clock).with("ROLE", "maintenance")
 }
 
@@ -65,7 +66,7 @@ async fn run(server: &TestServer, job: &str) -> Value {
     answer["run"]["metrics"].clone()
 }
 
-async fn recover(server: &TestServer) -> Value {
+pub async fn recover(server: &TestServer) -> Value {
     run(server, "stuck-file-recovery").await
 }
 
@@ -78,7 +79,7 @@ async fn number(server: &TestServer, sql: &str) -> i64 {
 }
 
 /// Leaves a file as if a worker that does not exist any more had claimed it.
-async fn break_claim(server: &TestServer, file: &str, stage: Stage) {
+pub async fn break_claim(server: &TestServer, file: &str, stage: Stage) {
     change(
         server,
         "UPDATE files SET status = $2, next_stage = $3, claim = $4, claimed_by = $4, claimed_at = $5, updated_at = $5,
@@ -289,6 +290,7 @@ async fn a_scheduled_run_is_done_even_if_the_response_to_its_start_is_lost(db: T
         ("STUCK_RECOVERY_SCHEDULE", NEVER.to_owned()),
         ("BATCH_TIMEOUT_SCHEDULE", NEVER.to_owned()),
         ("RETENTION_SCHEDULE", NEVER.to_owned()),
+        ("UPLOAD_EXPIRY_SCHEDULE", NEVER.to_owned()),
     ];
     let rest = OfflineApp::open_with(&db, &clock, &yearly, Script::new(), Some(fault_injector.clone())).await;
     let ended = async || {

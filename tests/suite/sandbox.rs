@@ -573,7 +573,7 @@ async fn the_process_of_a_cancelled_or_deleted_file_is_killed(db: TestDb) {
 }
 
 /// The children of a process, by their arguments.
-fn children_of(parent: u32) -> Vec<Pid> {
+pub fn children_of(parent: u32) -> Vec<Pid> {
     processes(&format!("--parent\0{parent}\0"))
 }
 

@@ -98,6 +98,8 @@ fn assert_still(what: &str, was: &Value, is: &Value) {
             let was = was.split("; will retry").next().unwrap_or_default();
             assert!(is.starts_with(was), "{what} begins as before: {was} {is}");
         }
+        // Steps that had no reason have one now.
+        (Value::Null, Value::String(_)) if what.ends_with(".reason") => {}
         _ => assert_eq!(was, is, "{what} is as before"),
     }
 }
@@ -167,7 +169,9 @@ async fn what_rested_under_0_1_0_is_served_as_it_was(db: TestDb) {
     let notifications = bob.get("/api/v2/notifications?limit=200").await.ok();
     assert_still("the notifications", &expected["notifications"], &notifications);
     let jobs = server.admin().get("/api/v2/admin/jobs").await.ok();
-    assert_still("the jobs", &expected["jobs"], &jobs["jobs"]);
+    let known = |job: &&Value| list(&expected["jobs"]).any(|old| old["name"] == job["name"]);
+    let jobs: Value = list(&jobs["jobs"]).filter(known).cloned().collect();
+    assert_still("the jobs", &expected["jobs"], &jobs);
     assert_webhooks_are_as_they_were(&fixture, &server).await;
     assert_events_are_as_they_were(&bob, expected).await;
     assert_requests_can_be_repeated(&fixture, &server).await;

@@ -85,6 +85,8 @@ pub struct DeadLetter {
     pub error: String,
     pub attempts: i64,
     pub failed_at: DateTime<Utc>,
+    /// When it will be deleted, unless it is retried.
+    pub deletion_at: DateTime<Utc>,
     /// When it was retried before and failed again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

@@ -1,14 +1,17 @@
 //! Files: their state, their history, and what was extracted from them.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::page::{Listed, Page};
+use landfall_core::actor::ActorKind;
 use landfall_core::failure::{Class, Code};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::priority::Priority;
-use landfall_core::states::{Scope, WaitingFor};
+use landfall_core::states::{Scope, StuckReason, WaitingFor};
 use landfall_core::warning::WarningCode;
 
 /// A file as clients see it.
@@ -35,6 +38,12 @@ pub struct FileView {
     /// The same as the number of milliseconds from now, for a countdown.
     pub retry_in_ms: Option<i64>,
     pub retry_count: i64,
+    /// Attempts made at each stage, over all retries.
+    #[schema(value_type = BTreeMap<String, i64>)]
+    pub attempts: BTreeMap<Stage, i64>,
+    /// When a user last retried it after it had failed or was cancelled, and who.
+    pub retried_at: Option<DateTime<Utc>>,
+    pub retried_by: Option<String>,
     pub error: Option<ErrorView>,
     pub chunk_count: Option<i64>,
     /// How many warnings there are: how much is missing of a file that could be read otherwise.
@@ -58,6 +67,8 @@ pub struct FileView {
     pub confirmed_at: Option<DateTime<Utc>>,
     pub ready_at: Option<DateTime<Utc>>,
     pub failed_at: Option<DateTime<Utc>>,
+    /// When a failed file will be deleted, unless it is retried; when an upload that never came will be.
+    pub deletion_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
@@ -100,6 +111,8 @@ pub struct InflightView {
 #[serde(rename_all = "camelCase")]
 pub struct Staleness {
     pub stale: bool,
+    /// Why it is stuck, if it is: as in the list of stuck files.
+    pub stuck: Option<StuckReason>,
     pub since_ms: i64,
     pub message: Option<String>,
 }
@@ -156,8 +169,19 @@ pub struct HistoryEntry {
     #[schema(value_type = Option<Code>)]
     pub error_code: Option<String>,
     pub error_message: Option<String>,
-    /// Why the server did it, where no client asked for it.
-    pub reason: Option<String>,
+    /// Who or what caused it; null only for steps that an earlier version recorded.
+    pub actor: Option<ActorView>,
+    /// Why.
+    pub reason: String,
+}
+
+/// Who or what caused a step.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Actor)]
+pub struct ActorView {
+    pub kind: ActorKind,
+    /// The user, the worker's host and process, or the name of the job.
+    pub name: String,
 }
 
 impl Listed for HistoryEntry {

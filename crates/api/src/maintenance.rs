@@ -50,3 +50,34 @@ pub struct RunQuery {
     /// Ignore the job's safety limit.
     pub force: Option<bool>,
 }
+
+/// Which of the items to list that could not be cleaned.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct CleanupFailureQuery {
+    #[param(minimum = 1, maximum = 1000, default = 50)]
+    pub limit: Option<i64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+pub struct CleanupFailureList {
+    pub failures: Vec<CleanupFailure>,
+    pub total: i64,
+}
+
+/// An item that could not be cleaned. It is tried again, and leaves the list when it is clean.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CleanupFailure {
+    /// The file, or the key of a blob, in words.
+    pub subject: String,
+    /// The job or the task that could not clean it.
+    pub scope: String,
+    pub file_id: Option<Uuid>,
+    /// The last error.
+    pub error: String,
+    pub attempts: i64,
+    pub first_at: DateTime<Utc>,
+    pub last_at: DateTime<Utc>,
+}

@@ -24,6 +24,8 @@ pub struct NotificationView {
     pub data: Value,
     pub created_at: DateTime<Utc>,
     pub read_at: Option<DateTime<Utc>>,
+    /// When it was settled by itself, because its file became ready or was deleted. It then counts as read.
+    pub resolved_at: Option<DateTime<Utc>>,
 }
 
 impl Listed for NotificationView {

@@ -33,6 +33,17 @@ pub struct Throughput {
     pub total_completed: i64,
     pub total_failed: i64,
     pub total_timed_out: i64,
+    /// Attempts that failed, whether or not their file was tried again, and those of them that timed out.
+    pub total_failed_attempts: i64,
+    pub total_attempts_timed_out: i64,
+    /// Files that users retried after they had failed or were cancelled, and files that became ready after that.
+    pub total_retried: i64,
+    pub total_retried_ready: i64,
+    /// The second of these in percent of the first; null if none was retried.
+    pub retry_success_rate: Option<f64>,
+    /// From confirm to ready.
+    pub p50_ms: Option<i64>,
+    pub p95_ms: Option<i64>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -44,7 +55,14 @@ pub struct Hour {
     pub failed: i64,
     pub timed_out: i64,
     pub by_class: BTreeMap<String, i64>,
-    /// From confirm to ready, rounded up to a power of two.
+    /// Attempts that failed, whether or not their file was tried again.
+    pub failed_attempts: i64,
+    pub attempts_timed_out: i64,
+    pub attempts_by_class: BTreeMap<String, i64>,
+    /// Files that users retried, and retried files that became ready.
+    pub retried: i64,
+    pub retried_ready: i64,
+    /// From confirm to ready, less than a tenth off.
     pub p50_ms: Option<i64>,
     pub p95_ms: Option<i64>,
 }

@@ -152,15 +152,20 @@ async fn list(
         println!("No dead letters match.");
         return Ok(Outcome::Good);
     }
-    let mut rows = vec![["FAILED", "STAGE", "NAME", "ID", "ERROR"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["FAILED", "DELETED ON", "STAGE", "NAME", "ID", "ERROR"].map(str::to_owned).to_vec()];
     rows.extend(page.items.iter().map(|letter| {
-        let again = letter.retried_by.as_ref().map_or("", |_| " (again, after a retry)");
+        let again = letter
+            .retried_by
+            .as_ref()
+            .map_or_else(String::new, |by| format!(" (again, after a retry by {})", printable(by)));
+        let attempts = count(usize::try_from(letter.attempts).unwrap_or_default(), "attempt");
         vec![
             time(letter.failed_at),
+            letter.deletion_at.format("%Y-%m-%d").to_string(),
             letter.stage.to_string(),
             printable(&letter.file_name),
             letter.file_id.to_string(),
-            format!("{}: {}{again}", printable(&letter.code), printable(&letter.error)),
+            format!("{}: {}{again}; {attempts}", printable(&letter.code), printable(&letter.error)),
         ]
     }));
     print!("{}", table(&rows));

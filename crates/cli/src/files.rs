@@ -45,7 +45,7 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
         println!("No files match. `landfall upload PATHS…` uploads some.");
         return Ok(Outcome::Good);
     }
-    let mut rows = vec![["STATUS", "SIZE", "NAME", "ID", "PROBLEM"].map(str::to_owned).to_vec()];
+    let mut rows = vec![["STATUS", "SIZE", "NAME", "ID", "NOTES"].map(str::to_owned).to_vec()];
     rows.extend(page.items.iter().map(row));
     print!("{}", table(&rows));
     if page.next_cursor.is_some() {
@@ -60,8 +60,17 @@ fn row(file: &FileView) -> Vec<String> {
         size(file.size.unsigned_abs()),
         printable(&file.file_name),
         file.file_id.to_string(),
-        problem(file),
+        notes(file),
     ]
+}
+
+/// What there is to know about a file: its error or the number of its warnings, the attempts so far, and whether it makes
+/// no progress.
+fn notes(file: &FileView) -> String {
+    let attempt = attempt(file).map(|attempt| format!("attempt {attempt}"));
+    let stale = file.staleness.message.as_deref().map(printable);
+    let notes = [Some(problem(file)).filter(|problem| !problem.is_empty()), attempt, stale];
+    notes.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// The error of a file, or the number of its warnings, which `landfall status` shows.
@@ -70,6 +79,12 @@ fn problem(file: &FileView) -> String {
         Ok(warnings) if warnings > 0 && file.error.is_none() => count(warnings, "warning"),
         _ => error(file),
     }
+}
+
+/// "2 of 3 at extract": the attempt of a file that runs, waits after a failure, or failed.
+pub fn attempt(file: &FileView) -> Option<String> {
+    let stage = file.next_stage.filter(|_| file.attempt > 0 && file.status != Status::Ready)?;
+    Some(format!("{} of {} at {stage}", file.attempt, file.max_attempts))
 }
 
 /// The code and the message of a file's error; empty if it has none.

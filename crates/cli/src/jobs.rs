@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::Outcome;
 use crate::client::{Client, Connection};
 use crate::format::{printable, table, time};
-use landfall_api::maintenance::{RunQuery, RunView};
+use landfall_api::maintenance::{CleanupFailureQuery, RunQuery, RunView};
 use landfall_core::clock::Clock;
 
 /// How often to poll whether a run has ended.
@@ -26,6 +26,14 @@ enum Command {
         #[command(flatten)]
         connection: Connection,
     },
+    /// List what could not be cleaned, with the last error of each.
+    Failures {
+        /// The maximum number of items, those that wait longest first.
+        #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(i64).range(1..=1_000))]
+        limit: i64,
+        #[command(flatten)]
+        connection: Connection,
+    },
     /// Run one now, and wait until it ends.
     Run {
         /// The name of the job, as `landfall jobs list` shows it.
@@ -41,6 +49,9 @@ enum Command {
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     match &args.command {
         Command::List { connection } => list(&Client::connect(connection)?, as_json).await,
+        Command::Failures { limit, connection } => {
+            failures(&Client::connect(connection)?, *limit, as_json).await
+        }
         Command::Run { name, force, connection } => {
             run_now(&Client::connect(connection)?, name, *force, as_json).await
         }
@@ -70,6 +81,30 @@ async fn list(client: &Client, as_json: bool) -> anyhow::Result<Outcome> {
     }
     print!("{}", table(&rows));
     Ok(Outcome::Good)
+}
+
+async fn failures(client: &Client, limit: i64, as_json: bool) -> anyhow::Result<Outcome> {
+    let query = CleanupFailureQuery { limit: Some(limit) };
+    let list = client.retry(async || client.cleanup_failures(&query).await).await?;
+    if as_json {
+        println!("{}", json!(list));
+    } else if list.failures.is_empty() {
+        println!("Everything could be cleaned.");
+    } else {
+        let mut rows = vec![["SINCE", "TRIES", "BY", "WHAT", "LAST ERROR"].map(str::to_owned).to_vec()];
+        rows.extend(list.failures.iter().map(|failure| {
+            vec![
+                time(failure.first_at),
+                failure.attempts.to_string(),
+                printable(&failure.scope),
+                printable(&failure.subject),
+                printable(&failure.error),
+            ]
+        }));
+        print!("{}", table(&rows));
+        println!("{} in all. Each is tried again.", list.total);
+    }
+    Ok(if list.failures.is_empty() { Outcome::Good } else { Outcome::Bad })
 }
 
 async fn run_now(client: &Client, name: &str, force: bool, as_json: bool) -> anyhow::Result<Outcome> {

@@ -9,6 +9,7 @@ mod files;
 mod format;
 mod jobs;
 mod logs;
+mod notifications;
 mod orphans;
 mod reindex;
 mod search;
@@ -54,6 +55,8 @@ enum Command {
     Dlq(dlq::Args),
     /// List stuck files and release them to the queue.
     Stuck(stuck::Args),
+    /// List notifications and mark them as read.
+    Notifications(notifications::Args),
     /// Report blobs that belong to no file, and uploads that never arrived.
     Orphans(orphans::Args),
     /// Watch throughput, queues, workers, circuits, schedules and errors.
@@ -98,6 +101,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Search(args) => search::run(&args, cli.json).await,
             Command::Dlq(args) => dlq::run(&args, cli.json).await,
             Command::Stuck(args) => stuck::run(&args, cli.json).await,
+            Command::Notifications(args) => notifications::run(&args, cli.json).await,
             Command::Orphans(args) => orphans::run(&args, cli.json).await,
             Command::Top(args) => top::run(&args, cli.json).await,
             Command::Events(args) => events::run(&args, cli.json).await,

@@ -77,16 +77,31 @@ fn describe(file: &FileView) {
     if let Some(why) = &file.waiting_message {
         println!("  waits    {}{}", printable(why), countdown(file));
     }
+    if let Some(why) = &file.staleness.message {
+        let label = if file.staleness.stuck.is_some() { "stuck" } else { "stale" };
+        println!("  {label:<8} {}", printable(why));
+    }
     if let Some(error) = &file.error {
         println!("  error    {}: {}", printable(&error.code), printable(&error.message));
     }
     for warning in file.warnings.iter().flatten() {
         println!("  warning  {}: {}", printable(&warning.code), printable(&warning.message));
     }
-    for (label, number) in [("attempt", Some(file.attempt)), ("chunks", file.chunk_count)] {
-        if let Some(number) = number.filter(|number| *number > 0) {
-            println!("  {label:<8} {number}");
-        }
+    if let Some(attempt) = files::attempt(file) {
+        println!("  attempt  {attempt}");
+    }
+    if !file.attempts.is_empty() {
+        let stages = file.attempts.iter().map(|(stage, attempts)| format!("{stage} {attempts}"));
+        println!("  attempts {}", stages.collect::<Vec<_>>().join(", "));
+    }
+    if let Some(at) = file.retried_at {
+        println!("  retried  {} by {}", time(at), printable(file.retried_by.as_deref().unwrap_or("a user")));
+    }
+    if let Some(at) = file.deletion_at {
+        println!("  deletion {}", time(at));
+    }
+    if let Some(chunks) = file.chunk_count.filter(|chunks| *chunks > 0) {
+        println!("  chunks   {chunks}");
     }
     if let Some(batch) = file.batch_id {
         println!("  batch    {batch}");
@@ -110,15 +125,17 @@ fn row(entry: &HistoryEntry) -> Vec<String> {
         let message = entry.error_message.as_deref().unwrap_or_default();
         notes.push(format!("{}: {}", printable(code), printable(message)));
     }
-    if let Some(worker) = &entry.worker {
-        notes.push(format!("by {}", printable(worker)));
-    }
+    notes.push(printable(&entry.reason));
+    let by = match &entry.actor {
+        Some(actor) => format!("{} {}", actor.kind, printable(&actor.name)),
+        None => String::new(),
+    };
     let to = entry.to.map_or("", Status::name);
     let change = match entry.from {
         Some(from) => format!("{from} → {to}"),
         None => to.to_owned(),
     };
-    vec![format!("  {}", time(entry.at)), change, notes.join("; ")]
+    vec![format!("  {}", time(entry.at)), change, by, notes.join("; ")]
 }
 
 async fn show_batch(client: &Client, batch: BatchView, as_json: bool) -> Result<(), ClientError> {

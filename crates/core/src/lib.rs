@@ -14,8 +14,9 @@ pub mod failure;
 pub mod reason;
 pub mod service;
 pub mod retry;
-// The caller, and why a request is refused.
+// The caller, who or what caused a change, and why a request is refused.
 pub mod caller;
+pub mod actor;
 pub mod refusal;
 // The text of a document, its chunks, their vectors; and what is missing of the text.
 pub mod text;

@@ -64,6 +64,7 @@ named_enum! {
     pub enum NotificationKind {
         FileFailure = "file-failure-notification",
         FileDeletionWarning = "file-deletion-warning",
+        UploadExpired = "upload-expired-notification",
         WebhookDisabled = "webhook-disabled-notification",
         BatchExpired = "batch-expired-notification",
     }

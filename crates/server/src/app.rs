@@ -233,7 +233,8 @@ impl App {
             let (jobs, until_stop) = (self.jobs.clone(), stop.clone());
             tasks.spawn(async move { jobs.run(until_stop).await });
             let (expiry, until_stop) = (self.stuck_files.expiry.clone(), stop.clone());
-            tasks.spawn(async move { until_stop.run_until_cancelled(expiry.run()).await });
+            let jobs = self.jobs.clone();
+            tasks.spawn(async move { until_stop.run_until_cancelled(expiry.run(jobs)).await });
             let (ownership, until_stop) = (self.ownership.clone(), stop.clone());
             tasks.spawn(async move { until_stop.run_until_cancelled(ownership.run()).await });
             let (until_stop, alerts) = (stop.clone(), self.alerts());
@@ -313,6 +314,7 @@ impl Sweeps {
             (self.stuck_files.clone(), &schedules.stuck_recovery),
             (self.orphan_cleanup.clone(), &schedules.orphan_cleanup),
             (self.batch_timeout.clone(), &schedules.batch_timeout),
+            (Arc::new(self.stuck_files.expiry.clone()), &schedules.upload_expiry),
             (self.retention.clone(), &schedules.retention),
         ];
         jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() }).into()

@@ -110,6 +110,7 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(queues::resume))
         .routes(routes!(maintenance::list))
         .routes(routes!(maintenance::run))
+        .routes(routes!(maintenance::cleanup_failures))
         .routes(routes!(page::page))
         .routes(routes!(document::document))
         .routes(routes!(document::docs))

@@ -11,8 +11,11 @@ pub mod epochs;
 pub mod events;
 pub mod fingerprint;
 pub mod notifications;
+// What could not be cleaned.
+pub mod cleanup_failures;
 // What is counted in the transactions that move files.
 pub mod effects;
 pub mod hourly;
+pub mod lines;
 pub mod throughput;
 pub mod totals;

@@ -2,7 +2,7 @@
 //! by two processes at once.
 //!
 //! What has to be done at once runs in a loop of its own in every process: [`abandoned_uploads`],
-//! [`unfinished_deletions`], [`upload_expiry`]. What has time runs by the calendar: a [`Sweep`] with a schedule, of
+//! [`unfinished_deletions`]; and [`upload_expiry`], which is a job as well. What has time runs by the calendar: a [`Sweep`] with a schedule, of
 //! which [`Jobs`] runs each tick on one process alone and keeps a record of every run.
 
 pub mod config;
@@ -33,7 +33,7 @@ use uuid::Uuid;
 
 use crate::process::liveness::Liveness;
 use landfall_api::maintenance::RunView;
-use landfall_core::clock::{Clock, Time, to_delta};
+use landfall_core::clock::{Clock, Stopwatch, Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Db;
 use landfall_store::Error;
@@ -182,6 +182,15 @@ impl Jobs {
         self.run_for(forced, user).await
     }
 
+    /// Runs a job because there is something to do, and waits for its end. If it runs already, that run does it.
+    pub async fn run_now(&self, name: &str) -> Result<(), Error> {
+        if let (_, Some(started)) = self.begin(self.find(name)?, Trigger::Need).await? {
+            // A run that panicked has written that down.
+            started.ended.await.ok();
+        }
+        Ok(())
+    }
+
     fn find(&self, name: &str) -> Result<Arc<dyn Sweep>, Refusal> {
         let job = self.inner.jobs.iter().find(|job| job.sweep.name() == name);
         job.map(|job| job.sweep.clone()).ok_or_else(|| {
@@ -213,13 +222,17 @@ impl Jobs {
         let name = sweep.name();
         let (run, now) = (inner.clock.new_id(), inner.clock.now());
         inner.here.add(run);
+        let by = match &trigger {
+            Trigger::Hand { user } => Some(user.clone()),
+            Trigger::Tick { .. } | Trigger::Need => None,
+        };
         let begun = inner.write_beginning(name, run, trigger, now).await;
         if !matches!(begun, Ok(Begun::Run)) {
             inner.here.remove(run);
         }
         let begun = begun?;
         let started = matches!(begun, Begun::Run).then(|| {
-            tracing::info!(job = name, runId = %run, "job started");
+            tracing::info!(job = name, runId = %run, startedBy = by, worker = inner.liveness.name(), "job started");
             let inner = inner.clone();
             let ended = self.inner.tasks.spawn(async move {
                 inner.carry_out(&*sweep, run, now).await;
@@ -261,7 +274,7 @@ impl Inner {
 
     /// Sweeps, and writes down what came of it.
     async fn carry_out(&self, sweep: &dyn Sweep, run: Uuid, now: Time) {
-        let name = sweep.name();
+        let (name, began) = (sweep.name(), Stopwatch::start());
         let swept = AssertUnwindSafe(sweep.sweep_once(now)).catch_unwind();
         let mut report = match self.stop.run_until_cancelled(swept).await {
             Some(Ok(Ok(report))) => report,
@@ -270,12 +283,7 @@ impl Inner {
             None => failed("the process was stopped before the end".to_owned()),
         };
         shorten(&mut report.errors);
-        let metrics = Value::Object(report.metrics.clone()).to_string();
-        if report.errors.is_empty() {
-            tracing::info!(job = name, runId = %run, metrics, "job completed");
-        } else {
-            tracing::error!(job = name, runId = %run, metrics, errors = ?report.errors, "job completed with errors");
-        }
+        log_end(name, run, &report, began.elapsed());
         loop {
             let end = End { run, name, report: report.clone(), now: self.clock.now() };
             let Err(error) = self.db.write(end).await else { return };
@@ -285,6 +293,21 @@ impl Inner {
                 return;
             }
         }
+    }
+}
+
+/// The metrics as the run's own record has them, as one object.
+fn log_end(job: &str, run: Uuid, report: &SweepReport, took: Duration) {
+    let duration = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let metrics = Value::Object(report.metrics.clone());
+    if report.errors.is_empty() {
+        tracing::info!(job, runId = %run, metrics.json = %metrics, durationMs = duration, "job completed");
+    } else {
+        let errors = Value::from(report.errors.clone());
+        tracing::error!(
+            job, runId = %run, metrics.json = %metrics, errors.json = %errors, durationMs = duration,
+            "job completed with errors"
+        );
     }
 }
 

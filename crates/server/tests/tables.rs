@@ -11,7 +11,7 @@ type Table = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// The checks of the whole database compare tables with one another, so they name nearly all of them.
 const AUDIT: &str = "audit/invariants.rs";
 
-const TABLES: [Table; 30] = [
+const TABLES: [Table; 31] = [
     ("alerts", &["reports/alerts"], &[]),
     ("artifacts", &["content/artifacts.rs"], &[]),
     // A file without a mapping has that of its batch.
@@ -21,6 +21,7 @@ const TABLES: [Table; 30] = [
     ("chunks", &["content/chunks.rs"], &[AUDIT, "content/search.rs"]),
     // What holds up a claim is read in one statement.
     ("circuits", &["queue/circuits.rs"], &["queue/gates.rs"]),
+    ("cleanup_failures", &["records/cleanup_failures.rs"], &[]),
     ("database_identity", &["recovery/ownership.rs"], &[]),
     ("event_epochs", &["records/epochs.rs"], &[]),
     ("events", &["records/events"], &[AUDIT]),

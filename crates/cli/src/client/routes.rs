@@ -14,7 +14,8 @@ use landfall_api::dashboard::{Dashboard, DashboardQuery};
 use landfall_api::dead_letters::{DeadLetterFilter, DeadLetterList, DeadLetterQuery, GroupList, Retried};
 use landfall_api::events::StreamQuery;
 use landfall_api::files::{FileList, FileQuery, FileView, History};
-use landfall_api::maintenance::{JobList, JobRun, RunQuery};
+use landfall_api::maintenance::{CleanupFailureList, CleanupFailureQuery, JobList, JobRun, RunQuery};
+use landfall_api::notifications::{MarkedRead, NotificationList, NotificationQuery, NotificationView};
 use landfall_api::operations::OperationView;
 use landfall_api::orphans::{OrphanQuery, OrphanReport};
 use landfall_api::page::{MAX_LIMIT, PageQuery};
@@ -28,6 +29,7 @@ use landfall_core::clock::Clock;
 
 const UPLOADS: &str = "/api/v2/uploads";
 const ADMIN: &str = "/api/v2/admin";
+const NOTIFICATIONS: &str = "/api/v2/notifications";
 
 /// For routes without parameters.
 const NO_QUERY: &[(&str, &str)] = &[];
@@ -135,6 +137,18 @@ impl Client {
         self.get(&format!("{UPLOADS}/orphans"), query).await
     }
 
+    pub async fn notifications(&self, query: &NotificationQuery) -> Result<NotificationList, ClientError> {
+        self.get(NOTIFICATIONS, query).await
+    }
+
+    pub async fn read_notification(&self, id: Uuid) -> Result<NotificationView, ClientError> {
+        self.post(&format!("{NOTIFICATIONS}/{id}/read"), NO_QUERY).await
+    }
+
+    pub async fn read_notifications(&self) -> Result<MarkedRead, ClientError> {
+        self.post(&format!("{NOTIFICATIONS}/read-all"), NO_QUERY).await
+    }
+
     /// Opens an event stream. It has no timeout, because it may stay open forever.
     pub async fn events(&self, query: &StreamQuery) -> Result<reqwest::Response, ClientError> {
         let request = self.request(Method::GET, &format!("{UPLOADS}/events"))?;
@@ -152,6 +166,13 @@ impl Client {
     pub async fn run_job(&self, name: &str, query: &RunQuery) -> Result<JobRun, ClientError> {
         let name: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
         self.post(&format!("{ADMIN}/jobs/{name}/run"), query).await
+    }
+
+    pub async fn cleanup_failures(
+        &self,
+        query: &CleanupFailureQuery,
+    ) -> Result<CleanupFailureList, ClientError> {
+        self.get(&format!("{ADMIN}/cleanup-failures"), query).await
     }
 
     pub async fn queue_status(&self) -> Result<QueueStatus, ClientError> {

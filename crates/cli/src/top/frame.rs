@@ -469,10 +469,10 @@ mod tests {
                 "total": 5, "withoutWorkers": { "chunk": 40 },
             },
             "queueStatus": {
-                "throughput": { "totalCompleted": 20_113, "totalFailed": 254, "totalTimedOut": 0 },
+                "throughput": { "totalCompleted": 20_113, "totalFailed": 254, "totalTimedOut": 0, "totalFailedAttempts": 4, "totalAttemptsTimedOut": 0, "totalRetried": 0, "totalRetriedReady": 0, "retrySuccessRate": null, "p50Ms": null, "p95Ms": null },
                 "recentHours": [
-                    { "hour": "2026-01-02T03:00:00Z", "completed": 1_204, "failed": 3, "timedOut": 0, "byClass": {}, "p50Ms": 1024, "p95Ms": 4096 },
-                    { "hour": "2026-01-02T02:00:00Z", "completed": 1, "failed": 0, "timedOut": 0, "byClass": {}, "p50Ms": 8, "p95Ms": 8 },
+                    { "hour": "2026-01-02T03:00:00Z", "completed": 1_204, "failed": 3, "timedOut": 0, "byClass": {}, "failedAttempts": 4, "attemptsTimedOut": 0, "attemptsByClass": {}, "retried": 0, "retriedReady": 0, "p50Ms": 1024, "p95Ms": 4096 },
+                    { "hour": "2026-01-02T02:00:00Z", "completed": 1, "failed": 0, "timedOut": 0, "byClass": {}, "failedAttempts": 4, "attemptsTimedOut": 0, "attemptsByClass": {}, "retried": 0, "retriedReady": 0, "p50Ms": 8, "p95Ms": 8 },
                 ],
                 "workers": [{ "name": "host-4711", "stages": "extract,embed", "startedAt": "2026-01-02T01:04:05Z", "heartbeatAt": "2026-01-02T03:04:03Z" }],
                 "queues": { "file-scan": { "waiting": 0, "retrying": 0, "running": 0, "paused": null, "limitedUntil": null },

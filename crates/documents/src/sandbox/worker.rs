@@ -147,7 +147,7 @@ impl Worker {
         if !stderr.is_empty() {
             let stderr = String::from_utf8_lossy(&stderr);
             tracing::debug!(
-                document = document.label,
+                fileId = document.label,
                 ?stderr,
                 "the process that reads documents wrote to stderr"
             );
@@ -209,7 +209,7 @@ impl Worker {
     async fn explain(&mut self, error: ExchangeError, document: &Document<'_>) -> Error {
         let violation = |what: &str| {
             tracing::warn!(
-                document = document.label,
+                fileId = document.label,
                 what,
                 "the process that read a document violated the protocol"
             );
@@ -242,7 +242,7 @@ impl Worker {
     /// Decides whether a process that exited without a response did so because of the document.
     fn explain_exit(&self, exit: Exit, document: &Document<'_>) -> Error {
         tracing::warn!(
-            document = document.label,
+            fileId = document.label,
             ?exit,
             "the process that read a document exited without a response"
         );

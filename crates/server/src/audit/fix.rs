@@ -22,6 +22,7 @@ use crate::records::totals;
 use crate::recovery::orphan_cleanup::orphan_blobs::{self, Orphans, Permit};
 use crate::recovery::ownership::Ownership;
 use crate::recovery::{abandoned_uploads, unfinished_deletions};
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
@@ -158,7 +159,8 @@ impl FixViolation {
             Failure::new(Code::WorkerLost, "The worker that held this file is not registered any more");
         let Some(release) = Ending::release(&file, self.now) else { return Ok(false) };
         let change = Change::End(Ending { failure: Some(failure), ..release });
-        moves::apply_to(tx, &mut file, Transition::Requeue(stage), change, None, self.now).await?;
+        let actor = Actor::system("audit");
+        moves::apply_to(tx, &mut file, Transition::Requeue(stage), change, actor, None, self.now).await?;
         Ok(true)
     }
 
@@ -171,7 +173,10 @@ impl FixViolation {
         let event = Event {
             from: last,
             to: Some(file.status),
-            data: Some(json!({ "reason": "audit" })),
+            actor: Some(Actor::system("audit")),
+            data: Some(
+                json!({ "reason": "The audit found the file in this state without a step that led to it" }),
+            ),
             ..file.event(self.now)
         };
         // The owner's totals have the file's state already, or are recounted.

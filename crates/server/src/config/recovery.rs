@@ -12,6 +12,7 @@ group! { "Recovery" {
     STUCK_RECOVERY_SCHEDULE = "*/5 * * * *": "When to look for stuck files."
     ORPHAN_CLEANUP_SCHEDULE = "0 3 * * *": "When to clean up leftovers: blobs without a file, abandoned uploads, old failed files."
     BATCH_TIMEOUT_SCHEDULE = "0 * * * *": "When to look for batches that have waited too long for their files."
+    UPLOAD_EXPIRY_SCHEDULE = "*/5 * * * *": "When to look for uploads that were not confirmed in time, besides the moment at which each expires."
     STUCK_FILE_THRESHOLD_MS = "1800000": "How long a file must make no progress before it can count as stuck."
     MAX_STUCK_RETRIES = "3": "How often a stuck file is put back into the queue before it fails with `STUCK_EXHAUSTED`."
     STUCK_RETRY_WINDOWS_MS = "180000,600000,1800000": "How long a file may make no progress after it was put back once, twice, and so on; the last value is used for all further times."
@@ -27,6 +28,7 @@ pub(super) fn read(read: &mut Reader) -> HealingConfig {
             stuck_recovery: read.with(STUCK_RECOVERY_SCHEDULE, schedule),
             orphan_cleanup: read.with(ORPHAN_CLEANUP_SCHEDULE, schedule),
             batch_timeout: read.with(BATCH_TIMEOUT_SCHEDULE, schedule),
+            upload_expiry: read.with(UPLOAD_EXPIRY_SCHEDULE, schedule),
             retention: read.with(RETENTION_SCHEDULE, schedule),
         },
         stuck: StuckConfig {

@@ -58,6 +58,7 @@ impl StoredEvent {
             let message = events::written(Some(code), self.error_message.as_deref(), to);
             json!({ "code": code, "class": class, "message": message })
         });
+        let actor = self.actor_kind.as_ref().map(|kind| json!({ "kind": kind, "name": self.actor_name }));
         let columns = [
             ("fileId", self.file.map(|id| json!(id))),
             ("batchId", self.batch.map(|id| json!(id))),
@@ -66,6 +67,7 @@ impl StoredEvent {
             ("stage", self.stage.as_ref().map(|stage| json!(stage))),
             ("attempt", self.attempt.map(|attempt| json!(attempt))),
             ("error", error),
+            ("actor", actor),
         ];
         let mut content: Map<String, Value> = columns
             .into_iter()

@@ -13,6 +13,7 @@ use crate::intake::idempotency::Idempotent;
 use crate::queue::operations::{Operation, RetryAll};
 use crate::records::files::dead_letters::{self, Filter, Place};
 use crate::records::fingerprint::is_fingerprint;
+use crate::recovery::orphan_cleanup::old_failures;
 use landfall_api::dead_letters::{
     DeadLetter, DeadLetterFilter, DeadLetterList, DeadLetterQuery, GroupList, Retried,
 };
@@ -56,7 +57,12 @@ pub async fn list(
     let filter = filter(query.filter(), &caller)?;
     let (limit, offset) = (paging.fetched(), paging.offset);
     let rows = dead_letters::list(&mut app.db.read().await?, &filter, paging.after, limit, offset).await?;
-    Ok(Json(paging.page(rows, |row| row.place().to_string()).map(DeadLetter::from)))
+    let (retention, now) = (app.config.cleaning.failed_files, app.clock.now());
+    let view = |row: dead_letters::DeadLetter| -> DeadLetter {
+        let at = old_failures::deletion_of_failed(row.failed_at, row.deletion_warned_at, retention, now);
+        row.view(at)
+    };
+    Ok(Json(paging.page(rows, |row| row.place().to_string()).map(view)))
 }
 
 /// The causes, the most frequent first. They have no pages, so a cursor is refused.

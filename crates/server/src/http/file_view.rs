@@ -1,59 +1,76 @@
 //! Builds the view of a file from its row and from what it waits for.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::app::App;
 use crate::http::error::ApiError;
 use chrono::TimeDelta;
 use landfall_api::files::{ErrorView, FileView, InflightView, Staleness, WarningView};
 use landfall_core::clock::{Time, spoken, to_delta};
 use landfall_core::failure::{Class, Code};
-use landfall_core::lifecycle::Status;
+use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::priority::Priority;
 use landfall_core::reason;
+use landfall_core::states::StuckReason;
 use landfall_store::Tx;
 use uuid::Uuid;
 
 use crate::content::artifacts;
-use crate::queue::config::QueueConfig;
 use crate::queue::waiting::{self, Obstacles, Waiting};
+use crate::records::events;
 use crate::records::file::File;
+use crate::recovery::orphan_cleanup::old_failures::deletion_at;
+use crate::recovery::stuck_files::detection::Detection;
 
 /// What a view needs beside the row.
 pub struct Surroundings {
     now: Time,
     max_attempts: u32,
     staleness: Duration,
+    /// How long a failed file is kept.
+    retention: Duration,
+    detection: Detection,
     obstacles: Obstacles,
 }
 
 impl Surroundings {
-    pub async fn load(tx: &mut Tx, user: &str, config: &QueueConfig, now: Time) -> Result<Self, ApiError> {
-        let obstacles = Obstacles::load(tx, user, now).await?;
-        Ok(Self { now, max_attempts: config.retry.max_attempts, staleness: config.staleness, obstacles })
+    pub async fn load(tx: &mut Tx, user: &str, app: &App) -> Result<Self, ApiError> {
+        let (now, config) = (app.clock.now(), &app.config.queue);
+        Ok(Self {
+            now,
+            max_attempts: config.retry.max_attempts,
+            staleness: config.staleness,
+            retention: app.config.cleaning.failed_files,
+            detection: app.stuck_files.detection.clone(),
+            obstacles: Obstacles::load(tx, user, now).await?,
+        })
     }
 
-    pub async fn view(&self, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
-        let result_type = artifacts::result_types(tx, &[file.id]).await?.remove(&file.id);
-        self.view_with(tx, file, result_type).await
-    }
-
-    /// The views of a list. The sentences of the warnings are with the file itself.
+    /// The views of a list, in its order. The sentences of the warnings are with the file itself.
     pub async fn views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
+        let views = self.whole_views(tx, files).await?;
+        Ok(views.into_iter().map(|view| FileView { warnings: None, ..view }).collect())
+    }
+
+    async fn whole_views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
         let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
+        let mut attempts = events::attempts(tx, &ids).await?;
         let mut result_types = artifacts::result_types(tx, &ids).await?;
         let mut views = Vec::with_capacity(files.len());
         for file in files {
+            let attempts = attempts.remove(&file.id).unwrap_or_default();
             let result_type = result_types.remove(&file.id);
-            let view = self.view_with(tx, file, result_type).await?;
-            views.push(FileView { warnings: None, ..view });
+            views.push(self.view(tx, file, attempts, result_type).await?);
         }
         Ok(views)
     }
 
-    async fn view_with(
+    async fn view(
         &self,
         tx: &mut Tx,
         file: File,
+        attempts: BTreeMap<Stage, i64>,
         result_type: Option<String>,
     ) -> Result<FileView, ApiError> {
         let position = waiting::position(tx, &file).await?;
@@ -87,6 +104,10 @@ impl Surroundings {
                 attempt: file.attempt,
                 worker: workers.iter().find(|w| Some(w.id) == file.claimed_by).map(|w| w.name.clone()),
             }),
+            deletion_at: deletion_at(&file, self.retention, self.now),
+            attempts,
+            retried_at: file.retried_at,
+            retried_by: file.retried_by,
             queue_position: position,
             staleness,
             waiting_for,
@@ -116,19 +137,23 @@ impl Surroundings {
     /// Whether a queued or running file made no progress for a while. If it waits, the sentence says for what.
     fn staleness(&self, file: &File, waiting: Option<&Waiting>) -> Staleness {
         let in_progress = file.status == Status::Queued || file.status.is_running();
-        let still = if in_progress { self.now - file.updated_at } else { TimeDelta::zero() };
-        let stale = in_progress && still >= to_delta(self.staleness);
+        let is_held = self.obstacles.workers.iter().any(|worker| Some(worker.id) == file.claimed_by);
+        let stuck = self.detection.reason(file, is_held, self.now);
+        let still =
+            if in_progress || stuck.is_some() { self.now - file.updated_at } else { TimeDelta::zero() };
+        let stale = stuck.is_some() || (in_progress && still >= to_delta(self.staleness));
         let message = stale.then(|| {
-            let still = spoken(still);
-            match (waiting, file.status.stage()) {
-                (Some(waiting), _) => format!("No progress for {still}. {}", waiting.message),
-                (None, Some(stage)) => {
-                    format!("No progress for {still}. A worker runs its {stage} stage")
-                }
-                (None, None) => format!("No progress for {still}"),
-            }
+            let why = match (stuck, waiting, file.status.stage()) {
+                (Some(reason), ..) => reason.sentence().to_owned(),
+                // Its process is gone, and it goes back to the queue when it counts as stuck.
+                (None, _, Some(_)) if !is_held => StuckReason::ClaimBroken.sentence().to_owned(),
+                (None, Some(waiting), _) => waiting.message.clone(),
+                (None, None, Some(stage)) => format!("A worker runs its {stage} stage"),
+                (None, None, None) => "It waits".to_owned(),
+            };
+            format!("No progress for {}. {why}", spoken(still))
         });
-        Staleness { stale, since_ms: still.num_milliseconds().max(0), message }
+        Staleness { stale, stuck, since_ms: still.num_milliseconds().max(0), message }
     }
 }
 

@@ -44,8 +44,9 @@ pub async fn show(
 }
 
 async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
-    let surroundings = Surroundings::load(tx, &file.user_id, &app.config.queue, app.clock.now()).await?;
-    surroundings.view(tx, file).await
+    let surroundings = Surroundings::load(tx, &file.user_id, app).await?;
+    let mut views = surroundings.views(tx, vec![file]).await?;
+    views.pop().ok_or_else(|| Refusal::no_such_file().into())
 }
 
 /// The caller's file, unless it was deleted.
@@ -79,7 +80,7 @@ pub async fn list(
             paging.page(files, |file| file.id.to_string())
         }
     };
-    let surroundings = Surroundings::load(&mut tx, &caller.user, &app.config.queue, app.clock.now()).await?;
+    let surroundings = Surroundings::load(&mut tx, &caller.user, &app).await?;
     let items = surroundings.views(&mut tx, page.items).await?;
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }

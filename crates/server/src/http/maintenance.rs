@@ -10,12 +10,19 @@ use axum::response::{IntoResponse, Response};
 use super::request::{InPath, Params, require_admin};
 use crate::app::App;
 use crate::http::error::ApiError;
+use crate::records::cleanup_failures;
 use crate::recovery::runs::{self, Run};
-use landfall_api::maintenance::{JobList, JobRun, RunQuery, RunView};
+use landfall_api::maintenance::{
+    CleanupFailureList, CleanupFailureQuery, JobList, JobRun, RunQuery, RunView,
+};
 use landfall_core::caller::Caller;
+use landfall_core::refusal::{Refusal, RefusalCode};
 
 /// How long a request waits for the end of a run. After that the response says that it is still running.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+const DEFAULT_SHOWN: i64 = 50;
+const MAX_SHOWN: i64 = 1_000;
 
 /// The jobs, and when each ran and will run.
 #[utoipa::path(
@@ -53,4 +60,26 @@ pub async fn run(
     let run = Run::find(&mut app.db.read().await?, started.run).await?.map(RunView::from);
     let status = if ended { StatusCode::OK } else { StatusCode::ACCEPTED };
     Ok((status, Json(JobRun { name, run })).into_response())
+}
+
+/// What could not be cleaned, with the last error of each, those that wait longest first.
+#[utoipa::path(
+    get, path = "/api/v2/admin/cleanup-failures", operation_id = "listCleanupFailures", tag = "administration",
+    params(CleanupFailureQuery), responses((status = 200, body = CleanupFailureList))
+)]
+pub async fn cleanup_failures(
+    State(app): State<App>,
+    caller: Caller,
+    Params(query): Params<CleanupFailureQuery>,
+) -> Result<Json<CleanupFailureList>, ApiError> {
+    require_admin(&caller)?;
+    let limit = query.limit.unwrap_or(DEFAULT_SHOWN);
+    if !(1..=MAX_SHOWN).contains(&limit) {
+        let message = format!("limit must be from 1 to {MAX_SHOWN}");
+        return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
+    }
+    let mut tx = app.db.read().await?;
+    let failures = cleanup_failures::list(&mut tx, limit).await?;
+    let total = cleanup_failures::count(&mut tx).await?.into_iter().map(|(_, count)| count).sum();
+    Ok(Json(CleanupFailureList { failures, total }))
 }

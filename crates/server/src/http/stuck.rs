@@ -97,5 +97,5 @@ pub async fn retry_all(
     Params(query): Params<RetryQuery>,
 ) -> Result<Json<RetriedAll>, ApiError> {
     let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
-    Ok(Json(app.stuck_files.retry_all(user, app.clock.now()).await?))
+    Ok(Json(app.stuck_files.retry_all(&caller, user, app.clock.now()).await?))
 }

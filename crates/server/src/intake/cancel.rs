@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::records::file::File;
 use crate::records::moves::{self, Change};
+use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
@@ -41,5 +42,6 @@ pub fn cancellation(caller: &Caller) -> Failure {
 /// Moves a file to `cancelled`. A worker that holds it loses its claim.
 pub async fn cancel(tx: &mut Tx, file: &mut File, caller: &Caller, now: Time) -> Result<(), Error> {
     let change = Change::Cancel { failure: cancellation(caller) };
-    moves::apply_to(tx, file, Transition::Cancel, change, None, now).await
+    let actor = Actor::caller(caller, &file.tenant_id, &file.user_id);
+    moves::apply_to(tx, file, Transition::Cancel, change, actor, None, now).await
 }

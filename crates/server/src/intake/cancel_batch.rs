@@ -1,6 +1,7 @@
 //! A user cancels a whole batch: files that wait or run are cancelled, files whose bytes were never confirmed are
 //! deleted, and files that have ended stay as they are.
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::cancel::cancellation;
@@ -9,6 +10,7 @@ use crate::records::batch::Batch;
 use crate::records::batch::changes;
 use crate::records::file::File;
 use crate::records::moves::{self, Change, Move};
+use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Status, Transition};
@@ -49,7 +51,7 @@ impl Write for CancelBatch {
         if batch.status == BatchStatus::Completed {
             let message = "This batch is completed: there is nothing left in it to cancel";
             return Err(Refusal::new(RefusalCode::InvalidState, message)
-                .details(serde_json::json!({ "status": batch.status }))
+                .details(json!({ "status": batch.status }))
                 .into());
         }
         // Lock the files before their batch, in the same order as every move of a file. Once the batch is locked, no
@@ -81,11 +83,15 @@ impl CancelBatch {
             transition: Transition::Cancel,
             change: Change::Cancel { failure: failure.clone() },
             worker: None,
-            data: None,
+            actor: Actor::caller(&self.caller, &file.tenant_id, &file.user_id),
+            data: Some(json!({ "reason": "Its batch was cancelled" })),
         });
         moves::apply(tx, moves.collect(), self.now).await?;
         let cause = Cause { name: None, reason: Some("Its batch was cancelled") };
-        delete::bury(tx, never_arrived, Some(cause), self.now).await?;
+        let owner = never_arrived.first().map(|file| (file.tenant_id.clone(), file.user_id.clone()));
+        let (tenant, user) = owner.unwrap_or_default();
+        let actor = Actor::caller(&self.caller, &tenant, &user);
+        delete::bury(tx, never_arrived, &actor, Some(cause), self.now).await?;
         Ok(running)
     }
 }

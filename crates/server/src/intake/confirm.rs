@@ -11,6 +11,7 @@ use crate::records::moves::{self, Change};
 use crate::records::quota;
 use crate::telemetry::{spans, traces};
 use landfall_api::uploads::ConfirmRequest;
+use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Status, Transition};
@@ -132,7 +133,8 @@ impl Write for Confirm {
             }
         }
         let change = Change::Confirm { trace: traces::current(), recoveries: 0 };
-        moves::apply_to(tx, &mut file, Transition::Confirm, change, None, self.now).await?;
+        let actor = Actor::caller(&self.caller, &file.tenant_id, &file.user_id);
+        moves::apply_to(tx, &mut file, Transition::Confirm, change, actor, None, self.now).await?;
         quota::settle(tx, &file).await?;
         Ok(Confirmed { file_id: file.id, status: file.status })
     }

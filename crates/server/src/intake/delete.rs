@@ -14,6 +14,7 @@ use crate::records::file::File;
 use crate::records::files::blobs;
 use crate::records::moves::{self, Change, Move};
 use crate::records::quota;
+use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
@@ -70,7 +71,8 @@ impl Write for Delete {
             // A worker that holds it finds its claim gone and changes nothing.
             cancel(tx, &mut file, &self.caller, self.now).await?;
         }
-        let tombstones = bury(tx, vec![file], None, self.now).await?;
+        let actor = Actor::caller(&self.caller, &file.tenant_id, &file.user_id);
+        let tombstones = bury(tx, vec![file], &actor, None, self.now).await?;
         Ok(tombstones.into_iter().next().and_then(|tombstone| tombstone.blob_key))
     }
 }
@@ -78,10 +80,11 @@ impl Write for Delete {
 /// Turns files into tombstones and deletes all that belongs to them, except the blobs, whose keys the tombstones
 /// keep. The transaction must have locked the files, and no worker may hold them. Returns the tombstones.
 ///
-/// Every deletion of a file goes through here. `cause` is the reason, if the owner did not request the deletion.
+/// Every deletion of a file goes through here. `actor` requested or decided it. `cause` is the reason, if the owner did not request the deletion.
 pub async fn bury(
     tx: &mut Tx,
     files: Vec<File>,
+    actor: &Actor,
     cause: Option<Cause>,
     now: Time,
 ) -> Result<Vec<File>, Error> {
@@ -101,6 +104,7 @@ pub async fn bury(
         transition: Transition::Delete,
         change: Change::Delete { gave_up },
         worker: None,
+        actor: actor.clone(),
         data: reason.map(|reason| json!({ "reason": reason })),
     });
     let moved = moves::apply(tx, moves.collect(), now).await?;

@@ -14,6 +14,7 @@ use crate::records::files::uploads::{self, NewFile, Registration};
 use crate::records::quota;
 use crate::telemetry::traces;
 use landfall_api::uploads::UploadTicket;
+use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::event::EventKind;
@@ -132,6 +133,7 @@ impl Register {
             next_stage: None,
             attempt: None,
             worker: None,
+            actor: Some(Actor::user(&self.caller.user, &self.caller.user)),
             failure: None,
             data: None,
         }

@@ -16,6 +16,7 @@ use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
 use crate::telemetry::spans;
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -288,7 +289,9 @@ impl Write for Arrived {
             uploads::replace(tx, file.id, &self.key, &self.md5, until, self.now).await?;
         } else {
             let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until };
-            moves::apply_to(tx, &mut file, Transition::Upload, change, None, self.now).await?;
+            // The signed URL is the owner's.
+            let actor = Actor::user(&file.user_id, &file.user_id);
+            moves::apply_to(tx, &mut file, Transition::Upload, change, actor, None, self.now).await?;
         }
         deadline::extend(tx, file.batch_id, self.window, self.now).await?;
         Ok(replaced)

@@ -204,7 +204,6 @@ impl Circuit {
         if self.state == before.state {
             return Ok(());
         }
-        tracing::warn!(service = service.name(), state = self.state.name(), "a circuit changed");
         let data = json!({ "service": service, "from": before.state, "to": self.state, "until": self.until });
         events::record(tx, vec![Event::of_system(EventKind::CircuitChanged, now, data)]).await
     }

@@ -77,6 +77,7 @@ impl Carrier {
                         self.inner.isolation.over(self.inner.clock.now());
                         self.inner.wake.poll_work();
                     }
+                    file.claimed_at = Some(self.inner.clock.now());
                 }
                 _ => break,
             }

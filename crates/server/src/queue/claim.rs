@@ -18,6 +18,7 @@ use crate::records::effects::Counts;
 use crate::records::file::File;
 use crate::records::files::queue::{self, Lane};
 use crate::records::moves::{self, Change, Move};
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::service::Service;
@@ -243,6 +244,7 @@ impl ClaimDue {
             transition: Transition::Claim(stage),
             change: Change::Claim { token: self.token, worker: self.worker },
             worker: Some(self.worker_name.clone()),
+            actor: Actor::worker(&self.worker_name),
             data: None,
         });
         let moved = moves::apply(tx, moves.collect(), self.now).await?;

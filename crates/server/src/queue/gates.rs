@@ -13,6 +13,7 @@ use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_u
 use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::files::held;
+use crate::records::lines;
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Stage;
@@ -57,6 +58,7 @@ pub struct Gates {
     circuits: BTreeMap<Service, (Circuit, Circuit)>,
     buckets: Buckets,
     limits_reached: Vec<Stage>,
+    users_limited: BTreeSet<String>,
 }
 
 impl Gates {
@@ -94,6 +96,7 @@ impl Gates {
             circuits: BTreeMap::new(),
             buckets: Buckets::default(),
             limits_reached: Vec::new(),
+            users_limited: BTreeSet::new(),
         })
     }
 
@@ -180,6 +183,7 @@ impl Gates {
         let allowed = self.buckets.allows(limit, &name, now);
         if allowed == 0 {
             self.poll_again_at = soonest(self.poll_again_at, Some(self.buckets.next_at(&name)));
+            self.users_limited.insert(user.to_owned());
         }
         allowed
     }
@@ -212,6 +216,12 @@ impl Gates {
             if self.buckets.report(&bucket_of_stage(stage), now) {
                 let data = json!({ "queue": format!("file-{stage}"), "timestamp": now });
                 events.push(Event::of_system(EventKind::QueueRateLimitExceeded, now, data));
+            }
+        }
+        for user in std::mem::take(&mut self.users_limited) {
+            let name = bucket_of_user(&user);
+            if self.buckets.report(&name, now) {
+                lines::user_limited(tx, user, self.buckets.next_at(&name));
             }
         }
         events::record(tx, events).await?;

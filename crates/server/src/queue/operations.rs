@@ -19,6 +19,7 @@ use advance::{Advance, Extent};
 
 use crate::blobs::Blobs;
 use crate::records::files::dead_letters::{Filter, Place, retry};
+use crate::records::lines::Lines;
 use crate::telemetry::traces;
 use landfall_api::operations::{FilterView, OperationView};
 use landfall_core::caller::Caller;
@@ -115,6 +116,7 @@ impl Write for RetryAll {
         let status = if one_cause { OperationStatus::Canary } else { OperationStatus::Running };
         let from = Place::newest(self.now);
         rows::insert(tx, self, status, from, traces::current()).await?;
+        started(tx, self);
         Ok(self.id)
     }
 }
@@ -132,9 +134,38 @@ impl Write for Stop {
     async fn apply(&self, tx: &mut Tx) -> Result<Operation, Error> {
         Operation::find_for(tx, &self.caller, self.operation).await?;
         let reason = format!("Stopped by {}", self.caller.user);
-        rows::stop(tx, self.operation, reason, self.now).await?;
-        Operation::find_for(tx, &self.caller, self.operation).await
+        let is_stopped = rows::stop(tx, self.operation, reason, self.now).await?;
+        let operation = Operation::find_for(tx, &self.caller, self.operation).await?;
+        if is_stopped {
+            ended(tx, operation.clone());
+        }
+        Ok(operation)
     }
+}
+
+/// Logs that an operation began.
+fn started(tx: &mut Tx, wanted: &RetryAll) {
+    let (id, user, filter) = (wanted.id, wanted.user.clone(), wanted.filter.clone());
+    tx.hook::<Lines>().add(move || {
+        tracing::info!(
+            operationId = %id, userId = user, ofUser = filter.of_user, errorCode = filter.code, stage = filter.stage,
+            batchId = filter.batch_id.map(display), fingerprint = filter.fingerprint,
+            "an operation started"
+        );
+    });
+}
+
+/// Logs how an operation ended.
+fn ended(tx: &mut Tx, operation: Operation) {
+    tx.hook::<Lines>().add(move || {
+        let ended_at = operation.ended_at.unwrap_or(operation.updated_at);
+        tracing::info!(
+            operationId = %operation.id, userId = operation.user_id, status = operation.status.name(),
+            reason = operation.reason, retriedCount = operation.retried_count, skippedCount = operation.skipped_count,
+            errorCount = operation.error_count, durationMs = (ended_at - operation.created_at).num_milliseconds(),
+            "an operation ended"
+        );
+    });
 }
 
 /// Takes the steps of operations.

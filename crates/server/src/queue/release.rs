@@ -4,11 +4,14 @@
 //! worker does not work on, or may be one stage further than it knows. A claim's token is created before the claim,
 //! so the files that it holds can always be found and released.
 
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Transition;
 use landfall_store::{Error, Tx, Write};
+use serde_json::json;
 use uuid::Uuid;
 
+use super::settle::RELEASED;
 use crate::records::files::held;
 use crate::records::moves::{self, Change, Ending, Move};
 
@@ -34,7 +37,8 @@ impl Write for Release {
                 transition: Transition::Requeue(file.next_stage),
                 change: Change::End(Ending::release(file, self.now)?),
                 worker: Some(self.worker_name.clone()),
-                data: None,
+                actor: Actor::worker(&self.worker_name),
+                data: Some(json!({ "reason": RELEASED })),
             })
         });
         let moved = moves::apply(tx, moves.collect(), self.now).await?;

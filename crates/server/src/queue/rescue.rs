@@ -3,6 +3,7 @@
 //! A worker is dead if and only if no process holds its lock, or its heartbeat is older than the expiry. If the
 //! database itself was down in between, the death is not counted against the files that the worker held.
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::isolation::{self, DEATHS_ALONE};
@@ -10,6 +11,7 @@ use crate::process::workers::{self, Removed};
 use crate::records::events;
 use crate::records::files::held;
 use crate::records::moves::{self, Change, Death, Ending, Move};
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
@@ -46,6 +48,7 @@ impl Write for RescueWorker {
                 format!("The worker {name} lost the database while it held this file")
             },
         );
+        let reason = format!("Taken from the worker {name}, which is gone");
         let files = held::lock_held_by(tx, self.worker).await?;
         let mut stalled = Vec::with_capacity(files.len());
         let mut moves = Vec::with_capacity(files.len());
@@ -69,7 +72,8 @@ impl Write for RescueWorker {
                 transition,
                 change: Change::End(Ending { death, ..ending }),
                 worker: Some(name.clone()),
-                data: None,
+                actor: Actor::system("rescue"),
+                data: Some(json!({ "reason": reason })),
             });
         }
         events::record(tx, stalled).await?;

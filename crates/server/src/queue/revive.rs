@@ -8,6 +8,7 @@ use crate::content::artifacts;
 use crate::records::file::File;
 use crate::records::moves::{self, Change, Move};
 use crate::telemetry::traces;
+use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::failure::Code;
@@ -114,6 +115,18 @@ pub struct RetriedBy<'a> {
     pub now: Time,
 }
 
+impl RetriedBy<'_> {
+    /// What the history says of the retry: from where, after what, and whether with others.
+    fn reason(&self, stage: Stage, file: &File) -> String {
+        let with = self.operation.map(|id| format!(" with the operation {id}")).unwrap_or_default();
+        let after = match (&file.error_code, &file.error_message) {
+            (Some(code), Some(message)) => format!(", after {code}: {message}"),
+            _ => String::new(),
+        };
+        format!("Retried{with} from the {stage} stage{after}")
+    }
+}
+
 /// Queues files again that the transaction has locked, each at its stage, with all that belongs to it: the rows, the
 /// batches' counts, the history.
 pub async fn revive_all(
@@ -130,9 +143,11 @@ pub async fn revive_all(
             by: by.user.to_owned(),
             operation: by.operation,
             trace: by.trace.map(str::to_owned),
+            failed_at: file.failed_at,
         },
         worker: None,
-        data: None,
+        actor: Actor::user(by.user, &file.user_id),
+        data: Some(json!({ "reason": by.reason(*stage, file) })),
     });
     let revived = moves::apply(tx, moves.collect(), by.now).await?;
     Ok(revived.into_iter().flatten().filter_map(|moved| moved.file).collect())

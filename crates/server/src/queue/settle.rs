@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::breaker::{self, BreakerConfig, Call, Circuit};
@@ -17,6 +18,7 @@ use crate::content::{artifacts, chunks};
 use crate::records::file::Owner;
 use crate::records::moves::{self, Change, Death, Ending, Move};
 use crate::stages::Output;
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -24,6 +26,9 @@ use landfall_core::service::Service;
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
 use landfall_store::{Durability, Tx, Write};
+
+/// Why a file is in the queue again that its worker released.
+pub const RELEASED: &str = "The worker gave it back unfinished; the attempt does not count";
 
 /// How an attempt at a stage ended.
 #[derive(Debug, Clone)]
@@ -239,7 +244,11 @@ impl SettleGroup {
             transition,
             change: Change::End(ending),
             worker: Some(self.worker_name.clone()),
-            data: chunk_count.map(|count| serde_json::json!({ "chunkCount": count })),
+            actor: Actor::worker(&self.worker_name),
+            data: match settlement.verdict {
+                Verdict::Release => Some(json!({ "reason": RELEASED })),
+                _ => chunk_count.map(|count| json!({ "chunkCount": count })),
+            },
         }
     }
 }

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::events::{self, Event};
 use super::files::counts;
+use super::lines;
 use super::notifications;
 use landfall_api::batches::{Progress, Summary};
 use landfall_core::caller::Caller;
@@ -184,7 +185,11 @@ impl Batch {
         // Rows of deleted files are removed after a while; the batch keeps their number.
         data["deleted"] = json!(summary.deleted);
         data["summary"] = json!(summary);
-        events::record(tx, vec![Event { data: Some(data), ..self.event(kind, now) }]).await
+        let event = Event { data: Some(data), ..self.event(kind, now) };
+        if matches!(kind, EventKind::BatchCompleted | EventKind::BatchExpired) {
+            lines::batch_ended(tx, self, kind, now);
+        }
+        events::record(tx, vec![event]).await
     }
 
     /// Says that files of the batch never came, and tells its owner.
@@ -195,7 +200,13 @@ impl Batch {
 
     /// Says that the batch was called off.
     pub async fn record_cancellation(&self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        events::record(tx, vec![self.event(EventKind::BatchCancelled, now)]).await
+        self.record_end(tx, EventKind::BatchCancelled, now).await
+    }
+
+    async fn record_end(&self, tx: &mut Tx, kind: EventKind, now: Time) -> Result<(), Error> {
+        let event = self.event(kind, now);
+        lines::batch_ended(tx, self, kind, now);
+        events::record(tx, vec![event]).await
     }
 
     fn event(&self, kind: EventKind, at: Time) -> Event {

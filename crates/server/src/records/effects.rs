@@ -5,6 +5,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::failure::Class;
 use landfall_core::lifecycle::{Stage, Status};
@@ -13,6 +14,8 @@ use landfall_store::{CommitHook, Error, Tx};
 use serde_json::Value;
 
 use super::events::Event;
+use super::file::Owner;
+use super::lines;
 use super::totals::Totals;
 use crate::telemetry::metrics;
 
@@ -31,6 +34,7 @@ pub fn learn(tx: &mut Tx, event: &Event) {
             let tenant = event.tenant.clone();
             tx.hook::<Counts>().0.push(Count::CleanedUp { tenant, bytes: bytes.unwrap_or(0) });
         }
+        EventKind::QueueRateLimitExceeded | EventKind::CircuitChanged => lines::told(tx, event),
         _ => {}
     }
 }
@@ -47,7 +51,8 @@ pub struct Counts(Vec<Count>);
 
 #[derive(Debug)]
 enum Count {
-    Completed,
+    Completed { seconds: Option<f64>, is_retried: bool },
+    RetriedByHand,
     Warned(WarningCode),
     DeadLetter(Stage, Class),
     Retried(Stage, Class),
@@ -63,12 +68,22 @@ impl Counts {
             self.0.extend(warnings(event).map(Count::Warned));
         }
         let count = match (to, failure) {
-            (Status::Ready, _) => Count::Completed,
             (Status::Failed, Some((stage, failure))) => Count::DeadLetter(stage, failure.code.class()),
             (Status::Queued, Some((stage, failure))) => Count::Retried(stage, failure.code.class()),
             _ => return,
         };
         self.0.push(count);
+    }
+
+    /// A file became ready.
+    pub fn completed(&mut self, owner: &Owner, now: Time) {
+        let seconds = owner.confirmed_at.map(|at| (now - at).to_std().unwrap_or_default().as_secs_f64());
+        self.0.push(Count::Completed { seconds, is_retried: owner.retried_at.is_some() });
+    }
+
+    /// A user retried a file that had failed or was cancelled.
+    pub fn retried_by_hand(&mut self) {
+        self.0.push(Count::RetriedByHand);
     }
 
     /// A worker took a file that had waited for so long.
@@ -88,7 +103,8 @@ impl CommitHook for Counts {
     fn after_commit(self: Box<Self>) {
         for count in self.0 {
             match count {
-                Count::Completed => metrics::file_completed(),
+                Count::Completed { seconds, is_retried } => metrics::file_completed(seconds, is_retried),
+                Count::RetriedByHand => metrics::file_retried(),
                 Count::Warned(code) => metrics::warned(code),
                 Count::DeadLetter(stage, class) => metrics::dead_letter(stage, class),
                 Count::Retried(stage, class) => metrics::retried(stage, class),

@@ -57,10 +57,12 @@ pub struct File {
     pub generation: i64,
     pub retry_count: i64,
     pub retried_at: Option<Time>,
+    pub retried_by: Option<String>,
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub error_stage: Option<String>,
     pub error_at: Option<Time>,
+    pub deletion_warned_at: Option<Time>,
     pub trace_parent: Option<String>,
     pub trace_first: Option<String>,
     pub chunk_count: Option<i64>,
@@ -125,6 +127,8 @@ impl File {
             due_at: self.due_at,
             waiting_since: self.waiting_since,
             waits: self.waits,
+            claimed_at: self.claimed_at,
+            retried_at: self.retried_at,
         })
     }
 
@@ -143,6 +147,7 @@ impl File {
             next_stage: Some(self.next_stage),
             attempt: Some(self.attempt),
             worker: None,
+            actor: None,
             failure: None,
             data: None,
         }
@@ -191,4 +196,8 @@ pub struct Owner {
     pub due_at: Option<Time>,
     pub waiting_since: Option<Time>,
     pub waits: i64,
+    /// When the worker took it, or began its stage.
+    pub claimed_at: Option<Time>,
+    /// When a user last retried it.
+    pub retried_at: Option<Time>,
 }

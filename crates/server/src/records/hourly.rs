@@ -1,11 +1,13 @@
-//! What was finished and what failed, hour by hour.
+//! What was finished, what failed and what was retried, hour by hour: files, and attempts at them.
 
 use std::collections::BTreeMap;
 
 use chrono::{DurationRound, TimeDelta};
 
-use super::throughput::Throughput;
-use landfall_api::queues::Hour;
+use super::file::Owner;
+use super::throughput::Ends;
+use crate::telemetry::durations;
+use landfall_api::queues::{Hour, Throughput};
 use landfall_core::clock::Time;
 use landfall_core::failure::{Class, Failure};
 use landfall_core::lifecycle::Status;
@@ -19,39 +21,66 @@ const HOURS: i64 = 48;
 #[derive(Default)]
 pub struct Counters {
     hour: BTreeMap<String, i64>,
-    users: Throughput,
+    users: Ends,
+}
+
+/// A move of a file, as far as it is counted.
+pub struct Step<'a> {
+    pub owner: &'a Owner,
+    pub from: Status,
+    pub to: Status,
+    pub failure: Option<&'a Failure>,
+    /// When a file had failed that is retried now.
+    pub had_failed_at: Option<Time>,
 }
 
 impl Counters {
-    pub fn count(
-        &mut self,
-        user: &str,
-        to: Status,
-        failure: Option<&Failure>,
-        confirmed_at: Option<Time>,
-        now: Time,
-    ) {
-        match to {
-            Status::Ready => {
-                self.add("completed");
-                let took = confirmed_at.map_or(0, |at| (now - at).num_milliseconds().max(0));
-                if confirmed_at.is_some() {
-                    // Durations by powers of two: the hour's percentiles come from these.
-                    self.add(&format!("ms:{}", took.max(1).unsigned_abs().next_power_of_two()));
+    pub fn count(&mut self, step: &Step<'_>, now: Time) {
+        let user = &step.owner.user;
+        if let Some(failure) = step.failure.filter(|_| step.from.is_running() && step.to != Status::Cancelled)
+        {
+            self.add_failure("attempts", failure);
+        }
+        match (step.from, step.to) {
+            (_, Status::Ready) => self.count_ready(step.owner, now),
+            (_, Status::Failed) => {
+                if let Some(failure) = step.failure {
+                    self.add_failure("files", failure);
                 }
-                self.users.completed(user, took);
-            }
-            Status::Failed => {
                 self.add("failed");
-                if let Some(failure) = failure {
-                    self.add(&format!("class:{}", failure.code.class().name()));
-                    if failure.code.class() == Class::Timeout {
-                        self.add("timed_out");
-                    }
+                self.users.failed(user, now);
+            }
+            (Status::Failed | Status::Cancelled, Status::Queued) => {
+                self.add("retried");
+                if let Some(failed_at) = step.had_failed_at {
+                    self.users.not_failed_any_more(user, failed_at, now);
                 }
-                self.users.failed(user);
             }
             _ => {}
+        }
+    }
+
+    fn count_ready(&mut self, owner: &Owner, now: Time) {
+        self.add("completed");
+        if owner.retried_at.is_some() {
+            self.add("retried_ready");
+        }
+        let took = owner.confirmed_at.map(|at| (now - at).max(TimeDelta::zero()));
+        if let Some(took) = took.and_then(|took| took.to_std().ok()) {
+            self.add(&format!("took:{}", durations::bucket_of(took.as_secs_f64())));
+        }
+        self.users.completed(&owner.user, took.map_or(0, |took| took.num_milliseconds()), now);
+    }
+
+    /// Counts a failure by its class, of `files` that ended or of `attempts`.
+    fn add_failure(&mut self, of: &str, failure: &Failure) {
+        let class = failure.code.class();
+        self.add(&format!("{of}:class:{}", class.name()));
+        if of == "attempts" {
+            self.add("attempts:failed");
+        }
+        if class == Class::Timeout {
+            self.add(&format!("{of}:timed_out"));
         }
     }
 
@@ -71,7 +100,7 @@ impl Counters {
             "ON CONFLICT (hour, name) DO UPDATE SET count = hourly.count + excluded.count",
         )
         .await?;
-        self.users.write(tx, now).await
+        self.users.write(tx).await
     }
 }
 
@@ -80,44 +109,82 @@ pub fn oldest_kept(now: Time) -> Time {
     now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now) - TimeDelta::hours(HOURS - 1)
 }
 
-/// The last two days, newest first; hours in which nothing came to an end are left out.
-pub async fn recent(tx: &mut Tx, now: Time) -> Result<Vec<Hour>, Error> {
+/// The last two days, newest first, and all of them together; hours in which nothing was counted are left out.
+pub async fn recent(tx: &mut Tx, now: Time) -> Result<(Vec<Hour>, Throughput), Error> {
     let counters: Vec<(Time, String, i64)> =
         tx.rows("SELECT hour, name, count FROM hourly WHERE hour >= $1", args![oldest_kept(now)]).await?;
-    // Each hour with the number of files for each duration, from which its percentiles are computed.
-    let mut hours: BTreeMap<Time, (Hour, BTreeMap<i64, i64>)> = BTreeMap::new();
+    // Each hour with the number of files for each bucket of durations, from which its percentiles are computed.
+    let mut hours: BTreeMap<Time, (Hour, Buckets)> = BTreeMap::new();
+    let (mut total, mut all_buckets) = (Hour::default(), Buckets::new());
     for (at, name, count) in counters {
-        let (hour, durations) =
-            hours.entry(at).or_insert_with(|| (Hour { hour: at, ..Hour::default() }, BTreeMap::new()));
-        match name.split_once(':') {
-            None if name == "completed" => hour.completed += count,
-            None if name == "failed" => hour.failed += count,
-            None if name == "timed_out" => hour.timed_out += count,
-            Some(("class", class)) => *hour.by_class.entry(class.to_owned()).or_default() += count,
-            Some(("ms", ms)) => {
-                if let Ok(ms) = ms.parse() {
-                    *durations.entry(ms).or_default() += count;
-                }
-            }
-            _ => {}
-        }
+        let (hour, buckets) =
+            hours.entry(at).or_insert_with(|| (Hour { hour: at, ..Hour::default() }, Buckets::new()));
+        put(hour, buckets, &name, count);
+        put(&mut total, &mut all_buckets, &name, count);
     }
-    let with_percentiles = |(hour, durations): (Hour, BTreeMap<i64, i64>)| Hour {
-        p50_ms: percentile(&durations, 50),
-        p95_ms: percentile(&durations, 95),
+    let all = Throughput {
+        total_completed: total.completed,
+        total_failed: total.failed,
+        total_timed_out: total.timed_out,
+        total_failed_attempts: total.failed_attempts,
+        total_attempts_timed_out: total.attempts_timed_out,
+        total_retried: total.retried,
+        total_retried_ready: total.retried_ready,
+        retry_success_rate: success_rate(total.retried_ready, total.retried),
+        p50_ms: quantile_ms(&all_buckets, 0.5),
+        p95_ms: quantile_ms(&all_buckets, 0.95),
+    };
+    let with_percentiles = |(hour, buckets): (Hour, Buckets)| Hour {
+        p50_ms: quantile_ms(&buckets, 0.5),
+        p95_ms: quantile_ms(&buckets, 0.95),
         ..hour
     };
-    Ok(hours.into_values().rev().map(with_percentiles).collect())
+    Ok((hours.into_values().rev().map(with_percentiles).collect(), all))
 }
 
-/// The duration that so many in a hundred did not exceed.
-fn percentile(durations: &BTreeMap<i64, i64>, percent: i64) -> Option<i64> {
-    let all: i64 = durations.values().sum();
-    let mut left = (all * percent + 99) / 100;
-    durations.iter().find_map(|(ms, count)| {
-        left -= count;
-        (left <= 0).then_some(*ms)
-    })
+/// How many files there are in each bucket of [`durations`].
+type Buckets = BTreeMap<usize, i64>;
+
+fn put(hour: &mut Hour, buckets: &mut Buckets, name: &str, count: i64) {
+    let field = match name {
+        "completed" => &mut hour.completed,
+        "failed" => &mut hour.failed,
+        // Without a prefix as earlier versions wrote it.
+        "files:timed_out" | "timed_out" => &mut hour.timed_out,
+        "attempts:failed" => &mut hour.failed_attempts,
+        "attempts:timed_out" => &mut hour.attempts_timed_out,
+        "retried" => &mut hour.retried,
+        "retried_ready" => &mut hour.retried_ready,
+        _ => return put_part(hour, buckets, name, count),
+    };
+    *field += count;
+}
+
+fn put_part(hour: &mut Hour, buckets: &mut Buckets, name: &str, count: i64) {
+    let Some((of, part)) = name.rsplit_once(':') else { return };
+    match of {
+        "files:class" | "class" => *hour.by_class.entry(part.to_owned()).or_default() += count,
+        "attempts:class" => *hour.attempts_by_class.entry(part.to_owned()).or_default() += count,
+        "took" => {
+            if let Ok(bucket) = part.parse() {
+                *buckets.entry(bucket).or_default() += count;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn quantile_ms(buckets: &Buckets, share: f64) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "the largest bound is far below that")]
+    let ms = |seconds: f64| (seconds * 1_000.0).round() as i64;
+    durations::quantile(buckets.iter(), share).map(ms)
+}
+
+/// In a hundred, to two decimals; `None` of nothing.
+fn success_rate(ready: i64, retried: i64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "no server has so many files that it shows")]
+    let rate = || (ready as f64 * 10_000.0 / retried as f64).round() / 100.0;
+    (retried > 0).then(rate)
 }
 
 /// Removes up to `limit` counters of hours before a time. Returns how many.
@@ -129,19 +196,4 @@ pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Er
         args![before, limit],
     )
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_percentile_is_the_duration_that_so_many_did_not_exceed() {
-        let durations = BTreeMap::from([(16, 90), (1024, 9), (65_536, 1)]);
-        assert_eq!(percentile(&durations, 50), Some(16));
-        assert_eq!(percentile(&durations, 90), Some(16));
-        assert_eq!(percentile(&durations, 95), Some(1024));
-        assert_eq!(percentile(&durations, 100), Some(65_536));
-        assert_eq!(percentile(&BTreeMap::new(), 50), None);
-    }
 }

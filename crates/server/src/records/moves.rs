@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -21,10 +22,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::batch::Tally;
+use super::effects::Counts;
 use super::events::{self, Event};
 use super::file::{File, Owner};
 use super::fingerprint::fingerprint;
-use super::hourly::Counters;
+use super::hourly::{Counters, Step};
+use super::lines;
 use super::notifications::{self, FailedFile};
 use landfall_core::event::EventKind;
 
@@ -37,6 +40,8 @@ pub struct Move {
     pub change: Change,
     /// The worker that does it, for the history.
     pub worker: Option<String>,
+    /// Who or what does it.
+    pub actor: Actor,
     /// What else the history says.
     pub data: Option<Value>,
 }
@@ -68,6 +73,8 @@ pub enum Change {
         by: String,
         operation: Option<Uuid>,
         trace: Option<String>,
+        /// When it had failed, if it had.
+        failed_at: Option<Time>,
     },
     /// A file in the queue fails at its stage.
     GiveUp {
@@ -218,11 +225,12 @@ pub async fn apply_to(
     file: &mut File,
     transition: Transition,
     change: Change,
+    actor: Actor,
     reason: Option<&str>,
     now: Time,
 ) -> Result<(), Error> {
     let data = reason.map(|reason| json!({ "reason": reason }));
-    let one = Move { file: file.id, from: file.status, transition, change, worker: None, data };
+    let one = Move { file: file.id, from: file.status, transition, change, worker: None, actor, data };
     let held = || Error::Internal(format!("file {} left {} while it was held", file.id, file.status));
     let moved = apply(tx, vec![one], now).await?.pop().flatten().ok_or_else(held)?;
     *file = match moved.file {
@@ -400,7 +408,7 @@ impl Change {
                     ending.recoveries,
                 ]
             }
-            Self::Revive { stage, by, operation, trace } => args![*stage, by, *operation, trace.clone()],
+            Self::Revive { stage, by, operation, trace, .. } => args![*stage, by, *operation, trace.clone()],
             Self::GiveUp { stage, failure } => {
                 args![failure.code, &failure.message, fingerprint(*stage, failure)]
             }
@@ -462,7 +470,11 @@ async fn update(
 struct Record {
     owner: Arc<Owner>,
     event: Event,
-    /// Whether a worker may take the file now.
+    /// When a file had failed that is retried now.
+    had_failed_at: Option<Time>,
+    /// When a worker may take the file.
+    run_after: Option<Time>,
+    /// Whether that is now.
     is_due: bool,
     /// Whether it leaves a blob that no file needs.
     leaves_blob: bool,
@@ -499,6 +511,7 @@ impl Record {
             next_stage,
             attempt,
             worker: one.worker.clone(),
+            actor: Some(one.actor.clone()),
             failure,
             data: if to == Status::Ready {
                 with_warnings(one.data.clone(), warnings)
@@ -508,7 +521,11 @@ impl Record {
         };
         let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
         let gave_up = matches!(one.change, Change::Delete { gave_up: true });
-        Self { owner, event, is_due, leaves_blob: has_blob, gave_up }
+        let had_failed_at = match &one.change {
+            Change::Revive { failed_at, .. } => *failed_at,
+            _ => None,
+        };
+        Self { owner, event, had_failed_at, run_after, is_due, leaves_blob: has_blob, gave_up }
     }
 }
 
@@ -525,19 +542,30 @@ fn with_warnings(data: Option<Value>, warnings: Option<Value>) -> Option<Value> 
 async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Error> {
     let mut tallies: BTreeMap<Uuid, Tally> = BTreeMap::new();
     let mut counters = Counters::default();
-    let mut failed = Vec::new();
+    let (mut failed, mut settled) = (Vec::new(), Vec::new());
     let mut events = Vec::with_capacity(records.len());
-    for Record { owner, event, is_due, leaves_blob, gave_up } in records {
+    for Record { owner, event, had_failed_at, run_after, is_due, leaves_blob, gave_up } in records {
         let (Some(from), Some(to), Some(file)) = (event.from, event.to, event.file) else { continue };
         if let Some(batch) = owner.batch {
             *tallies.entry(batch).or_default() += Tally::of(from, to, gave_up);
         }
-        counters.count(&owner.user, to, event.failure.as_ref(), owner.confirmed_at, now);
+        let step = Step { owner: &owner, from, to, failure: event.failure.as_ref(), had_failed_at };
+        counters.count(&step, now);
+        match (from, to) {
+            (_, Status::Ready) => tx.hook::<Counts>().completed(&owner, now),
+            (Status::Failed | Status::Cancelled, Status::Queued) => tx.hook::<Counts>().retried_by_hand(),
+            _ => {}
+        }
+        lines::moved(tx, &owner, &event, run_after);
         if is_due {
             tx.signal(Signal::Work);
         }
         if leaves_blob {
             tx.signal(Signal::BlobToRemove);
+        }
+        let was_told = from == Status::Failed || owner.retried_at.is_some();
+        if was_told && matches!(to, Status::Ready | Status::Deleted) {
+            settled.push(file);
         }
         if let (Status::Failed, Some(failure), Some(stage)) = (to, &event.failure, event.stage) {
             failed.push(FailedFile { id: file, owner, failure: failure.clone(), stage });
@@ -546,6 +574,7 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
     }
     events::record(tx, events).await?;
     notifications::tell_of_failures(tx, failed, now).await?;
+    notifications::resolve(tx, &settled, now).await?;
     // In the order of their ids, so that two processes never wait for one another.
     for (batch, tally) in tallies {
         tally.apply(tx, batch, now).await?;

@@ -1,5 +1,5 @@
-//! What a user is told of without having asked: a file failed, a failed file is going to be deleted, files of a batch
-//! never came, a webhook was disabled.
+//! What a user is told of without having asked: a file failed, a failed file is going to be deleted, an upload expired,
+//! files of a batch never came, a webhook was disabled.
 //!
 //! A notification is written in the transaction of the event. So no user is told of what did not happen, and
 //! nothing happens that its owner was not told of.
@@ -40,6 +40,7 @@ pub struct Notification {
     pub data: Value,
     pub created_at: Time,
     pub read_at: Option<Time>,
+    pub resolved_at: Option<Time>,
 }
 
 impl From<Notification> for NotificationView {
@@ -53,11 +54,12 @@ impl From<Notification> for NotificationView {
             data: row.data,
             created_at: row.created_at,
             read_at: row.read_at,
+            resolved_at: row.resolved_at,
         }
     }
 }
 
-const COLUMNS: &str = "id, kind, file_id, file_name, message, data, created_at, read_at";
+const COLUMNS: &str = "id, kind, file_id, file_name, message, data, created_at, read_at, resolved_at";
 
 impl Notification {
     /// A page of a user's notifications, newest first, before `before`.
@@ -154,6 +156,52 @@ pub async fn tell_of_failures(tx: &mut Tx, files: Vec<FailedFile>, now: Time) ->
             message: format!("{} failed: {reason}", owner.file_name),
             data: json!({ "code": failure.code.name(), "reason": reason, "stage": stage, "failedAt": now }),
             subject: Subject::File { id, owner },
+        }
+    });
+    write(tx, notices.collect(), now).await
+}
+
+/// Settles what these files' owners were told of their failures: each is ready or deleted now, and nothing is left to do.
+pub async fn resolve(tx: &mut Tx, files: &[Uuid], now: Time) -> Result<(), Error> {
+    for files in files.chunks(Rows::MOST) {
+        let mut rows = Rows::default();
+        for file in files {
+            rows.push(args![*file]);
+        }
+        let (values, mut arguments) = rows.into_values(tx);
+        let first = arguments.len() + 1;
+        arguments.extend([
+            Arg::from(now),
+            Arg::from(NotificationKind::FileFailure),
+            Arg::from(NotificationKind::FileDeletionWarning),
+        ]);
+        tx.execute(
+            format!(
+                "UPDATE notifications SET resolved_at = ${first}, read_at = COALESCE(read_at, ${first})
+                 WHERE file_id IS NOT NULL AND resolved_at IS NULL AND kind IN (${}, ${})
+                   AND file_id IN (SELECT * FROM ({values}) AS v)",
+                first + 1,
+                first + 2
+            ),
+            arguments,
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Tells the owners of uploads that were not confirmed in time that they are gone.
+pub async fn tell_of_expired_uploads(tx: &mut Tx, files: &[File], now: Time) -> Result<(), Error> {
+    let notices = files.iter().map(|file| {
+        let what = if file.md5.is_some() { "was uploaded but not confirmed" } else { "was not uploaded" };
+        Notice {
+            kind: NotificationKind::UploadExpired,
+            message: format!(
+                "{} {what} in time and was removed. Upload it again if you need it",
+                file.file_name
+            ),
+            data: json!({ "expiredAt": now, "size": file.size_bytes, "registeredAt": file.created_at }),
+            subject: Subject::File { id: file.id, owner: file.owner() },
         }
     });
     write(tx, notices.collect(), now).await

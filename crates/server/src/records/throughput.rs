@@ -14,9 +14,9 @@ const DAY: TimeDelta = TimeDelta::hours(24);
 /// The name under which the counts of all users are kept. No user has it.
 const ALL_USERS: &str = "";
 
-/// What a user's slot grows by.
+/// What the slots of users grow by, or shrink by where a failed file is retried.
 #[derive(Default)]
-pub struct Throughput(BTreeMap<String, Ended>);
+pub struct Ends(BTreeMap<(String, Time), Ended>);
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct Ended {
@@ -33,45 +33,48 @@ impl Ended {
 
     /// In a hundred, to two decimals.
     pub fn failure_rate(&self) -> f64 {
-        let all = self.completed + self.failed;
+        let all = self.completed + self.failed.max(0);
         if all == 0 {
             return 0.0;
         }
         #[expect(clippy::cast_precision_loss, reason = "no user has so many files that it shows")]
-        let rate = self.failed as f64 * 10_000.0 / all as f64;
+        let rate = self.failed.max(0) as f64 * 10_000.0 / all as f64;
         rate.round() / 100.0
     }
 }
 
-impl Throughput {
-    pub fn completed(&mut self, user: &str, processing_ms: i64) {
-        for ended in self.both(user) {
+impl Ends {
+    pub fn completed(&mut self, user: &str, processing_ms: i64, now: Time) {
+        self.change(user, now, |ended| {
             ended.completed += 1;
             ended.processing_ms += processing_ms;
+        });
+    }
+
+    pub fn failed(&mut self, user: &str, now: Time) {
+        self.change(user, now, |ended| ended.failed += 1);
+    }
+
+    /// A file that failed within the day is retried. It counts again with how it ends then, so that files are counted and not
+    /// failures.
+    pub fn not_failed_any_more(&mut self, user: &str, failed_at: Time, now: Time) {
+        if failed_at >= oldest_kept(now) {
+            self.change(user, failed_at, |ended| ended.failed -= 1);
         }
     }
 
-    pub fn failed(&mut self, user: &str) {
-        for ended in self.both(user) {
-            ended.failed += 1;
-        }
-    }
-
-    /// The counts of the user, and of all users.
-    fn both(&mut self, user: &str) -> impl Iterator<Item = &mut Ended> {
+    /// Changes the counts of the user, and of all users.
+    fn change(&mut self, user: &str, at: Time, change: impl Fn(&mut Ended)) {
         for name in [ALL_USERS, user] {
-            if !self.0.contains_key(name) {
-                self.0.insert(name.to_owned(), Ended::default());
-            }
+            change(self.0.entry((name.to_owned(), slot(at))).or_default());
         }
-        self.0.iter_mut().filter(move |(name, _)| *name == ALL_USERS || *name == user).map(|(_, ended)| ended)
     }
 
     /// In the order of their names, so that two processes never wait for one another.
-    pub async fn write(self, tx: &mut Tx, now: Time) -> Result<(), Error> {
+    pub async fn write(self, tx: &mut Tx) -> Result<(), Error> {
         let mut rows = Rows::default();
-        for (user, ended) in self.0 {
-            rows.push(args![user, slot(now), ended.completed, ended.failed, ended.processing_ms]);
+        for ((user, slot), ended) in self.0 {
+            rows.push(args![user, slot, ended.completed, ended.failed, ended.processing_ms]);
         }
         tx.insert(
             "throughput (user_id, slot, completed, failed, processing_ms)",
@@ -132,11 +135,16 @@ mod tests {
 
     #[test]
     fn what_a_user_ends_counts_for_them_and_for_everybody() {
-        let mut throughput = Throughput::default();
-        throughput.completed("ada", 10);
-        throughput.failed("bob");
-        let seen: Vec<_> =
-            throughput.0.iter().map(|(user, e)| (user.as_str(), e.completed, e.failed)).collect();
-        assert_eq!(seen, [("", 1, 1), ("ada", 1, 0), ("bob", 0, 1)]);
+        let now = Time::from_timestamp(1_000_000_000, 0).unwrap();
+        let mut ends = Ends::default();
+        ends.completed("ada", 10, now);
+        ends.failed("bob", now);
+        let seen = |ends: &Ends| -> Vec<(String, i64, i64)> {
+            ends.0.iter().map(|((user, _), e)| (user.clone(), e.completed, e.failed)).collect()
+        };
+        assert_eq!(seen(&ends), [("".into(), 1, 1), ("ada".into(), 1, 0), ("bob".into(), 0, 1)]);
+        ends.not_failed_any_more("bob", now, now);
+        ends.failed("bob", now);
+        assert_eq!(seen(&ends)[2].2, 1, "one file failed, however often");
     }
 }

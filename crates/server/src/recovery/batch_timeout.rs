@@ -16,11 +16,13 @@ use crate::intake::delete::{self, Cause};
 use crate::records::batch::Batch;
 use crate::records::batch::changes;
 use crate::records::file::File;
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
+const NAME: &str = "batch-timeout";
 const PAGE: usize = 200;
 
 pub struct BatchTimeout {
@@ -29,7 +31,7 @@ pub struct BatchTimeout {
 
 impl Sweep for BatchTimeout {
     fn name(&self) -> &'static str {
-        "batch-timeout"
+        NAME
     }
 
     fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
@@ -49,7 +51,6 @@ impl BatchTimeout {
             for (_, batch, created_at) in page {
                 match self.db.write(ExpireBatch { batch, now }).await {
                     Ok(Some(files)) => {
-                        tracing::warn!(batchId = %batch, deleted = files, "a batch waited too long for its files and is expired");
                         expired += 1;
                         deleted += files;
                         age += now - created_at;
@@ -91,7 +92,7 @@ impl Write for ExpireBatch {
             name: Some("batch_expired"),
             reason: Some("Its bytes had not arrived when its batch expired"),
         };
-        let deleted = delete::bury(tx, missing, Some(cause), self.now).await?.len();
+        let deleted = delete::bury(tx, missing, &Actor::sweep(NAME), Some(cause), self.now).await?.len();
         let batch = Batch::find(tx, self.batch).await?;
         batch.record_expiry(tx, self.now).await?;
         Ok(Some(i64::try_from(deleted).unwrap_or(i64::MAX)))

@@ -16,6 +16,7 @@ pub struct Schedules {
     pub stuck_recovery: Schedule,
     pub orphan_cleanup: Schedule,
     pub batch_timeout: Schedule,
+    pub upload_expiry: Schedule,
     pub retention: Schedule,
 }
 

@@ -5,12 +5,15 @@
 
 use std::time::Duration;
 
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::service::Service;
 use landfall_store::{Db, Error, Tx, Write};
+use serde_json::json;
 
+use super::stuck_files;
 use crate::queue::waiting::Obstacles;
 use crate::queue::{circuits, patience};
 use crate::records::files::queue;
@@ -66,7 +69,8 @@ impl Write for EndWaits {
                     failure: patience::exhausted(&last, waited, file.waits),
                 },
                 worker: None,
-                data: None,
+                actor: Actor::sweep(stuck_files::NAME),
+                data: Some(json!({ "reason": "It waited for a service for too long" })),
             }
         });
         Ok(moves::apply(tx, moves.collect(), self.now).await?.into_iter().flatten().count())

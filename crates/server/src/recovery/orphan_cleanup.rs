@@ -11,11 +11,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::config::CleaningConfig;
 use super::ownership::Ownership;
 use super::{Sweep, SweepReport};
 use crate::blobs::Blobs;
+use crate::records::cleanup_failures::{Leftovers, Uncleaned};
 use crate::telemetry::metrics;
 use landfall_core::clock::{Stopwatch, Time};
 use landfall_store::Db;
@@ -23,6 +25,9 @@ use landfall_store::Error;
 
 /// Errors that are named one by one; the rest is counted.
 const NAMED: usize = 20;
+
+/// The name of the job.
+pub const NAME: &str = "orphan-cleanup";
 
 #[derive(Clone)]
 pub struct OrphanCleanup {
@@ -36,7 +41,7 @@ pub struct OrphanCleanup {
 
 impl Sweep for OrphanCleanup {
     fn name(&self) -> &'static str {
-        "orphan-cleanup"
+        NAME
     }
 
     fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
@@ -49,6 +54,7 @@ impl Sweep for OrphanCleanup {
             let abandoned = errors.scope("abandoned uploads", abandoned);
             let failures = old_failures::clean(self, now, &mut errors).await;
             let failures = errors.scope("old failures", failures);
+            errors.leftovers(now).keep(&self.db).await?;
             let elapsed = u64::try_from(stopwatch.elapsed().as_millis()).unwrap_or(u64::MAX);
             let mut report = SweepReport { errors: errors.finish(), ..SweepReport::default() };
             for (name, value) in [
@@ -74,17 +80,36 @@ impl Sweep for OrphanCleanup {
 pub struct Errors {
     named: Vec<String>,
     count: usize,
+    /// The items that could not be cleaned.
+    left: Vec<Uncleaned>,
+    /// Whether a scope did not try all that there was.
+    is_incomplete: bool,
 }
 
 impl Errors {
     /// Notes what went wrong with one item. It is left for the next run.
     pub fn add(&mut self, what: &str, error: &Error) {
+        self.add_about(what.to_owned(), None, error);
+    }
+
+    /// The same for a file.
+    pub fn add_file(&mut self, what: &str, file: Uuid, error: &Error) {
+        self.add_about(format!("{what} {file}"), Some(file), error);
+    }
+
+    fn add_about(&mut self, subject: String, file: Option<Uuid>, error: &Error) {
         metrics::cleanup_failed(error);
-        self.note(format!("{what}: {error}"));
+        self.say(format!("{subject}: {error}"));
+        self.left.push(Uncleaned { subject, file, error: error.to_string() });
     }
 
     /// Notes what a person should know that is no error of ours.
     pub fn note(&mut self, what: String) {
+        self.is_incomplete = true;
+        self.say(what);
+    }
+
+    fn say(&mut self, what: String) {
         tracing::warn!(job = "orphan-cleanup", "{what}");
         self.count += 1;
         if self.named.len() < NAMED {
@@ -95,9 +120,15 @@ impl Errors {
     /// What a scope answered; nothing where it could not go on.
     fn scope<T: Default>(&mut self, name: &str, answer: Result<T, Error>) -> T {
         answer.unwrap_or_else(|error| {
+            self.is_incomplete = true;
             self.add(name, &error);
             T::default()
         })
+    }
+
+    fn leftovers(&mut self, now: Time) -> Leftovers {
+        let failures = std::mem::take(&mut self.left);
+        Leftovers { scope: NAME, failures, is_complete: !self.is_incomplete, now }
     }
 
     fn finish(mut self) -> Vec<String> {

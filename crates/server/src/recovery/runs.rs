@@ -156,8 +156,15 @@ impl Write for Announce {
 /// Why a run begins.
 #[derive(Debug, Clone)]
 pub enum Trigger {
-    Tick { due_at: Time, next_at: Option<Time> },
-    Hand { user: String },
+    Tick {
+        due_at: Time,
+        next_at: Option<Time>,
+    },
+    Hand {
+        user: String,
+    },
+    /// There is something to do before the next tick.
+    Need,
 }
 
 /// Begins a run, unless one is under way.
@@ -219,9 +226,12 @@ impl Write for Begin {
                 }
                 None
             }
-            Trigger::Hand { user } => {
+            by_hand_or_need => {
                 tx.execute("UPDATE job_schedules SET name = name WHERE name = $1", args![self.name]).await?;
-                Some(user.clone())
+                match by_hand_or_need {
+                    Trigger::Hand { user } => Some(user.clone()),
+                    _ => None,
+                }
             }
         };
         self.end_abandoned_runs(tx).await?;

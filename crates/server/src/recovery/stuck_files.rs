@@ -37,12 +37,13 @@ use super::exhausted_waits;
 use super::upload_expiry::{Fate, UploadExpiry};
 use super::{Sweep, SweepReport};
 use crate::queue::waiting::Obstacles;
-use crate::records::events;
+use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::files::queue;
 use crate::records::moves::{self, Change, Ending};
 use crate::records::totals::Distribution;
 use crate::telemetry::metrics;
+use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -50,6 +51,9 @@ use landfall_core::states::StuckReason;
 use landfall_store::Error;
 use landfall_store::wake::Signal;
 use landfall_store::{Db, Tx, Write};
+
+/// The name of the job.
+pub const NAME: &str = "stuck-file-recovery";
 
 /// The sweep.
 pub struct StuckFiles {
@@ -62,7 +66,7 @@ pub struct StuckFiles {
 
 impl Sweep for StuckFiles {
     fn name(&self) -> &'static str {
-        "stuck-file-recovery"
+        NAME
     }
 
     fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
@@ -87,13 +91,9 @@ impl StuckFiles {
             let (stuck, next) = self.detection.scan(&mut self.db.read().await?, None, last, now).await?;
             after = next;
             for stuck in &stuck {
-                let (file, reason) = (stuck.file.id, stuck.reason);
-                let still_ms = stuck.duration(now).num_milliseconds();
-                tracing::warn!(
-                    fileId = %file, ?reason, status = %stuck.file.status, stillMs = still_ms, retries = stuck.file.retry_count,
-                    "detected a stuck file"
-                );
-                match self.recover(stuck, now).await {
+                let file = stuck.file.id;
+                self.log_detection(stuck, now);
+                match self.recover(stuck, &Actor::sweep(NAME), now).await {
                     Ok(outcome) => tally.add(stuck, outcome, now),
                     Err(error) => tally.errors.push(format!("file {file}: {error}")),
                 }
@@ -115,7 +115,7 @@ impl StuckFiles {
         Ok(report)
     }
 
-    async fn recover(&self, stuck: &Stuck, now: Time) -> Result<Outcome, Error> {
+    async fn recover(&self, stuck: &Stuck, actor: &Actor, now: Time) -> Result<Outcome, Error> {
         let file = &stuck.file;
         let remedy = match stuck.reason {
             StuckReason::Unconfirmed => {
@@ -130,9 +130,29 @@ impl StuckFiles {
             StuckReason::ClaimBroken if self.detection.may_be_recovered(file) => Remedy::Requeue,
             StuckReason::ClaimBroken => Remedy::Fail,
         };
-        let outcome = self.db.write(Recover { seen: file.clone(), remedy, now }).await?;
-        tracing::info!(fileId = %file.id, ?outcome, "dealt with a stuck file");
+        let outcome =
+            self.db.write(Recover { seen: file.clone(), remedy, actor: actor.clone(), now }).await?;
+        if outcome == Outcome::Requeued {
+            // One that failed has a line of its own, as every file that fails.
+            let retries = file.retry_count + i64::from(remedy == Remedy::Requeue);
+            tracing::info!(
+                fileId = %file.id, fileName = file.file_name, action = "reEnqueued", newRetryCount = retries,
+                "recovered a stuck file"
+            );
+        }
         Ok(outcome)
+    }
+
+    fn log_detection(&self, stuck: &Stuck, now: Time) {
+        let file = &stuck.file;
+        tracing::warn!(
+            fileId = %file.id, fileName = file.file_name, batchId = file.batch_id.map(display),
+            userId = file.user_id, tenantId = file.tenant_id, reason = stuck.reason.name(),
+            status = file.status.name(), stuckDuration = stuck.duration(now).num_milliseconds(),
+            threshold = self.detection.patience_ms(file), retryCount = file.retry_count,
+            maxRetries = self.detection.max_retries(),
+            "detected a stuck file"
+        );
     }
 }
 
@@ -199,6 +219,7 @@ enum Remedy {
 struct Recover {
     seen: File,
     remedy: Remedy,
+    actor: Actor,
     now: Time,
 }
 
@@ -216,9 +237,15 @@ impl Write for Recover {
         }
         match self.remedy {
             Remedy::Requeue => {
-                requeue(tx, &mut file, "The process that worked on it is gone", self.now).await?;
+                let failure = Failure::new(Code::WorkerLost, StuckReason::ClaimBroken.sentence());
+                let reason = "No process works on it any more";
+                requeue(tx, &mut file, Some(failure), &self.actor, reason, self.now).await?;
+                // The history ends with where the file is, so this may follow it.
+                events::record(tx, vec![file.stalled(file.retry_count, None, self.now)]).await?;
             }
-            Remedy::MakeDue => make_due(tx, &file, 0, self.now).await?,
+            Remedy::MakeDue => {
+                make_due(tx, &file, 0, &self.actor, StuckReason::NotDue.sentence(), self.now).await?;
+            }
             Remedy::Fail => {
                 self.fail(tx, &mut file).await?;
                 return Ok(Outcome::Failed);
@@ -237,7 +264,8 @@ impl Recover {
         );
         let failure = Failure::new(Code::StuckExhausted, message);
         let ending = Ending::dead_letter(file, failure).ok_or_else(|| not_claimed(file))?;
-        moves::apply_to(tx, file, Transition::DeadLetter(stage), Change::End(ending), None, self.now).await
+        let (actor, change) = (self.actor.clone(), Change::End(ending));
+        moves::apply_to(tx, file, Transition::DeadLetter(stage), change, actor, None, self.now).await
     }
 }
 
@@ -247,18 +275,37 @@ fn not_claimed(file: &File) -> Error {
 
 /// Takes a file from the worker that holds it, and releases it to the queue at its stage. The attempt does not
 /// count, but the recovery does.
-async fn requeue(tx: &mut Tx, file: &mut File, why: &str, now: Time) -> Result<(), Error> {
+async fn requeue(
+    tx: &mut Tx,
+    file: &mut File,
+    failure: Option<Failure>,
+    actor: &Actor,
+    reason: &str,
+    now: Time,
+) -> Result<(), Error> {
     let release = Ending::release(file, now).ok_or_else(|| not_claimed(file))?;
-    let failure = Some(Failure::new(Code::WorkerLost, why));
     let change = Change::End(Ending { failure, recoveries: 1, ..release });
-    moves::apply_to(tx, file, Transition::Requeue(file.next_stage), change, None, now).await?;
-    // The history ends with where the file is, so this may follow it.
-    events::record(tx, vec![file.stalled(file.retry_count, None, now)]).await
+    let transition = Transition::Requeue(file.next_stage);
+    moves::apply_to(tx, file, transition, change, actor.clone(), Some(reason), now).await
 }
 
-/// Lets a file in the queue have its turn now.
-async fn make_due(tx: &mut Tx, file: &File, retries: i64, now: Time) -> Result<(), Error> {
+/// Lets a file in the queue have its turn now. It stays where it is, so its history says only who wanted that and why.
+async fn make_due(
+    tx: &mut Tx,
+    file: &File,
+    retries: i64,
+    actor: &Actor,
+    reason: &str,
+    now: Time,
+) -> Result<(), Error> {
     queue::make_one_due(tx, file.id, retries, now).await?;
     tx.signal(Signal::Work);
-    Ok(())
+    let step = Event {
+        from: Some(Status::Queued),
+        to: Some(Status::Queued),
+        actor: Some(actor.clone()),
+        data: Some(json!({ "reason": reason })),
+        ..file.event(now)
+    };
+    events::record(tx, vec![step]).await
 }

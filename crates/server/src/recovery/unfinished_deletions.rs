@@ -7,19 +7,22 @@ use uuid::Uuid;
 
 use crate::blobs::Blobs;
 use crate::intake::delete;
+use crate::records::cleanup_failures::{Leftovers, Uncleaned};
 use crate::records::files::blobs::to_be_removed;
-use landfall_core::clock::Clock;
+use crate::telemetry::metrics;
+use landfall_core::clock::{Clock, Time};
 use landfall_store::Db;
 use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
 
 const INTERVAL: Duration = Duration::from_mins(1);
 const PAGE: i64 = 500;
+const SCOPE: &str = "unfinished-deletions";
 
 /// Sweeps at the start, when there is something to remove, and every minute.
 pub async fn run(db: Db, blobs: Blobs, clock: Clock, wake: Wake) {
     loop {
-        match sweep_once(&db, &blobs).await {
+        match sweep(&db, &blobs, clock.now()).await {
             Ok(0) => {}
             Ok(removed) => tracing::info!(removed, "removed the blobs of deleted or infected files"),
             Err(error) => tracing::warn!(%error, "could not look for unfinished deletions"),
@@ -31,20 +34,31 @@ pub async fn run(db: Db, blobs: Blobs, clock: Clock, wake: Wake) {
     }
 }
 
-/// Removes the blobs that are still to be removed. Returns how many it removed. One that cannot be removed does not keep
-/// the others.
+/// The same as [`sweep`], now.
 pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
-    let mut removed = 0;
+    sweep(db, blobs, Clock::System.now()).await
+}
+
+/// Removes the blobs that are still to be removed. Returns how many it removed. One that cannot be removed does not keep
+/// the others, and is written down.
+async fn sweep(db: &Db, blobs: &Blobs, now: Time) -> Result<usize, Error> {
+    let (mut removed, mut failures) = (0, Vec::new());
     let mut last = Uuid::nil();
     loop {
         let page = to_be_removed(&mut db.read().await?, last, PAGE).await?;
-        let Some((id, _)) = page.last() else { return Ok(removed) };
+        let Some((id, _)) = page.last() else {
+            Leftovers { scope: SCOPE, failures, is_complete: true, now }.keep(db).await?;
+            return Ok(removed);
+        };
         last = *id;
         for (file, key) in page {
             match delete::remove_blob(db, blobs, file, &key).await {
                 Ok(()) => removed += 1,
                 Err(error) => {
                     tracing::warn!(fileId = %file, %error, "the blob of a deleted file could not be removed");
+                    metrics::cleanup_failed(&error);
+                    let subject = format!("blob {key}");
+                    failures.push(Uncleaned { subject, file: Some(file), error: error.to_string() });
                 }
             }
         }

@@ -11,28 +11,35 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::SweepReport;
 use super::config::Unconfirmed;
+use super::{Jobs, Sweep, SweepReport};
 use crate::blobs::Blobs;
 use crate::intake::delete::{self, Cause};
 use crate::records::batch::deadline;
+use crate::records::cleanup_failures::{Leftovers, Uncleaned};
 use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
+use crate::records::notifications;
 use crate::records::quota;
 use crate::telemetry::metrics;
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
+/// The name of the job.
+pub const NAME: &str = "upload-expiry";
 /// How often to look where no deadline is nearer.
 const INTERVAL: Duration = Duration::from_mins(1);
 /// How long to wait before what could not be dealt with is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(10);
+const TRY_AGAIN: Duration = Duration::from_mins(1);
 const PAGE: usize = 200;
 
 #[derive(Clone)]
@@ -55,20 +62,23 @@ pub enum Fate {
     Spared,
 }
 
+impl Sweep for UploadExpiry {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn sweep_once(&self, now: Time) -> BoxFuture<'_, Result<SweepReport, Error>> {
+        Self::sweep_once(self, now).boxed()
+    }
+}
+
 impl UploadExpiry {
-    /// Deals with every upload at the moment at which it expires.
-    pub async fn run(self) {
+    /// Deals with every upload at the moment at which it expires, by a run of the job. The schedule of the job is the net
+    /// under this, and how it is noticed that no process does it.
+    pub async fn run(self, jobs: Jobs) {
         loop {
             let now = self.clock.now();
-            let next_look = match self.sweep_once(now).await {
-                Ok(report) => {
-                    for error in &report.errors {
-                        tracing::warn!(error, "an expired upload could not be dealt with");
-                    }
-                    self.next_deadline().await
-                }
-                Err(error) => Err(error),
-            };
+            let next_look = self.run_if_due(&jobs, now).await;
             // No upload that is registered from now on expires before the window is over.
             let latest = now + to_delta(INTERVAL.min(self.window));
             let at = match next_look {
@@ -84,9 +94,19 @@ impl UploadExpiry {
         }
     }
 
+    /// Returns the next deadline.
+    async fn run_if_due(&self, jobs: &Jobs, now: Time) -> Result<Option<Time>, Error> {
+        let next = self.next_deadline().await?;
+        if next.is_none_or(|deadline| deadline > now) {
+            return Ok(next);
+        }
+        jobs.run_now(NAME).await?;
+        self.next_deadline().await
+    }
+
     /// Deals with all that have expired. One that cannot be dealt with does not keep the others.
     pub async fn sweep_once(&self, now: Time) -> Result<SweepReport, Error> {
-        let (mut adopted, mut deleted, mut errors) = (0, 0, Vec::new());
+        let (mut adopted, mut deleted, mut failures) = (0, 0, Vec::new());
         let mut last: Option<(Time, Uuid)> = None;
         loop {
             let page = self.expired(last, now).await?;
@@ -99,11 +119,16 @@ impl UploadExpiry {
                     Ok(Fate::Spared) => {}
                     Err(error) => {
                         metrics::cleanup_failed(&error);
-                        errors.push(format!("file {}: {error}", file.id));
+                        tracing::warn!(fileId = %file.id, %error, "an expired upload could not be dealt with");
+                        let (subject, error) = (format!("upload {}", file.id), error.to_string());
+                        failures.push(Uncleaned { subject, file: Some(file.id), error });
                     }
                 }
             }
         }
+        let errors =
+            failures.iter().map(|failure| format!("{}: {}", failure.subject, failure.error)).collect();
+        Leftovers { scope: NAME, failures, is_complete: true, now }.keep(&self.db).await?;
         let metrics = [("adopted", json!(adopted)), ("deleted", json!(deleted))];
         let metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         Ok(SweepReport { metrics, errors })
@@ -186,7 +211,8 @@ impl Write for Expire {
             _ => "It was not confirmed in time",
         };
         let cause = Cause { name: Some("orphaned"), reason: Some(reason) };
-        let tombstones = delete::bury(tx, vec![file], Some(cause), self.now).await?;
+        let tombstones = delete::bury(tx, vec![file], &Actor::sweep(NAME), Some(cause), self.now).await?;
+        notifications::tell_of_expired_uploads(tx, &tombstones, self.now).await?;
         Ok(Fate::Deleted(tombstones.into_iter().next().and_then(|tombstone| tombstone.blob_key)))
     }
 }
@@ -195,7 +221,8 @@ impl Expire {
     async fn adopt(&self, tx: &mut Tx, file: &mut File) -> Result<(), Error> {
         let change = Change::Confirm { trace: None, recoveries: i64::from(self.is_recovery) };
         let reason = "It was not confirmed in time, but its bytes are whole: adopted";
-        moves::apply_to(tx, file, Transition::Confirm, change, Some(reason), self.now).await?;
+        let actor = Actor::sweep(NAME);
+        moves::apply_to(tx, file, Transition::Confirm, change, actor, Some(reason), self.now).await?;
         quota::settle(tx, file).await
     }
 }

@@ -12,9 +12,7 @@ use crate::records::files::queue;
 use crate::records::hourly;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
-use landfall_api::queues::{
-    CircuitView, PauseView, QueueStatus, QueueView, Throughput, WorkerView, queue_name,
-};
+use landfall_api::queues::{CircuitView, PauseView, QueueStatus, QueueView, WorkerView, queue_name};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
@@ -30,13 +28,7 @@ fn worker_view(worker: WorkerAtWork) -> WorkerView {
 }
 
 pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
-    let recent_hours = hourly::recent(tx, now).await?;
-    let mut throughput = Throughput::default();
-    for hour in &recent_hours {
-        throughput.total_completed += hour.completed;
-        throughput.total_failed += hour.failed;
-        throughput.total_timed_out += hour.timed_out;
-    }
+    let (recent_hours, throughput) = hourly::recent(tx, now).await?;
     let workers = workers::at_work(tx).await?;
     Ok(QueueStatus {
         throughput,

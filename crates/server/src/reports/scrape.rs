@@ -6,6 +6,7 @@ use super::dashboard;
 use super::queue_status;
 use crate::process::workers;
 use crate::queue::pause;
+use crate::records::cleanup_failures;
 use crate::records::events::stored;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
@@ -69,6 +70,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     let paused = pause::stages(tx).await?;
     let circuits = queue_status::circuits(tx).await?;
     let jobs = runs::last_ended(tx).await?;
+    let uncleaned = cleanup_failures::count(tx).await?;
 
     let states = Status::ALL.into_iter().filter(|status| *status != Status::Deleted);
     to.gauge(
@@ -87,6 +89,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     to.gauge(metrics::WORKERS, of_stages(&working));
     to.gauge(metrics::PAUSED, of_stages(&|stage| i64::from(paused.contains(&stage))));
     to.gauge(metrics::CIRCUIT_STATE, circuits.iter().flat_map(states_of));
+    to.gauge(metrics::UNCLEANED, uncleaned.into_iter().map(|(scope, count)| (label("scope", scope), count)));
     jobs_to(jobs, now, to);
     Ok(())
 }

@@ -30,6 +30,10 @@ use landfall_core::clock::Clock;
 /// own.
 const MAX_VALUE_LENGTH: usize = 8 * 1024;
 
+/// A field whose name ends so has JSON in it, and stands in the line as that value under the name before it. An event
+/// itself can only have numbers and texts.
+const JSON: &str = ".json";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// Pretty on a terminal, JSON elsewhere.
@@ -270,6 +274,11 @@ impl Fields<'_> {
 
     fn put_text(&mut self, field: &Field, text: &str) {
         let mut text = self.secrets.hidden_in(text);
+        if let Some(name) = field.name().strip_suffix(JSON)
+            && let Ok(value) = serde_json::from_str(&text)
+        {
+            return self.found.push((camel_case(name), value));
+        }
         if text.len() > MAX_VALUE_LENGTH {
             text.truncate(text.floor_char_boundary(MAX_VALUE_LENGTH));
             text.push('…');

@@ -14,6 +14,7 @@ use std::time::Duration;
 use ::metrics::{counter, describe_counter, describe_gauge, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use super::durations;
 use landfall_core::failure::Class;
 use landfall_core::lifecycle::Stage;
 use landfall_core::warning::WarningCode;
@@ -68,6 +69,7 @@ metrics! {
     JOB_ENDED "landfall_job_last_end_timestamp_seconds" Kind::Gauge, "When the last run of a job ended";
     JOB_ERRORS "landfall_job_last_errors" Kind::Gauge, "Errors of the last run of a job";
     JOB_OVERDUE "landfall_job_overdue_seconds" Kind::Gauge, "For how long a due job has not been started";
+    UNCLEANED "landfall_cleanup_failures" Kind::Gauge, "Items that could not be cleaned up and are tried again";
     DATABASE_UP "landfall_database_up" Kind::Gauge, "Whether the database accepts writes";
     STORAGE_UP "landfall_storage_up" Kind::Gauge, "Whether the storage responds";
     BUILD_INFO "landfall_build_info" Kind::Gauge, "The running version, and its database";
@@ -76,6 +78,9 @@ metrics! {
     // What this process did.
     COMPLETED "landfall_files_completed_total" Kind::Counter, "Files that became ready";
     FILE_WARNINGS "landfall_file_warnings_total" Kind::Counter, "Warnings about what is missing of files that became ready";
+    CONFIRM_TO_READY "landfall_confirm_to_ready_seconds" Kind::Histogram(durations::BOUNDS), "How long files took from their confirmation until they were ready";
+    RETRIED_FILES "landfall_files_retried_total" Kind::Counter, "Failed or cancelled files that a user retried";
+    RETRIED_FILES_COMPLETED "landfall_retried_files_completed_total" Kind::Counter, "Files that became ready after a user had retried them";
     DEAD_LETTERS "landfall_dead_letters_total" Kind::Counter, "Files that failed permanently";
     RETRIES "landfall_retries_total" Kind::Counter, "Attempts that failed and will be retried";
     STALLS "landfall_stalls_total" Kind::Counter, "Files whose worker was lost";
@@ -161,7 +166,7 @@ fn start_at_zero() {
     for code in WarningCode::ALL {
         counter!(FILE_WARNINGS, "code" => code.name()).absolute(0);
     }
-    for name in [COMPLETED, ORPHAN_BLOBS, ABANDONED_UPLOADS] {
+    for name in [COMPLETED, RETRIED_FILES, RETRIED_FILES_COMPLETED, ORPHAN_BLOBS, ABANDONED_UPLOADS] {
         counter!(name).absolute(0);
     }
 }
@@ -174,8 +179,19 @@ pub async fn upkeep() {
     }
 }
 
-pub fn file_completed() {
+/// `seconds`: from confirm to ready. `is_retried`: a user had retried it.
+pub fn file_completed(seconds: Option<f64>, is_retried: bool) {
     counter!(COMPLETED).increment(1);
+    if let Some(seconds) = seconds {
+        histogram!(CONFIRM_TO_READY).record(seconds);
+    }
+    if is_retried {
+        counter!(RETRIED_FILES_COMPLETED).increment(1);
+    }
+}
+
+pub fn file_retried() {
+    counter!(RETRIED_FILES).increment(1);
 }
 
 pub fn warned(code: WarningCode) {

@@ -188,7 +188,8 @@ impl Advance {
         status: OperationStatus,
         reason: Option<String>,
     ) -> Result<Step, Error> {
-        rows::end(tx, operation.id, status, reason, self.now).await?;
+        rows::end(tx, operation.id, status, reason.clone(), self.now).await?;
+        super::ended(tx, Operation { status, reason, ended_at: Some(self.now), ..operation.clone() });
         Ok(Step::Over)
     }
 }

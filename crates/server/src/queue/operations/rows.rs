@@ -78,14 +78,15 @@ pub(super) async fn insert(
 }
 
 /// Stops an operation that has not ended.
-pub(super) async fn stop(tx: &mut Tx, operation: Uuid, reason: String, now: Time) -> Result<(), Error> {
-    tx.execute(
-        "UPDATE operations SET status = 'stopped', reason = $2, updated_at = $3, ended_at = $3
+pub(super) async fn stop(tx: &mut Tx, operation: Uuid, reason: String, now: Time) -> Result<bool, Error> {
+    let stopped = tx
+        .execute(
+            "UPDATE operations SET status = 'stopped', reason = $2, updated_at = $3, ended_at = $3
          WHERE id = $1 AND ended_at IS NULL",
-        args![operation, reason, now],
-    )
-    .await
-    .map(drop)
+            args![operation, reason, now],
+        )
+        .await?;
+    Ok(stopped > 0)
 }
 
 /// The operations that have not ended, in the order of their ids, behind `after`.

@@ -30,13 +30,15 @@ pub struct StoredEvent {
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub data: Option<Value>,
+    pub actor_kind: Option<String>,
+    pub actor_name: Option<String>,
     pub epoch: Option<Uuid>,
 }
 
 fn columns() -> String {
     format!(
         "id, at, kind, tenant_id, user_id, file_id, batch_id, from_state, to_state, stage, attempt,
-         error_code, error_message, data, {}",
+         error_code, error_message, data, actor_kind, actor_name, {}",
         epochs::OF_EVENT
     )
 }

@@ -12,7 +12,9 @@ use crate::intake::delete::{self, Cause};
 use crate::records::batch::deadline;
 use crate::records::file::File;
 use crate::records::files::uploads;
+use crate::records::notifications;
 use crate::telemetry::metrics::abandoned_upload_deleted;
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
@@ -44,7 +46,7 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
                     abandoned_upload_deleted();
                 }
                 Ok(false) => {}
-                Err(error) => errors.add(&format!("abandoned upload {file}"), &error),
+                Err(error) => errors.add_file("abandoned upload", file, &error),
             }
         }
     }
@@ -81,6 +83,9 @@ impl Write for GiveUp {
             return Ok(None);
         }
         let cause = Cause { name: Some("abandoned"), reason: Some("Its bytes did not arrive in time") };
-        Ok(delete::bury(tx, vec![file], Some(cause), self.now).await?.pop())
+        let mut tombstones =
+            delete::bury(tx, vec![file], &Actor::sweep(super::NAME), Some(cause), self.now).await?;
+        notifications::tell_of_expired_uploads(tx, &tombstones, self.now).await?;
+        Ok(tombstones.pop())
     }
 }

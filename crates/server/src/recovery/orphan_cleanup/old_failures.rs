@@ -15,7 +15,9 @@ use crate::intake::delete::{self, Cause};
 use crate::records::file::File;
 use crate::records::files::dead_letters::retention::{is_to_be_deleted, note_warning, to_be_deleted};
 use crate::records::notifications;
+use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::lifecycle::Status;
 use landfall_store::Error;
 use landfall_store::{Tx, Write};
 
@@ -27,6 +29,20 @@ const PAGE: i64 = 200;
 pub struct Metrics {
     pub warnings: usize,
     pub deleted: usize,
+}
+
+/// When a file will be deleted, as far as that is known: a failed one if it is not retried, an upload if it does not come.
+pub fn deletion_at(file: &File, retention: Duration, now: Time) -> Option<Time> {
+    let Some(failed_at) = file.failed_at else {
+        return file.upload_until.filter(|_| file.status == Status::Registered);
+    };
+    Some(deletion_of_failed(failed_at, file.deletion_warned_at, retention, now))
+}
+
+/// The same for a file that failed at `failed_at`. An owner who was not warned yet is warned now at the earliest.
+pub fn deletion_of_failed(failed_at: Time, warned_at: Option<Time>, retention: Duration, now: Time) -> Time {
+    let warned = warned_at.filter(|at| *at >= failed_at).unwrap_or(now);
+    (failed_at + to_delta(retention)).max(warned + to_delta(NOTICE))
 }
 
 pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Result<Metrics, Error> {
@@ -73,7 +89,7 @@ async fn delete_all(
         for (_, file) in page {
             match let_go(job, LetGo { file, failed_before, warned_before, now }).await {
                 Ok(gone) => deleted += usize::from(gone),
-                Err(error) => errors.add(&format!("failed file {file}"), &error),
+                Err(error) => errors.add_file("failed file", file, &error),
             }
         }
     }
@@ -103,8 +119,8 @@ impl Write for Warn {
         let files = note_warning(tx, failed_before, PAGE, self.now).await?;
         let warned = files.len();
         let dated = files.into_iter().map(|file| {
-            let failed_at = file.failed_at.unwrap_or(self.now);
-            let deletion = (failed_at + to_delta(self.retention)).max(self.now + to_delta(NOTICE));
+            let deletion =
+                deletion_at(&file, self.retention, self.now).unwrap_or(self.now + to_delta(NOTICE));
             (file, deletion)
         });
         notifications::warn_of_deletion(tx, dated.collect(), self.now).await?;
@@ -128,7 +144,10 @@ impl Write for LetGo {
         if !is_to_be_deleted(tx, self.file, self.failed_before, self.warned_before).await? {
             return Ok(None);
         }
-        let cause = Cause { name: Some("failed-file-retention"), reason: None };
-        Ok(delete::bury(tx, vec![file], Some(cause), self.now).await?.pop())
+        let cause = Cause {
+            name: Some("failed-file-retention"),
+            reason: Some("It failed long ago, and its owner was warned"),
+        };
+        Ok(delete::bury(tx, vec![file], &Actor::sweep(super::NAME), Some(cause), self.now).await?.pop())
     }
 }

@@ -8,6 +8,7 @@ use crate::records::file::File;
 use crate::records::files;
 use crate::telemetry::traces;
 use landfall_api::stuck::{RetriedAll, RetriedStuck, RetryError};
+use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
@@ -30,15 +31,17 @@ impl Write for RetryStuck {
     async fn apply(&self, tx: &mut Tx) -> Result<RetriedStuck, Error> {
         let mut file = File::lock_for(tx, &self.caller, self.file).await?;
         let previous_status = file.status;
+        let actor = Actor::caller(&self.caller, &file.tenant_id, &file.user_id);
         match previous_status {
             Status::Deleted => return Err(Refusal::gone().into()),
             Status::Queued => {
-                make_due(tx, &file, 1, self.now).await?;
+                make_due(tx, &file, 1, &actor, "Moved to the front by hand, to be tried at once", self.now)
+                    .await?;
                 file.retry_count += 1;
             }
             status if status.is_running() => {
-                let why = format!("Given back to the queue by {}", self.caller.user);
-                requeue(tx, &mut file, &why, self.now).await?;
+                let reason = format!("Put back into the queue by hand while it was {status}");
+                requeue(tx, &mut file, None, &actor, &reason, self.now).await?;
             }
             status => return Err(not_on_its_way(status).into()),
         }
@@ -68,7 +71,12 @@ fn not_on_its_way(status: Status) -> Refusal {
 impl StuckFiles {
     /// Recovers what is stuck now, of one user or of all. Those that were recovered as often as they may be are left to
     /// the sweep.
-    pub async fn retry_all(&self, user: Option<&str>, now: Time) -> Result<RetriedAll, Error> {
+    pub async fn retry_all(
+        &self,
+        caller: &Caller,
+        user: Option<&str>,
+        now: Time,
+    ) -> Result<RetriedAll, Error> {
         let mut answer = RetriedAll { success: true, ..RetriedAll::default() };
         let mut after = Some(Uuid::nil());
         while let Some(last) = after {
@@ -79,7 +87,8 @@ impl StuckFiles {
                     answer.skipped_count += 1;
                     continue;
                 }
-                match self.recover(stuck, now).await {
+                let actor = Actor::caller(caller, &stuck.file.tenant_id, &stuck.file.user_id);
+                match self.recover(stuck, &actor, now).await {
                     Ok(Outcome::Requeued) => answer.retried_count += 1,
                     Ok(Outcome::Failed | Outcome::Spared) => answer.skipped_count += 1,
                     Err(error) => {

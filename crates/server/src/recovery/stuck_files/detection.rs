@@ -64,7 +64,7 @@ impl Detection {
         let found = stuck::suspects(tx, user, after, furthest, PAGE, now).await?;
         let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
         let stuck = found.into_iter().filter_map(|file| {
-            let reason = self.judge(file.status, file.retry_count, file.updated_at, now)?;
+            let reason = self.reason(&file, false, now)?;
             Some(Stuck { file, reason })
         });
         Ok((stuck.collect(), next))
@@ -83,6 +83,27 @@ impl Detection {
     /// Whether it was recovered less often than a file may be.
     pub fn may_be_recovered(&self, file: &File) -> bool {
         file.retry_count < self.config.max_retries
+    }
+
+    pub fn max_retries(&self) -> i64 {
+        self.config.max_retries
+    }
+
+    /// How long a file may stand still, in milliseconds.
+    pub fn patience_ms(&self, file: &File) -> i64 {
+        to_delta(self.config.patience(file.retry_count)).num_milliseconds()
+    }
+
+    /// Why a file is stuck, if it is. `is_held`: the process that it is claimed by is known.
+    pub fn reason(&self, file: &File, is_held: bool, now: Time) -> Option<StuckReason> {
+        let is_suspect = match file.status {
+            Status::Queued => {
+                !file.is_due && file.run_after.is_some_and(|at| at > now + to_delta(self.longest_wait))
+            }
+            Status::Uploaded => file.upload_until.is_some_and(|until| until <= now),
+            status => status.is_running() && !is_held,
+        };
+        is_suspect.then(|| self.judge(file.status, file.retry_count, file.updated_at, now)).flatten()
     }
 
     /// Why one of the suspects is stuck, if it is.

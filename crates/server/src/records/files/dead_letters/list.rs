@@ -23,15 +23,18 @@ pub struct DeadLetter {
     pub error_message: String,
     pub attempt: i64,
     pub failed_at: Time,
+    pub deletion_warned_at: Option<Time>,
     /// Set if it was retried before and failed again.
     pub retried_at: Option<Time>,
     pub retried_by: Option<String>,
 }
 
-impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
-    fn from(row: DeadLetter) -> Self {
+impl DeadLetter {
+    /// As clients see it. `deletion_at` is when it will be deleted.
+    pub fn view(self, deletion_at: Time) -> landfall_api::dead_letters::DeadLetter {
+        let row = self;
         let error = row.reason();
-        Self {
+        landfall_api::dead_letters::DeadLetter {
             file_id: row.id,
             tenant_id: row.tenant_id,
             user_id: row.user_id,
@@ -42,6 +45,7 @@ impl From<DeadLetter> for landfall_api::dead_letters::DeadLetter {
             error,
             attempts: row.attempt,
             failed_at: row.failed_at,
+            deletion_at,
             retried_at: row.retried_at,
             retried_by: row.retried_by,
         }
@@ -77,7 +81,7 @@ pub async fn list(
     tx.rows(
         format!(
             "SELECT id, tenant_id, user_id, file_name, batch_id, error_stage, error_code, error_message, attempt, failed_at, retried_at,
-                    retried_by
+                    retried_by, deletion_warned_at
              FROM files WHERE {condition} ORDER BY failed_at DESC, id DESC LIMIT $1 OFFSET $2"
         ),
         arguments,
