@@ -400,10 +400,16 @@ async fn the_hourly_counts_show_the_results_of_files(db: TestDb) {
         .read()
         .await
         .unwrap()
-        .rows("SELECT name, count FROM hourly WHERE name NOT LIKE 'ms:%' ORDER BY name", args![])
+        .rows("SELECT name, count FROM hourly WHERE name NOT LIKE 'took:%' ORDER BY name", args![])
         .await
         .unwrap();
-    let expected = [("class:DOCUMENT_ERROR", 1), ("completed", 2), ("failed", 1)];
+    let expected = [
+        ("attempts:class:DOCUMENT_ERROR", 1),
+        ("attempts:failed", 1),
+        ("completed", 2),
+        ("failed", 1),
+        ("files:class:DOCUMENT_ERROR", 1),
+    ];
     assert_eq!(counters, expected.map(|(name, count)| (name.to_owned(), count)));
 }
 

@@ -142,7 +142,7 @@ mod tests {
         let seen = |ends: &Ends| -> Vec<(String, i64, i64)> {
             ends.0.iter().map(|((user, _), e)| (user.clone(), e.completed, e.failed)).collect()
         };
-        assert_eq!(seen(&ends), [("".into(), 1, 1), ("ada".into(), 1, 0), ("bob".into(), 0, 1)]);
+        assert_eq!(seen(&ends), [(String::new(), 1, 1), ("ada".into(), 1, 0), ("bob".into(), 0, 1)]);
         ends.not_failed_any_more("bob", now, now);
         ends.failed("bob", now);
         assert_eq!(seen(&ends)[2].2, 1, "one file failed, however often");
