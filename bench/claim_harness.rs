@@ -107,7 +107,7 @@ impl ClaimHarness {
                     output: Arc::new(Output::Nothing),
                     carry: stage.next().is_some(),
                 },
-                reports: Vec::new(),
+                calls: Vec::new(),
             })
             .collect();
         let endings = self

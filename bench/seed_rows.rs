@@ -83,6 +83,7 @@ impl Write for QueuedBatch {
             next_stage: None,
             attempt: Some(0),
             worker: None,
+            actor: None,
             failure: None,
             data: None,
         });
