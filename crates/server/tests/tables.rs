@@ -182,6 +182,16 @@ fn every_table_has_its_module() {
             made.insert(word(rest.strip_prefix("IF NOT EXISTS ").unwrap_or(rest)));
         }
     }
+    // A table that replaces another is made under a name of its own, and then gets the other's.
+    for text in &texts {
+        for rest in text
+            .split("ALTER TABLE ")
+            .skip(1)
+            .filter(|rest| rest[word(rest).len()..].starts_with(" RENAME TO "))
+        {
+            made.remove(word(rest));
+        }
+    }
     assert_eq!(made, listed);
 }
 
