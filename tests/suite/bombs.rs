@@ -29,7 +29,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("content.odt", made::open_document("text", &blanks), "VALIDATION_ERROR"),
         ("deep.docx", made::docx(&"<w:p>".repeat(100_000)), "VALIDATION_ERROR"),
         ("cells.xlsx", made::xlsx(&[("A", &many_cells)], ""), "TOO_LARGE"),
-        ("stream.pdf", made::pdf_of_contents(&[unpacking], "", &[]), "NO_TEXT"),
+        ("stream.pdf", made::pdf_of_contents(&[unpacking], "", &[]), "PARSE_ERROR"),
         ("entities.xml", entities.as_bytes().to_vec(), "NO_TEXT"),
         ("divs.html", format!("<html>{}", "<div>".repeat(300_000)).into_bytes(), "NO_TEXT"),
         ("half.docx", whole[..whole.len() / 2].to_vec(), "PARSE_ERROR"),

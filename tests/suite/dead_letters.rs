@@ -67,8 +67,8 @@ async fn an_entry_shows_what_a_user_needs_to_judge_it(db: TestDb) {
     let (batch, files) = alice.upload_all(&names('p', 1)).await;
     server.idle().await;
     let failed_at = alice.file(&files[0]).await["failedAt"].clone();
-    let error = landfall_core::reason::sentences("PARSE_ERROR", "Page 0 is damaged", Status::Failed);
     let deletion_at = alice.file(&files[0]).await["deletionAt"].clone();
+    let error = landfall_core::reason::sentences("PARSE_ERROR", "Page 0 is damaged", Status::Failed);
     let entry = |failed_at: &Value| {
         json!({
             "fileId": files[0], "fileName": "p0", "batchId": batch, "stage": "extract", "code": "PARSE_ERROR",

@@ -73,7 +73,8 @@ async fn retries_failures_batches_operations_and_jobs_have_one_line_each(db: Tes
     );
     assert_has(&failure, &["error", "errorClass", "worker", "userId", "tenantId", "durationMs"]);
     let ended = only(&logged, "a batch is completed", "batchId", &batch);
-    assert_fields(&ended, &json!({ "level": "INFO", "summary": { "total": 2, "ready": 1, "failed": 1 } }));
+    assert_fields(&ended, &json!({ "level": "INFO" }));
+    assert_fields(&ended["summary"], &json!({ "total": 2, "ready": 1, "failed": 1 }));
     assert_has(&ended, &["userId", "tenantId", "durationMs"]);
 
     let operation = client.post("/api/v2/uploads/dlq/retry-all", json!({ "code": "GW_4XX" })).await.ok();
@@ -106,8 +107,8 @@ async fn a_circuit_that_changes_and_a_rate_limit_that_is_met_have_a_line(db: Tes
         ("RETRY_BASE_DELAY_MS", "50"),
         ("CIRCUIT_THRESHOLD", "1"),
         ("CIRCUIT_TIMEOUT_MS", "200"),
-        ("CHUNK_RATE_LIMIT", "5/1s"),
-        ("USER_RATE_LIMIT", "10/1s"),
+        ("CHUNK_RATE_LIMIT", "1/1s"),
+        ("USER_RATE_LIMIT", "2/1s"),
     ];
     let logged = Logged::start(&db, &variables);
     let client = logged.process.client();

@@ -64,13 +64,18 @@ fn row(file: &FileView) -> Vec<String> {
     ]
 }
 
-/// What there is to know about a file: its error or the number of its warnings, the attempts so far, and whether it makes
-/// no progress.
+/// What is wrong with a file: its error, the attempts so far, and whether it makes no progress.
 fn notes(file: &FileView) -> String {
     let attempt = attempt(file).map(|attempt| format!("attempt {attempt}"));
     let stale = file.staleness.message.as_deref().map(printable);
     let notes = [Some(problem(file)).filter(|problem| !problem.is_empty()), attempt, stale];
     notes.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// "2 of 3 at extract": the attempt of a file that runs, waits after a failure, or failed.
+pub fn attempt(file: &FileView) -> Option<String> {
+    let stage = file.next_stage.filter(|_| file.attempt > 0 && file.status != Status::Ready)?;
+    Some(format!("{} of {} at {stage}", file.attempt, file.max_attempts))
 }
 
 /// The error of a file, or the number of its warnings, which `landfall status` shows.
@@ -79,12 +84,6 @@ fn problem(file: &FileView) -> String {
         Ok(warnings) if warnings > 0 && file.error.is_none() => count(warnings, "warning"),
         _ => error(file),
     }
-}
-
-/// "2 of 3 at extract": the attempt of a file that runs, waits after a failure, or failed.
-pub fn attempt(file: &FileView) -> Option<String> {
-    let stage = file.next_stage.filter(|_| file.attempt > 0 && file.status != Status::Ready)?;
-    Some(format!("{} of {} at {stage}", file.attempt, file.max_attempts))
 }
 
 /// The code and the message of a file's error; empty if it has none.

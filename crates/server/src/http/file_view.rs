@@ -47,31 +47,34 @@ impl Surroundings {
         })
     }
 
-    /// The views of a list, in its order. The sentences of the warnings are with the file itself.
-    pub async fn views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
-        let views = self.whole_views(tx, files).await?;
-        Ok(views.into_iter().map(|view| FileView { warnings: None, ..view }).collect())
+    pub async fn view(&self, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
+        let id = file.id;
+        let result_type = artifacts::result_types(tx, &[id]).await?.remove(&id);
+        let attempts = events::attempts(tx, &[id]).await?.remove(&id).unwrap_or_default();
+        self.view_with(tx, file, result_type, attempts).await
     }
 
-    async fn whole_views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
+    /// The views of a list. The sentences of the warnings are with the file itself.
+    pub async fn views(&self, tx: &mut Tx, files: Vec<File>) -> Result<Vec<FileView>, ApiError> {
         let ids: Vec<Uuid> = files.iter().map(|file| file.id).collect();
-        let mut attempts = events::attempts(tx, &ids).await?;
         let mut result_types = artifacts::result_types(tx, &ids).await?;
+        let mut attempts = events::attempts(tx, &ids).await?;
         let mut views = Vec::with_capacity(files.len());
         for file in files {
-            let attempts = attempts.remove(&file.id).unwrap_or_default();
             let result_type = result_types.remove(&file.id);
-            views.push(self.view(tx, file, attempts, result_type).await?);
+            let attempts = attempts.remove(&file.id).unwrap_or_default();
+            let view = self.view_with(tx, file, result_type, attempts).await?;
+            views.push(FileView { warnings: None, ..view });
         }
         Ok(views)
     }
 
-    async fn view(
+    async fn view_with(
         &self,
         tx: &mut Tx,
         file: File,
-        attempts: BTreeMap<Stage, i64>,
         result_type: Option<String>,
+        attempts: BTreeMap<Stage, i64>,
     ) -> Result<FileView, ApiError> {
         let position = waiting::position(tx, &file).await?;
         let waiting = self.obstacles.before(&file);

@@ -45,8 +45,7 @@ pub async fn show(
 
 async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
     let surroundings = Surroundings::load(tx, &file.user_id, app).await?;
-    let mut views = surroundings.views(tx, vec![file]).await?;
-    views.pop().ok_or_else(|| Refusal::no_such_file().into())
+    surroundings.view(tx, file).await
 }
 
 /// The caller's file, unless it was deleted.

@@ -71,13 +71,13 @@ impl Carrier {
                     carried = Some(output);
                     file.next_stage = next;
                     file.attempt = 1;
+                    file.claimed_at = Some(self.inner.clock.now());
                     // The finished stage cleared the file of every suspicion.
                     file.lost_workers = 0;
                     if std::mem::take(&mut self.alone) {
                         self.inner.isolation.over(self.inner.clock.now());
                         self.inner.wake.poll_work();
                     }
-                    file.claimed_at = Some(self.inner.clock.now());
                 }
                 _ => break,
             }

@@ -186,7 +186,7 @@ impl Batch {
         data["deleted"] = json!(summary.deleted);
         data["summary"] = json!(summary);
         let event = Event { data: Some(data), ..self.event(kind, now) };
-        if matches!(kind, EventKind::BatchCompleted | EventKind::BatchExpired) {
+        if kind != EventKind::BatchProgress {
             lines::batch_ended(tx, self, kind, now);
         }
         events::record(tx, vec![event]).await

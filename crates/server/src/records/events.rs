@@ -170,11 +170,6 @@ impl From<HistoryRow> for HistoryEntry {
     }
 }
 
-/// What an event says about a failure: sentences that were true when it happened.
-pub fn written(code: Option<&str>, said: Option<&str>, to: Option<Status>) -> Option<String> {
-    Some(reason::sentences(code?, said.unwrap_or_default(), to.unwrap_or(Status::Deleted)))
-}
-
 /// Why a step was taken that has no reason of its own.
 fn plain_reason(from: Option<Status>, to: Option<Status>, stage: Option<Stage>, has_error: bool) -> String {
     let stage = stage.map_or("current", Stage::name);
@@ -238,6 +233,11 @@ pub async fn attempts(tx: &mut Tx, files: &[Uuid]) -> Result<HashMap<Uuid, BTree
         }
     }
     Ok(attempts)
+}
+
+/// What an event says about a failure: sentences that were true when it happened.
+pub fn written(code: Option<&str>, said: Option<&str>, to: Option<Status>) -> Option<String> {
+    Some(reason::sentences(code?, said.unwrap_or_default(), to.unwrap_or(Status::Deleted)))
 }
 
 /// The history of a file, oldest first, after the entry `after`.

@@ -124,11 +124,11 @@ impl File {
             file_name: self.file_name.clone(),
             confirmed_at: self.confirmed_at,
             last_failed_at: self.error_at,
+            claimed_at: self.claimed_at,
+            retried_at: self.retried_at,
             due_at: self.due_at,
             waiting_since: self.waiting_since,
             waits: self.waits,
-            claimed_at: self.claimed_at,
-            retried_at: self.retried_at,
         })
     }
 
@@ -193,11 +193,11 @@ pub struct Owner {
     pub confirmed_at: Option<Time>,
     /// As its claim found them.
     pub last_failed_at: Option<Time>,
-    pub due_at: Option<Time>,
-    pub waiting_since: Option<Time>,
-    pub waits: i64,
     /// When the worker took it, or began its stage.
     pub claimed_at: Option<Time>,
     /// When a user last retried it.
     pub retried_at: Option<Time>,
+    pub due_at: Option<Time>,
+    pub waiting_since: Option<Time>,
+    pub waits: i64,
 }

@@ -192,7 +192,9 @@ pub async fn resolve(tx: &mut Tx, files: &[Uuid], now: Time) -> Result<(), Error
 
 /// Tells the owners of uploads that were not confirmed in time that they are gone.
 pub async fn tell_of_expired_uploads(tx: &mut Tx, files: &[File], now: Time) -> Result<(), Error> {
-    let notices = files.iter().map(|file| {
+    // The files of a batch are told of with the batch.
+    let single = files.iter().filter(|file| file.batch_id.is_none());
+    let notices = single.map(|file| {
         let what = if file.md5.is_some() { "was uploaded but not confirmed" } else { "was not uploaded" };
         Notice {
             kind: NotificationKind::UploadExpired,

@@ -77,10 +77,10 @@ metrics! {
 
     // What this process did.
     COMPLETED "landfall_files_completed_total" Kind::Counter, "Files that became ready";
-    FILE_WARNINGS "landfall_file_warnings_total" Kind::Counter, "Warnings about what is missing of files that became ready";
     CONFIRM_TO_READY "landfall_confirm_to_ready_seconds" Kind::Histogram(durations::BOUNDS), "How long files took from their confirmation until they were ready";
     RETRIED_FILES "landfall_files_retried_total" Kind::Counter, "Failed or cancelled files that a user retried";
     RETRIED_FILES_COMPLETED "landfall_retried_files_completed_total" Kind::Counter, "Files that became ready after a user had retried them";
+    FILE_WARNINGS "landfall_file_warnings_total" Kind::Counter, "Warnings about what is missing of files that became ready";
     DEAD_LETTERS "landfall_dead_letters_total" Kind::Counter, "Files that failed permanently";
     RETRIES "landfall_retries_total" Kind::Counter, "Attempts that failed and will be retried";
     STALLS "landfall_stalls_total" Kind::Counter, "Files whose worker was lost";

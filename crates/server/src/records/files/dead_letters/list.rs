@@ -32,8 +32,8 @@ pub struct DeadLetter {
 impl DeadLetter {
     /// As clients see it. `deletion_at` is when it will be deleted.
     pub fn view(self, deletion_at: Time) -> landfall_api::dead_letters::DeadLetter {
+        let error = self.reason();
         let row = self;
-        let error = row.reason();
         landfall_api::dead_letters::DeadLetter {
             file_id: row.id,
             tenant_id: row.tenant_id,
