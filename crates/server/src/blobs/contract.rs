@@ -207,9 +207,9 @@ async fn an_upload_is_unfinished_until_it_is_finished_or_dropped(blobs: &Blobs) 
     remove_all(blobs).await;
 }
 
-/// In the order of whole keys. A walk that sorts one folder after the other by its bare names would have `a/…` before `a-b`.
+/// In the order of whole keys. None is the folder of a file's id, which may be left from an earlier check. A walk that sorts one folder after the other by its bare names would have `a/…` before `a-b`.
 const KEYS: [&str; 9] =
-    ["a-b/c/d", "a/b-c/d", "a/b/c", "a/b/d", "a/b_c/d", "a0/b/c", "aa/b/c", "ab", "b/c/d"];
+    ["a-b/c/d", "a/b-c/d", "a/b/c", "a/b/d", "a/b_c/d", "a0/b/c", "aa/b/c", "az", "b/c/d"];
 
 async fn a_listing_is_in_key_order_in_full_pages(blobs: &Blobs) {
     for (place, key) in KEYS.iter().enumerate().rev() {

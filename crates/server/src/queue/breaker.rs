@@ -160,7 +160,7 @@ impl Circuit {
     /// this one, or says that it is well. Without this check, a document that a service cannot process would keep the
     /// circuit open permanently.
     pub fn blames_file(&self, call: &Call) -> bool {
-        call.says_well || call.last_failed_at.zip(self.last_up_at).is_some_and(|(failed, up)| up > failed)
+        call.says_well || call.last_failed_at.zip(self.last_up_at).is_some_and(|(failed, up)| up >= failed)
     }
 
     fn count_failure(&mut self, call: &Call, now: Time, config: BreakerConfig) {
