@@ -50,8 +50,10 @@ impl Instance {
 
 pub async fn run(kind: Kind, finished: i64) -> anyhow::Result<Figures> {
     let mut figures = Figures::default();
-    let (few, many) =
-        (Instance::open(kind, "few", FEW).await?, Instance::open(kind, "many", finished).await?);
+    let (few, many) = (
+        Box::pin(Instance::open(kind, "few", FEW)).await?,
+        Box::pin(Instance::open(kind, "many", finished)).await?,
+    );
     let began = Instant::now();
     side_by_side(&few, &many, finished, &mut figures).await?;
     few.close().await?;
