@@ -69,7 +69,7 @@ fn notes(file: &FileView) -> String {
     let attempt = attempt(file).map(|attempt| format!("attempt {attempt}"));
     let stale = file.staleness.message.as_deref().map(printable);
     let notes = [Some(problem(file)).filter(|problem| !problem.is_empty()), attempt, stale];
-    notes.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    notes.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// "2 of 3 at extract": the attempt of a file that runs, waits after a failure, or failed.

@@ -9,7 +9,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use landfall_server::config::Config;
 use landfall_server::telemetry::logs::LogFormat;
-use landfall_server::telemetry::logs::{Lines, Look};
+use landfall_server::telemetry::logs::{LineFormat, Lines};
 use landfall_server::telemetry::traces::Traces;
 
 /// Applies unless `LOG_LEVEL` names the target: PostgreSQL sends a notice at every start for each table that exists.
@@ -53,13 +53,13 @@ fn lines(config: &Config) -> Lines {
     let filter = filter(&config.log_filter);
     let at_terminal = std::io::stderr().is_terminal();
     let look = match config.log_format {
-        LogFormat::Json => Look::Json,
-        LogFormat::Auto if !at_terminal => Look::Json,
+        LogFormat::Json => LineFormat::Json,
+        LogFormat::Auto if !at_terminal => LineFormat::Json,
         LogFormat::Auto | LogFormat::Pretty => {
             if at_terminal && std::env::var_os("NO_COLOR").is_none() {
-                Look::Coloured
+                LineFormat::Coloured
             } else {
-                Look::Plain
+                LineFormat::Plain
             }
         }
     };

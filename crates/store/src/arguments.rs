@@ -155,7 +155,7 @@ pub struct Rows {
 
 impl Rows {
     /// The maximum number of rows in one statement: both databases limit the number of arguments.
-    pub const MOST: usize = 256;
+    pub const MAX: usize = 256;
 
     pub fn push(&mut self, row: Vec<Arg>) {
         debug_assert!(self.count == 0 || self.args.len().is_multiple_of(self.count));
@@ -203,11 +203,11 @@ impl Rows {
     }
 
     /// The same rows in parts, each small enough for one statement.
-    pub fn portions(self) -> impl Iterator<Item = Self> {
+    pub fn batches(self) -> impl Iterator<Item = Self> {
         let width = self.args.len() / self.count.max(1);
         let mut args = self.args.into_iter();
         std::iter::from_fn(move || {
-            let part: Vec<Arg> = args.by_ref().take(width * Self::MOST).collect();
+            let part: Vec<Arg> = args.by_ref().take(width * Self::MAX).collect();
             (!part.is_empty()).then(|| Self { count: part.len() / width, args: part })
         })
     }

@@ -283,7 +283,7 @@ fn sqlite_options(url: &str) -> Result<SqliteConnectOptions, Error> {
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(PREPARED_STATEMENTS)
         // As many rows as a bulk statement has: it runs to its end without waiting for the reader of the rows.
-        .row_buffer_size(Rows::MOST)
+        .row_buffer_size(Rows::MAX)
         .pragma("cache_size", "-16000")
         // In pages. The same few pages change again and again; a late checkpoint copies each of them once.
         .pragma("wal_autocheckpoint", "4000")

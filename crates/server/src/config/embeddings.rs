@@ -9,7 +9,7 @@ use landfall_models::chunk::ChunkConfig;
 
 use super::declared::group;
 use super::reader::{Reader, milliseconds};
-use crate::stages::embed::MOST_DIMENSIONS;
+use crate::stages::embed::MAX_DIMENSIONS;
 use crate::stages::embed::{EmbedConfig, Model, ServiceConfig};
 use landfall_models::model_folder::ModelFolder;
 
@@ -43,8 +43,8 @@ impl EmbedConfig {
         let dimensions = read.optional(EMBEDDINGS_DIMENSIONS, |text| {
             text.parse()
                 .ok()
-                .filter(|dimensions| (1..=MOST_DIMENSIONS).contains(dimensions))
-                .ok_or_else(|| format!("a number from 1 to {MOST_DIMENSIONS}"))
+                .filter(|dimensions| (1..=MAX_DIMENSIONS).contains(dimensions))
+                .ok_or_else(|| format!("a number from 1 to {MAX_DIMENSIONS}"))
         });
         let batch = read.between(EMBEDDINGS_BATCH, 1, MAX_BATCH);
         let timeout = read.with(EMBEDDINGS_TIMEOUT_MS, milliseconds);

@@ -140,7 +140,7 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
         }
     }
     if tx.is_postgres() {
-        for part in entries.portions() {
+        for part in entries.batches() {
             let (values, args) = part.into_values(tx);
             let sql = format!(
                 "INSERT INTO chunk_index (chunk_id, file_id, user_id, model, words, embedding)
@@ -171,7 +171,7 @@ pub async fn replace_vectors(
     }
     let vector = if tx.is_postgres() { "landfall_embedding(v.column3)" } else { "v.column3" };
     let mut replaced = 0;
-    for part in rows.portions() {
+    for part in rows.batches() {
         let (values, args) = part.into_values(tx);
         let sql = format!(
             "UPDATE chunk_index SET model = v.column2, embedding = {vector} FROM ({values}) AS v

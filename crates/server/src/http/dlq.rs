@@ -11,7 +11,7 @@ use crate::http::error::ApiError;
 use crate::intake::delete;
 use crate::intake::idempotency::Idempotent;
 use crate::queue::operations::{Operation, RetryAll};
-use crate::records::files::dead_letters::{self, Filter, Place};
+use crate::records::files::dead_letters::{self, Cursor, Filter};
 use crate::records::fingerprint::is_fingerprint;
 use crate::recovery::orphan_cleanup::old_failures;
 use landfall_api::dead_letters::{
@@ -53,7 +53,7 @@ pub async fn list(
     caller: Caller,
     Params(query): Params<DeadLetterQuery>,
 ) -> Result<Json<DeadLetterList>, ApiError> {
-    let paging: Paging<Place> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
+    let paging: Paging<Cursor> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
     let filter = filter(query.filter(), &caller)?;
     let (limit, offset) = (paging.fetched(), paging.offset);
     let rows = dead_letters::list(&mut app.db.read().await?, &filter, paging.after, limit, offset).await?;
@@ -79,7 +79,7 @@ pub async fn groups(
         let message = "Groups have no pages: the largest are shown, up to the limit";
         return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
     }
-    let paging: Paging<Place> = Paging::new(query.limit, None)?;
+    let paging: Paging<Cursor> = Paging::new(query.limit, None)?;
     let filter = filter(query.filter(), &caller)?;
     let groups = dead_letters::groups(&mut app.db.read().await?, &filter, paging.limit()).await?;
     Ok(Json(GroupList { groups }))

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::request::{InPath, Paging, Params};
 use crate::app::App;
 use crate::http::error::ApiError;
-use crate::records::notifications::{MarkPortionRead, MarkRead, Notification};
+use crate::records::notifications::{MarkBatchRead, MarkRead, Notification};
 use landfall_api::notifications::{MarkedRead, NotificationList, NotificationQuery, NotificationView};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::Refusal;
@@ -57,9 +57,9 @@ pub async fn read_all(State(app): State<App>, caller: Caller) -> Result<Json<Mar
     let now = app.clock.now();
     let mut marked = 0;
     loop {
-        let portion = app.db.write(MarkPortionRead { user: caller.user.clone(), now }).await?;
-        marked += portion;
-        if portion < MarkPortionRead::MOST {
+        let batch = app.db.write(MarkBatchRead { user: caller.user.clone(), now }).await?;
+        marked += batch;
+        if batch < MarkBatchRead::MAX {
             return Ok(Json(MarkedRead { marked_count: marked }));
         }
     }

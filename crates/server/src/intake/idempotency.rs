@@ -104,7 +104,7 @@ fn unreadable(error: serde_json::Error) -> Error {
 
 /// Removes up to `limit` keys from before a time. Returns how many.
 pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM idempotency_keys WHERE (user_id, key) IN (SELECT user_id, key FROM idempotency_keys WHERE created_at < $1 LIMIT $2)
          AND created_at < $1",

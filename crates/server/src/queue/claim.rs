@@ -228,7 +228,7 @@ impl ClaimDue {
         }
         let mut files = Vec::new();
         for (share, lanes) in by_share {
-            for lanes in lanes.chunks(Rows::MOST) {
+            for lanes in lanes.chunks(Rows::MAX) {
                 let due = queue::lock_first(tx, stage, lanes, share).await?;
                 files.extend(self.claim(tx, stage, due).await?);
             }

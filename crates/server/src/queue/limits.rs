@@ -147,7 +147,7 @@ pub async fn blocked_stages(tx: &mut Tx, now: Time) -> Result<Vec<(String, Time)
 
 /// Removes up to `limit` buckets whose next turn came before a time: a new one would be the same. Returns how many.
 pub async fn remove_unused(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM rate_buckets WHERE (name) IN (SELECT name FROM rate_buckets
              WHERE next_at < $1 AND (reported_at IS NULL OR reported_at < $1) LIMIT $2)
@@ -168,7 +168,7 @@ pub struct Buckets {
 impl Buckets {
     pub async fn hold(&mut self, tx: &mut Tx, names: Vec<String>) -> Result<(), Error> {
         let lock = tx.for_update();
-        for batch in names.chunks(Rows::MOST) {
+        for batch in names.chunks(Rows::MAX) {
             let mut rows = Rows::default();
             for name in batch {
                 rows.push(args![name]);

@@ -18,7 +18,7 @@ pub use advance::Step;
 use advance::{Advance, Extent};
 
 use crate::blobs::Blobs;
-use crate::records::files::dead_letters::{Filter, Place, retry};
+use crate::records::files::dead_letters::{Cursor, Filter, retry};
 use crate::records::lines::Lines;
 use crate::telemetry::traces;
 use landfall_api::operations::{FilterView, OperationView};
@@ -62,8 +62,8 @@ pub struct Operation {
 
 impl Operation {
     /// The last dead letter that was processed.
-    const fn cursor(&self) -> Place {
-        Place { failed_at: self.cursor_at, id: self.cursor_id }
+    const fn cursor(&self) -> Cursor {
+        Cursor { failed_at: self.cursor_at, id: self.cursor_id }
     }
 
     fn canaries(&self) -> Vec<Uuid> {
@@ -114,7 +114,7 @@ impl Write for RetryAll {
         // Files of one cause probably fail again, unless the cause was fixed. So a few are retried first.
         let one_cause = self.filter.fingerprint.is_some();
         let status = if one_cause { OperationStatus::Canary } else { OperationStatus::Running };
-        let from = Place::newest(self.now);
+        let from = Cursor::newest(self.now);
         rows::insert(tx, self, status, from, traces::current()).await?;
         started(tx, self);
         Ok(self.id)

@@ -10,7 +10,7 @@ use landfall_store::{Db, Rows, Tx, Write, args};
 /// The parts of Landfall that clean.
 pub const SCOPES: [&str; 3] = ["orphan-cleanup", "upload-expiry", "unfinished-deletions"];
 /// Failures of one run that are kept one by one.
-const MOST_KEPT: usize = 1_000;
+const MAX_KEPT: usize = 1_000;
 
 /// An item that could not be cleaned.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl Write for Leftovers {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let mut rows = Rows::default();
-        let mut failures: Vec<&Uncleaned> = self.failures.iter().take(MOST_KEPT).collect();
+        let mut failures: Vec<&Uncleaned> = self.failures.iter().take(MAX_KEPT).collect();
         // In one order, so that two processes never wait for one another; each once, as one statement requires.
         failures.sort_by(|one, other| one.subject.cmp(&other.subject));
         failures.dedup_by(|one, other| one.subject == other.subject);

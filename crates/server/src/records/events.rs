@@ -201,7 +201,7 @@ fn plain_reason(from: Option<Status>, to: Option<Status>, stage: Option<Stage>, 
 /// worker gave the file back, has no number of its own.
 pub async fn attempts(tx: &mut Tx, files: &[Uuid]) -> Result<HashMap<Uuid, BTreeMap<Stage, i64>>, Error> {
     let mut attempts: HashMap<Uuid, BTreeMap<Stage, i64>> = HashMap::new();
-    for files in files.chunks(Rows::MOST) {
+    for files in files.chunks(Rows::MAX) {
         let mut rows = Rows::default();
         for file in files {
             rows.push(args![*file]);

@@ -189,7 +189,7 @@ fn success_rate(ready: i64, retried: i64) -> Option<f64> {
 
 /// Removes up to `limit` counters of hours before a time. Returns how many.
 pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM hourly WHERE (hour, name) IN (SELECT hour, name FROM hourly WHERE hour < $1 LIMIT $2)
          AND hour < $1",

@@ -197,7 +197,7 @@ pub async fn apply(tx: &mut Tx, moves: Vec<Move>, now: Time) -> Result<Vec<Optio
             let mut files = HashSet::new();
             let (these, later): (Vec<usize>, Vec<usize>) =
                 left.into_iter().partition(|place| files.insert(moves[*place].file));
-            for places in these.chunks(Rows::MOST) {
+            for places in these.chunks(Rows::MAX) {
                 let group: Vec<&Move> = places.iter().map(|place| &moves[*place]).collect();
                 let mut updated = update(tx, kind, &group, now).await?;
                 for (place, one) in places.iter().zip(group) {

@@ -24,9 +24,9 @@ use landfall_store::Error;
 use landfall_store::{Arg, Rows, Tx, Write, args};
 
 /// Unread ones are counted up to here, so that a list costs the same whatever its owner ignored.
-const MOST_COUNTED: i64 = 1_000;
+const MAX_COUNTED: i64 = 1_000;
 /// Notifications that are marked as read in one transaction.
-const PORTION: i64 = 1_000;
+const BATCH_SIZE: i64 = 1_000;
 
 /// The row of a notification, without its owner.
 #[derive(Debug, Clone, sqlx::FromRow)]
@@ -85,7 +85,7 @@ impl Notification {
         tx.number(
             "SELECT COUNT(*) FROM (SELECT 1 FROM notifications WHERE user_id = $1 AND read_at IS NULL LIMIT $2)
                  AS counted",
-            args![user, MOST_COUNTED],
+            args![user, MAX_COUNTED],
         )
         .await
     }
@@ -115,17 +115,17 @@ impl Write for MarkRead {
 }
 
 /// The owner has read a part of all that there were at `now`. Returns how many of them were unread; fewer than
-/// [`MarkPortionRead::MOST`] when there are no more.
-pub struct MarkPortionRead {
+/// [`MarkBatchRead::MAX`] when there are no more.
+pub struct MarkBatchRead {
     pub user: String,
     pub now: Time,
 }
 
-impl MarkPortionRead {
-    pub const MOST: u64 = PORTION.unsigned_abs();
+impl MarkBatchRead {
+    pub const MAX: u64 = BATCH_SIZE.unsigned_abs();
 }
 
-impl Write for MarkPortionRead {
+impl Write for MarkBatchRead {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
@@ -133,7 +133,7 @@ impl Write for MarkPortionRead {
             "UPDATE notifications SET read_at = $2
              WHERE read_at IS NULL AND id IN (SELECT id FROM notifications
                  WHERE user_id = $1 AND read_at IS NULL AND created_at <= $2 ORDER BY id LIMIT $3)",
-            args![&self.user, self.now, PORTION],
+            args![&self.user, self.now, BATCH_SIZE],
         )
         .await
     }
@@ -163,7 +163,7 @@ pub async fn tell_of_failures(tx: &mut Tx, files: Vec<FailedFile>, now: Time) ->
 
 /// Settles what these files' owners were told of their failures: each is ready or deleted now, and nothing is left to do.
 pub async fn resolve(tx: &mut Tx, files: &[Uuid], now: Time) -> Result<(), Error> {
-    for files in files.chunks(Rows::MOST) {
+    for files in files.chunks(Rows::MAX) {
         let mut rows = Rows::default();
         for file in files {
             rows.push(args![*file]);
@@ -364,7 +364,7 @@ async fn write(tx: &mut Tx, notices: Vec<Notice>, now: Time) -> Result<(), Error
 
 /// Removes up to `limit` notifications from before a time. Returns how many.
 pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM notifications WHERE (id) IN (SELECT id FROM notifications WHERE created_at < $1 LIMIT $2)
          AND created_at < $1",

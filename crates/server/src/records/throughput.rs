@@ -112,7 +112,7 @@ pub async fn last_day(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<Ende
 
 /// Removes up to `limit` slots before a time. Returns how many.
 pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM throughput WHERE (user_id, slot) IN (SELECT user_id, slot FROM throughput WHERE slot < $1 LIMIT $2)
          AND slot < $1",

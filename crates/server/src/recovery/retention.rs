@@ -13,7 +13,7 @@
 //! | delivery to a webhook | it ended longer ago than its time, or its webhook is gone |
 //! | rate bucket | its next turn came a day ago: a new one would be the same |
 //!
-//! The history of a file that still has a row stays with it, whatever its age. Everything goes in portions, each of which
+//! The history of a file that still has a row stays with it, whatever its age. Everything goes in batches, each of which
 //! is a transaction of its own: no other transaction waits long behind one, and an interrupted run keeps what it did.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
 /// Records that go in one transaction.
-const PORTION: i64 = 500;
+const BATCH_SIZE: i64 = 500;
 /// A bucket that was not used for so long delays no file.
 const UNUSED_BUCKET: Duration = Duration::from_hours(24);
 
@@ -146,7 +146,7 @@ impl Retention {
     async fn remove_all(&self, kind: Kind, before: Time) -> Result<u64, Error> {
         let mut removed = 0;
         loop {
-            let gone = self.db.write(RemovePortion { kind, before }).await?;
+            let gone = self.db.write(RemoveBatch { kind, before }).await?;
             removed += gone;
             if gone == 0 {
                 return Ok(removed);
@@ -177,31 +177,31 @@ impl Retention {
     }
 }
 
-struct RemovePortion {
+struct RemoveBatch {
     kind: Kind,
     before: Time,
 }
 
-impl Write for RemovePortion {
+impl Write for RemoveBatch {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         let before = self.before;
         match self.kind {
-            Kind::IdempotencyKeys => idempotency::remove_old(tx, before, PORTION).await,
-            Kind::HourlyMetrics => hourly::remove_old(tx, before, PORTION).await,
-            Kind::Throughput => throughput::remove_old(tx, before, PORTION).await,
-            Kind::JobRuns => runs::remove_ended(tx, before, PORTION).await,
-            Kind::Operations => operations::rows::remove_ended(tx, before, PORTION).await,
-            Kind::Notifications => notifications::remove_old(tx, before, PORTION).await,
-            Kind::WebhookDeliveries => deliveries::remove_ended(tx, before, PORTION).await,
-            Kind::DeliveriesWithoutWebhook => deliveries::remove_lone(tx, before, PORTION).await,
-            Kind::RateBuckets => limits::remove_unused(tx, before, PORTION).await,
+            Kind::IdempotencyKeys => idempotency::remove_old(tx, before, BATCH_SIZE).await,
+            Kind::HourlyMetrics => hourly::remove_old(tx, before, BATCH_SIZE).await,
+            Kind::Throughput => throughput::remove_old(tx, before, BATCH_SIZE).await,
+            Kind::JobRuns => runs::remove_ended(tx, before, BATCH_SIZE).await,
+            Kind::Operations => operations::rows::remove_ended(tx, before, BATCH_SIZE).await,
+            Kind::Notifications => notifications::remove_old(tx, before, BATCH_SIZE).await,
+            Kind::WebhookDeliveries => deliveries::remove_ended(tx, before, BATCH_SIZE).await,
+            Kind::DeliveriesWithoutWebhook => deliveries::remove_lone(tx, before, BATCH_SIZE).await,
+            Kind::RateBuckets => limits::remove_unused(tx, before, BATCH_SIZE).await,
         }
     }
 }
 
-/// Removes a portion of the events that are no step in a file's history.
+/// Removes a batch of the events that are no step in a file's history.
 struct RemoveEvents {
     before: Time,
 }
@@ -210,12 +210,12 @@ impl Write for RemoveEvents {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-        let gone = removal::remove_old(tx, self.before, PORTION).await?;
+        let gone = removal::remove_old(tx, self.before, BATCH_SIZE).await?;
         Ok(u64::try_from(gone).unwrap_or(u64::MAX))
     }
 }
 
-/// Forgets a portion of deleted files, and all that was written down about them.
+/// Forgets a batch of deleted files, and all that was written down about them.
 struct RemoveTombstones {
     before: Time,
 }
@@ -224,7 +224,7 @@ impl Write for RemoveTombstones {
     type Output = u64;
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-        let gone = blobs::remove_tombstones(tx, self.before, PORTION).await?;
+        let gone = blobs::remove_tombstones(tx, self.before, BATCH_SIZE).await?;
         removal::remove_of(tx, &gone).await?;
         Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
     }

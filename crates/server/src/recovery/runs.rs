@@ -121,7 +121,7 @@ pub async fn ended_since(tx: &mut Tx, since: Time, limit: i64) -> Result<Vec<(St
 
 /// Removes up to `limit` runs that ended before a time. Returns how many.
 pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM job_runs WHERE (id) IN (SELECT id FROM job_runs WHERE ended_at < $1 LIMIT $2) AND ended_at < $1",
         args![before, limit],

@@ -14,7 +14,7 @@ use landfall_models::model_folder::ModelFolder;
 use landfall_models::tokens::Tokens;
 use landfall_models::{LocalModel, built_in, no_vectors};
 use reqwest::Url;
-pub use service::MOST_DIMENSIONS;
+pub use service::MAX_DIMENSIONS;
 
 use super::cores::UserCores;
 use landfall_core::clock::Clock;

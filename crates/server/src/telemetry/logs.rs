@@ -43,7 +43,7 @@ pub enum LogFormat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum LineFormat {
     Json,
     Plain,
     Coloured,
@@ -51,7 +51,7 @@ pub enum Look {
 
 /// Writes lines to the standard error.
 pub struct Lines {
-    look: Look,
+    format: LineFormat,
     filter: EnvFilter,
     secrets: Secrets,
     /// Maps spans to their traces, once the log is installed.
@@ -59,8 +59,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn new(look: Look, filter: EnvFilter, secrets: Secrets) -> Self {
-        Self { look, filter, secrets, dispatch: OnceLock::new() }
+    pub fn new(format: LineFormat, filter: EnvFilter, secrets: Secrets) -> Self {
+        Self { format, filter, secrets, dispatch: OnceLock::new() }
     }
 
     fn fields(&self) -> Fields<'_> {
@@ -164,7 +164,7 @@ where
             line.put("traceId".into(), trace.into());
             line.put("spanId".into(), span.into());
         }
-        let text = line.written(self.look, *event.metadata().level());
+        let text = line.written(self.format, *event.metadata().level());
         // An error cannot be reported anywhere.
         drop(std::io::stderr().lock().write_all(text.as_bytes()));
     }
@@ -194,10 +194,10 @@ impl Line {
         }
     }
 
-    fn written(self, look: Look, level: Level) -> String {
+    fn written(self, format: LineFormat, level: Level) -> String {
         let time = Clock::System.now().to_rfc3339_opts(SecondsFormat::Micros, true);
-        match look {
-            Look::Json => {
+        match format {
+            LineFormat::Json => {
                 let first = [
                     ("timestamp", time),
                     ("level", level.to_string()),
@@ -214,13 +214,13 @@ impl Line {
                 line.push_str("}\n");
                 line
             }
-            Look::Plain | Look::Coloured => self.for_people(look, level, &time),
+            LineFormat::Plain | LineFormat::Coloured => self.for_people(format, level, &time),
         }
     }
 
-    fn for_people(&self, look: Look, level: Level, time: &str) -> String {
-        let paint = |code: &str, text: &str| match look {
-            Look::Coloured => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+    fn for_people(&self, format: LineFormat, level: Level, time: &str) -> String {
+        let paint = |code: &str, text: &str| match format {
+            LineFormat::Coloured => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
             _ => text.to_owned(),
         };
         let colour = match level {
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_line_of_json_is_one_object_with_each_name_once() {
-        let text = line().written(Look::Json, Level::WARN);
+        let text = line().written(LineFormat::Json, Level::WARN);
         assert_eq!(text.matches('\n').count(), 1);
         let read: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["message"], "a \"word\"\n");
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_line_for_people_has_no_control_characters() {
-        let text = line().written(Look::Plain, Level::WARN);
+        let text = line().written(LineFormat::Plain, Level::WARN);
         assert!(text.ends_with("WARN a \"word\"\\n fileId=g\\u{1b}[0m attempt=2\n"), "{text}");
     }
 

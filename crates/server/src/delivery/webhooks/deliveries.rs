@@ -287,7 +287,7 @@ async fn count_waiting(tx: &mut Tx, webhook: Uuid) -> Result<i64, Error> {
 
 /// Removes up to `limit` deliveries that ended before a time. Returns how many.
 pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM webhook_deliveries WHERE (number) IN (SELECT number FROM webhook_deliveries WHERE ended_at < $1 LIMIT $2)
          AND ended_at < $1",
@@ -299,7 +299,7 @@ pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, 
 /// Removes up to `limit` deliveries from before a time whose webhook is gone. Returns how many.
 pub async fn remove_lone(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
     let lone = "created_at < $1 AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id)";
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         format!(
             "DELETE FROM webhook_deliveries WHERE (number) IN (SELECT number FROM webhook_deliveries WHERE {lone} LIMIT $2)

@@ -220,7 +220,7 @@ pub(super) async fn move_cursors(
     to: i64,
 ) -> Result<Vec<Uuid>, Error> {
     let mut moved = Vec::with_capacity(webhooks.len());
-    for part in webhooks.chunks(Rows::MOST) {
+    for part in webhooks.chunks(Rows::MAX) {
         let mut rows = Rows::default();
         for webhook in part {
             rows.push(args![*webhook, from, to]);

@@ -10,7 +10,7 @@ use super::Operation;
 use super::rows::{self, Progress};
 use crate::queue::revive::{RetriedBy, is_infected, removed_as_infected, revive_all, source_gone};
 use crate::records::file::File;
-use crate::records::files::dead_letters::Place;
+use crate::records::files::dead_letters::Cursor;
 use crate::records::files::dead_letters::retry::{Fate, fates, lock_next};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
@@ -120,7 +120,7 @@ impl Advance {
         let most = if self.extent == Extent::Page { most } else { 1 };
         let page = lock_next(tx, &operation.filter, operation.id, operation.cursor(), most).await?;
         let Some(last) = page.last() else { return Ok(None) };
-        let cursor = Place { failed_at: last.failed_at.unwrap_or(operation.cursor_at), id: last.id };
+        let cursor = Cursor { failed_at: last.failed_at.unwrap_or(operation.cursor_at), id: last.id };
         let files = page.len();
         let mut errors = operation.errors.as_array().cloned().unwrap_or_default();
         let mut left_alone = operation.skipped.as_array().cloned().unwrap_or_default();

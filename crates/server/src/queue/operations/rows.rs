@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Operation, RetryAll};
-use crate::records::files::dead_letters::Place;
+use crate::records::files::dead_letters::Cursor;
 
 impl Operation {
     pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
@@ -49,7 +49,7 @@ pub(super) async fn insert(
     tx: &mut Tx,
     operation: &RetryAll,
     status: OperationStatus,
-    from: Place,
+    from: Cursor,
     trace: Option<String>,
 ) -> Result<(), Error> {
     let filter = &operation.filter;
@@ -115,7 +115,7 @@ pub(super) struct Progress {
     /// The first of those that were skipped, with their reasons.
     pub left_alone: Value,
     pub canaries: Value,
-    pub cursor: Place,
+    pub cursor: Cursor,
 }
 
 /// Adds what a step did to the counts, and moves the cursor.
@@ -165,7 +165,7 @@ pub(super) async fn end(
 
 /// Removes up to `limit` operations that ended before a time. Returns how many.
 pub async fn remove_ended(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
-    // What a portion picked and then finds changed stays, so the condition is there twice.
+    // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
         "DELETE FROM operations WHERE (id) IN (SELECT id FROM operations WHERE ended_at < $1 LIMIT $2) AND ended_at < $1",
         args![before, limit],

@@ -19,9 +19,9 @@ pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<usize, 
 
 /// Removes the events of files.
 pub async fn remove_of(tx: &mut Tx, files: &[Uuid]) -> Result<(), Error> {
-    for portion in files.chunks(Rows::MOST) {
+    for batch in files.chunks(Rows::MAX) {
         let mut ids = Rows::default();
-        for id in portion {
+        for id in batch {
             ids.push(args![*id]);
         }
         let (values, arguments) = ids.into_values(tx);

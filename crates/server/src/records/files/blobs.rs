@@ -59,7 +59,7 @@ pub struct BlobOwner {
     pub user_id: String,
 }
 
-/// The rows of these files: at least one, and at most [`Rows::MOST`].
+/// The rows of these files: at least one, and at most [`Rows::MAX`].
 pub async fn owners(tx: &mut Tx, files: impl Iterator<Item = Uuid>) -> Result<Vec<BlobOwner>, Error> {
     let mut ids = Rows::default();
     for file in files {

@@ -53,19 +53,19 @@ impl Filter {
 
 /// A position in the order of dead letters, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Cursor {
     pub failed_at: Time,
     pub id: Uuid,
 }
 
-impl Place {
+impl Cursor {
     /// Before everything that failed at `now` or earlier.
     pub const fn newest(now: Time) -> Self {
         Self { failed_at: now, id: Uuid::max() }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}_{}", self.failed_at.timestamp_micros(), self.id)
     }
@@ -75,7 +75,7 @@ impl fmt::Display for Place {
 #[derive(Debug)]
 pub struct NoPlace;
 
-impl FromStr for Place {
+impl FromStr for Cursor {
     type Err = NoPlace;
 
     fn from_str(text: &str) -> Result<Self, NoPlace> {
@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn a_place_is_read_as_it_was_written() {
-        let place = Place { failed_at: "2026-01-02T03:04:05.000007Z".parse().unwrap(), id: Uuid::max() };
-        assert_eq!(place.to_string().parse::<Place>().unwrap(), place);
+        let place = Cursor { failed_at: "2026-01-02T03:04:05.000007Z".parse().unwrap(), id: Uuid::max() };
+        assert_eq!(place.to_string().parse::<Cursor>().unwrap(), place);
         for nonsense in ["", "_", "1", "x_y", "99999999999999999999_x", "1_not-an-id"] {
-            assert!(nonsense.parse::<Place>().is_err(), "{nonsense}");
+            assert!(nonsense.parse::<Cursor>().is_err(), "{nonsense}");
         }
     }
 }

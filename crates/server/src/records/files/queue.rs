@@ -138,7 +138,7 @@ pub async fn users_waiting(tx: &mut Tx, stage: Stage, walks: &[UserWalk<'_>]) ->
     };
     let (first, then) = (next("column1", "column2"), next("walk.tenant", "walk.user_id"));
     let mut met = Vec::new();
-    for batch in starts.portions() {
+    for batch in starts.batches() {
         let (values, arguments) = batch.into_values(tx);
         let sql = format!(
             "WITH RECURSIVE walk (tenant, user_id, steps, turn, part) AS (
@@ -160,7 +160,7 @@ pub async fn users_waiting(tx: &mut Tx, stage: Stage, walks: &[UserWalk<'_>]) ->
 }
 
 /// The first files of each of these lanes, up to `most` of each, locked until the transaction ends. Files that another
-/// process has locked are passed over. At most [`Rows::MOST`] lanes.
+/// process has locked are passed over. At most [`Rows::MAX`] lanes.
 pub async fn lock_first(tx: &mut Tx, stage: Stage, lanes: &[&Lane], most: usize) -> Result<Vec<Uuid>, Error> {
     let found: Vec<(Uuid,)> = if let [lane] = lanes {
         let walk = walk(stage, "$1", "$2", "$3", tx.skip_locked());

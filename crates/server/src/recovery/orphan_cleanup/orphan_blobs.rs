@@ -24,7 +24,7 @@ use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Db, Rows};
 
-const PAGE_SIZE: usize = Rows::MOST;
+const PAGE_SIZE: usize = Rows::MAX;
 /// This many orphans are usual, however few blobs there are.
 const USUAL_ORPHANS: usize = 100;
 /// Of more blobs than that, one in this many may be an orphan.

@@ -17,7 +17,7 @@ use landfall_store::Tx;
 
 const PAGE: usize = 500;
 /// Suspects are looked at up to here.
-const MOST_COUNTED: i64 = 100_000;
+const MAX_COUNTED: i64 = 100_000;
 /// The longest wait that a service can ask for, and some time to spare for clocks that differ.
 const LONGEST_WAIT: Duration = Duration::from_hours(2);
 
@@ -73,7 +73,7 @@ impl Detection {
     /// How many are stuck, of one user or of all, as far as they are counted.
     pub async fn count(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
         let furthest = now + to_delta(self.longest_wait);
-        let suspects = stuck::brief_suspects(tx, user, furthest, MOST_COUNTED, now).await?;
+        let suspects = stuck::brief_suspects(tx, user, furthest, MAX_COUNTED, now).await?;
         let stuck = suspects.iter().filter(|Suspect { status, retry_count, updated_at }| {
             status.parse().is_ok_and(|status| self.judge(status, *retry_count, *updated_at, now).is_some())
         });

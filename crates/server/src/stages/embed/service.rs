@@ -16,7 +16,7 @@ use landfall_core::failure::{Code, Failure};
 use landfall_models::normalized;
 
 /// More dimensions than any common embedding model has.
-pub const MOST_DIMENSIONS: usize = 8_192;
+pub const MAX_DIMENSIONS: usize = 8_192;
 /// The maximum length of a number in JSON, with its separator.
 const BYTES_PER_NUMBER: usize = 32;
 /// Space for everything else in a response.
@@ -80,7 +80,7 @@ impl Service {
             return Err(self.refused(response).await);
         }
         let max_bytes =
-            texts.len() * self.config.dimensions.unwrap_or(MOST_DIMENSIONS) * BYTES_PER_NUMBER + EXTRA_BYTES;
+            texts.len() * self.config.dimensions.unwrap_or(MAX_DIMENSIONS) * BYTES_PER_NUMBER + EXTRA_BYTES;
         let (bytes, all) =
             response::read(response, max_bytes).await.map_err(|error| self.unreachable(error))?;
         if !all {
@@ -100,7 +100,7 @@ impl Service {
         for item in response.data {
             let length = item.embedding.len();
             let wanted = self.config.dimensions.unwrap_or(length);
-            if length != wanted || !(1..=MOST_DIMENSIONS).contains(&length) {
+            if length != wanted || !(1..=MAX_DIMENSIONS).contains(&length) {
                 return Err(wrong(&format!(
                     "it returned a vector of {length} dimensions in place of {wanted}"
                 )));

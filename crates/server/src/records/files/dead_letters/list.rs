@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Filter, Place};
+use super::{Cursor, Filter};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::reason;
@@ -58,8 +58,8 @@ impl DeadLetter {
         reason::sentences(&self.error_code, &self.error_message, Status::Failed)
     }
 
-    pub const fn place(&self) -> Place {
-        Place { failed_at: self.failed_at, id: self.id }
+    pub const fn place(&self) -> Cursor {
+        Cursor { failed_at: self.failed_at, id: self.id }
     }
 }
 
@@ -67,7 +67,7 @@ impl DeadLetter {
 pub async fn list(
     tx: &mut Tx,
     filter: &Filter,
-    after: Option<Place>,
+    after: Option<Cursor>,
     limit: i64,
     offset: i64,
 ) -> Result<Vec<DeadLetter>, Error> {

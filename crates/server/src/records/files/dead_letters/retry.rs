@@ -4,7 +4,7 @@ use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::{Arg, Error, Tx, args};
 use uuid::Uuid;
 
-use super::{Filter, Place};
+use super::{Cursor, Filter};
 use crate::records::file::File;
 
 /// The next dead letters that match, behind `cursor`, locked until the transaction ends.
@@ -15,7 +15,7 @@ pub async fn lock_next(
     tx: &mut Tx,
     filter: &Filter,
     operation: Uuid,
-    cursor: Place,
+    cursor: Cursor,
     most: usize,
 ) -> Result<Vec<File>, Error> {
     let (condition, arguments) = next(filter, operation, cursor, most);
@@ -28,7 +28,7 @@ pub async fn next_blobs(
     tx: &mut Tx,
     filter: &Filter,
     operation: Uuid,
-    cursor: Place,
+    cursor: Cursor,
     most: usize,
 ) -> Result<Vec<String>, Error> {
     let (condition, arguments) = next(filter, operation, cursor, most);
@@ -39,7 +39,7 @@ pub async fn next_blobs(
 }
 
 /// The condition and the order of the next dead letters that match, behind `cursor`.
-fn next(filter: &Filter, operation: Uuid, cursor: Place, most: usize) -> (String, Vec<Arg>) {
+fn next(filter: &Filter, operation: Uuid, cursor: Cursor, most: usize) -> (String, Vec<Arg>) {
     let mut arguments = args![most, operation];
     let condition = filter.condition("files", &mut arguments);
     arguments.extend([Arg::from(cursor.failed_at), Arg::from(cursor.id)]);
