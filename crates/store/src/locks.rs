@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sqlx::Connection;
+use sqlx::{AssertSqlSafe, Connection};
 use sqlx_postgres::PgConnection;
 use uuid::Uuid;
 
@@ -17,9 +17,12 @@ use landfall_core::clock::{Time, to_delta};
 pub enum ProcessLock {
     /// On a file beside the SQLite database.
     File { path: PathBuf, _file: File },
-    /// An advisory lock on a connection of its own.
-    Session(Box<PgConnection>),
+    /// An advisory lock on a connection of its own, and the start of the server that granted it.
+    Session { connection: Box<PgConnection>, epoch: String },
 }
+
+/// A value that changes with each start of a PostgreSQL server.
+const EPOCH: &str = "CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT)";
 
 impl ProcessLock {
     pub async fn take(db: &Db, worker: Uuid) -> Result<Self, Error> {
@@ -30,7 +33,7 @@ impl ProcessLock {
                     .bind(lock_key(worker))
                     .execute(&mut connection)
                     .await?;
-                Ok(Self::Session(Box::new(connection)))
+                Self::granted_on(connection).await
             }
             None => {
                 let path = lock_file(db, worker);
@@ -58,14 +61,28 @@ impl ProcessLock {
             .bind(lock_key(worker))
             .fetch_one(&mut connection)
             .await?;
-        Ok(taken.then(|| Self::Session(Box::new(connection))))
+        if taken { Self::granted_on(connection).await.map(Some) } else { Ok(None) }
+    }
+
+    async fn granted_on(mut connection: PgConnection) -> Result<Self, Error> {
+        let sql = AssertSqlSafe(format!("SELECT {EPOCH}"));
+        let epoch = sqlx::query_scalar(sql).fetch_one(&mut connection).await?;
+        Ok(Self::Session { connection: Box::new(connection), epoch })
+    }
+
+    /// The start of the database server that granted it. On SQLite the locks belong to the operating system.
+    pub fn epoch(&self) -> &str {
+        match self {
+            Self::File { .. } => "",
+            Self::Session { epoch, .. } => epoch,
+        }
     }
 
     /// Whether the lock is still held. A connection can be lost without the process noticing.
     pub async fn still_held(&mut self) -> bool {
         match self {
             Self::File { .. } => true,
-            Self::Session(connection) => connection.ping().await.is_ok(),
+            Self::Session { connection, .. } => connection.ping().await.is_ok(),
         }
     }
 
@@ -78,7 +95,7 @@ impl ProcessLock {
                 }
             }
             // The server drops the lock with the connection, even if the close message does not arrive.
-            Self::Session(connection) => {
+            Self::Session { connection, .. } => {
                 drop(tokio::time::timeout(std::time::Duration::from_secs(5), connection.close()).await);
             }
         }
@@ -94,7 +111,7 @@ pub fn lock_key(worker: Uuid) -> i64 {
 /// SQL for a value that changes with each start of the database server. On SQLite the locks belong to the operating
 /// system.
 pub fn epoch(tx: &Tx) -> &'static str {
-    if tx.is_postgres() { "CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT)" } else { "''" }
+    if tx.is_postgres() { EPOCH } else { "''" }
 }
 
 /// Workers that are dead: their lock is not held, or their heartbeat is older than `expiry`.

@@ -152,7 +152,12 @@ impl Liveness {
         // The lock first: a row without a held lock belongs to a dead worker.
         let lock = ProcessLock::take(&self.db, worker).await?;
         self.db
-            .write(RegisterWorker { worker, description: self.description.clone(), now: self.clock.now() })
+            .write(RegisterWorker {
+                worker,
+                description: self.description.clone(),
+                epoch: lock.epoch().to_owned(),
+                now: self.clock.now(),
+            })
             .await?;
         Ok(lock)
     }
@@ -200,7 +205,7 @@ impl Liveness {
         if identity.lost.is_cancelled() {
             return Ok(false);
         }
-        {
+        let epoch = {
             let mut lock = self.lock.lock().await;
             let held = match lock.as_mut() {
                 // On a connection that is cut off, the error comes only after minutes.
@@ -218,8 +223,9 @@ impl Liveness {
                 *lock = Some(again);
                 tracing::info!(workerId = %identity.id, "retook the lock that was lost with its connection");
             }
-        }
-        self.db.write(Heartbeat { worker: identity.id, now }).await
+            lock.as_ref().map(|lock| lock.epoch().to_owned()).unwrap_or_default()
+        };
+        self.db.write(Heartbeat { worker: identity.id, epoch, now }).await
     }
 
     pub fn time(&self) -> &DatabaseTime {
@@ -274,6 +280,7 @@ impl Liveness {
 struct RegisterWorker {
     worker: Uuid,
     description: Description,
+    epoch: String,
     now: Time,
 }
 
@@ -281,12 +288,13 @@ impl Write for RegisterWorker {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        workers::register(tx, self.worker, &self.description, self.now).await
+        workers::register(tx, self.worker, &self.description, &self.epoch, self.now).await
     }
 }
 
 struct Heartbeat {
     worker: Uuid,
+    epoch: String,
     now: Time,
 }
 
@@ -295,6 +303,6 @@ impl Write for Heartbeat {
     type Output = bool;
 
     async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
-        workers::renew(tx, self.worker, self.now).await
+        workers::renew(tx, self.worker, &self.epoch, self.now).await
     }
 }

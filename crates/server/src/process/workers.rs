@@ -16,25 +16,31 @@ pub async fn hold(tx: &mut Tx, worker: Uuid) -> Result<bool, Error> {
     Ok(tx.row::<(i64,)>(sql, args![worker]).await?.is_some())
 }
 
-/// Writes the row of a worker that has taken its lock.
-pub async fn register(tx: &mut Tx, worker: Uuid, description: &Description, now: Time) -> Result<(), Error> {
+/// Writes the row of a worker that has taken its lock. `epoch` is the start of the server that granted the lock.
+pub async fn register(
+    tx: &mut Tx,
+    worker: Uuid,
+    description: &Description,
+    epoch: &str,
+    now: Time,
+) -> Result<(), Error> {
     let Description { name, stages, services } = description;
-    let arguments = args![worker, name, stages, services, locks::lock_key(worker)];
+    let arguments = args![worker, name, stages, services, locks::lock_key(worker), epoch];
     let (now, arguments) = locks::heartbeat_time(tx, now, arguments);
     let sql = format!(
         "INSERT INTO workers (id, name, stages, services, lock_key, lock_epoch, started_at, heartbeat_at)
-         VALUES ($1, $2, $3, $4, $5, {}, {now}, {now})",
-        locks::epoch(tx)
+         VALUES ($1, $2, $3, $4, $5, $6, {now}, {now})"
     );
     tx.execute(sql, arguments).await.map(drop)
 }
 
 /// Renews the heartbeat. Returns whether the worker is still registered.
-pub async fn renew(tx: &mut Tx, worker: Uuid, now: Time) -> Result<bool, Error> {
-    // The lock was taken before this, on the same server.
-    let (now, arguments) = locks::heartbeat_time(tx, now, args![worker]);
-    let epoch = locks::epoch(tx);
-    let sql = format!("UPDATE workers SET heartbeat_at = {now}, lock_epoch = {epoch} WHERE id = $1");
+///
+/// `epoch` is the start of the server that granted the lock, and not that of the server that runs now: if the server was
+/// restarted since the lock was checked, a free lock is no death.
+pub async fn renew(tx: &mut Tx, worker: Uuid, epoch: &str, now: Time) -> Result<bool, Error> {
+    let (now, arguments) = locks::heartbeat_time(tx, now, args![worker, epoch]);
+    let sql = format!("UPDATE workers SET heartbeat_at = {now}, lock_epoch = $2 WHERE id = $1");
     Ok(tx.execute(sql, arguments).await? == 1)
 }
 
