@@ -11,6 +11,7 @@ use landfall_server::queue::claim::{ClaimDue, Claims, Taken, Want};
 use landfall_server::queue::config::QueueConfig;
 use landfall_server::queue::config::describe;
 use landfall_server::queue::fairness::Rounds;
+use landfall_server::queue::isolation::Next;
 use landfall_server::queue::settle::{SettleGroup, Settlement, Verdict};
 use landfall_server::records::file::File;
 use landfall_server::recovery::abandoned_uploads::RescueDead;
@@ -79,7 +80,7 @@ impl ClaimHarness {
                 rounds,
                 limits: self.config.limits.clone(),
                 breaker: self.config.breaker,
-                alone: false,
+                next: Next::Many,
                 now: Clock::System.now(),
             })
             .await?;

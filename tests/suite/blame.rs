@@ -138,8 +138,19 @@ async fn files_that_no_call_ever_reached_do_not_wait_for_longer(db: TestDb) {
     assert!(sweep().await.metrics["waitedTooLong"].as_i64().unwrap() > 0);
     server.idle().await;
     assert!(gateway.calls().len() <= before + 3);
-    // A file that the worker had locked is left for the next sweep.
-    sweep().await;
+    until("all have failed", async || {
+        // A file that the worker has locked is left for the next sweep.
+        sweep().await;
+        let failed = client.get("/api/v2/uploads/files?status=failed&limit=100").await.ok();
+        failed["files"].as_array().unwrap().len() == files.len()
+    })
+    .await;
+    let told = client.get("/api/v2/notifications?limit=100").await.ok();
+    assert_eq!(
+        told["notifications"].as_array().unwrap().len(),
+        files.len(),
+        "each owner is told of each file"
+    );
     for file in &files {
         let seen = client.file(file).await;
         assert_eq!(

@@ -6,6 +6,7 @@ use std::time::Duration;
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
 use landfall_server::queue::claim::{ClaimDue, Claims, Want};
+use landfall_server::queue::isolation::Next;
 use landfall_server::queue::limits::RateLimits;
 use landfall_server::queue::release::Release;
 use landfall_server::queue::rescue::RescueWorker;
@@ -298,7 +299,7 @@ async fn files_claimed_without_the_workers_knowledge_are_released(db: TestDb) {
         rounds: Arc::default(),
         limits: RateLimits::default(),
         breaker: server.app.config.queue.breaker,
-        alone: false,
+        next: Next::Many,
         now,
     };
     assert!(

@@ -10,6 +10,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
 use landfall_server::blobs::Blobs;
 use landfall_server::queue::claim::{ClaimDue, Claims, Want};
+use landfall_server::queue::isolation::Next;
 use landfall_server::queue::limits::RateLimits;
 use landfall_server::queue::rescue::RescueWorker;
 use landfall_server::recovery::Sweep;
@@ -122,7 +123,7 @@ async fn two_workers_cannot_hold_one_file(db: TestDb) {
                 rounds: Arc::default(),
                 limits: RateLimits::default(),
                 breaker: app.config.queue.breaker,
-                alone: false,
+                next: Next::Many,
                 now: app.clock.now(),
             })
         }))

@@ -108,18 +108,21 @@ impl Circuit {
         }
         if self.state == CircuitState::Closed {
             // It may be about to open. Send no more files than are needed to decide.
-            let missing = i64::from(config.threshold) - self.failures - on_their_way;
+            let missing = (i64::from(config.threshold) - self.failures).max(1) - on_their_way;
             return Some(usize::try_from(missing).unwrap_or(0));
         }
         if self.state == CircuitState::Open {
-            if self.until.is_some_and(|until| now < until) {
+            // A time that is further ahead was written by a clock that was wrong.
+            let latest = now + to_delta(config.timeout);
+            if self.until.is_some_and(|until| now < until && until <= latest) {
                 return Some(0);
             }
             self.turn(CircuitState::HalfOpen, now);
             (self.until, self.successes) = (None, 0);
             return Some(usize::try_from(config.probes).unwrap_or(usize::MAX));
         }
-        let missing = i64::from(config.probes) - self.successes - on_their_way;
+        // At least one, or a smaller setting after a restart would stop the stage for good.
+        let missing = (i64::from(config.probes) - self.successes).max(1) - on_their_way;
         Some(usize::try_from(missing).unwrap_or(0))
     }
 
@@ -139,6 +142,8 @@ impl Circuit {
         }
         match (self.state, call.report) {
             (CircuitState::Closed, Report::Up) => self.forget_failures(),
+            // A document that the service cannot process says nothing about the service.
+            (CircuitState::Closed | CircuitState::HalfOpen, Report::Down) if self.blames_file(call, now) => {}
             (CircuitState::Closed, Report::Down) => self.count_failure(call, now, config),
             (CircuitState::HalfOpen, Report::Up) => {
                 self.successes += 1;
@@ -148,8 +153,6 @@ impl Circuit {
                     self.forget_failures();
                 }
             }
-            // A document that the service cannot process says nothing about the service.
-            (CircuitState::HalfOpen, Report::Down) if self.blames_file(call) => {}
             (CircuitState::HalfOpen, Report::Down) => self.open(now, config, call.error.clone()),
             // No call begins while it is open.
             (CircuitState::Open, _) => {}
@@ -159,8 +162,10 @@ impl Circuit {
     /// Whether the file caused the failure of this call: the service has processed another file since it last failed
     /// this one, or says that it is well. Without this check, a document that a service cannot process would keep the
     /// circuit open permanently.
-    pub fn blames_file(&self, call: &Call) -> bool {
-        call.says_well || call.last_failed_at.zip(self.last_up_at).is_some_and(|(failed, up)| up >= failed)
+    pub fn blames_file(&self, call: &Call, now: Time) -> bool {
+        // A success that lies ahead was written by a clock that was wrong.
+        let last_up_at = self.last_up_at.filter(|up| *up <= now);
+        call.says_well || call.last_failed_at.zip(last_up_at).is_some_and(|(failed, up)| up >= failed)
     }
 
     fn count_failure(&mut self, call: &Call, now: Time, config: BreakerConfig) {
@@ -181,6 +186,10 @@ impl Circuit {
     }
 
     fn open(&mut self, now: Time, config: BreakerConfig, error: Option<String>) {
+        if self.state == CircuitState::Closed {
+            // The first of the failures may be days old. The outage begins here.
+            self.failing_since = Some(now);
+        }
         self.turn(CircuitState::Open, now);
         self.until = Some(now + to_delta(config.timeout));
         self.successes = 0;
@@ -233,7 +242,7 @@ pub async fn count<'a>(
         }
         circuit.write(tx, service, &before, now).await?;
         if before.state == CircuitState::Closed && circuit.state == CircuitState::Open {
-            refund_attempts(tx, service, circuit.failing_since.unwrap_or(now)).await?;
+            refund_attempts(tx, service, before.failing_since.unwrap_or(now)).await?;
         }
         if !all_well {
             troubled.insert(service, circuit);
@@ -385,6 +394,48 @@ mod tests {
         let contradicted = Call { says_well: true, ..call(&circuit, Report::Down) };
         circuit.learn(&contradicted, at(62), CONFIG);
         assert_eq!(circuit.state, CircuitState::HalfOpen);
+    }
+
+    #[test]
+    fn documents_that_only_it_fails_at_open_no_closed_one() {
+        let mut circuit = Circuit::default();
+        learn(&mut circuit, Report::Down, at(0));
+        learn(&mut circuit, Report::Up, at(1));
+        for _ in 0..9 {
+            let poison = Call { last_failed_at: Some(at(0)), ..call(&circuit, Report::Down) };
+            circuit.learn(&poison, at(2), CONFIG);
+        }
+        assert!(circuit.is_well());
+    }
+
+    #[test]
+    fn an_outage_begins_when_the_circuit_opens() {
+        let mut circuit = Circuit::default();
+        learn(&mut circuit, Report::Down, at(0));
+        (0..4).for_each(|_| learn(&mut circuit, Report::Down, at(200_000)));
+        assert_eq!((circuit.state, circuit.failing_since), (CircuitState::Open, Some(at(200_000))));
+    }
+
+    #[test]
+    fn smaller_settings_after_a_restart_stop_nothing() {
+        let smaller = BreakerConfig { threshold: 2, probes: 1, ..CONFIG };
+        let mut circuit = Circuit::default();
+        (0..4).for_each(|_| learn(&mut circuit, Report::Down, at(0)));
+        assert_eq!(circuit.lets_through(0, at(1), smaller), Some(1));
+        let mut circuit = half_open_at(60);
+        (0..2).for_each(|_| learn(&mut circuit, Report::Up, at(61)));
+        assert_eq!(circuit.lets_through(0, at(62), smaller), Some(1));
+    }
+
+    #[test]
+    fn times_that_lie_ahead_are_not_believed() {
+        let mut circuit = open_at(1_000_000);
+        assert_eq!(circuit.lets_through(0, at(0), CONFIG), Some(3), "the clock was wrong");
+        let mut circuit = half_open_at(60);
+        circuit.last_up_at = Some(at(1_000_000));
+        let failed = Call { last_failed_at: Some(at(0)), ..call(&circuit, Report::Down) };
+        circuit.learn(&failed, at(61), CONFIG);
+        assert_eq!(circuit.state, CircuitState::Open);
     }
 
     #[test]

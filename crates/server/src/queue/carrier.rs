@@ -72,8 +72,9 @@ impl Carrier {
                     file.next_stage = next;
                     file.attempt = 1;
                     file.claimed_at = Some(self.inner.clock.now());
-                    // The finished stage cleared the file of every suspicion.
+                    // The finished stage cleared the file of every suspicion, error and wait.
                     file.lost_workers = 0;
+                    (file.error_at, file.error_code, file.waiting_since, file.waits) = (None, None, None, 0);
                     if std::mem::take(&mut self.alone) {
                         self.inner.isolation.over(self.inner.clock.now());
                         self.inner.wake.poll_work();
@@ -136,7 +137,9 @@ impl Carrier {
                 report,
                 file: file.id,
                 round: self.rounds.of(service),
-                last_failed_at: file.error_at,
+                last_failed_at: file
+                    .error_at
+                    .filter(|_| file.code().and_then(Code::service) == Some(service)),
                 says_well: is_failed_probe && self.inner.work.says_well(service).await == Some(true),
                 error: ended.as_ref().err().map(|failure| failure.message.clone()),
             });
@@ -306,6 +309,10 @@ fn ran_out_of_time(stage: Stage, services: &[Service], limit: Duration) -> Failu
         Stage::Scan => Failure::new(
             Code::ScannerUnavailable,
             format!("The virus scanner did not answer within its limit of {limit} s"),
+        ),
+        Stage::Embed if services.contains(&Service::Embeddings) => Failure::new(
+            Code::EmbedError,
+            format!("The embedding service took longer than the stage's limit of {limit} s"),
         ),
         Stage::Extract | Stage::Chunk | Stage::Embed => Failure::new(
             Code::StageTimeout,

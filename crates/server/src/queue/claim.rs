@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::breaker::BreakerConfig;
 use super::fairness::Rounds;
 use super::gates::{CallRounds, Gates};
+use super::isolation::Next;
 use super::limits::RateLimits;
 use crate::process::workers;
 use crate::records::effects::Counts;
@@ -41,8 +42,8 @@ pub struct ClaimDue {
     pub rounds: Arc<Rounds>,
     pub limits: RateLimits,
     pub breaker: BreakerConfig,
-    /// Claim one file that must be worked on alone, and nothing else.
-    pub alone: bool,
+    /// Whether to claim many files, one that must be worked on alone, or none and only to look.
+    pub next: Next,
     pub now: Time,
 }
 
@@ -84,20 +85,17 @@ impl Write for ClaimDue {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<Claims, Error> {
-        let mut gates = Gates::load(tx, self.now).await?;
+        let mut gates = Gates::load(tx, self.breaker, self.now).await?;
         if gates.some_have_become_due {
             queue::make_due(tx, MAX_MADE_DUE, self.now).await?;
         }
-        let mut taken = Taken {
-            paused: gates.paused.clone(),
-            one_waits_alone: gates.one_waits_alone,
-            ..Taken::default()
-        };
+        let mut taken = Taken { paused: gates.paused.clone(), ..Taken::default() };
         let wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
-        if wants.is_empty() {
+        taken.one_waits_alone = gates.one_waits_alone(&wants);
+        if wants.is_empty() || self.next == Next::Nothing {
             return Ok(Claims::Taken(taken));
         }
-        if self.alone {
+        if self.next == Next::OneAlone {
             return self.claim_alone(tx, gates, &wants, taken).await;
         }
         let tenants = self.rounds.tenants(tx, &self.most_tenants(&wants)).await?;
@@ -108,18 +106,19 @@ impl Write for ClaimDue {
             return Ok(Claims::WorkerGone);
         }
         gates.hold_circuits(tx, &wants).await?;
-        for Want { stage, room, services } in wants {
+        for want in wants {
+            let Want { stage, room, services } = want;
             let Some(tenants) = tenants.get(&stage) else { continue };
-            let most = gates.allow(tx, stage, services, &self.limits, self.breaker, self.now).await?;
+            let most = gates.allow(tx, want, &self.wants, &self.limits, self.breaker, self.now).await?;
             let most = most.map_or(room, |most| most.min(room));
             if most == 0 {
                 continue;
             }
             let shares = self.shares(tx, &mut gates, stage, tenants, most).await?;
             let files = if gates.probes(services) {
-                self.take_probes(tx, stage, &shares).await?
+                self.take_probes(tx, stage, &shares, gates.claim_time(self.now)).await?
             } else {
-                self.take(tx, stage, &shares).await?
+                self.take(tx, stage, &shares, gates.claim_time(self.now)).await?
             };
             let files = in_turn(files, &shares);
             gates.took(stage, &self.limits, &files, self.now);
@@ -151,14 +150,21 @@ impl ClaimDue {
             return Ok(Claims::WorkerGone);
         }
         gates.hold_circuits(tx, wants).await?;
-        for Want { stage, services, .. } in wants {
-            let most = gates.allow(tx, *stage, services, &self.limits, self.breaker, self.now).await?;
+        for want in wants {
+            let stage = want.stage;
+            let most = gates.allow(tx, *want, &self.wants, &self.limits, self.breaker, self.now).await?;
             if most == Some(0) {
                 continue;
             }
-            let Some(file) = queue::lock_alone(tx, *stage, self.now).await? else { continue };
-            taken.files = self.claim(tx, *stage, vec![file]).await?;
-            gates.took(*stage, &self.limits, &taken.files, self.now);
+            let Some((file, user)) = queue::lock_alone(tx, stage, self.now).await? else { continue };
+            if let Some(limit) = self.limits.of_users_at(stage) {
+                gates.hold_users(tx, std::iter::once(user.as_str())).await?;
+                if gates.allow_user(limit, &user, self.now) == 0 {
+                    continue;
+                }
+            }
+            taken.files = self.claim(tx, stage, vec![file], gates.claim_time(self.now)).await?;
+            gates.took(stage, &self.limits, &taken.files, self.now);
             break;
         }
         taken.poll_again_at = gates.poll_again_at;
@@ -173,12 +179,13 @@ impl ClaimDue {
         tx: &mut Tx,
         stage: Stage,
         shares: &[(Lane, usize)],
+        at: Time,
     ) -> Result<Vec<File>, Error> {
         let mut due = Vec::new();
         for (lane, share) in shares.iter().filter(|(_, share)| *share > 0) {
             due.extend(queue::lock_longest_waiting(tx, stage, lane, *share).await?);
         }
-        self.claim(tx, stage, due).await
+        self.claim(tx, stage, due, at).await
     }
 
     /// The most tenants that can have their turn at each stage.
@@ -221,7 +228,13 @@ impl ClaimDue {
     }
 
     /// Claims each lane's share of files.
-    async fn take(&self, tx: &mut Tx, stage: Stage, shares: &[(Lane, usize)]) -> Result<Vec<File>, Error> {
+    async fn take(
+        &self,
+        tx: &mut Tx,
+        stage: Stage,
+        shares: &[(Lane, usize)],
+        at: Time,
+    ) -> Result<Vec<File>, Error> {
         let mut by_share: BTreeMap<usize, Vec<&Lane>> = BTreeMap::new();
         for (lane, share) in shares.iter().filter(|(_, share)| *share > 0) {
             by_share.entry(*share).or_default().push(lane);
@@ -230,14 +243,14 @@ impl ClaimDue {
         for (share, lanes) in by_share {
             for lanes in lanes.chunks(Rows::MAX) {
                 let due = queue::lock_first(tx, stage, lanes, share).await?;
-                files.extend(self.claim(tx, stage, due).await?);
+                files.extend(self.claim(tx, stage, due, at).await?);
             }
         }
         Ok(files)
     }
 
     /// Claims files that the transaction has locked.
-    async fn claim(&self, tx: &mut Tx, stage: Stage, due: Vec<Uuid>) -> Result<Vec<File>, Error> {
+    async fn claim(&self, tx: &mut Tx, stage: Stage, due: Vec<Uuid>, at: Time) -> Result<Vec<File>, Error> {
         let moves = due.into_iter().map(|file| Move {
             file,
             from: Status::Queued,
@@ -247,7 +260,7 @@ impl ClaimDue {
             actor: Actor::worker(&self.worker_name),
             data: None,
         });
-        let moved = moves::apply(tx, moves.collect(), self.now).await?;
+        let moved = moves::apply(tx, moves.collect(), at).await?;
         Ok(moved.into_iter().flatten().filter_map(|moved| moved.file).collect())
     }
 

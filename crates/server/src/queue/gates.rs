@@ -14,7 +14,7 @@ use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::files::held;
 use crate::records::lines;
-use landfall_core::clock::Time;
+use landfall_core::clock::{Time, to_delta};
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
@@ -47,8 +47,8 @@ pub struct Gates {
     pub some_have_become_due: bool,
     /// The earliest time at which something that is blocked now may be claimed.
     pub poll_again_at: Option<Time>,
-    /// Whether a file waits that is claimed alone.
-    pub one_waits_alone: bool,
+    /// The stages where a file waits that is claimed alone.
+    alone_at: Vec<Stage>,
     in_trouble: HashSet<String>,
     /// The services in trouble whose circuit lets nothing through yet.
     open: HashSet<String>,
@@ -62,19 +62,21 @@ pub struct Gates {
 }
 
 impl Gates {
-    pub async fn load(tx: &mut Tx, now: Time) -> Result<Self, Error> {
+    pub async fn load(tx: &mut Tx, breaker: BreakerConfig, now: Time) -> Result<Self, Error> {
+        // A circuit that is to stay open for longer than circuits do was written by a clock that was wrong.
+        let latest = now + to_delta(breaker.timeout);
         // One statement over three tables: every claim begins with it, also where there is nothing to claim.
         let found: Vec<(String, String, i64)> = tx
             .rows(
                 "SELECT 'paused', stage, CAST(0 AS BIGINT) FROM paused_stages
                  UNION ALL SELECT 'round', service, round FROM circuits
                  UNION ALL SELECT 'circuit', service, 0 FROM circuits WHERE state <> 'closed' OR failures > 0
-                 UNION ALL SELECT 'open', service, 0 FROM circuits WHERE state = 'open' AND until > $1
+                 UNION ALL SELECT 'open', service, 0 FROM circuits WHERE state = 'open' AND until > $1 AND until <= $2
                  UNION ALL SELECT 'due', '', 0 WHERE EXISTS (
                      SELECT 1 FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1 AND NOT is_alone)
-                 UNION ALL SELECT 'alone', '', 0 WHERE EXISTS (
-                     SELECT 1 FROM files WHERE status = 'queued' AND is_alone AND run_after <= $1)",
-                args![now],
+                 UNION ALL SELECT DISTINCT 'alone', next_stage, CAST(0 AS BIGINT) FROM files
+                     WHERE status = 'queued' AND is_alone AND run_after <= $1",
+                args![now, latest],
             )
             .await?;
         let named = |what: &'static str| {
@@ -86,7 +88,7 @@ impl Gates {
             paused: named("paused").filter_map(|name| name.parse().ok()).collect(),
             some_have_become_due: named("due").next().is_some(),
             poll_again_at: None,
-            one_waits_alone: named("alone").next().is_some(),
+            alone_at: named("alone").filter_map(|name| name.parse().ok()).collect(),
             rounds: Service::ALL
                 .into_iter()
                 .filter_map(|service| Some((service, round(service)?.2)))
@@ -104,6 +106,17 @@ impl Gates {
     pub fn is_open(&self, want: &Want) -> bool {
         !self.paused.contains(&want.stage)
             && !want.services.iter().any(|service| self.open.contains(service.name()))
+    }
+
+    /// Whether a file waits to be claimed alone at one of these stages.
+    pub fn one_waits_alone(&self, wants: &[Want]) -> bool {
+        wants.iter().any(|want| self.alone_at.contains(&want.stage))
+    }
+
+    /// The time at which files are claimed under these circuits: not before their last change, which another process may
+    /// have made after this one read the clock.
+    pub fn claim_time(&self, now: Time) -> Time {
+        self.circuits.values().filter_map(|(_, circuit)| circuit.changed_at).fold(now, Time::max)
     }
 
     /// Locks the circuits in trouble that these stages need.
@@ -142,8 +155,8 @@ impl Gates {
     pub async fn allow(
         &mut self,
         tx: &mut Tx,
-        stage: Stage,
-        services: &[Service],
+        Want { stage, services, .. }: Want,
+        needing: &[Want],
         limits: &RateLimits,
         breaker: BreakerConfig,
         now: Time,
@@ -151,8 +164,10 @@ impl Gates {
         let mut most: Option<usize> = None;
         for service in services {
             let Some((_, circuit)) = self.circuits.get_mut(service) else { continue };
-            let on_their_way =
-                held::count_running(tx, stage, circuit.in_doubt_since().unwrap_or(Time::UNIX_EPOCH)).await?;
+            let calling = needing.iter().filter(|want| want.services.contains(service));
+            let stages: Vec<Stage> = calling.map(|want| want.stage).collect();
+            let since = circuit.in_doubt_since().unwrap_or(Time::UNIX_EPOCH);
+            let on_their_way = held::count_running(tx, &stages, since).await?;
             if let Some(let_through) = circuit.lets_through(on_their_way, now, breaker) {
                 most = Some(most.map_or(let_through, |most| most.min(let_through)));
                 self.poll_again_at = soonest(self.poll_again_at, circuit.until);

@@ -78,6 +78,7 @@ impl Default for State {
 pub enum Next {
     Many,
     OneAlone,
+    /// Only look at what blocks the stages.
     Nothing,
 }
 
@@ -98,6 +99,16 @@ impl Isolation {
             *state = State::Draining { since: None };
         }
         makes_way
+    }
+
+    /// A claim saw that no file waits to be taken alone any more. Returns whether the worker had made way for one.
+    pub fn none_waits(&self) -> bool {
+        let mut state = self.state();
+        let made_way = matches!(*state, State::Draining { .. });
+        if made_way {
+            *state = State::default();
+        }
+        made_way
     }
 
     /// A claim for a file alone ended, with one or with none.

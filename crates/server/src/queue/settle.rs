@@ -96,7 +96,7 @@ impl Settlement {
         let call = self.calls.iter().find(|call| call.service == service)?;
         // A call of an earlier round belongs to the outage that ended that round.
         let in_outage = circuit.state != CircuitState::Closed || call.round != circuit.round;
-        if !in_outage || circuit.blames_file(call) {
+        if !in_outage || circuit.blames_file(call, now) {
             return None;
         }
         let at = match &self.verdict {
@@ -176,7 +176,14 @@ impl Write for SettleGroup {
 
     fn durability(&self) -> Durability {
         // A file that has reached a terminal status must keep it. An earlier stage can be repeated.
-        let arrived = self.settlements.iter().any(|settlement| settlement.transition().to().is_terminal());
+        // A failure of a service may end a wait that was too long.
+        let may_fail = |settlement: &Settlement| {
+            settlement.failure().is_some_and(|failure| failure.code.service().is_some())
+        };
+        let arrived = self
+            .settlements
+            .iter()
+            .any(|settlement| settlement.transition().to().is_terminal() || may_fail(settlement));
         if arrived { Durability::Synced } else { Durability::Unsynced }
     }
 

@@ -122,16 +122,22 @@ impl Obstacles {
 
     /// The stages that wait for a service in trouble.
     pub fn blocked_stages(&self) -> Vec<(Stage, Service)> {
-        let blocked = |stage: Stage| Some((stage, self.circuit_before(stage)?.0));
-        Stage::ALL.into_iter().filter_map(blocked).collect()
+        let blocked = |stage: Stage| self.circuits_before(stage).map(move |(service, _)| (stage, service));
+        Stage::ALL.into_iter().flat_map(blocked).collect()
     }
 
     /// The service in trouble that this stage needs in at least one process.
     fn circuit_before(&self, stage: Stage) -> Option<(Service, &Circuit)> {
-        self.circuits.iter().map(|(service, circuit)| (*service, circuit)).find(|(service, _)| {
+        self.circuits_before(stage).next()
+    }
+
+    fn circuits_before(&self, stage: Stage) -> impl Iterator<Item = (Service, &Circuit)> {
+        let of_this_stage = move |service: Service| {
             let need = format!("{stage}:{}", service.name());
             self.workers.iter().any(|worker| worker.services.split(',').any(|name| name == need))
-        })
+        };
+        let circuits = self.circuits.iter().map(|(service, circuit)| (*service, circuit));
+        circuits.filter(move |(service, _)| of_this_stage(*service))
     }
 }
 

@@ -210,9 +210,6 @@ impl Inner {
             return Ok(Polled::default());
         }
         let next = self.isolation.next(self.in_hand().is_empty());
-        if next == Next::Nothing {
-            return Ok(Polled::default());
-        }
         let alone = next == Next::OneAlone;
         let now = self.clock.now();
         let token = self.clock.new_id();
@@ -224,7 +221,7 @@ impl Inner {
             rounds: self.rounds().clone(),
             limits: self.config.limits.clone(),
             breaker: self.config.breaker,
-            alone,
+            next,
             now,
         };
         let taken = match self.db.write(claim).await {
@@ -251,6 +248,10 @@ impl Inner {
         }
         if alone {
             self.isolation.claimed(!taken.files.is_empty(), now);
+        }
+        if !taken.one_waits_alone && next == Next::Nothing && self.isolation.none_waits() {
+            // Another process has taken it.
+            self.wake.poll_work();
         }
         // Files that were claimed before this was known are finished first.
         if taken.one_waits_alone && self.isolation.one_waits(now) || alone && taken.files.is_empty() {

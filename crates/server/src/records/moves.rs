@@ -312,7 +312,7 @@ impl Kind {
                  waits = CASE WHEN v.advanced = 1 THEN 0 ELSE waits + v.waited END,
                  waiting_since = CASE WHEN v.advanced = 1 THEN NULL
                                       WHEN v.waited = 1 THEN COALESCE(waiting_since, v.since) ELSE waiting_since END,
-                 generation = generation + v.waited,
+                 generation = generation + v.waited + v.recoveries,
                  retry_count = retry_count + v.recoveries,
                  -- Progress clears the last error; a release does not.
                  error_code = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.code, error_code) END,
@@ -417,6 +417,14 @@ impl Change {
         }
     }
 
+    /// The stage that a file in the queue fails at. Its states do not name it.
+    const fn stage(&self) -> Option<Stage> {
+        match self {
+            Self::GiveUp { stage, .. } => Some(*stage),
+            _ => None,
+        }
+    }
+
     fn failure(&self) -> Option<&Failure> {
         match self {
             Self::End(ending) => ending.failure.as_ref(),
@@ -507,7 +515,7 @@ impl Record {
             batch: owner.batch,
             from: Some(one.from),
             to: Some(to),
-            stage: one.from.stage().or(to.stage()),
+            stage: one.change.stage().or(one.from.stage()).or(to.stage()),
             next_stage,
             attempt,
             worker: one.worker.clone(),

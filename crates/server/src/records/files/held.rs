@@ -38,10 +38,14 @@ pub async fn lock_claimed(
     tx.rows(sql, args![worker, claim, file]).await
 }
 
-/// How many files are being worked on at a stage, by all processes, that were claimed at `since` or later.
-pub async fn count_running(tx: &mut Tx, stage: Stage, since: Time) -> Result<i64, Error> {
-    let sql = "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status = $1 AND claimed_at >= $2";
-    tx.number(sql, args![stage.running(), since]).await
+/// How many files are being worked on at these stages, by all processes, that were claimed at `since` or later.
+pub async fn count_running(tx: &mut Tx, stages: &[Stage], since: Time) -> Result<i64, Error> {
+    let states: Vec<String> = stages.iter().map(|stage| format!("'{}'", stage.running())).collect();
+    let sql = format!(
+        "SELECT COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND status IN ({}) AND claimed_at >= $1",
+        states.join(", ")
+    );
+    tx.number(sql, args![since]).await
 }
 
 /// How many files workers hold, by the names of their states: of one user, or of all.

@@ -57,7 +57,7 @@ pub async fn refund_attempts(tx: &mut Tx, codes: &[Code], since: Time) -> Result
              WHERE status = 'queued' AND error_code IS NOT NULL AND error_at >= $1 AND attempt > 0
                AND error_code IN ({}) {skip_locked})
          UPDATE files SET attempt = attempt - 1, waits = waits + 1, generation = generation + 1,
-                waiting_since = COALESCE(waiting_since, $1)
+                waiting_since = COALESCE(waiting_since, error_at)
          WHERE id IN (SELECT id FROM failed)",
         codes.join(", ")
     );
@@ -214,14 +214,15 @@ pub async fn lock_longest_waiting(
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-/// The file that has waited the longest of those that are claimed alone, locked until the transaction ends.
-pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<Uuid>, Error> {
+/// The file that has waited the longest of those that are claimed alone, with its owner, locked until the transaction
+/// ends.
+pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<(Uuid, String)>, Error> {
     let sql = format!(
-        "SELECT id FROM files WHERE status = 'queued' AND is_alone AND next_stage = $1 AND run_after <= $2
+        "SELECT id, user_id FROM files WHERE status = 'queued' AND is_alone AND next_stage = $1 AND run_after <= $2
          ORDER BY run_after LIMIT 1 {}",
         tx.skip_locked()
     );
-    Ok(tx.row::<(Uuid,)>(sql, args![stage, now]).await?.map(|(id,)| id))
+    tx.row(sql, args![stage, now]).await
 }
 
 /// Files that have waited at a stage since `before` or earlier, locked until the transaction ends. Files that another
