@@ -87,14 +87,16 @@ async fn jobs_have_the_fields_and_states_of_their_own_api(db: TestDb) {
         ["id", "status", "attemptCount", "errorCode", "canDownload", "isDeadLetter"].map(|it| &job[it]);
     let expected = [json!(file), json!("queued"), json!(1), json!("GW_TIMEOUT"), json!(false), json!(false)];
     assert_eq!(seen, expected.each_ref());
+    alice.get(&format!("/api/jobs/{file}/download")).await.refused(409, "INVALID_STATE");
     assert!(job["retryAfter"].is_string() && job["lastAttemptAt"].is_string(), "{job}");
     assert!(job["errorMessage"].as_str().expect("a sentence").contains("tries it again by itself"));
 
     clock.advance(Duration::from_mins(1));
     server.idle().await;
     let job = alice.get(&format!("/api/jobs/{file}")).await.ok();
-    let seen = ["status", "canDownload", "errorCode", "retryAfter"].map(|it| &job[it]);
-    assert_eq!(seen, [&json!("complete"), &json!(true), &Value::Null, &Value::Null]);
+    let seen = ["status", "canDownload", "errorCode", "retryAfter", "attemptCount"].map(|it| &job[it]);
+    assert_eq!(seen, [&json!("complete"), &json!(true), &Value::Null, &Value::Null, &json!(2)]);
+    assert!(job["lastAttemptAt"].is_string(), "{job}");
     assert!(job["completedAt"].is_string() && job["queuedAt"].is_string(), "{job}");
     for (status, count) in [("complete", 1), ("processing", 0), ("queued", 0), ("uploading", 0)] {
         let found = alice.get(&format!("/api/jobs?status={status}")).await.ok();

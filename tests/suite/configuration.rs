@@ -268,7 +268,15 @@ fn an_unknown_name_in_the_file_is_named_with_the_nearest_setting() {
 
 #[test]
 fn in_the_environment_only_names_that_resemble_ours_are_named() {
-    for name in ["EXTRACT_CONCURENCY", "LOG_LEVELS", "WEBHOOK_SECRET", "LANDFALL_PASSWORD", "JWT_SERCET"] {
+    for name in [
+        "EXTRACT_CONCURENCY",
+        "OUTAGE_PATIENCE",
+        "UPLOAD_URL_TTL",
+        "LOG_LEVELS",
+        "WEBHOOK_SECRET",
+        "LANDFALL_PASSWORD",
+        "JWT_SERCET",
+    ] {
         let named = warnings(Source::Environment, &[name]);
         assert_eq!(named.len(), 1, "{name}: {named:?}");
         assert!(named[0].starts_with(&format!("{name} (in the environment) is not a setting")), "{named:?}");

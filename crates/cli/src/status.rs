@@ -161,7 +161,11 @@ async fn show_batch(client: &Client, batch: BatchView, as_json: bool) -> Result<
         println!("  completed  {}", time(at));
     }
     for status in Status::ALL {
-        let files = batch.count(|one| one == status);
+        // Those that never came are counted apart.
+        let files = match status {
+            Status::Deleted => batch.summary.deleted,
+            status => batch.count(|one| one == status),
+        };
         if files > 0 {
             println!("  {:<10} {files}", status.name());
         }

@@ -204,9 +204,11 @@ impl Lost<'_> {
                 missing::were(total)
             ));
         } else if missing.is_empty() {
-            missing.push(format!(
-                "All {total} pages were found, but characters or pictures on them may be missing"
-            ));
+            missing.push(if total == 1 {
+                "Its only page was found, but characters or pictures on it may be missing".to_owned()
+            } else {
+                format!("All {total} pages were found, but characters or pictures on them may be missing")
+            });
         }
         let message = format!(
             "This PDF breaks off before its end{there}. {}. Upload the whole file again",

@@ -147,6 +147,11 @@ fn resembles_ours(name: &str) -> bool {
     if OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
         return true;
     }
+    // The unit is easily left out.
+    let without_unit = |(known, _): (&str, _)| known.strip_suffix("_MS") == Some(name);
+    if known().any(without_unit) {
+        return true;
+    }
     name.len() >= MIN_COMPARED_LENGTH && known().any(|(known, _)| distance(name, known) <= MAX_DISTANCE)
 }
 

@@ -12,7 +12,7 @@ use landfall_core::failure::{Class, Code};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::priority::Priority;
 use landfall_core::reason;
-use landfall_core::states::StuckReason;
+use landfall_core::states::{StuckReason, WaitingFor};
 use landfall_store::Tx;
 use uuid::Uuid;
 
@@ -80,7 +80,10 @@ impl Surroundings {
         let waiting = self.obstacles.before(&file);
         let staleness = self.staleness(&file, waiting.as_ref());
         let workers = &self.obstacles.workers;
-        let retry_at = waiting.as_ref().and_then(|waiting| waiting.until);
+        // The next turn of a rate limit is that of the first file in line.
+        let is_next = position.is_none_or(|position| position == 1);
+        let has_turn = |waiting: &&Waiting| waiting.what != WaitingFor::RateLimit || is_next;
+        let retry_at = waiting.as_ref().filter(has_turn).and_then(|waiting| waiting.until);
         let (waiting_for, waiting_message) = waiting.map(|waiting| (waiting.what, waiting.message)).unzip();
         Ok(FileView {
             next_stage: (!file.status.is_terminal() || file.status == Status::Failed)

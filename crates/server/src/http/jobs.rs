@@ -1,6 +1,8 @@
 //! The same files in the shape of an older API, which calls them jobs: their fields, their states, their refusals, and
 //! downloads of what was made of them.
 
+use std::collections::HashMap;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -11,6 +13,7 @@ use super::request::{InPath, Paging, Params, file_id};
 use crate::app::App;
 use crate::content::artifacts;
 use crate::http::error::ApiError;
+use crate::records::events;
 use crate::records::file::File;
 use crate::records::files::listing::{Listing, Wanted};
 use landfall_api::jobs::{JobList, JobQuery, JobState, JobStatus, JobView, RetriedJob};
@@ -19,6 +22,7 @@ use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_core::reason;
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Tx;
 
 /// The caller's files as jobs, newest first.
 #[utoipa::path(
@@ -34,9 +38,12 @@ pub async fn list(
     let states = query.status.map_or(&[] as &[Status], JobStatus::states);
     let wanted = Wanted { user: Some(caller.user.as_str()), states, batch: None };
     let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
-    let found = listing.first(&mut app.db.read().await?, paging.fetched(), paging.offset).await?;
+    let mut tx = app.db.read().await?;
+    let found = listing.first(&mut tx, paging.fetched(), paging.offset).await?;
+    let ids: Vec<Uuid> = found.iter().map(|file| file.id).collect();
+    let attempts = attempts(&mut tx, &ids).await?;
     let (now, most) = (app.clock.now(), app.config.queue.retry.max_attempts);
-    Ok(Json(paging.page(found, |file| file.id.to_string()).map(|file| view(file, most, now))))
+    Ok(Json(paging.page(found, |file| file.id.to_string()).map(|file| view(file, &attempts, most, now))))
 }
 
 /// One file as a job.
@@ -49,11 +56,19 @@ pub async fn show(
     caller: Caller,
     InPath(id): InPath<String>,
 ) -> Result<Json<JobView>, ApiError> {
-    let file = find(&mut app.db.read().await?, &caller, &id).await.map_err(older_refusal)?;
-    Ok(Json(view(file, app.config.queue.retry.max_attempts, app.clock.now())))
+    let mut tx = app.db.read().await?;
+    let file = find(&mut tx, &caller, &id).await.map_err(older_refusal)?;
+    let attempts = attempts(&mut tx, &[file.id]).await?;
+    Ok(Json(view(file, &attempts, app.config.queue.retry.max_attempts, app.clock.now())))
 }
 
-fn view(file: File, max_attempts: u32, now: Time) -> JobView {
+/// The attempts at the stage of each file that took the most. A row counts only those at its present stage.
+async fn attempts(tx: &mut Tx, files: &[Uuid]) -> Result<HashMap<Uuid, i64>, ApiError> {
+    let by_stage = events::attempts(tx, files).await?;
+    Ok(by_stage.into_iter().map(|(file, stages)| (file, stages.into_values().max().unwrap_or(0))).collect())
+}
+
+fn view(file: File, attempts: &HashMap<Uuid, i64>, max_attempts: u32, now: Time) -> JobView {
     let said = file.error_message.as_deref().unwrap_or_default();
     let error_message = file.error_code.as_ref().map(|code| reason::sentences(code, said, file.status));
     JobView {
@@ -61,11 +76,15 @@ fn view(file: File, max_attempts: u32, now: Time) -> JobView {
         file_name: file.file_name,
         file_size: file.size_bytes,
         status: JobStatus::of(file.status),
-        attempt_count: file.attempt,
+        attempt_count: file.attempt.max(if file.status == Status::Ready {
+            attempts.get(&file.id).copied().unwrap_or(0)
+        } else {
+            0
+        }),
         max_attempts,
         error_code: file.error_code,
         error_message,
-        last_attempt_at: file.error_at.max(file.claimed_at),
+        last_attempt_at: file.error_at.max(file.claimed_at).max(file.ready_at),
         retry_after: file.run_after.filter(|at| *at > now),
         is_dead_letter: file.status == Status::Failed,
         can_download: file.status == Status::Ready,
@@ -83,7 +102,7 @@ fn view(file: File, max_attempts: u32, now: Time) -> JobView {
     responses(
         (status = 200, body = Vec<u8>, content_type = "*/*",
             headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
-        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND UPLOAD_MISSING STORAGE_UNAVAILABLE")
+        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND INVALID_STATE UPLOAD_MISSING STORAGE_UNAVAILABLE")
     )
 )]
 pub async fn download(
@@ -97,6 +116,10 @@ pub async fn download(
         return Ok(files::result_of(&file, &content_type, body));
     }
     drop(tx);
+    if file.status != Status::Ready {
+        let message = "This job is not complete, so it has no result to download";
+        return Err(Refusal::new(RefusalCode::InvalidState, message).into());
+    }
     files::bytes_of(&app, &file).await
 }
 

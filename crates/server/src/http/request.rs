@@ -163,11 +163,16 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
             Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => Err(Refusal::new(
                 RefusalCode::InvalidRequest,
-                format!("The query is not valid: {}", rejection.body_text()),
+                format!("The query is not valid: {}", cause(&rejection.body_text())),
             )
             .into()),
         }
     }
+}
+
+/// What is wrong with a query, without the words of the library before it.
+fn cause(text: &str) -> &str {
+    text.split_once("query string: ").map_or(text, |(_, cause)| cause)
 }
 
 /// The parameters in the path.

@@ -34,7 +34,7 @@ pub async fn run(db: Db, blobs: Blobs, clock: Clock, wake: Wake) {
     }
 }
 
-/// The same as [`sweep`], now.
+/// The same as a round of the sweep, now.
 pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
     sweep(db, blobs, Clock::System.now()).await
 }

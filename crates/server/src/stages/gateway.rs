@@ -171,7 +171,10 @@ async fn refused(response: Response) -> Failure {
         StatusCode::SERVICE_UNAVAILABLE => (Code::GatewayUnavailable, "is not available"),
         status if status.is_client_error() => (Code::Gateway4xx, "refused this file"),
         // A document is never sent on to another address.
-        status if status.is_redirection() => (Code::Gateway4xx, "is not where EXTRACT_GATEWAY_URL says"),
+        status if status.is_redirection() => (
+            Code::Gateway4xx,
+            "is not where EXTRACT_GATEWAY_URL says. The operator must correct that setting",
+        ),
         _ => (Code::Gateway5xx, "failed"),
     };
     let reason = if code == Code::Gateway4xx { reason(response).await } else { String::new() };

@@ -271,7 +271,8 @@ fn io_error(error: Error) -> Failure {
     match error {
         // The storage works. Another attempt would find as little.
         Error::BlobMissing { .. } => {
-            Failure::new(Code::IoError, "The bytes of this file are gone from the storage").permanent()
+            Failure::new(Code::IoError, "The bytes of this file are gone from the storage. Upload it again")
+                .permanent()
         }
         _ => failure,
     }

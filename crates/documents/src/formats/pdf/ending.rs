@@ -5,6 +5,7 @@ use pdf_oxide::object::ObjectRef;
 
 /// Mail programs add a few lines after the end.
 const MAX_OFFSET: usize = 2_048;
+const END: &[u8] = b"%%EOF";
 
 /// How the bytes of a PDF end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Declared {
 impl Ending {
     pub fn of(bytes: &[u8]) -> Self {
         let last = &bytes[bytes.len().saturating_sub(MAX_OFFSET)..];
-        let has_end = memchr::memmem::rfind(last, b"%%EOF").is_some() || has_table(last, bytes.len());
+        let has_end = has_end_mark(last) || has_table(last, bytes.len());
         // A program that edits such a file makes it longer and leaves the old numbers in it.
         match linearized(bytes).filter(|declared| declared.bytes.is_some_and(|length| length > bytes.len())) {
             Some(declared) => Self::BreaksOff(declared),
@@ -31,6 +32,15 @@ impl Ending {
             None => Self::BreaksOff(Declared::default()),
         }
     }
+}
+
+/// Whether the mark of the end is in these last bytes. Where objects follow, it is the end of an earlier revision.
+fn has_end_mark(last: &[u8]) -> bool {
+    memchr::memmem::rfind(last, END).is_some_and(|at| !has_objects(&last[at..]))
+}
+
+fn has_objects(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b" obj").is_some()
 }
 
 /// Whether these last bytes say where the table of all objects begins. They come after it, so only the last mark is
@@ -42,7 +52,7 @@ fn has_table(last: &[u8], length: usize) -> bool {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let offset: Option<usize> =
         std::str::from_utf8(&rest[..digits]).ok().and_then(|digits| digits.parse().ok());
-    digits < rest.len() && offset.is_some_and(|offset| offset > 0 && offset < length)
+    digits < rest.len() && offset.is_some_and(|offset| offset > 0 && offset < length) && !has_objects(rest)
 }
 
 /// The dictionary at the beginning of a file that was made for the web.
@@ -61,7 +71,12 @@ fn number(dictionary: &[u8], key: &[u8]) -> Option<usize> {
 }
 
 /// Whether the list of all pages is in the bytes. Where it is not, the library makes one of the pages that it finds.
+///
+/// A list that stands before the end of an earlier revision may not have the pages of the last one.
 pub fn has_list_of_pages(document: &PdfDocument, bytes: &[u8]) -> bool {
+    if memchr::memmem::find(bytes, END).is_some_and(|at| has_objects(&bytes[at..])) {
+        return false;
+    }
     list_of_pages(document).is_some_and(|(root, is_whole)| {
         let mark = format!("{} {} obj", root.id, root.r#gen);
         let found = memchr::memmem::find_iter(bytes, mark.as_bytes());
@@ -87,6 +102,9 @@ mod tests {
         assert_eq!(Ending::of(b"%PDF-1.4 ..."), Ending::BreaksOff(Declared::default()));
         assert_eq!(Ending::of(b"%PDF-1.4 ... startxref\n9\n%%"), Ending::Whole);
         assert_eq!(Ending::of(b"%PDF-1.4 ... startxref\n9"), Ending::BreaksOff(Declared::default()));
+        // A revision was added, and breaks off.
+        let revised = b"%PDF-1.4 ... startxref\n9\n%%EOF\n7 0 obj <</Type/Page>> endobj 8 0 obj <<";
+        assert_eq!(Ending::of(revised), Ending::BreaksOff(Declared::default()));
         let far = [&b"%PDF-1.4 %%EOF"[..], &[b'x'; 3_000]].concat();
         assert_eq!(Ending::of(&far), Ending::BreaksOff(Declared::default()));
     }
