@@ -51,6 +51,15 @@ async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> 
 /// The caller's file, unless it was deleted.
 pub async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> {
     let file = File::find_for(tx, caller, file_id(id)?).await?;
+    if caller.user != file.user_id || caller.tenant != file.tenant_id {
+        tracing::info!(
+            administrator = caller.user,
+            fileId = %file.id,
+            userId = file.user_id,
+            tenantId = file.tenant_id,
+            "an administrator read the file of another user"
+        );
+    }
     if file.status == Status::Deleted { Err(events::gone(tx, file.id).await?.into()) } else { Ok(file) }
 }
 

@@ -44,5 +44,12 @@ pub async fn set_quota(
         return Err(Refusal::new(RefusalCode::InvalidRequest, "A quota must not be negative").into());
     }
     app.db.write(SetQuota { tenant: tenant.clone(), bytes: quota.bytes, files: quota.files }).await?;
+    tracing::info!(
+        administrator = caller.user,
+        tenantId = tenant,
+        bytes = quota.bytes,
+        files = quota.files,
+        "an administrator changed a quota"
+    );
     Ok(Json(quota::view(&mut app.db.read().await?, &tenant, &app.config.intake.quota).await?))
 }
