@@ -15,7 +15,7 @@ impl Db {
         }
     }
 
-    /// The cluster, its timeline, which a restore to a point in time begins anew, and the database in it.
+    /// The cluster, its timeline, which a restore to a point in time begins again, and the database in it.
     async fn place_on_server(&self) -> Result<String, Error> {
         const DATABASE: &str =
             "(SELECT CAST(oid AS TEXT) FROM pg_database WHERE datname = current_database())";

@@ -113,8 +113,9 @@ fn heartbeat(app: &App) -> Result<(), String> {
 
 /// A machine whose clock differs from the database's stays ready, because everything goes by the database's.
 fn clock(app: &App) -> Option<Check> {
-    let message = app.liveness.time().skew().map(|skew| skew.to_string());
-    app.db.is_postgres().then_some(Check { status: CheckResult::Ok, message })
+    let time = app.liveness.time();
+    let message = time.skew().map(|skew| skew.to_string());
+    time.is_shared().then_some(Check { status: CheckResult::Ok, message })
 }
 
 fn worker(app: &App) -> Result<(), String> {

@@ -53,6 +53,11 @@ impl DatabaseTime {
         self.clock.clone()
     }
 
+    /// Whether the database has a clock of its own.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.clock, Clock::Shared(_))
+    }
+
     /// By how much the clock of this machine is ahead of the database's. Zero on SQLite, which has no other clock.
     pub fn ahead(&self) -> TimeDelta {
         *self.ahead.borrow()

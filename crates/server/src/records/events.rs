@@ -209,7 +209,7 @@ pub async fn attempts(tx: &mut Tx, files: &[Uuid]) -> Result<HashMap<Uuid, BTree
         let (values, mut arguments) = rows.into_values(tx);
         arguments.push(EventKind::FileStatusChanged.into());
         let kind = arguments.len();
-        // A manual retry begins to count anew, so each life of a file is counted, and the lives are added up.
+        // A manual retry begins to count again, so each life of a file is counted, and the lives are added up.
         let found: Vec<(Uuid, String, i64)> = tx
             .rows(
                 format!(
