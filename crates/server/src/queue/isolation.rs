@@ -2,8 +2,9 @@
 //!
 //! When a worker dies, every file in its hand may be the cause. From then on each worker notes when it begins to work on
 //! one of them. A file that was worked on at two deaths is claimed alone: the worker claims nothing more, finishes what it
-//! has, and then takes this one file. If it dies again, only this file can be the cause; after two such deaths the file
-//! fails. A stage that is finished clears the file.
+//! has, and then takes this one file. If it dies again, this file may be the cause; after two such deaths the file fails,
+//! unless a worker died in between that worked on no such file: then something else kills the workers. A stage that is
+//! finished clears the file.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -20,6 +21,8 @@ use crate::records::moves::Death;
 const DEATHS_BEFORE_ISOLATION: i64 = 2;
 /// A file fails after so many deaths of workers that worked on nothing else.
 pub const DEATHS_ALONE: i64 = 2;
+/// How long a file waits after such a death before it is taken alone again.
+pub const DELAY_ALONE: Duration = Duration::from_secs(5);
 /// How long a worker does nothing but files that it works on alone, and then how long it does the others.
 const TURN: Duration = Duration::from_secs(10);
 

@@ -6,13 +6,13 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::isolation::{self, DEATHS_ALONE};
+use super::isolation::{self, DEATHS_ALONE, DELAY_ALONE};
 use crate::process::workers::{self, Removed};
 use crate::records::events;
-use crate::records::files::held;
+use crate::records::files::{held, queue};
 use crate::records::moves::{self, Change, Death, Ending, Move};
 use landfall_core::actor::Actor;
-use landfall_core::clock::Time;
+use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_store::Error;
@@ -60,7 +60,9 @@ impl Write for RescueWorker {
             let (transition, ending) = if fails {
                 (Transition::DeadLetter(file.next_stage), Ending::dead_letter(file, killer()))
             } else {
-                let release = Ending::release(file, self.now);
+                // Other work comes first, so that a death without this file can clear it.
+                let at = if death.alone > 0 { self.now + to_delta(DELAY_ALONE) } else { self.now };
+                let release = Ending::release(file, at);
                 let release = release.map(|release| Ending { failure: Some(failure.clone()), ..release });
                 (Transition::Requeue(file.next_stage), release)
             };
@@ -75,6 +77,10 @@ impl Write for RescueWorker {
                 actor: Actor::system("rescue"),
                 data: Some(json!({ "reason": reason })),
             });
+        }
+        if known_by_this_server && !files.iter().any(|file| file.is_alone && file.begun) {
+            // What killed this worker was none of the files that are suspected.
+            queue::clear_deaths_alone(tx).await?;
         }
         events::record(tx, stalled).await?;
         let moved = moves::apply(tx, moves, self.now).await?;

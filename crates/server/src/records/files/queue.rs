@@ -225,6 +225,18 @@ pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<(
     tx.row(sql, args![stage, now]).await
 }
 
+/// Forgets the deaths of workers that worked on nothing but one of these files.
+pub async fn clear_deaths_alone(tx: &mut Tx) -> Result<(), Error> {
+    // Not those that a claim has locked: its file is being worked on.
+    let sql = format!(
+        "WITH suspected AS MATERIALIZED (
+             SELECT id FROM files WHERE status = 'queued' AND is_alone AND deaths_alone > 0 ORDER BY id {})
+         UPDATE files SET deaths_alone = 0 WHERE id IN (SELECT id FROM suspected)",
+        tx.skip_locked()
+    );
+    tx.execute(sql, args![]).await.map(drop)
+}
+
 /// Files that have waited at a stage since `before` or earlier, locked until the transaction ends. Files that another
 /// process has locked are passed over.
 pub async fn lock_waiting_since(
