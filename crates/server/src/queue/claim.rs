@@ -35,6 +35,7 @@ const MAX_PASSED_OVER: usize = 256;
 pub struct ClaimDue {
     pub worker: Uuid,
     pub worker_name: String,
+    /// Every stage of this worker, also one without room: its calls count too.
     pub wants: Vec<Want>,
     /// Fresh for each claim, so that no two attempts at a file ever share one.
     pub token: Uuid,
@@ -90,8 +91,10 @@ impl Write for ClaimDue {
             queue::make_due(tx, MAX_MADE_DUE, self.now).await?;
         }
         let mut taken = Taken { paused: gates.paused.clone(), ..Taken::default() };
-        let wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
+        let mut wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
+        // Also at a stage that is full: the worker makes way for it.
         taken.one_waits_alone = gates.one_waits_alone(&wants);
+        wants.retain(|want| want.room > 0);
         if wants.is_empty() || self.next == Next::Nothing {
             return Ok(Claims::Taken(taken));
         }

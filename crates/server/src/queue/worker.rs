@@ -203,13 +203,13 @@ impl Inner {
                 room: room.wanted(),
                 services: room.config.services,
             })
-            .filter(|want| want.room > 0)
             .collect();
         let identity = self.liveness.identity();
-        if wants.is_empty() || identity.lost.is_cancelled() {
+        let next = self.isolation.next(self.in_hand().is_empty());
+        let is_full = next == Next::Many && wants.iter().all(|want| want.room == 0);
+        if is_full || identity.lost.is_cancelled() {
             return Ok(Polled::default());
         }
-        let next = self.isolation.next(self.in_hand().is_empty());
         let alone = next == Next::OneAlone;
         let now = self.clock.now();
         let token = self.clock.new_id();
