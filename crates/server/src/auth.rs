@@ -10,7 +10,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 
 use jwks::Jwks;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
@@ -34,6 +34,45 @@ pub struct TokenClaims {
 pub struct AuthConfig {
     pub jwt_secret: Option<String>,
     pub jwks_url: Option<String>,
+    pub default_tenant: DefaultTenant,
+}
+
+/// The tenant of a token that names none. It must never be the tenant of others by accident.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum DefaultTenant {
+    /// Such a token is refused.
+    #[default]
+    Refused,
+    /// Each user is their own tenant. A token that names another tenant is refused, because that name may be a user's.
+    User,
+    Named(String),
+}
+
+impl DefaultTenant {
+    /// What `DEFAULT_TENANT` says for [`Self::User`].
+    pub const USER: &str = "{user}";
+
+    /// The tenant of a user whose token names this one, or why there is none.
+    fn tenant_of(&self, user: &str, named: Option<String>) -> Result<String, &'static str> {
+        match (self, named) {
+            (Self::User, Some(tenant)) if tenant != user => {
+                Err("it names a tenant, and DEFAULT_TENANT={user} makes every user their own tenant")
+            }
+            (_, Some(tenant)) => Ok(tenant),
+            (Self::Refused, None) => Err("it names no tenant; add the claim tenant, or set DEFAULT_TENANT"),
+            (Self::User, None) => Ok(user.to_owned()),
+            (Self::Named(tenant), None) => Ok(tenant.clone()),
+        }
+    }
+}
+
+/// What a role claim means. `admin` is what earlier versions called an operator.
+fn role(claim: Option<&str>) -> Role {
+    match claim {
+        Some("operator" | "admin") => Role::Operator,
+        Some("tenant_admin") => Role::TenantAdmin,
+        _ => Role::Member,
+    }
 }
 
 impl std::fmt::Debug for AuthConfig {
@@ -52,6 +91,7 @@ pub struct Identity {
 
 pub struct Auth {
     keys: Keys,
+    default_tenant: DefaultTenant,
     /// Whether the server generated the secret itself.
     own_secret: bool,
 }
@@ -63,11 +103,14 @@ enum Keys {
 
 impl Auth {
     pub fn new(config: &AuthConfig, data_dir: &Path, bind: IpAddr) -> Result<Self, Error> {
+        let default_tenant = config.default_tenant.clone();
         if let Some(url) = &config.jwks_url {
-            return Ok(Self { keys: Keys::Jwks(Jwks::new(url.clone())), own_secret: false });
+            let keys = Keys::Jwks(Jwks::new(url.clone()));
+            return Ok(Self { keys, default_tenant, own_secret: false });
         }
         if let Some(secret) = &config.jwt_secret {
-            return Ok(Self { keys: Keys::Secret(secret.clone().into_bytes()), own_secret: false });
+            let keys = Keys::Secret(secret.clone().into_bytes());
+            return Ok(Self { keys, default_tenant, own_secret: false });
         }
         if !bind.is_loopback() {
             return Err(Error::Internal(format!(
@@ -75,7 +118,7 @@ impl Auth {
             )));
         }
         let secret = own_secret(data_dir, true)?;
-        Ok(Self { keys: Keys::Secret(secret.into_bytes()), own_secret: true })
+        Ok(Self { keys: Keys::Secret(secret.into_bytes()), default_tenant, own_secret: true })
     }
 
     pub fn has_own_secret(&self) -> bool {
@@ -129,14 +172,11 @@ impl Auth {
                 return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
             }
         }
+        let tenant = self.default_tenant.tenant_of(&claims.sub, claims.tenant).map_err(invalid)?;
         Ok(Identity {
             // A date that the calendar cannot hold counts as never.
             until: Time::from_timestamp(claims.exp, 0).unwrap_or(Time::MAX_UTC),
-            caller: Caller {
-                tenant: claims.tenant.unwrap_or_else(|| claims.sub.clone()),
-                user: claims.sub,
-                admin: claims.role.as_deref() == Some("admin"),
-            },
+            caller: Caller { tenant, user: claims.sub, role: role(claims.role.as_deref()) },
         })
     }
 }
