@@ -97,7 +97,8 @@ sbom: $(CARGO_CYCLONEDX) ## List all dependencies of the program in CycloneDX: t
 	$(CARGO_CYCLONEDX) cyclonedx --manifest-path crates/cli/Cargo.toml --format json --spec-version 1.5 \
 		--override-filename landfall.cdx
 	@mkdir -p $(TARGET)
-	mv crates/cli/landfall.cdx.json $(TARGET)/landfall.cdx.json
+	@# The folder of this machine does not belong into it.
+	sed 's#file://$(CURDIR)/#file:///#g' crates/cli/landfall.cdx.json > $(TARGET)/landfall.cdx.json
 	@rm -f crates/*/landfall.cdx.json
 	@echo "$(TARGET)/landfall.cdx.json"
 
