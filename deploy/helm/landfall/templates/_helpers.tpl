@@ -50,7 +50,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail "existingSecret is empty: make a Secret with JWT_SECRET and what else values.yaml says there, and name it" -}}
 {{- end -}}
 {{- range $name, $value := .Values.settings -}}
-{{- if has $name (list "JWT_SECRET" "METRICS_TOKEN" "DATABASE_URL" "EMBEDDINGS_API_KEY") -}}
+{{- if has $name (list "JWT_SECRET" "SECRET_KEY" "OIDC_CLIENT_SECRET" "METRICS_TOKEN" "DATABASE_URL" "EMBEDDINGS_API_KEY") -}}
 {{- fail (printf "settings.%s is a secret: put it into the Secret that existingSecret names" $name) -}}
 {{- end -}}
 {{- end -}}
