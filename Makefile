@@ -10,6 +10,9 @@ CARGO_DENY := $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 CARGO_LLVM_COV_VERSION := 0.9.1
 CARGO_LLVM_COV := $(TOOLS)/cargo-llvm-cov-$(CARGO_LLVM_COV_VERSION)/bin/cargo-llvm-cov
 
+CARGO_CYCLONEDX_VERSION := 0.5.9
+CARGO_CYCLONEDX := $(TOOLS)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)/bin/cargo-cyclonedx
+
 # nextest runs the tests of all binaries in parallel, but it does not run doc tests.
 ifneq ($(shell command -v cargo-nextest 2>/dev/null),)
 # Some tests mostly wait, so one more test runs at a time than there are processors.
@@ -23,6 +26,9 @@ endif
 # Debian packages belong to the machine, not to the project: they are installed once, as root or with sudo.
 CLAMD := /usr/sbin/clamd
 PROMTOOL := /usr/bin/promtool
+# What deploy/check needs, by a file of each package. Helm is not in Debian; its template engine and functions are.
+DEPLOY_TOOLS := /usr/bin/go /usr/share/gocode/src/github.com/Masterminds/sprig/functions.go \
+	/usr/share/gocode/src/sigs.k8s.io/yaml/yaml.go /usr/bin/systemd-analyze /usr/bin/docker-compose
 
 # Third-party clients for the tests. npm writes this file when it is done.
 NODE := $(TOOLS)/node
@@ -30,7 +36,7 @@ NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run release model test test-quick coverage bench fmt lint deny clean
+.PHONY: help run release model test test-quick coverage bench fmt lint deny deploy-check image-test sbom advisories clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +53,7 @@ release: ## Build the program for production: target/release/landfall
 model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
-test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
+test: lint deny deploy-check $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
 	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
 		scripts/with-postgres --no-sync $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
@@ -79,6 +85,27 @@ lint: ## Check formatting and lints
 deny: $(CARGO_DENY) ## Check the dependencies: licences, bans and sources
 	$(CARGO_DENY) --locked check bans licenses sources
 
+deploy-check: $(DEPLOY_TOOLS) $(PROMTOOL) ## Check the chart, the systemd unit and the compose files
+	deploy/check
+
+# PROGRAM=target/release/landfall tests a program that was built before; otherwise it is compiled in the image.
+image-test: ## Build the image without a registry, and run it and the systemd unit (root, Debian)
+	apt-get install -q -y --no-install-recommends buildah podman crun debootstrap
+	deploy/test-image $(or $(PROGRAM),--toolchain)
+
+sbom: $(CARGO_CYCLONEDX) ## List all dependencies of the program in CycloneDX: target/landfall.cdx.json
+	$(CARGO_CYCLONEDX) cyclonedx --manifest-path crates/cli/Cargo.toml --format json --spec-version 1.5 \
+		--override-filename landfall.cdx
+	@mkdir -p $(TARGET)
+	@# The folder of this machine does not belong into it.
+	sed 's#file://$(CURDIR)/#file:///#g' crates/cli/landfall.cdx.json > $(TARGET)/landfall.cdx.json
+	@rm -f crates/*/landfall.cdx.json
+	@echo "$(TARGET)/landfall.cdx.json"
+
+# Not part of `make test`: the database of advisories is on GitHub, which a closed build machine cannot reach.
+advisories: $(CARGO_DENY) ## Check the dependencies for known vulnerabilities (needs GitHub)
+	$(CARGO_DENY) --locked check advisories
+
 clean: ## Remove everything that was built or downloaded here; your data stays
 	cargo clean
 	rm -rf $(TOOLS)
@@ -88,6 +115,11 @@ $(CARGO_DENY):
 	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
 		cargo install --locked --debug cargo-deny --version =$(CARGO_DENY_VERSION) --no-track \
 		--root $(TOOLS)/cargo-deny-$(CARGO_DENY_VERSION)
+
+$(CARGO_CYCLONEDX):
+	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
+		cargo install --locked --debug cargo-cyclonedx --version =$(CARGO_CYCLONEDX_VERSION) --no-track \
+		--root $(TOOLS)/cargo-cyclonedx-$(CARGO_CYCLONEDX_VERSION)
 
 $(CARGO_LLVM_COV):
 	CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_INCREMENTAL=false \
@@ -103,6 +135,12 @@ $(PROMTOOL):
 	@echo "The tests need promtool; installing Debian's prometheus"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends prometheus
+
+$(DEPLOY_TOOLS) &:
+	@echo "The check of deploy/ needs Go with the function library of Helm, systemd-analyze and docker-compose"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends golang-go \
+		golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev systemd docker-compose
 
 $(NODE_CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	mkdir -p $(NODE)

@@ -89,6 +89,28 @@ async fn files_are_uploaded_followed_listed_and_found() {
     assert_eq!(batch["summary"]["ready"], 2);
 }
 
+/// A container runtime knows exit codes 0 and 1 only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_health_of_a_server_is_an_exit_code() {
+    let session = Session::new();
+    let server = session.server.base.clone();
+    let alive = session.run(&["health", "--server", &server]);
+    assert!(alive.code == 0 && alive.out == "ok\n", "{} {}", alive.out, alive.err);
+    let ready = session.run(&["health", "--ready", "--server", &server, "--json"]);
+    assert!(ready.code == 0 && ready.json()["status"] == "ready", "{} {}", ready.out, ready.err);
+
+    std::fs::remove_file(session.db.folder.path().join("landfall.db")).unwrap();
+    let broken = session.run(&["health", "--ready", "--server", &server]);
+    assert!(broken.code == 1 && broken.out.starts_with("not ready\n  database: "), "{}", broken.out);
+    assert_eq!(session.run(&["health", "--server", &server]).code, 0, "it is still alive");
+
+    let Session { db, server } = session;
+    let base = server.base.clone();
+    drop(server);
+    let (code, out) = crate::support::process::run(&db, &["health", "--server", &base]);
+    assert!(code == 1 && out.starts_with("unreachable\n"), "{code} {out}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn maintenance_jobs_are_listed_and_run_by_hand() {
     let session = Session::new();

@@ -24,6 +24,7 @@ mod database_file;
 mod database_outage;
 mod deadlines;
 mod dead_letters;
+mod deploying;
 mod documents;
 mod embedding_service;
 mod event_clients;

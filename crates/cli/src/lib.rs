@@ -7,6 +7,7 @@ mod dlq;
 mod events;
 mod files;
 mod format;
+mod health;
 mod jobs;
 mod logs;
 mod notifications;
@@ -65,6 +66,8 @@ enum Command {
     Events(events::Args),
     /// List the maintenance jobs, or run one now.
     Jobs(jobs::Args),
+    /// Ask the server on this machine whether it is alive or ready. Exits with 1 if it is not.
+    Health(health::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
@@ -106,6 +109,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Top(args) => top::run(&args, cli.json).await,
             Command::Events(args) => events::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
+            Command::Health(args) => health::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config(args) => config::run(args, cli.json).await,
             Command::Reindex => reindex::run(settings()?, cli.json).await,

@@ -15,6 +15,12 @@ pub fn client_without_redirects() -> reqwest::Client {
     builder.build().expect("a client without special settings can always be built")
 }
 
+/// A client for the server on this machine: through no proxy, and it follows no redirects.
+pub fn client_for_this_machine() -> reqwest::Client {
+    let builder = builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
+    builder.build().expect("a client without special settings can always be built")
+}
+
 /// A client for addresses that users enter: it connects only to the addresses that `names` resolves, through no
 /// proxy, and follows no redirects.
 pub fn client_for_user_urls(names: impl reqwest::dns::Resolve + 'static) -> reqwest::Client {
