@@ -91,7 +91,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
             files: vec![(id, announced)],
             now: clock.now(),
             config: config.intake.clone(),
-            signer: UrlSigner::new(vec![7; 32]),
+            signer: UrlSigner::new([7; 32], Vec::new()),
         })
         .await?;
     let upload = Upload {

@@ -7,6 +7,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
+use crate::auth::agreement::Agreement;
+use crate::auth::secret::SecretKey;
 use crate::auth::ticket::Tickets;
 use crate::blobs::Blobs;
 use crate::blobs::signed_url::UrlSigner;
@@ -15,6 +17,7 @@ use crate::content::index;
 use crate::delivery::fan_out::FanOut;
 use crate::delivery::progress;
 use crate::delivery::webhooks::dispatcher::Webhooks;
+use crate::delivery::webhooks::sealing::{Renewed, SealAll};
 use crate::delivery::webhooks::target::{self, Names, TargetCheck};
 use crate::process::liveness::Liveness;
 use crate::queue;
@@ -44,7 +47,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_documents::sandbox::{Pool, Program};
 use landfall_store::Error;
 use landfall_store::wake::Wake;
-use landfall_store::{Db, FaultInjector, Tx, Write, args};
+use landfall_store::{Db, FaultInjector};
 
 /// How long uploads in progress may continue after the process was told to stop.
 const UPLOAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -57,6 +60,8 @@ pub struct App {
     pub blobs: Blobs,
     pub ownership: Ownership,
     pub auth: Arc<Auth>,
+    /// Every key of this server is derived from it.
+    pub secret: SecretKey,
     pub signer: UrlSigner,
     /// Signs the tickets with which a browser opens an event stream.
     pub tickets: Tickets,
@@ -109,8 +114,10 @@ impl App {
         index::install(&db).await?;
         db.leave_gap("events").await?;
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
-        let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
-        let tickets = Tickets::new(db.write(SharedSecret { name: "event-tickets" }).await?);
+        let secret = SecretKey::of(&config.auth, &config.data_dir)?;
+        keep_secrets_sealed(&db, &secret).await?;
+        let signer = UrlSigner::new(secret.derive("upload URLs"), secret.derive_previous("upload URLs"));
+        let tickets = Tickets::new(secret.derive("event tickets"));
         let embedder = Embedder::open(&config.embed).await?;
         db.connect_wake();
         let wake = db.wake().clone();
@@ -166,6 +173,7 @@ impl App {
                 names: replacements.names.unwrap_or_else(target::system_names),
                 allow_private: config.webhooks.allow_private,
             },
+            secret.clone(),
             config.webhooks.clone(),
             config.queue.poll_interval,
         );
@@ -178,6 +186,7 @@ impl App {
             ownership,
             orphans,
             auth: Arc::new(auth),
+            secret,
             signer,
             tickets,
             fan_out,
@@ -321,6 +330,20 @@ impl Sweeps {
     }
 }
 
+/// Compares the secret of this process with that of the database, and encrypts what is not encrypted with it yet.
+async fn keep_secrets_sealed(db: &Db, secret: &SecretKey) -> Result<(), Error> {
+    let Renewed { agreement, sealed, unreadable } = db.write(SealAll { key: secret.clone() }).await?;
+    if agreement == Some(Agreement::Rotated) {
+        tracing::info!(webhooks = sealed, "the secret key was rotated; remove SECRET_KEY_PREVIOUS");
+    } else if sealed > 0 {
+        tracing::info!(webhooks = sealed, "the secrets of webhooks were encrypted");
+    }
+    for webhook in unreadable {
+        tracing::warn!(%webhook, "the secret of a webhook cannot be decrypted; rotate it");
+    }
+    Ok(())
+}
+
 /// Host and process id, as in the history of every file.
 fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
@@ -328,26 +351,4 @@ fn process_name() -> String {
         .or_else(|| std::env::var("HOSTNAME").ok())
         .map_or_else(|| "localhost".to_owned(), |name| name.trim().to_owned());
     format!("{host}:{}", std::process::id())
-}
-
-/// A secret that all processes share through the database; the first process that needs it creates it.
-struct SharedSecret {
-    name: &'static str,
-}
-
-impl Write for SharedSecret {
-    type Output = Vec<u8>;
-
-    async fn apply(&self, tx: &mut Tx) -> Result<Vec<u8>, Error> {
-        let fresh: [u8; 32] = rand::random();
-        tx.execute(
-            "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-            args![self.name, fresh.to_vec()],
-        )
-        .await?;
-        let kept: Option<(Vec<u8>,)> =
-            tx.row("SELECT value FROM secrets WHERE name = $1", args![self.name]).await?;
-        kept.map(|(value,)| value)
-            .ok_or_else(|| Error::Internal(format!("the secret {} is missing", self.name)))
-    }
 }

@@ -13,6 +13,7 @@ mod reader;
 mod recovery;
 mod retention;
 mod retries;
+mod secrets;
 mod server;
 mod services;
 mod sign_in;

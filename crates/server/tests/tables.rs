@@ -55,7 +55,7 @@ const TABLES: [Table; 31] = [
     ("program_versions", &[], &[]),
     ("rate_buckets", &["queue/limits.rs"], &[]),
     ("removed_events", &["records/events"], &[]),
-    ("secrets", &["app.rs"], &[]),
+    ("secrets", &["auth/agreement.rs"], &[]),
     ("tenants", &["records/quota.rs"], &[AUDIT]),
     ("throughput", &["records/throughput.rs"], &[]),
     // The totals say which users have files in the queue.
