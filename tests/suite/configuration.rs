@@ -40,6 +40,8 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("STORAGE_URL", "ftp://x", "file://"),
         ("PUBLIC_URL", "example.com", "https://"),
         ("JWT_SECRET", "short", "at least 32"),
+        ("JWT_SECRET", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "openssl rand -hex 32"),
+        ("SECRET_KEY", "changeme-changeme-changeme-changeme", "openssl rand -hex 32"),
         ("HEARTBEAT_EXPIRY_MS", "100", "at least 1000"),
         ("CHUNK_OVERLAP", "100", "half of CHUNK_SIZE"),
         ("CHUNK_SIZE", "512", "at most 126"),

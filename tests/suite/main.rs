@@ -65,6 +65,7 @@ mod runbooks;
 mod sandbox;
 mod scan;
 mod search;
+mod secrets;
 mod starts;
 mod strangers;
 mod sweep_races;

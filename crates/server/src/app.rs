@@ -1,5 +1,6 @@
 //! Assembles the parts of a running process.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::delivery::progress;
 use crate::delivery::webhooks::dispatcher::Webhooks;
 use crate::delivery::webhooks::sealing::{Renewed, SealAll};
 use crate::delivery::webhooks::target::{self, Names, TargetCheck};
+use crate::intake::arrivals::Arrivals;
+use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
 use crate::queue;
 use crate::queue::config::StageConfig;
@@ -81,6 +84,10 @@ pub struct App {
     pub orphans: Scanner,
     /// Uploads in progress. They run to their end, even if the client disconnects.
     pub uploads: TaskTracker,
+    /// The files that receive an upload in this process.
+    pub arrivals: Arrivals,
+    /// The free space of the disks.
+    pub disk: DiskSpace,
     pub webhooks: Webhooks,
 }
 
@@ -118,6 +125,9 @@ impl App {
         keep_secrets_sealed(&db, &secret).await?;
         let signer = UrlSigner::new(secret.derive("upload URLs"), secret.derive_previous("upload URLs"));
         let tickets = Tickets::new(secret.derive("event tickets"));
+        let beside_database = db.sqlite_file().and_then(|file| file.parent()).map(Path::to_owned);
+        let folders = std::iter::once(config.blobs_dir.clone()).chain(beside_database).collect();
+        let disk = DiskSpace::new(folders, config.min_free_disk);
         let embedder = Embedder::open(&config.embed).await?;
         db.connect_wake();
         let wake = db.wake().clone();
@@ -199,6 +209,8 @@ impl App {
             orphan_cleanup: sweeps.orphan_cleanup,
             retention: sweeps.retention,
             uploads: TaskTracker::new(),
+            arrivals: Arrivals::default(),
+            disk,
         })
     }
 
@@ -337,6 +349,13 @@ async fn keep_secrets_sealed(db: &Db, secret: &SecretKey) -> Result<(), Error> {
         tracing::info!(webhooks = sealed, "the secret key was rotated; remove SECRET_KEY_PREVIOUS");
     } else if sealed > 0 {
         tracing::info!(webhooks = sealed, "the secrets of webhooks were encrypted");
+    }
+    if sealed > 0 {
+        // The log of a SQLite database still has the secrets as they were. Another process that reads may delay this, and
+        // the log is overwritten in time.
+        if let Err(error) = db.empty_log().await {
+            tracing::debug!(%error, "the log of the database could not be emptied");
+        }
     }
     for webhook in unreadable {
         tracing::warn!(%webhook, "the secret of a webhook cannot be decrypted; rotate it");

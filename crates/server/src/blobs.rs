@@ -7,6 +7,7 @@
 //!
 //! A key is made of ids only. The name that the client gave the file stays in its row and never becomes a path.
 
+mod beneath;
 #[cfg(test)]
 mod contract;
 mod incoming;

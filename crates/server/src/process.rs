@@ -2,5 +2,6 @@
 //! not.
 
 pub mod database_time;
+pub mod disk_space;
 pub mod liveness;
 pub mod workers;
