@@ -174,8 +174,10 @@ fn names_say_the_unit() {
         if name.starts_with("OTEL_") {
             continue;
         }
-        let is_size = setting.default.ends_with("MB") || setting.default.ends_with("GB");
-        assert_eq!(is_size, name.ends_with("_BYTES"), "{name}");
+        let is_size = ["KB", "MB", "GB"].iter().any(|unit| setting.default.ends_with(unit));
+        // A rate is in bytes a second.
+        let says_so = ["_BYTES", "_RATE", "MIN_FREE_DISK"];
+        assert_eq!(is_size, says_so.iter().any(|ending| name.ends_with(ending)), "{name}");
         let is_time =
             ["TIMEOUT", "DELAY", "WINDOW", "INTERVAL", "THRESHOLD", "STALL", "EXPIRY", "GRACE", "AGE"]
                 .iter()

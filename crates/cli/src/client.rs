@@ -141,8 +141,12 @@ impl Client {
             (None, Some(config)) => secret(config, &address)?,
             (None, None) => unreachable!("the settings are read where the token is not given"),
         };
+        let http = match credentials {
+            Credentials::Token(_) => landfall_server::outbound::client(),
+            Credentials::Secret(_) => landfall_server::outbound::client_for_this_machine(),
+        };
         Ok(Self {
-            http: landfall_server::outbound::client(),
+            http,
             server: address.as_str().trim_end_matches('/').to_owned(),
             credentials,
         })
@@ -261,6 +265,10 @@ fn address(text: &str) -> anyhow::Result<Url> {
 /// The secret that the server on this machine signs with. A user who can read it may do everything anyway.
 fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
     let how = "give one with --token or LANDFALL_TOKEN (`landfall token --user NAME` makes one where the server runs)";
+    // First of all: an administrator's token that is made here must not be sent to another machine.
+    if !is_this_machine(server) {
+        bail!("a token is needed for {server}: {how}");
+    }
     if let Some(secret) = &config.auth.jwt_secret {
         return Ok(Credentials::Secret(secret.clone().into_bytes()));
     }
@@ -268,10 +276,6 @@ fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
         bail!(
             "a token from the issuer behind JWT_JWKS_URL is needed: give it with --token or LANDFALL_TOKEN"
         );
-    }
-    // An administrator's token of this machine must not be sent to another one.
-    if !is_this_machine(server) {
-        bail!("a token is needed for {server}: {how}");
     }
     match auth::own_secret(&config.data_dir, false) {
         Ok(secret) => Ok(Credentials::Secret(secret.into_bytes())),

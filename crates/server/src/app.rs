@@ -1,6 +1,6 @@
 //! Assembles the parts of a running process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,12 +23,14 @@ use crate::delivery::webhooks::target::{self, Names, TargetCheck};
 use crate::intake::arrivals::Arrivals;
 use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
+use crate::process::loose_modes;
 use crate::queue;
 use crate::queue::config::StageConfig;
 use crate::queue::operations::Operations;
 use crate::queue::worker::Worker;
 use crate::recovery::abandoned_uploads::RescueDead;
 use crate::recovery::batch_timeout::BatchTimeout;
+use crate::recovery::blob_scrub::BlobScrub;
 use crate::recovery::config::Schedules;
 use crate::recovery::orphan_cleanup::OrphanCleanup;
 use crate::recovery::orphan_cleanup::scan::Scanner;
@@ -40,6 +42,7 @@ use crate::recovery::stuck_files::detection::Detection;
 use crate::recovery::upload_expiry::UploadExpiry;
 use crate::recovery::{self, Job, Jobs, Sweep};
 use crate::reports::alerts::Alerts;
+use crate::reports::probes::Probes;
 use crate::stages::Work;
 use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
@@ -88,6 +91,8 @@ pub struct App {
     pub arrivals: Arrivals,
     /// The free space of the disks.
     pub disk: DiskSpace,
+    /// Whether the database and the storage work.
+    pub probes: Probes,
     pub webhooks: Webhooks,
 }
 
@@ -120,6 +125,12 @@ impl App {
         restores::notice(&db, &standing).await?;
         index::install(&db).await?;
         db.leave_gap("events").await?;
+        let database_file = db.sqlite_file().cloned();
+        let places: Vec<PathBuf> =
+            [config.data_dir.clone(), config.blobs_dir.clone()].into_iter().chain(database_file).collect();
+        for warning in loose_modes::warnings(&places) {
+            tracing::warn!("{warning}");
+        }
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let secret = SecretKey::of(&config.auth, &config.data_dir)?;
         keep_secrets_sealed(&db, &secret).await?;
@@ -174,6 +185,13 @@ impl App {
             config: config.cleaning.clone(),
             scanning: Arc::default(),
         };
+        let probes = Probes {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            disk: disk.clone(),
+            liveness: liveness.clone(),
+            last: Arc::default(),
+        };
         let webhooks = Webhooks::new(
             db.clone(),
             clock.clone(),
@@ -211,6 +229,7 @@ impl App {
             uploads: TaskTracker::new(),
             arrivals: Arrivals::default(),
             disk,
+            probes,
         })
     }
 
@@ -300,6 +319,7 @@ struct Sweeps {
     orphan_cleanup: Arc<OrphanCleanup>,
     batch_timeout: Arc<BatchTimeout>,
     retention: Arc<Retention>,
+    blob_scrub: Arc<BlobScrub>,
 }
 
 impl Sweeps {
@@ -326,6 +346,11 @@ impl Sweeps {
             stuck_files: Arc::new(stuck_files),
             orphan_cleanup: Arc::new(orphan_cleanup),
             batch_timeout: Arc::new(BatchTimeout { db: db.clone() }),
+            blob_scrub: Arc::new(BlobScrub {
+                db: db.clone(),
+                blobs: blobs.clone(),
+                config: config.healing.scrub.clone(),
+            }),
             retention: Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() }),
         }
     }
@@ -337,6 +362,7 @@ impl Sweeps {
             (self.batch_timeout.clone(), &schedules.batch_timeout),
             (Arc::new(self.stuck_files.expiry.clone()), &schedules.upload_expiry),
             (self.retention.clone(), &schedules.retention),
+            (self.blob_scrub.clone(), &schedules.blob_scrub),
         ];
         jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() }).into()
     }

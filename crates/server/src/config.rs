@@ -5,6 +5,7 @@
 mod alerts;
 mod declared;
 mod documents;
+mod dot_env;
 mod embeddings;
 mod events;
 mod names;

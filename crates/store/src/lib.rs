@@ -26,6 +26,7 @@ mod migrate;
 mod origin;
 mod outage;
 mod place;
+mod sample;
 mod time;
 pub mod locks;
 

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 /// In characters.
 pub const MIN_LENGTH: usize = 32;
-/// Half of the random bits that a secret of the minimum length has in hexadecimal digits, so that no random secret is
-/// refused by chance.
-const MIN_BITS: f64 = 64.0;
+/// Far less than a random secret of the minimum length has, so that none is refused by chance.
+const MIN_BITS: f64 = 40.0;
 
 /// What examples and tutorials are made of. They add nothing to a secret.
 const WELL_KNOWN: [&str; 14] = [
