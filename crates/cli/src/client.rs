@@ -69,7 +69,7 @@ impl ClientError {
                 *retryable
                     && (*status >= 500
                         || matches!(status, 408 | 429)
-                        || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN"))
+                        || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN" | "UPLOAD_IN_PROGRESS"))
             }
             Self::Unexpected { .. } => false,
         }
@@ -315,6 +315,8 @@ mod tests {
         assert!(refused(503, "DATABASE_UNAVAILABLE", true).is_transient());
         assert!(refused(408, "UPLOAD_STALLED", true).is_transient());
         assert!(refused(400, "UPLOAD_BROKEN", true).is_transient());
+        // The connection of the attempt before was lost, and the server has not noticed it yet.
+        assert!(refused(409, "UPLOAD_IN_PROGRESS", true).is_transient());
         assert!(!refused(500, "INTERNAL", false).is_transient());
         // The file changed on disk: sending it again sends the same wrong bytes.
         assert!(!refused(400, "CHECKSUM_MISMATCH", true).is_transient());

@@ -20,6 +20,8 @@ use landfall_store::{Db, Durability, Error, Tx, Write};
 
 /// An upload that brought nothing for so long gives way to another one of the same file.
 const SILENCE: Duration = Duration::from_secs(10);
+/// How long an upload may take to give way.
+const GIVING_WAY: Duration = Duration::from_secs(5);
 /// How long to wait before the end of an upload is written again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
@@ -66,8 +68,11 @@ impl Arrivals {
                 place.left();
                 Err(in_progress())
             }
-            // Whether the row was written is unknown, so it is removed when the place is dropped.
-            Err(error) => Err(error),
+            // Whether the row was written is unknown, so it is removed before the client can come again.
+            Err(error) => {
+                place.leave().await;
+                Err(error)
+            }
         }
     }
 
@@ -88,7 +93,10 @@ impl Arrivals {
                 return Err(in_progress());
             }
             earlier.gives_way.cancel();
-            earlier.ended.cancelled().await;
+            tokio::select! {
+                () = earlier.ended.cancelled() => {}
+                () = Clock::System.sleep(GIVING_WAY) => return Err(in_progress()),
+            }
         }
     }
 

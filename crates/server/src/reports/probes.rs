@@ -27,7 +27,14 @@ pub struct Probes {
     pub blobs: Blobs,
     pub disk: DiskSpace,
     pub liveness: Arc<Liveness>,
-    pub last: Arc<Mutex<Option<(Stopwatch, Probed)>>>,
+    pub last: Arc<Mutex<Last>>,
+}
+
+/// The last answer, and how many there were.
+#[derive(Default)]
+pub struct Last {
+    answer: Option<(Stopwatch, Probed)>,
+    count: u64,
 }
 
 /// What was found. `Err` has a sentence that anyone may read.
@@ -41,7 +48,7 @@ pub struct Probed {
 impl Probes {
     pub async fn probe(&self) -> Probed {
         let mut last = self.last.lock().await;
-        if let Some((probed_at, probed)) = &*last
+        if let Some((probed_at, probed)) = &last.answer
             && probed_at.elapsed() < KEPT_FOR
         {
             return probed.clone();
@@ -52,8 +59,14 @@ impl Probes {
             self.disk.check()
         );
         let probed = Probed { database, storage, disk };
-        *last = Some((Stopwatch::start(), probed.clone()));
+        last.answer = Some((Stopwatch::start(), probed.clone()));
+        last.count += 1;
         probed
+    }
+
+    /// How often the database and the storage were really used.
+    pub async fn count(&self) -> u64 {
+        self.last.lock().await.count
     }
 
     /// Reads, and commits a write, which a full or read-only disk refuses.
