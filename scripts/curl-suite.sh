@@ -161,14 +161,14 @@ start_own_server() {
     server_pid=$!
     local attempt
     for attempt in $(seq 1 300); do
-        if grep -q '/#token=' "$work/out" 2>/dev/null; then break; fi
+        if grep -q 'listening on http' "$work/out" 2>/dev/null; then break; fi
         kill -0 "$server_pid" 2>/dev/null || die "the server did not start: $(tail -n 3 "$work/log")"
         sleep 0.2
     done
-    local link
-    link=$(grep -o 'http[^ ]*/#token=.*' "$work/out") || die "the server does not print its address, after $attempt checks"
-    url=${link%%/#token=*}
-    token=${link##*/#token=}
+    url=$(grep -o 'listening on http[^ ]*' "$work/out") || die "the server does not print its address, after $attempt checks"
+    url=${url#listening on }
+    token=$(cd "$work" && env -i PATH="$PATH" DATA_DIR="$work/data" "$program" token --user admin --role admin --ttl 1d) ||
+        die "no token can be made"
 }
 
 # --- the checks ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
+use landfall_core::clock::Clock;
+use landfall_server::auth::{self, TokenClaims};
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
@@ -51,18 +53,18 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = child.stdout.take().context("its output is ours")?;
-        let link = BufReader::new(stdout)
+        let line = BufReader::new(stdout)
             .lines()
             .map_while(Result::ok)
-            .find(|line| line.contains("/#token="))
+            .find(|line| line.contains("http://"))
             .context("the server did not start")?;
-        let (base, token) = link.trim().split_once("/#token=").context("a link with a token")?;
-        Ok(Self {
-            child,
-            base: base.to_owned(),
-            token: token.to_owned(),
-            http: landfall_server::outbound::client(),
-        })
+        let (_, base) = line.trim().split_once("listening on ").context("an address")?;
+        let secret = auth::own_secret(folder, false)?;
+        let exp = (Clock::System.now() + chrono::TimeDelta::days(1)).timestamp();
+        let claims =
+            TokenClaims { sub: "admin".to_owned(), tenant: None, role: Some("admin".to_owned()), exp };
+        let token = auth::sign(secret.as_bytes(), &claims)?;
+        Ok(Self { child, base: base.to_owned(), token, http: landfall_server::outbound::client() })
     }
 
     pub fn cpu(&self) -> anyhow::Result<Duration> {

@@ -40,6 +40,8 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("STORAGE_URL", "ftp://x", "file://"),
         ("PUBLIC_URL", "example.com", "https://"),
         ("JWT_SECRET", "short", "at least 32"),
+        ("JWT_SECRET", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "openssl rand -hex 32"),
+        ("SECRET_KEY", "changeme-changeme-changeme-changeme", "openssl rand -hex 32"),
         ("HEARTBEAT_EXPIRY_MS", "100", "at least 1000"),
         ("CHUNK_OVERLAP", "100", "half of CHUNK_SIZE"),
         ("CHUNK_SIZE", "512", "at most 126"),
@@ -172,8 +174,10 @@ fn names_say_the_unit() {
         if name.starts_with("OTEL_") {
             continue;
         }
-        let is_size = setting.default.ends_with("MB") || setting.default.ends_with("GB");
-        assert_eq!(is_size, name.ends_with("_BYTES"), "{name}");
+        let is_size = ["KB", "MB", "GB"].iter().any(|unit| setting.default.ends_with(unit));
+        // A rate is in bytes a second.
+        let says_so = ["_BYTES", "_RATE", "MIN_FREE_DISK"];
+        assert_eq!(is_size, says_so.iter().any(|ending| name.ends_with(ending)), "{name}");
         let is_time =
             ["TIMEOUT", "DELAY", "WINDOW", "INTERVAL", "THRESHOLD", "STALL", "EXPIRY", "GRACE", "AGE"]
                 .iter()

@@ -13,7 +13,7 @@ use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::process::Process;
 use crate::support::{Client, TestDb, on_each_database, until};
 
-const JWT_SECRET: &str = "jwt-secret-jwt-secret-jwt-secret-jwt";
+const JWT_SECRET: &str = "the-tokens-7f3b9c1e-of-this-test-52d8a4";
 const API_KEY: &str = "sk-embeddings-key";
 const WEBHOOK: &str = "http://127.0.0.1:1/services/T000/B000/webhook-secret";
 const GATEWAY_PASSWORD: &str = "gateway-password";

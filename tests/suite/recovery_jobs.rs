@@ -51,6 +51,7 @@ pub fn by_hand(clock: &ManualClock) -> Setup {
         "BATCH_TIMEOUT_SCHEDULE",
         "RETENTION_SCHEDULE",
         "UPLOAD_EXPIRY_SCHEDULE",
+        "BLOB_SCRUB_SCHEDULE",
     ];
     schedules.into_iter().fold(Setup::default().clock(clock), |setup, name| setup.with(name, NEVER))
 }

@@ -332,13 +332,16 @@ async fn what_0_1_0_left_unfinished_makes_landfall(db: TestDb) {
     server.stop().await;
 }
 
-/// A file is sent with the URL of the old version, one is confirmed whose bytes it took, and two new ones come.
+/// The URL of the old version is not valid any more, a fresh one is. One is confirmed whose bytes it took, and two new ones come.
 async fn complete_the_batch(fixture: &Fixture, server: &TestServer, clock: &ManualClock) {
     let batch = &fixture.expected["activeBatch"];
     let (client, id) = (fixture.client(server, batch), text(&batch["id"]));
     let ticket = &fixture.expected["ticket"];
     let url = format!("{}{}", server.base, text(&ticket["url"]));
-    client.put(&url, text(&ticket["content"]).to_owned()).await.ok();
+    client.put(&url, text(&ticket["content"]).to_owned()).await.refused(403, "INVALID_SIGNATURE");
+    let path = format!("{FILES}/{}/upload-url", text(&ticket["file"]));
+    let fresh = client.post(&path, json!({})).await.ok();
+    client.put(text(&fresh["uploadUrl"]), text(&ticket["content"]).to_owned()).await.ok();
     client.confirm(text(&ticket["file"])).await.ok();
     client.confirm(text(&fixture.file("uploaded.txt")["id"])).await.ok();
     for name in ["first-new.txt", "second-new.txt"] {

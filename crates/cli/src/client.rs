@@ -69,7 +69,7 @@ impl ClientError {
                 *retryable
                     && (*status >= 500
                         || matches!(status, 408 | 429)
-                        || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN"))
+                        || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN" | "UPLOAD_IN_PROGRESS"))
             }
             Self::Unexpected { .. } => false,
         }
@@ -141,11 +141,11 @@ impl Client {
             (None, Some(config)) => secret(config, &address)?,
             (None, None) => unreachable!("the settings are read where the token is not given"),
         };
-        Ok(Self {
-            http: landfall_server::outbound::client(),
-            server: address.as_str().trim_end_matches('/').to_owned(),
-            credentials,
-        })
+        let http = match credentials {
+            Credentials::Token(_) => landfall_server::outbound::client(),
+            Credentials::Secret(_) => landfall_server::outbound::client_for_this_machine(),
+        };
+        Ok(Self { http, server: address.as_str().trim_end_matches('/').to_owned(), credentials })
     }
 
     /// Where the server is.
@@ -261,6 +261,10 @@ fn address(text: &str) -> anyhow::Result<Url> {
 /// The secret that the server on this machine signs with. A user who can read it may do everything anyway.
 fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
     let how = "give one with --token or LANDFALL_TOKEN (`landfall token --user NAME` makes one where the server runs)";
+    // First of all: an administrator's token that is made here must not be sent to another machine.
+    if !is_this_machine(server) {
+        bail!("a token is needed for {server}: {how}");
+    }
     if let Some(secret) = &config.auth.jwt_secret {
         return Ok(Credentials::Secret(secret.clone().into_bytes()));
     }
@@ -268,10 +272,6 @@ fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
         bail!(
             "a token from the issuer behind JWT_JWKS_URL is needed: give it with --token or LANDFALL_TOKEN"
         );
-    }
-    // An administrator's token of this machine must not be sent to another one.
-    if !is_this_machine(server) {
-        bail!("a token is needed for {server}: {how}");
     }
     match auth::own_secret(&config.data_dir, false) {
         Ok(secret) => Ok(Credentials::Secret(secret.into_bytes())),
@@ -311,6 +311,8 @@ mod tests {
         assert!(refused(503, "DATABASE_UNAVAILABLE", true).is_transient());
         assert!(refused(408, "UPLOAD_STALLED", true).is_transient());
         assert!(refused(400, "UPLOAD_BROKEN", true).is_transient());
+        // The connection of the attempt before was lost, and the server has not noticed it yet.
+        assert!(refused(409, "UPLOAD_IN_PROGRESS", true).is_transient());
         assert!(!refused(500, "INTERNAL", false).is_transient());
         // The file changed on disk: sending it again sends the same wrong bytes.
         assert!(!refused(400, "CHECKSUM_MISMATCH", true).is_transient());

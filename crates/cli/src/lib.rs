@@ -88,6 +88,8 @@ pub enum Outcome {
 }
 
 pub fn run(cli: Cli) -> ExitCode {
+    // What this program writes is for its own user alone: the database, its log, blobs, secrets.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     if !matches!(cli.command, Command::Serve | Command::Reindex) {
         end_on_broken_pipe();
     }

@@ -1,5 +1,6 @@
 //! `landfall serve`: runs the server until a signal stops it.
 
+use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::Context;
@@ -77,10 +78,13 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Prints the address of the server, with a token if the server generated its own secret.
+/// Prints the address of the server, with a token if the server generated its own secret. Only a person at a terminal gets
+/// the token: elsewhere the output is kept in a log.
 fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
     let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
-    if app.auth.has_own_secret() {
+    if !app.auth.has_own_secret() {
+        println!("Landfall is listening on {base}");
+    } else if std::io::stdout().is_terminal() {
         let exp = (app.clock.now() + TimeDelta::days(1)).timestamp();
         let token = app.auth.issue(&TokenClaims {
             sub: "admin".to_owned(),
@@ -90,7 +94,10 @@ fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
         })?;
         println!("\n  Landfall is listening. Open:\n\n    {base}/#token={token}\n");
     } else {
-        println!("Landfall is listening on {base}");
+        println!(
+            "Landfall is listening on {base}\nMake a token with `landfall token --user NAME --role admin`, in this folder or \
+             with the same DATA_DIR"
+        );
     }
     Ok(())
 }

@@ -92,6 +92,7 @@ impl Code {
             Self::Unscannable => "Upload a copy that is neither encrypted nor packed",
             Self::ScannerUnavailable => "Retry it when the virus scanner works again",
             Self::ChecksumMismatch | Self::SizeMismatch => "Upload it again",
+            Self::BlobDamaged => "Upload it again, or retry it when the operator has restored its bytes",
             Self::WorkerLost | Self::StuckExhausted | Self::Unknown => {
                 "Retry it; if it fails again, tell the operator"
             }

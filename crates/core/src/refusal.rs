@@ -79,6 +79,7 @@ reasons! {
     MethodNotAllowed 405 "METHOD_NOT_ALLOWED" "This address does not support the method";
     NotAcceptable 406 "NOT_ACCEPTABLE" "Events are available as a WebSocket or as text/event-stream, and the request asks for neither";
     UploadStalled 408 "UPLOAD_STALLED" "No bytes arrived for too long; send them again";
+    UploadTooSlow 408 "UPLOAD_TOO_SLOW" "The bytes arrived too slowly; send them again over a faster connection";
     BatchFull 409 "BATCH_FULL" "The batch was opened for fewer files";
     BatchNotActive 409 "BATCH_NOT_ACTIVE" "The batch accepts no more files";
     InvalidState 409 "INVALID_STATE" "The current state does not allow this";
@@ -86,6 +87,7 @@ reasons! {
     NotExtracted 409 "NOT_EXTRACTED" "The text of the file is not extracted yet";
     TooManyWebhooks 409 "TOO_MANY_WEBHOOKS" "The caller has the maximum number of webhooks";
     UploadChanged 409 "UPLOAD_CHANGED" "Another upload of the file arrived in the meantime; confirm again";
+    UploadInProgress 409 "UPLOAD_IN_PROGRESS" "Another upload of the file is arriving; wait for its end, or a few seconds if its connection was lost";
     UploadMissing 409 "UPLOAD_MISSING" "The bytes of the file have not arrived";
     WebhookDisabled 409 "WEBHOOK_DISABLED" "The webhook is disabled; enable it first";
     FileDeleted 410 "FILE_DELETED" "The file was deleted";
@@ -95,6 +97,7 @@ reasons! {
     IdempotencyKeyReused 422 "IDEMPOTENCY_KEY_REUSED" "The Idempotency-Key was used for another request";
     TooManyDeliveries 429 "TOO_MANY_DELIVERIES" "Too many deliveries already wait for the webhook";
     TooManyEventStreams 429 "TOO_MANY_EVENT_STREAMS" "The caller has the maximum number of open streams";
+    FileDamaged 500 "FILE_DAMAGED" "The stored bytes are not those that were uploaded, so they are not sent; upload the file again, or restore the storage from a backup";
     Internal 500 "INTERNAL" "Something unexpected went wrong; the server has logged it";
     AuthUnavailable 503 "AUTH_UNAVAILABLE" "Tokens cannot be checked at the moment";
     DatabaseFileGone 503 "DATABASE_FILE_GONE" "The file of the server's database was deleted or replaced, so nothing can be stored until an operator puts it back";

@@ -1,5 +1,6 @@
 //! Assembles the parts of a running process.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
+use crate::auth::agreement::Agreement;
+use crate::auth::secret::SecretKey;
 use crate::auth::ticket::Tickets;
 use crate::blobs::Blobs;
 use crate::blobs::signed_url::UrlSigner;
@@ -15,14 +18,19 @@ use crate::content::index;
 use crate::delivery::fan_out::FanOut;
 use crate::delivery::progress;
 use crate::delivery::webhooks::dispatcher::Webhooks;
+use crate::delivery::webhooks::sealing::{Renewed, SealAll};
 use crate::delivery::webhooks::target::{self, Names, TargetCheck};
+use crate::intake::arrivals::Arrivals;
+use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
+use crate::process::loose_modes;
 use crate::queue;
 use crate::queue::config::StageConfig;
 use crate::queue::operations::Operations;
 use crate::queue::worker::Worker;
 use crate::recovery::abandoned_uploads::RescueDead;
 use crate::recovery::batch_timeout::BatchTimeout;
+use crate::recovery::blob_scrub::BlobScrub;
 use crate::recovery::config::Schedules;
 use crate::recovery::orphan_cleanup::OrphanCleanup;
 use crate::recovery::orphan_cleanup::scan::Scanner;
@@ -34,6 +42,7 @@ use crate::recovery::stuck_files::detection::Detection;
 use crate::recovery::upload_expiry::UploadExpiry;
 use crate::recovery::{self, Job, Jobs, Sweep};
 use crate::reports::alerts::Alerts;
+use crate::reports::probes::Probes;
 use crate::stages::Work;
 use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
@@ -44,7 +53,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_documents::sandbox::{Pool, Program};
 use landfall_store::Error;
 use landfall_store::wake::Wake;
-use landfall_store::{Db, FaultInjector, Tx, Write, args};
+use landfall_store::{Db, FaultInjector};
 
 /// How long uploads in progress may continue after the process was told to stop.
 const UPLOAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -57,6 +66,8 @@ pub struct App {
     pub blobs: Blobs,
     pub ownership: Ownership,
     pub auth: Arc<Auth>,
+    /// Every key of this server is derived from it.
+    pub secret: SecretKey,
     pub signer: UrlSigner,
     /// Signs the tickets with which a browser opens an event stream.
     pub tickets: Tickets,
@@ -76,6 +87,12 @@ pub struct App {
     pub orphans: Scanner,
     /// Uploads in progress. They run to their end, even if the client disconnects.
     pub uploads: TaskTracker,
+    /// The files that receive an upload in this process.
+    pub arrivals: Arrivals,
+    /// The free space of the disks.
+    pub disk: DiskSpace,
+    /// Whether the database and the storage work.
+    pub probes: Probes,
     pub webhooks: Webhooks,
 }
 
@@ -108,9 +125,20 @@ impl App {
         restores::notice(&db, &standing).await?;
         index::install(&db).await?;
         db.leave_gap("events").await?;
+        let database_file = db.sqlite_file().cloned();
+        let places: Vec<PathBuf> =
+            [config.data_dir.clone(), config.blobs_dir.clone()].into_iter().chain(database_file).collect();
+        for warning in loose_modes::warnings(&places) {
+            tracing::warn!("{warning}");
+        }
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
-        let signer = UrlSigner::new(db.write(SharedSecret { name: "upload-urls" }).await?);
-        let tickets = Tickets::new(db.write(SharedSecret { name: "event-tickets" }).await?);
+        let secret = SecretKey::of(&config.auth, &config.data_dir)?;
+        keep_secrets_sealed(&db, &secret).await?;
+        let signer = UrlSigner::new(secret.derive("upload URLs"), secret.derive_previous("upload URLs"));
+        let tickets = Tickets::new(secret.derive("event tickets"));
+        let beside_database = db.sqlite_file().and_then(|file| file.parent()).map(Path::to_owned);
+        let folders = std::iter::once(config.blobs_dir.clone()).chain(beside_database).collect();
+        let disk = DiskSpace::new(folders, config.min_free_disk);
         let embedder = Embedder::open(&config.embed).await?;
         db.connect_wake();
         let wake = db.wake().clone();
@@ -157,6 +185,13 @@ impl App {
             config: config.cleaning.clone(),
             scanning: Arc::default(),
         };
+        let probes = Probes {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            disk: disk.clone(),
+            liveness: liveness.clone(),
+            last: Arc::default(),
+        };
         let webhooks = Webhooks::new(
             db.clone(),
             clock.clone(),
@@ -166,6 +201,7 @@ impl App {
                 names: replacements.names.unwrap_or_else(target::system_names),
                 allow_private: config.webhooks.allow_private,
             },
+            secret.clone(),
             config.webhooks.clone(),
             config.queue.poll_interval,
         );
@@ -178,6 +214,7 @@ impl App {
             ownership,
             orphans,
             auth: Arc::new(auth),
+            secret,
             signer,
             tickets,
             fan_out,
@@ -190,6 +227,9 @@ impl App {
             orphan_cleanup: sweeps.orphan_cleanup,
             retention: sweeps.retention,
             uploads: TaskTracker::new(),
+            arrivals: Arrivals::default(),
+            disk,
+            probes,
         })
     }
 
@@ -279,6 +319,7 @@ struct Sweeps {
     orphan_cleanup: Arc<OrphanCleanup>,
     batch_timeout: Arc<BatchTimeout>,
     retention: Arc<Retention>,
+    blob_scrub: Arc<BlobScrub>,
 }
 
 impl Sweeps {
@@ -305,6 +346,11 @@ impl Sweeps {
             stuck_files: Arc::new(stuck_files),
             orphan_cleanup: Arc::new(orphan_cleanup),
             batch_timeout: Arc::new(BatchTimeout { db: db.clone() }),
+            blob_scrub: Arc::new(BlobScrub {
+                db: db.clone(),
+                blobs: blobs.clone(),
+                config: config.healing.scrub.clone(),
+            }),
             retention: Arc::new(Retention { db: db.clone(), config: config.cleaning.clone() }),
         }
     }
@@ -316,9 +362,31 @@ impl Sweeps {
             (self.batch_timeout.clone(), &schedules.batch_timeout),
             (Arc::new(self.stuck_files.expiry.clone()), &schedules.upload_expiry),
             (self.retention.clone(), &schedules.retention),
+            (self.blob_scrub.clone(), &schedules.blob_scrub),
         ];
         jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() }).into()
     }
+}
+
+/// Compares the secret of this process with that of the database, and encrypts what is not encrypted with it yet.
+async fn keep_secrets_sealed(db: &Db, secret: &SecretKey) -> Result<(), Error> {
+    let Renewed { agreement, sealed, unreadable } = db.write(SealAll { key: secret.clone() }).await?;
+    if agreement == Some(Agreement::Rotated) {
+        tracing::info!(webhooks = sealed, "the secret key was rotated; remove SECRET_KEY_PREVIOUS");
+    } else if sealed > 0 {
+        tracing::info!(webhooks = sealed, "the secrets of webhooks were encrypted");
+    }
+    if sealed > 0 {
+        // The log of a SQLite database still has the secrets as they were. Another process that reads may delay this, and
+        // the log is overwritten in time.
+        if let Err(error) = db.empty_log().await {
+            tracing::debug!(%error, "the log of the database could not be emptied");
+        }
+    }
+    for webhook in unreadable {
+        tracing::warn!(%webhook, "the secret of a webhook cannot be decrypted; rotate it");
+    }
+    Ok(())
 }
 
 /// Host and process id, as in the history of every file.
@@ -328,26 +396,4 @@ fn process_name() -> String {
         .or_else(|| std::env::var("HOSTNAME").ok())
         .map_or_else(|| "localhost".to_owned(), |name| name.trim().to_owned());
     format!("{host}:{}", std::process::id())
-}
-
-/// A secret that all processes share through the database; the first process that needs it creates it.
-struct SharedSecret {
-    name: &'static str,
-}
-
-impl Write for SharedSecret {
-    type Output = Vec<u8>;
-
-    async fn apply(&self, tx: &mut Tx) -> Result<Vec<u8>, Error> {
-        let fresh: [u8; 32] = rand::random();
-        tx.execute(
-            "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-            args![self.name, fresh.to_vec()],
-        )
-        .await?;
-        let kept: Option<(Vec<u8>,)> =
-            tx.row("SELECT value FROM secrets WHERE name = $1", args![self.name]).await?;
-        kept.map(|(value,)| value)
-            .ok_or_else(|| Error::Internal(format!("the secret {} is missing", self.name)))
-    }
 }

@@ -1,6 +1,10 @@
 //! Authentication: a signed token names the caller.
 
+pub mod agreement;
 mod jwks;
+pub mod secret;
+pub mod secret_file;
+pub mod strength;
 pub mod ticket;
 
 use std::net::IpAddr;
@@ -34,6 +38,8 @@ pub struct TokenClaims {
 pub struct AuthConfig {
     pub jwt_secret: Option<String>,
     pub jwks_url: Option<String>,
+    pub secret_key: Option<String>,
+    pub secret_key_previous: Option<String>,
     pub default_tenant: DefaultTenant,
 }
 
@@ -186,43 +192,7 @@ pub fn sign(secret: &[u8], claims: &TokenClaims) -> Result<String, Error> {
         .map_err(|error| Error::Internal(format!("a token could not be signed: {error}")))
 }
 
-/// Reads the server's own secret. With `create` it is generated if it is missing.
+/// Reads the secret with which the server signs tokens if none is configured. With `create` it is generated if it is missing.
 pub fn own_secret(data_dir: &Path, create: bool) -> Result<String, Error> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-
-    let path = data_dir.join(SECRET_FILE);
-    let cannot = |verb: &str| {
-        let what = format!("{verb} {}", path.display());
-        move |source: std::io::Error| Error::Storage { what, source: source.into() }
-    };
-    if create {
-        std::fs::create_dir_all(data_dir).map_err(cannot("create"))?;
-        // Written to a draft and linked into place: another process sees the whole secret or none, and never
-        // replaces one.
-        let fresh: [u8; 32] = rand::random();
-        let draft = data_dir.join(format!("{SECRET_FILE}.{}", std::process::id()));
-        let written = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&draft)
-            .and_then(|mut file| {
-                file.write_all(hex::encode(fresh).as_bytes())?;
-                file.sync_all()
-            })
-            .and_then(|()| match std::fs::hard_link(&draft, &path) {
-                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
-                _ => Ok(()),
-            });
-        // The draft is linked by now, or was never created.
-        drop(std::fs::remove_file(&draft));
-        written.map_err(cannot("create"))?;
-    }
-    let secret = std::fs::read_to_string(&path).map_err(cannot("read"))?;
-    if secret.trim().len() < 32 {
-        return Err(Error::Internal(format!("the secret in {} is too short", path.display())));
-    }
-    Ok(secret.trim().to_owned())
+    secret_file::read(data_dir, SECRET_FILE, create)
 }

@@ -7,6 +7,8 @@
 //!
 //! A key is made of ids only. The name that the client gave the file stays in its row and never becomes a path.
 
+mod beneath;
+mod checked;
 #[cfg(test)]
 mod contract;
 mod incoming;
@@ -20,6 +22,7 @@ use std::path::PathBuf;
 
 use uuid::Uuid;
 
+pub use checked::{Checksum, Integrity};
 pub use incoming::{Incoming, Stored};
 pub use listing::Listing;
 pub use reader::BlobReader;
@@ -106,6 +109,27 @@ impl Blobs {
     /// Streams a whole blob. Fails with [`Error::BlobMissing`] if there is no such blob.
     pub async fn read(&self, key: &str) -> Result<BlobReader, Error> {
         self.read_range(key, 0..u64::MAX).await
+    }
+
+    /// Streams a whole blob that must have this size and checksum. Where it has not, the stream fails before its last bytes, and
+    /// the second value says why.
+    pub async fn read_checked(
+        &self,
+        key: &str,
+        size: u64,
+        checksum: Option<Checksum>,
+    ) -> Result<(BlobReader, Integrity), Error> {
+        let blob = self.read(key).await?;
+        if blob.size() != size {
+            return Ok((blob.of_wrong_size(size), Integrity::broken()));
+        }
+        Ok(match checksum {
+            Some(checksum) => {
+                let (checker, integrity) = checked::Checker::new(checksum);
+                (blob.checked(checker), integrity)
+            }
+            None => (blob, Integrity::default()),
+        })
     }
 
     /// Streams the bytes of a blob that lie in `range`. A range that goes beyond the end is cut there, so that the reader

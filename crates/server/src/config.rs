@@ -5,6 +5,7 @@
 mod alerts;
 mod declared;
 mod documents;
+mod dot_env;
 mod embeddings;
 mod events;
 mod names;
@@ -13,6 +14,7 @@ mod reader;
 mod recovery;
 mod retention;
 mod retries;
+mod secrets;
 mod server;
 mod services;
 mod sign_in;
@@ -60,6 +62,8 @@ pub struct Config {
     pub database_url: String,
     pub database_connections: u32,
     pub blobs_dir: PathBuf,
+    /// With less free space, nothing new is taken in.
+    pub min_free_disk: u64,
     pub data_dir: PathBuf,
     pub role: Role,
     pub log_format: LogFormat,
@@ -191,6 +195,7 @@ impl Config {
             database_url: storage.database_url,
             database_connections: storage.database_connections,
             blobs_dir: storage.blobs_dir,
+            min_free_disk: storage.min_free_disk,
             settings: Vec::new(),
             secrets: Secrets::default(),
             warnings: Vec::new(),

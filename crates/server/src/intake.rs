@@ -1,12 +1,14 @@
 //! How a file arrives: it is registered, its bytes are uploaded, its owner confirms them. And how it is deleted.
 
 pub mod announce;
+pub mod arrivals;
 pub mod batches;
 pub mod cancel;
 pub mod cancel_batch;
 pub mod confirm;
 pub mod delete;
 pub mod idempotency;
+pub mod pace;
 pub mod register;
 pub mod upload;
 
@@ -19,6 +21,8 @@ use crate::records::quota;
 #[derive(Debug, Clone)]
 pub struct IntakeConfig {
     pub max_file_bytes: u64,
+    /// The bytes a second that an upload must bring.
+    pub min_rate: u64,
     /// How long an upload URL is valid.
     pub url_ttl: Duration,
     /// How long a registration lives after its last sign of life.

@@ -9,15 +9,16 @@ pub fn client() -> reqwest::Client {
     builder().build().expect("a client without special settings can always be built")
 }
 
-/// A client that follows no redirects: for requests that carry a key or a person's text.
-pub fn client_without_redirects() -> reqwest::Client {
-    let builder = builder().redirect(reqwest::redirect::Policy::none());
+/// A client for a server on this machine: it goes through no proxy and follows no redirects, so that nothing it sends leaves
+/// the machine.
+pub fn client_for_this_machine() -> reqwest::Client {
+    let builder = builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
     builder.build().expect("a client without special settings can always be built")
 }
 
-/// A client for the server on this machine: through no proxy, and it follows no redirects.
-pub fn client_for_this_machine() -> reqwest::Client {
-    let builder = builder().redirect(reqwest::redirect::Policy::none()).no_proxy();
+/// A client that follows no redirects: for requests that carry a key or a person's text.
+pub fn client_without_redirects() -> reqwest::Client {
+    let builder = builder().redirect(reqwest::redirect::Policy::none());
     builder.build().expect("a client without special settings can always be built")
 }
 

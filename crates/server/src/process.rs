@@ -2,5 +2,7 @@
 //! not.
 
 pub mod database_time;
+pub mod disk_space;
 pub mod liveness;
+pub mod loose_modes;
 pub mod workers;

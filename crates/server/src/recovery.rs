@@ -9,6 +9,7 @@ pub mod config;
 pub mod ownership;
 pub mod abandoned_uploads;
 pub mod batch_timeout;
+pub mod blob_scrub;
 pub mod exhausted_waits;
 pub mod orphan_cleanup;
 pub mod restores;

@@ -2,5 +2,6 @@
 
 pub mod alerts;
 pub mod dashboard;
+pub mod probes;
 pub mod queue_status;
 pub mod scrape;

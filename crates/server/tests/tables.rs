@@ -11,8 +11,9 @@ type Table = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// The checks of the whole database compare tables with one another, so they name nearly all of them.
 const AUDIT: &str = "audit/invariants.rs";
 
-const TABLES: [Table; 31] = [
+const TABLES: [Table; 32] = [
     ("alerts", &["reports/alerts"], &[]),
+    ("arriving_uploads", &["records/files/arriving.rs"], &[]),
     ("artifacts", &["content/artifacts.rs"], &[]),
     // A file without a mapping has that of its batch.
     ("batches", &["records/batch"], &[AUDIT, "records/files.rs"]),
@@ -55,7 +56,7 @@ const TABLES: [Table; 31] = [
     ("program_versions", &[], &[]),
     ("rate_buckets", &["queue/limits.rs"], &[]),
     ("removed_events", &["records/events"], &[]),
-    ("secrets", &["app.rs"], &[]),
+    ("secrets", &["auth/agreement.rs"], &[]),
     ("tenants", &["records/quota.rs"], &[AUDIT]),
     ("throughput", &["records/throughput.rs"], &[]),
     // The totals say which users have files in the queue.
@@ -66,7 +67,13 @@ const TABLES: [Table; 31] = [
         "workers",
         &["process/workers.rs"],
         // What a dead process held is found with the rows that name their holder.
-        &[AUDIT, "delivery/webhooks/rows.rs", "records/files/stuck.rs", "recovery/runs.rs"],
+        &[
+            AUDIT,
+            "delivery/webhooks/rows.rs",
+            "records/files/arriving.rs",
+            "records/files/stuck.rs",
+            "recovery/runs.rs",
+        ],
     ),
 ];
 

@@ -109,6 +109,18 @@ impl Error {
         }
     }
 
+    /// Whether the database has found that its own data is damaged.
+    pub fn is_damage(&self) -> bool {
+        let Self::Database(sqlx::Error::Database(error)) = self else { return false };
+        match error.code().as_deref() {
+            // PostgreSQL's data_corrupted and index_corrupted.
+            Some("XX001" | "XX002") => true,
+            // SQLite's CORRUPT and NOTADB.
+            Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xFF, 11 | 26)),
+            None => false,
+        }
+    }
+
     /// Whether another program locks the database.
     pub fn is_locked(&self) -> bool {
         const SQLITE_BUSY: u32 = 5;

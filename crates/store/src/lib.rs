@@ -26,6 +26,7 @@ mod migrate;
 mod origin;
 mod outage;
 mod place;
+mod sample;
 mod time;
 pub mod locks;
 
@@ -247,6 +248,14 @@ impl Db {
         matches!(self.backend, Backend::Postgres { .. })
     }
 
+    /// Empties the log of a SQLite database into its file, so that what was overwritten is not left in the log.
+    pub async fn empty_log(&self) -> Result<(), Error> {
+        if let Backend::Sqlite { writer, .. } = &self.backend {
+            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(writer.pool()).await?;
+        }
+        Ok(())
+    }
+
     /// The file of a SQLite database.
     pub fn sqlite_file(&self) -> Option<&PathBuf> {
         match &self.backend {
@@ -287,7 +296,9 @@ fn sqlite_options(url: &str) -> Result<SqliteConnectOptions, Error> {
         .pragma("cache_size", "-16000")
         // In pages. The same few pages change again and again; a late checkpoint copies each of them once.
         .pragma("wal_autocheckpoint", "4000")
-        .pragma("temp_store", "memory"))
+        .pragma("temp_store", "memory")
+        // What is deleted or overwritten does not stay in the pages that are written anyway.
+        .pragma("secure_delete", "fast"))
 }
 
 fn not_a_database(error: sqlx::Error, path: &Path) -> Error {

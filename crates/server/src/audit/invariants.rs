@@ -87,6 +87,12 @@ fn files(oldest_heartbeat: Time) -> Vec<Invariant> {
         )
         .fixed_by(Fix::History),
         of_file(
+            "stored bytes are those that arrived",
+            "number of right blobs at the last comparison",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f WHERE f.blob_damaged_at IS NOT NULL AND f.blob_key IS NOT NULL AND f.status <> 'deleted'",
+        ),
+        of_file(
             "ready files have their chunks",
             "number of chunks",
             "SELECT f.id, CAST(NULL AS TEXT) AS name, COUNT(c.id) AS found,

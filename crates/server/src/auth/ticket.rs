@@ -19,7 +19,7 @@ const LIFETIME: TimeDelta = TimeDelta::seconds(30);
 
 #[derive(Clone)]
 pub struct Tickets {
-    key: Vec<u8>,
+    key: [u8; 32],
 }
 
 /// The signed content.
@@ -34,7 +34,7 @@ struct TicketClaims {
 }
 
 impl Tickets {
-    pub fn new(key: Vec<u8>) -> Self {
+    pub fn new(key: [u8; 32]) -> Self {
         Self { key }
     }
 

@@ -1,6 +1,7 @@
 //! An upload on its way into the storage. Size and checksum are counted here, the same for every backend.
 
 use md5::{Digest, Md5};
+use sha2::Sha256;
 
 use super::local;
 use landfall_core::refusal::Refusal;
@@ -13,7 +14,8 @@ use landfall_store::Error;
 /// file's row knows the blob, another process finds the entry and cleans up.
 pub struct Incoming {
     upload: Upload,
-    hash: Md5,
+    md5: Md5,
+    sha256: Sha256,
     size: u64,
 }
 
@@ -25,20 +27,22 @@ enum Upload {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     pub size: u64,
-    /// In hexadecimal digits.
+    /// Both in hexadecimal digits.
     pub md5: String,
+    pub sha256: String,
 }
 
 impl Incoming {
     pub(super) fn local(upload: local::Upload) -> Self {
-        Self { upload: Upload::Local(upload), hash: Md5::new(), size: 0 }
+        Self { upload: Upload::Local(upload), md5: Md5::new(), sha256: Sha256::new(), size: 0 }
     }
 
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match &mut self.upload {
             Upload::Local(upload) => upload.write(bytes).await?,
         }
-        self.hash.update(bytes);
+        self.md5.update(bytes);
+        self.sha256.update(bytes);
         self.size += bytes.len() as u64;
         Ok(())
     }
@@ -56,7 +60,9 @@ impl Incoming {
         &mut self,
         check: impl FnOnce(&Stored) -> Result<(), Refusal>,
     ) -> Result<Stored, Error> {
-        let stored = Stored { size: self.size, md5: hex::encode(self.hash.clone().finalize()) };
+        let md5 = hex::encode(self.md5.clone().finalize());
+        let sha256 = hex::encode(self.sha256.clone().finalize());
+        let stored = Stored { size: self.size, md5, sha256 };
         check(&stored)?;
         match &mut self.upload {
             Upload::Local(upload) => upload.publish().await?,

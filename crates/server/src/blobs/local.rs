@@ -1,13 +1,16 @@
-//! A folder as storage: bytes are written to `incoming`, synced, then linked into `blobs`.
+//! A folder as storage: bytes are written to `incoming`, synced, then linked into `blobs`. No symbolic link below the folder is
+//! followed (`blobs/beneath.rs`).
 
 use std::io::ErrorKind;
 use std::ops::Range;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use tokio::fs;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt, BufWriter};
 use uuid::Uuid;
 
+use super::beneath::{self, Missing};
 use super::{BlobInfo, BlobReader, Unfinished};
 use landfall_core::clock::Time;
 use landfall_store::Error;
@@ -25,117 +28,118 @@ const WRITE_BUFFER: usize = 256 * 1024;
 /// How often a folder may be removed between its creation and the link into it.
 const MAX_LINK_ATTEMPTS: u32 = 100;
 
+/// The folders below the root.
+const BLOBS: &str = "blobs";
+/// On the same file system as the blobs, because a hard link needs that.
+const INCOMING: &str = "incoming";
+
 #[derive(Debug, Clone)]
 pub struct Folder {
     root: PathBuf,
-    blobs: PathBuf,
-    /// On the same file system as the blobs, because a hard link needs that.
-    incoming: PathBuf,
 }
 
 impl Folder {
     pub async fn open(root: PathBuf) -> Result<Self, Error> {
-        let (blobs, incoming) = (root.join("blobs"), root.join("incoming"));
-        let folder = Self { root, blobs, incoming };
-        for path in [&folder.blobs, &folder.incoming] {
-            fs::create_dir_all(path).await.map_err(cannot("create", path))?;
-        }
-        sync_folder(&folder.root).await?;
+        let folder = Self { root };
+        folder
+            .run("create", "", |root| {
+                let mut make = std::fs::DirBuilder::new();
+                make.recursive(true).mode(0o700).create(root)?;
+                for path in [BLOBS, INCOMING] {
+                    beneath::folder(root, path, Missing::Create)?;
+                }
+                beneath::sync(root, "")
+            })
+            .await?;
         Ok(folder)
     }
 
     pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Upload, Error> {
-        let path = self.incoming_path(owner, key);
-        let file = fs::File::create_new(&path).await.map_err(cannot("create", &path))?;
+        let path = incoming_path(owner, key);
+        let created = path.clone();
+        let file = self.run("create", &path, move |root| beneath::create(root, &created)).await?;
         Ok(Upload {
             key: key.to_owned(),
-            blobs: self.blobs.clone(),
-            target: self.path(key),
-            entry: Entry { path, on_drop: OnDrop::Remove },
-            writer: BufWriter::with_capacity(WRITE_BUFFER, file),
+            folder: self.clone(),
+            entry: Entry { root: self.root.clone(), path, on_drop: OnDrop::Remove },
+            writer: BufWriter::with_capacity(WRITE_BUFFER, fs::File::from_std(file)),
         })
     }
 
-    /// The name of an unfinished upload says which process receives it and which key it is for.
-    fn incoming_path(&self, owner: Uuid, key: &str) -> PathBuf {
-        self.incoming.join(format!("{}.{}", owner.simple(), key.replace('/', ".")))
-    }
-
-    fn path(&self, key: &str) -> PathBuf {
-        debug_assert!(key.split('/').all(|segment| segment != ".."), "a key stays inside the folder");
-        self.blobs.join(key)
-    }
-
     pub async fn head(&self, key: &str) -> Result<Option<BlobInfo>, Error> {
-        let path = self.path(key);
-        match fs::metadata(&path).await {
-            Ok(metadata) if metadata.is_file() => Ok(Some(info(key.to_owned(), &path, &metadata)?)),
-            Ok(_) => Ok(None),
-            Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(cannot("read the metadata of", &path)(error)),
-        }
+        let path = blob_path(key);
+        let found = self.try_run(&path, "read the metadata of", beneath::metadata).await?;
+        found.map(|found| info(key.to_owned(), &found)).transpose()
     }
 
     pub async fn read_range(&self, key: &str, range: Range<u64>) -> Result<BlobReader, Error> {
-        let missing = || Error::BlobMissing { key: key.to_owned() };
-        let path = self.path(key);
-        let mut file = match fs::File::open(&path).await {
-            Ok(file) => file,
-            Err(error) if is_absent(&error) => return Err(missing()),
-            Err(error) => return Err(cannot("open", &path)(error)),
-        };
-        let metadata = file.metadata().await.map_err(cannot("read the metadata of", &path))?;
-        // A folder can be opened too.
-        if !metadata.is_file() {
-            return Err(missing());
-        }
+        let path = blob_path(key);
+        let opened = self.try_run(&path, "open", beneath::open).await?;
+        let Some(file) = opened else { return Err(Error::BlobMissing { key: key.to_owned() }) };
+        let mut file = fs::File::from_std(file);
+        let shown = self.root.join(&path);
+        let metadata = file.metadata().await.map_err(cannot("read the metadata of", &shown))?;
         let end = range.end.min(metadata.len());
         let start = range.start.min(end);
         if start > 0 {
-            file.seek(std::io::SeekFrom::Start(start)).await.map_err(cannot("read", &path))?;
+            file.seek(std::io::SeekFrom::Start(start)).await.map_err(cannot("read", &shown))?;
         }
         Ok(BlobReader::new(end - start, file))
     }
 
     pub async fn remove(&self, key: &str) -> Result<(), Error> {
-        let path = self.path(key);
-        match fs::remove_file(&path).await {
-            Err(error) if !is_absent(&error) => return Err(cannot("remove", &path)(error)),
-            _ => {}
-        }
-        if let Some(parent) = path.parent().filter(|parent| *parent != self.blobs) {
+        let path = blob_path(key);
+        self.try_run(&path, "remove", beneath::remove).await?;
+        if let Some((folder, _)) = path.rsplit_once('/').filter(|(folder, _)| *folder != BLOBS) {
             // Fails if another blob of the same file is in the folder. Then the folder is still needed.
-            drop(fs::remove_dir(parent).await);
+            drop(self.try_run(folder, "remove", beneath::remove_folder).await);
         }
         Ok(())
     }
 
     pub async fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
-        let mut unfinished = Vec::new();
-        let mut entries = fs::read_dir(&self.incoming).await.map_err(cannot("list", &self.incoming))?;
-        while let Some(entry) = entries.next_entry().await.map_err(cannot("list", &self.incoming))? {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if let Some((owner, key)) = name.split_once('.')
-                && let Ok(owner) = Uuid::parse_str(owner)
-            {
-                unfinished.push(Unfinished { owner, key: key.replace('.', "/") });
-            }
-        }
-        Ok(unfinished)
+        let names = self.run("list", INCOMING, |root| beneath::names(root, INCOMING)).await?;
+        let unfinished = names.into_iter().filter_map(|(name, _)| {
+            let (owner, key) = name.split_once('.')?;
+            Some(Unfinished { owner: Uuid::parse_str(owner).ok()?, key: key.replace('.', "/") })
+        });
+        Ok(unfinished.collect())
     }
 
     pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
-        let path = self.incoming_path(owner, key);
-        match fs::remove_file(&path).await {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", &path)(error)),
-            _ => Ok(()),
-        }
+        self.try_run(&incoming_path(owner, key), "remove", beneath::remove).await.map(drop)
+    }
+
+    /// Runs a call of the file system on a thread that may block.
+    async fn run<T: Send + 'static>(
+        &self,
+        verb: &'static str,
+        path: &str,
+        call: impl FnOnce(&Path) -> std::io::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (root, shown) = (self.root.clone(), self.root.join(path));
+        blocking(move || call(&root).map_err(cannot(verb, &shown))).await
+    }
+
+    /// The same for a call with a path. `None` if there is nothing under it.
+    async fn try_run<T: Send + 'static>(
+        &self,
+        path: &str,
+        verb: &'static str,
+        call: fn(&Path, &str) -> std::io::Result<T>,
+    ) -> Result<Option<T>, Error> {
+        let owned = path.to_owned();
+        let called = move |root: &Path| match call(root, &owned) {
+            Err(error) if is_absent(&error) => Ok(None),
+            done => done.map(Some),
+        };
+        self.run(verb, path, called).await
     }
 
     /// Where a walk over the blobs below `prefix` begins, after the key `after`.
     pub fn position(&self, prefix: &str, after: Option<&str>) -> Position {
         Position {
-            root: self.blobs.clone(),
+            root: self.root.clone(),
             after: after.map(str::to_owned),
             start: Some(prefix.trim_matches('/').to_owned()),
             open: Vec::new(),
@@ -163,15 +167,34 @@ impl Folder {
 
     /// Whether the blobs are there, and whether the storage can be written.
     pub async fn check(&self) -> Result<(), Error> {
-        fs::metadata(&self.blobs).await.map_err(cannot("read the metadata of", &self.blobs))?;
-        let probe = self.root.join(PROBE);
-        fs::write(&probe, [0; PROBE_BYTES]).await.map_err(cannot("write", &probe))?;
-        match fs::remove_file(&probe).await {
-            // Another process has removed it.
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", &probe)(error)),
-            _ => Ok(()),
-        }
+        self.run("open", BLOBS, |root| beneath::folder(root, BLOBS, Missing::Fail)).await?;
+        // A name of its own, so that two processes do not meet.
+        let path = format!("{PROBE}-{}", std::process::id());
+        self.run("write", PROBE, move |root| write_probe(root, &path)).await
     }
+}
+
+/// Writes, syncs and removes a page.
+fn write_probe(root: &Path, path: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    // What a killed process left.
+    match beneath::remove(root, path) {
+        Err(error) if !is_absent(&error) => return Err(error),
+        _ => {}
+    }
+    let mut probe = beneath::create(root, path)?;
+    let written = probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_all());
+    written.and(beneath::remove(root, path))
+}
+
+/// The name of an unfinished upload says which process receives it and which key it is for.
+fn incoming_path(owner: Uuid, key: &str) -> String {
+    format!("{INCOMING}/{}.{}", owner.simple(), key.replace('/', "."))
+}
+
+fn blob_path(key: &str) -> String {
+    debug_assert!(key.split('/').all(|segment| segment != ".."), "a key stays inside the folder");
+    format!("{BLOBS}/{key}")
 }
 
 fn read_mark(path: &Path) -> std::io::Result<Option<String>> {
@@ -219,8 +242,7 @@ fn replace_mark(root: &Path, expected: Option<&str>, mark: &str) -> std::io::Res
 /// The bytes of one upload in `incoming`.
 pub struct Upload {
     key: String,
-    blobs: PathBuf,
-    target: PathBuf,
+    folder: Folder,
     entry: Entry,
     writer: BufWriter<fs::File>,
 }
@@ -233,29 +255,28 @@ impl Upload {
     pub async fn publish(&mut self) -> Result<(), Error> {
         self.writer.flush().await.map_err(cannot_write)?;
         self.writer.get_ref().sync_all().await.map_err(cannot_write)?;
-        let parent = self.target.parent().unwrap_or(&self.blobs).to_owned();
+        let target = blob_path(&self.key);
         // From here on the blob may exist, also if the link reports an error or this future is dropped.
         self.entry.on_drop = OnDrop::Leave;
-        match link(&self.entry.path, &self.target, &parent).await {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // The blob belongs to another upload. An entry of ours would let a sweep take it for unfinished.
-                self.entry.on_drop = OnDrop::Remove;
-                return Err(Error::BlobExists { key: self.key.clone() });
-            }
-            linked => linked.map_err(cannot("store", &self.target))?,
+        let (from, to) = (self.entry.path.clone(), target.clone());
+        let linked = self.folder.run("store", &target, move |root| match link(root, &from, &to) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            linked => linked.map(|()| true),
+        });
+        if !linked.await? {
+            // The blob belongs to another upload. An entry of ours would let a sweep take it for unfinished.
+            self.entry.on_drop = OnDrop::Remove;
+            return Err(Error::BlobExists { key: self.key.clone() });
         }
         // The name of the file is an entry of its folder, and that folder's name is an entry of the folder above it.
-        for folder in [parent.as_path(), parent.parent().unwrap_or(&parent), self.blobs.as_path()] {
-            sync_folder(folder).await?;
-        }
-        Ok(())
+        self.folder.run("sync", &target.clone(), move |root| sync_above(root, &target)).await
     }
 
     pub async fn finish(mut self) {
         self.entry.on_drop = OnDrop::Remove;
-        match fs::remove_file(&self.entry.path).await {
-            Err(error) if error.kind() != ErrorKind::NotFound => warn_of_entry(&self.entry.path, &error),
-            _ => {}
+        let removed = self.folder.try_run(&self.entry.path, "remove", beneath::remove).await;
+        if let Err(error) = removed {
+            warn_of_entry(&self.entry, &error);
         }
         self.entry.on_drop = OnDrop::Leave;
     }
@@ -263,16 +284,25 @@ impl Upload {
 
 /// Links the bytes to the name of the blob. The removal of the file's previous blob may remove the folder at any time
 /// before it has the new one in it.
-async fn link(from: &Path, to: &Path, parent: &Path) -> std::io::Result<()> {
+fn link(root: &Path, from: &str, to: &str) -> std::io::Result<()> {
     let mut attempts = 0;
     loop {
-        fs::create_dir_all(parent).await?;
         attempts += 1;
-        match fs::hard_link(from, to).await {
+        match beneath::link(root, from, to) {
             Err(error) if error.kind() == ErrorKind::NotFound && attempts < MAX_LINK_ATTEMPTS => {}
             linked => return linked,
         }
     }
+}
+
+/// Syncs the folder of an entry and all above it.
+fn sync_above(root: &Path, path: &str) -> std::io::Result<()> {
+    let mut path = path;
+    while let Some((above, _)) = path.rsplit_once('/') {
+        beneath::sync(root, above)?;
+        path = above;
+    }
+    Ok(())
 }
 
 fn cannot_write(source: std::io::Error) -> Error {
@@ -281,7 +311,8 @@ fn cannot_write(source: std::io::Error) -> Error {
 
 /// The entry of an unfinished upload.
 struct Entry {
-    path: PathBuf,
+    root: PathBuf,
+    path: String,
     on_drop: OnDrop,
 }
 
@@ -294,16 +325,17 @@ enum OnDrop {
 impl Drop for Entry {
     fn drop(&mut self) {
         if self.on_drop == OnDrop::Remove
-            && let Err(error) = std::fs::remove_file(&self.path)
+            && let Err(error) = beneath::remove(&self.root, &self.path)
             // Another process that took this one for dead may have removed it already.
-            && error.kind() != ErrorKind::NotFound
+            && !is_absent(&error)
         {
-            warn_of_entry(&self.path, &error);
+            warn_of_entry(self, &error);
         }
     }
 }
 
-fn warn_of_entry(path: &Path, error: &std::io::Error) {
+fn warn_of_entry(entry: &Entry, error: &dyn std::fmt::Display) {
+    let path = entry.root.join(&entry.path);
     tracing::warn!(path = %path.display(), %error, "the entry of an unfinished upload could not be removed");
 }
 
@@ -352,12 +384,12 @@ impl Position {
                 self.enter(key)?;
                 continue;
             }
-            let path = self.root.join(&key);
-            match std::fs::symlink_metadata(&path) {
-                Ok(metadata) => page.push(info(key, &path, &metadata)?),
-                // Removed since its folder was read.
+            let path = blob_path(&key);
+            match beneath::metadata(&self.root, &path) {
+                Ok(found) => page.push(info(key, &found)?),
+                // Removed since its folder was read, or a link, which is no blob.
                 Err(error) if is_absent(&error) => {}
-                Err(error) => return Err(cannot("read the metadata of", &path)(error)),
+                Err(error) => return Err(cannot("read the metadata of", &self.root.join(path))(error)),
             }
         }
         Ok((page, self))
@@ -370,39 +402,32 @@ impl Position {
     }
 
     fn enter(&mut self, prefix: String) -> Result<(), Error> {
-        let path = self.root.join(&prefix);
-        match read_names(&path) {
+        let path = blob_path(&prefix);
+        match read_names(&self.root, &path) {
             Ok(names) => {
                 self.open.push(OpenFolder { prefix, names });
                 Ok(())
             }
             // Removed since the folder above it was read, or nothing is stored below the prefix.
             Err(error) if is_absent(&error) => Ok(()),
-            Err(error) => Err(cannot("list", &path)(error)),
+            Err(error) => Err(cannot("list", &self.root.join(path))(error)),
         }
     }
 }
 
-fn read_names(path: &Path) -> std::io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(path)? {
-        let entry = entry?;
-        let mut name = entry.file_name().to_string_lossy().into_owned();
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => name.push('/'),
-            Ok(_) => {}
-            Err(error) if is_absent(&error) => continue,
-            Err(error) => return Err(error),
-        }
-        names.push(name);
-    }
+fn read_names(root: &Path, path: &str) -> std::io::Result<Vec<String>> {
+    let entries = beneath::names(root, path)?.into_iter();
+    let mut names: Vec<String> =
+        entries.map(|(name, is_folder)| if is_folder { name + "/" } else { name }).collect();
     names.sort_unstable_by(|one, other| other.cmp(one));
     Ok(names)
 }
 
-fn info(key: String, path: &Path, metadata: &std::fs::Metadata) -> Result<BlobInfo, Error> {
-    let written = metadata.modified().map_err(cannot("read the metadata of", path))?;
-    Ok(BlobInfo { key, size: metadata.len(), written_at: Time::from(written) })
+fn info(key: String, found: &rustix::fs::Stat) -> Result<BlobInfo, Error> {
+    let written = Time::from_timestamp(found.st_mtime, u32::try_from(found.st_mtime_nsec).unwrap_or(0));
+    let unknown = || Error::Internal(format!("the time of the blob {key} is not one"));
+    let (written_at, size) = (written.ok_or_else(unknown)?, u64::try_from(found.st_size).unwrap_or(0));
+    Ok(BlobInfo { key, size, written_at })
 }
 
 /// Whether there is nothing under a name. A name below a file, instead of a folder, has nothing either.

@@ -11,7 +11,9 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 
 #[derive(Clone)]
 pub struct UrlSigner {
-    key: Vec<u8>,
+    key: [u8; 32],
+    /// Keys that signed before. What they signed is valid until it expires.
+    previous: Vec<[u8; 32]>,
 }
 
 /// The query of a signed URL.
@@ -31,30 +33,40 @@ impl Signature {
 }
 
 impl UrlSigner {
-    pub fn new(key: Vec<u8>) -> Self {
-        Self { key }
+    pub fn new(key: [u8; 32], previous: Vec<[u8; 32]>) -> Self {
+        Self { key, previous }
     }
 
     /// The path and query of the URL.
     pub fn sign_upload(&self, file: Uuid, size: i64, expires: Time) -> String {
         let expires = expires.timestamp_millis();
-        let signature = hex::encode(self.mac("PUT", file, size, expires).finalize().into_bytes());
+        let signature = hex::encode(mac(&self.key, "PUT", file, size, expires).finalize().into_bytes());
         format!("/api/v2/uploads/blobs/{file}?size={size}&expires={expires}&signature={signature}")
     }
 
     /// The size that the URL was signed for.
     pub fn verify_upload(&self, file: Uuid, signed: &Signature) -> Result<i64, Refusal> {
         let wrong = || {
-            Refusal::new(RefusalCode::InvalidSignature, "This upload URL is not one that this server issued")
+            let fresh = format!("/api/v2/uploads/files/{file}/upload-url");
+            let message = format!(
+                "This upload URL is not one that this server issued, or the server has another secret since. Ask for a \
+                 fresh one with POST {fresh}"
+            );
+            Refusal::new(RefusalCode::InvalidSignature, message)
         };
         let bytes = hex::decode(&signed.signature).map_err(|_| wrong())?;
-        self.mac("PUT", file, signed.size, signed.expires).verify_slice(&bytes).map_err(|_| wrong())?;
-        Ok(signed.size)
+        let is_by =
+            |key: &[u8; 32]| mac(key, "PUT", file, signed.size, signed.expires).verify_slice(&bytes).is_ok();
+        if std::iter::once(&self.key).chain(&self.previous).any(is_by) {
+            Ok(signed.size)
+        } else {
+            Err(wrong())
+        }
     }
+}
 
-    fn mac(&self, method: &str, file: Uuid, size: i64, expires: i64) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes a key of any length");
-        mac.update(format!("{method}\n{file}\n{size}\n{expires}").as_bytes());
-        mac
-    }
+fn mac(key: &[u8; 32], method: &str, file: Uuid, size: i64, expires: i64) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes a key of any length");
+    mac.update(format!("{method}\n{file}\n{size}\n{expires}").as_bytes());
+    mac
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
 use super::declared::Declaration;
+use super::dot_env;
 use super::names::{OLD_NAMES, Warning, warnings};
 use crate::telemetry::secrets::{HIDDEN, Secrets, in_address, password_in};
 
@@ -43,15 +45,8 @@ impl Variables {
     /// The process's environment, and what a `.env` file in the current folder adds to it.
     pub fn from_environment() -> Result<Self, ConfigError> {
         let mut variables = BTreeMap::new();
-        match dotenvy::dotenv_iter() {
-            Ok(lines) => {
-                for line in lines {
-                    let (name, value) = line.map_err(|error| ConfigError(vec![format!(".env: {error}")]))?;
-                    variables.insert(name, (value, Source::DotEnv));
-                }
-            }
-            Err(error) if error.not_found() => {}
-            Err(error) => return Err(ConfigError(vec![format!(".env: {error}")])),
+        for (name, value) in dot_env::read(Path::new(".env")).map_err(|error| ConfigError(vec![error]))? {
+            variables.insert(name, (value, Source::DotEnv));
         }
         variables.extend(std::env::vars_os().filter_map(|(name, value)| {
             // A variable that is not text is not a setting.

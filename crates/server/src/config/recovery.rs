@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::declared::group;
-use super::reader::{Reader, milliseconds, one_of};
+use super::reader::{Reader, bytes, days, milliseconds, one_of};
 use super::retention::RETENTION_SCHEDULE;
+use crate::recovery::blob_scrub::ScrubConfig;
 use crate::recovery::config::{HealingConfig, Schedules, StuckConfig, Unconfirmed};
 use crate::recovery::schedule::Schedule;
 
@@ -18,6 +19,9 @@ group! { "Recovery" {
     STUCK_RETRY_WINDOWS_MS = "180000,600000,1800000": "How long a file may make no progress after it was put back once, twice, and so on; the last value is used for all further times."
     UNCONFIRMED_UPLOADS = "adopt": "What happens to an upload that is complete but was not confirmed in time: `adopt` treats it as confirmed, `delete` deletes it."
     ORPHAN_MIN_AGE_MS = "86400000": "The minimum age of a blob without a file before it is removed."
+    BLOB_SCRUB_SCHEDULE = "20 * * * *": "When to compare stored bytes with their checksums; a run goes on where the last one ended."
+    BLOB_SCRUB_DAYS = "30": "How many days after its last comparison a blob is compared again."
+    BLOB_SCRUB_RATE = "20MB": "How many bytes a second the comparison reads; one run takes at most 50 minutes."
     ABANDONED_UPLOAD_THRESHOLD_MS = "86400000": "How long after its registration a file is deleted whose bytes never arrived."
 } }
 
@@ -30,6 +34,7 @@ pub(super) fn read(read: &mut Reader) -> HealingConfig {
             batch_timeout: read.with(BATCH_TIMEOUT_SCHEDULE, schedule),
             upload_expiry: read.with(UPLOAD_EXPIRY_SCHEDULE, schedule),
             retention: read.with(RETENTION_SCHEDULE, schedule),
+            blob_scrub: read.with(BLOB_SCRUB_SCHEDULE, schedule),
         },
         stuck: StuckConfig {
             threshold: read.with(STUCK_FILE_THRESHOLD_MS, milliseconds),
@@ -39,7 +44,16 @@ pub(super) fn read(read: &mut Reader) -> HealingConfig {
         unconfirmed: read.with(UNCONFIRMED_UPLOADS, |text| {
             one_of(text, &[("adopt", Unconfirmed::Adopt), ("delete", Unconfirmed::Delete)])
         }),
+        scrub: read_scrub(read),
     }
+}
+
+/// So that a run ends before the next is due.
+const SCRUB_SECONDS: u64 = 50 * 60;
+
+fn read_scrub(read: &mut Reader) -> ScrubConfig {
+    let rate = read.with(BLOB_SCRUB_RATE, bytes);
+    ScrubConfig { interval: read.with(BLOB_SCRUB_DAYS, days), rate, most: rate.saturating_mul(SCRUB_SECONDS) }
 }
 
 fn windows(text: &str) -> Result<Vec<Duration>, String> {

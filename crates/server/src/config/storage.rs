@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use super::declared::group;
-use super::reader::Reader;
+use super::reader::{Reader, bytes};
 
 group! { "Database and storage" {
     DATA_DIR = "data": "The folder for everything that has no folder of its own."
     DATABASE_URL = "sqlite://data/landfall.db": "The database: `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/DATABASE`."
     DATABASE_CONNECTIONS = "16": "The maximum number of database connections of one process."
     STORAGE_URL = "file://data/blobs": "The folder of the uploaded bytes, which all processes that use the same database share."
+    MIN_FREE_DISK = "256MB": "With less free space on the disk of the blobs or of a SQLite database, the server takes in nothing new; deletions still work."
 } }
 
 pub(super) struct Storage {
@@ -17,6 +18,7 @@ pub(super) struct Storage {
     pub database_url: String,
     pub database_connections: u32,
     pub blobs_dir: PathBuf,
+    pub min_free_disk: u64,
 }
 
 pub(super) fn read(read: &mut Reader) -> Storage {
@@ -27,6 +29,7 @@ pub(super) fn read(read: &mut Reader) -> Storage {
         database_url: read.database_url(DATABASE_URL, &database),
         database_connections: read.at_least(DATABASE_CONNECTIONS, 4),
         blobs_dir: read.with_default(STORAGE_URL, &blobs, folder),
+        min_free_disk: read.with(MIN_FREE_DISK, bytes),
         data_dir,
     }
 }

@@ -9,6 +9,7 @@ use crate::records::quota::Limits;
 
 group! { "Uploads and quotas" {
     MAX_FILE_BYTES = "50MB": "The size of the largest file that is accepted."
+    UPLOAD_MIN_RATE = "1KB": "How many bytes a second an upload must bring, on the average of `UPLOAD_STALL_MS`; a slower one is ended."
     UPLOAD_URL_TTL_MS = "900000": "How long an upload URL is valid; while the registration lives, a client can ask for a fresh one."
     UPLOAD_CONFIRM_WINDOW_MS = "3600000": "How long a registration lives after its last sign of life: a fresh URL, bytes that arrive, an upload of the same batch."
     BATCH_TIMEOUT_MS = "86400000": "How long after its opening a batch expires."
@@ -19,6 +20,7 @@ group! { "Uploads and quotas" {
 pub(super) fn read(read: &mut Reader, first_stage: Stage) -> IntakeConfig {
     IntakeConfig {
         max_file_bytes: read.with(MAX_FILE_BYTES, bytes),
+        min_rate: read.with(UPLOAD_MIN_RATE, bytes),
         url_ttl: read.with(UPLOAD_URL_TTL_MS, milliseconds),
         confirm_window: read.with(UPLOAD_CONFIRM_WINDOW_MS, milliseconds),
         batch_timeout: read.with(BATCH_TIMEOUT_MS, milliseconds),

@@ -23,6 +23,7 @@ pub mod dispatcher;
 pub mod register;
 mod rows;
 pub mod schedule;
+pub mod sealing;
 pub mod send;
 pub mod signature;
 pub mod target;
@@ -33,10 +34,12 @@ use std::time::Duration;
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::auth::secret::{CannotOpen, SecretKey};
 use landfall_api::webhooks::WebhookView;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::states::Scope;
+use sealing::Sealed;
 use signature::Secret;
 
 /// The type of a test delivery, sent only to see whether it arrives.
@@ -70,8 +73,8 @@ pub struct Webhook {
     pub url: String,
     pub description: Option<String>,
     pub event_types: Option<Value>,
-    secret: Secret,
-    old_secret: Option<Secret>,
+    secret: Sealed,
+    old_secret: Option<Sealed>,
     old_secret_until: Option<Time>,
     pub enabled: bool,
     pub disabled_at: Option<Time>,
@@ -97,13 +100,14 @@ impl Webhook {
         }
     }
 
-    /// The secrets that sign now: the current one, and the previous one while it is valid.
-    pub fn secrets(&self, now: Time) -> Vec<Secret> {
-        let mut secrets = vec![self.secret.clone()];
+    /// The secrets that sign now: the current one, and the previous one while it is valid. Fails if the current one cannot
+    /// be decrypted.
+    pub fn secrets(&self, key: &SecretKey, now: Time) -> Result<Vec<Secret>, CannotOpen> {
+        let mut secrets = vec![self.secret.open(key, self.id)?];
         if self.old_secret_until.is_some_and(|until| now < until) {
-            secrets.extend(self.old_secret.clone());
+            secrets.extend(self.old_secret.as_ref().and_then(|old| old.open(key, self.id).ok()));
         }
-        secrets
+        Ok(secrets)
     }
 }
 

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::Map;
 
+use crate::reports::probes::DATABASE_FILE_GONE;
 use landfall_api::refusal::{RefusalBody, RefusalView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
@@ -41,10 +42,6 @@ impl From<Error> for ApiError {
         })
     }
 }
-
-/// Without the path, which only the log has.
-pub const DATABASE_FILE_GONE: &str = "The file of the server's database was deleted or replaced while the server runs, so nothing \
-     can be stored. An operator must put it back or restart the server; repeat the request then";
 
 /// What the caller learns about an error that it did not cause.
 fn hidden(error: &Error) -> Refusal {

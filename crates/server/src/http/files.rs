@@ -5,12 +5,14 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
 use super::file_view::Surroundings;
 use super::request::{InPath, Paging, Params, Received, file_id};
 use crate::app::App;
+use crate::blobs::{Checksum, Integrity};
 use crate::content::{artifacts, chunks};
 use crate::http::error::ApiError;
 use crate::intake::cancel::Cancel;
@@ -27,6 +29,9 @@ use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::Tx;
+
+/// A blob up to this size is compared with its checksum before the first byte is sent. A larger one is compared on the way.
+const MAX_CHECKED_FIRST: u64 = 4 << 20;
 
 /// One file: its state, what it waits for, and its last error.
 #[utoipa::path(
@@ -297,7 +302,7 @@ pub async fn chunks(
     responses(
         (status = 200, body = Vec<u8>, content_type = "*/*",
             headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
-        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING STORAGE_UNAVAILABLE")
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING STORAGE_UNAVAILABLE FILE_DAMAGED")
     )
 )]
 pub async fn download(
@@ -312,15 +317,46 @@ pub async fn download(
 pub async fn bytes_of(app: &App, file: &File) -> Result<Response, ApiError> {
     let missing = || Refusal::new(RefusalCode::UploadMissing, "The bytes of this file have not arrived yet");
     let key = file.blob_key.as_deref().ok_or_else(missing)?;
-    let blob = app.blobs.read(key).await.map_err(|error| match error {
-        Error::BlobMissing { .. } => {
-            Refusal::new(RefusalCode::FileNotFound, "The bytes of this file are gone from the storage").into()
+    let (size, checksum) =
+        (file.size_bytes.unsigned_abs(), Checksum::of(file.blob_sha256.as_deref(), file.md5.as_deref()));
+    let open = async || {
+        app.blobs.read_checked(key, size, checksum.clone()).await.map_err(|error| match error {
+            Error::BlobMissing { .. } => {
+                let message = "The bytes of this file are gone from the storage";
+                Refusal::new(RefusalCode::FileNotFound, message).into()
+            }
+            other => other,
+        })
+    };
+    let (mut blob, integrity) = open().await?;
+    let body = if size <= MAX_CHECKED_FIRST {
+        let mut bytes = Vec::new();
+        let read = blob.read_to_end(&mut bytes).await;
+        must_be_right(&integrity)?;
+        read.map_err(|error| Error::Storage { what: format!("read {key}"), source: error.into() })?;
+        Body::from(bytes)
+    } else {
+        // One that was found to be damaged may have been restored since.
+        if file.blob_damaged_at.is_some() {
+            let read = tokio::io::copy(&mut blob, &mut tokio::io::sink()).await;
+            must_be_right(&integrity)?;
+            read.map_err(|error| Error::Storage { what: format!("read {key}"), source: error.into() })?;
+            (blob, _) = open().await?;
         }
-        other => other,
-    })?;
+        // If the bytes are wrong, the connection breaks off before the last of them.
+        Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024))
+    };
     let length = [(header::CONTENT_LENGTH, HeaderValue::from(file.size_bytes))];
-    let body = Body::from_stream(ReaderStream::with_capacity(blob, 64 * 1024));
     Ok((attachment(&file.file_name, file.content_type.as_deref()), length, body).into_response())
+}
+
+fn must_be_right(integrity: &Integrity) -> Result<(), Refusal> {
+    if !integrity.is_broken() {
+        return Ok(());
+    }
+    let message = "The stored bytes of this file are not those that were uploaded, so they are not sent. Upload the file again, \
+        or ask the operator to restore the storage from a backup";
+    Err(Refusal::new(RefusalCode::FileDamaged, message))
 }
 
 /// The headers for foreign content: to be saved, and never to be run as a page of this server.

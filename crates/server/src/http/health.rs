@@ -1,22 +1,13 @@
 //! Whether this process is alive, and whether it can do its work.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
 use crate::app::App;
-use crate::http::error::DATABASE_FILE_GONE;
-use crate::process::workers;
 use crate::queue::worker::Ailment;
+use crate::reports::probes::Probed;
 use landfall_api::health::{Alive, Check, CheckResult, Readiness, Verdict};
-use landfall_store::Error;
-use landfall_store::{Durability, Tx, Write};
-use uuid::Uuid;
-
-/// A probe does not wait long: a check that takes longer has failed.
-const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Whether this process is alive.
 ///
@@ -40,9 +31,9 @@ pub async fn alive() -> Json<Alive> {
     )
 )]
 pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
-    let (database, storage) =
-        tokio::join!(in_time("database", database(&app)), in_time("storage", app.blobs.check()));
-    let mut checks = vec![("database", database), ("storage", storage), ("heartbeat", heartbeat(&app))];
+    let Probed { database, storage, disk } = app.probes.probe().await;
+    let mut checks =
+        vec![("database", database), ("storage", storage), ("disk", disk), ("heartbeat", heartbeat(&app))];
     if app.worker.is_some() {
         checks.push(("worker", worker(&app)));
     }
@@ -61,46 +52,6 @@ pub async fn ready(State(app): State<App>) -> (StatusCode, Json<Readiness>) {
         (StatusCode::SERVICE_UNAVAILABLE, Verdict::NotReady)
     };
     (code, Json(Readiness { status, checks }))
-}
-
-/// The message is public, so it contains no details.
-async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> Result<(), String> {
-    match tokio::time::timeout(TIMEOUT, check).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => {
-            tracing::warn!(check = what, %error, "not ready");
-            Err(match error {
-                Error::DatabaseFileGone { .. } => DATABASE_FILE_GONE.to_owned(),
-                _ => format!("The {what} is not available"),
-            })
-        }
-        Err(_) => {
-            tracing::warn!(check = what, "not ready: no response in time");
-            Err(format!("The {what} did not respond within {} s", TIMEOUT.as_secs()))
-        }
-    }
-}
-
-/// Reads, and commits a write, which a full or read-only disk refuses.
-pub async fn database(app: &App) -> Result<(), Error> {
-    workers::count(&mut app.db.read().await?).await?;
-    app.db.write(RewriteOwnRow { worker: app.liveness.identity().id }).await
-}
-
-struct RewriteOwnRow {
-    worker: Uuid,
-}
-
-impl Write for RewriteOwnRow {
-    type Output = ();
-
-    fn durability(&self) -> Durability {
-        Durability::Unsynced
-    }
-
-    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        workers::rewrite(tx, self.worker).await
-    }
 }
 
 /// A process that was declared dead can finish neither its uploads nor its work.

@@ -103,7 +103,8 @@ fn view(file: File, attempts: &HashMap<Uuid, i64>, max_attempts: u32, now: Time)
     responses(
         (status = 200, body = Vec<u8>, content_type = "*/*",
             headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
-        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND INVALID_STATE UPLOAD_MISSING STORAGE_UNAVAILABLE")
+        (status = "4XX", description = "FORBIDDEN FILE_NOT_FOUND INVALID_STATE UPLOAD_MISSING STORAGE_UNAVAILABLE \
+            FILE_DAMAGED")
     )
 )]
 pub async fn download(

@@ -12,7 +12,6 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
-use super::health;
 use super::request::{bearer, require_operator};
 use crate::app::App;
 use crate::http::error::ApiError;
@@ -47,20 +46,22 @@ pub async fn show(
 ) -> Result<Response, ApiError> {
     admit(&app, address, &headers).await?;
     let mut exposition = Exposition::default();
-    let (database, storage) = tokio::join!(facts(&app, &mut exposition), app.blobs.check());
+    let (database, probed, free) =
+        tokio::join!(facts(&app, &mut exposition), app.probes.probe(), app.disk.free());
     if let Err(error) = &database {
         tracing::warn!(error, "the metrics of the database are left out");
     }
     let clock_ahead = app.liveness.time().ahead();
-    scrape::of_process(app.db.kind(), database.is_ok(), storage.is_ok(), clock_ahead, &mut exposition);
+    let (database_up, storage_up) = (database.is_ok(), probed.storage.is_ok());
+    scrape::of_process(app.db.kind(), database_up, storage_up, clock_ahead, free.ok(), &mut exposition);
     let mut text = exposition.into_text();
     text.push_str(&metrics::recorder().render());
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
 }
 
 async fn facts(app: &App, to: &mut Exposition) -> Result<(), String> {
+    app.probes.probe().await.database?;
     let read = async {
-        health::database(app).await?;
         let mut tx = app.db.snapshot().await?;
         let mut facts = Exposition::default();
         let now = app.clock.now();

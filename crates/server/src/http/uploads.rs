@@ -31,7 +31,7 @@ const MAX_FILES_PER_REQUEST: usize = 1_000;
     responses(
         (status = 201, body = UploadTicket),
         (status = "4XX", description = "INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 \
-            INVALID_MAPPING TOO_LARGE QUOTA_EXCEEDED IDEMPOTENCY_KEY_REUSED")
+            INVALID_MAPPING TOO_LARGE QUOTA_EXCEEDED STORAGE_FULL IDEMPOTENCY_KEY_REUSED")
     )
 )]
 pub async fn register(
@@ -50,7 +50,7 @@ pub async fn register(
         (status = 201, body = OneOrMany<UploadTicket>),
         (status = "4XX", description = "BATCH_NOT_FOUND BATCH_NOT_ACTIVE BATCH_FULL INVALID_FILE_COUNT \
             INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_MAPPING TOO_LARGE \
-            QUOTA_EXCEEDED IDEMPOTENCY_KEY_REUSED")
+            QUOTA_EXCEEDED STORAGE_FULL IDEMPOTENCY_KEY_REUSED")
     )
 )]
 pub async fn register_in_batch(
@@ -69,6 +69,7 @@ async fn register_files(
     batch: Option<Uuid>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    app.disk.require_room().await?;
     let base = base_url(app, request.headers());
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let many = batch.is_some() && received.is_list();
@@ -179,7 +180,7 @@ fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {
         (status = 200, body = Uploaded, headers(("ETag" = String, description = "The MD5 of the bytes"))),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_STATE INVALID_SIGNATURE \
             UPLOAD_URL_EXPIRED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_MD5 UPLOAD_BROKEN UPLOAD_STALLED \
-            UPLOAD_INTERRUPTED STORAGE_UNAVAILABLE STORAGE_FULL DATABASE_FILE_GONE DATABASE_UNAVAILABLE INTERNAL")
+            UPLOAD_TOO_SLOW UPLOAD_IN_PROGRESS UPLOAD_INTERRUPTED STORAGE_UNAVAILABLE STORAGE_FULL DATABASE_FILE_GONE DATABASE_UNAVAILABLE INTERNAL")
     )
 )]
 pub async fn receive(
@@ -215,8 +216,11 @@ pub async fn receive(
         clock: app.clock.clone(),
         owner: app.liveness.identity().id,
         tasks: app.uploads.clone(),
+        arrivals: app.arrivals.clone(),
+        disk: app.disk.clone(),
         confirm_window: app.config.intake.confirm_window,
         stall: app.config.http.upload_stall,
+        min_rate: app.config.intake.min_rate,
         file: id,
         size,
         md5,

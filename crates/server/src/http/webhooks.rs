@@ -12,6 +12,7 @@ use crate::delivery::tail;
 use crate::delivery::webhooks::Webhook;
 use crate::delivery::webhooks::deliveries::{Delivery, Redeliver, SendTest};
 use crate::delivery::webhooks::register::{self, Change, RegisterWebhook, Remove, RemoveLog, RotateSecret};
+use crate::delivery::webhooks::sealing;
 use crate::delivery::webhooks::signature::Secret;
 use crate::delivery::webhooks::target::TargetCheck;
 use crate::http::error::ApiError;
@@ -45,7 +46,7 @@ pub async fn register(
     app.webhooks.target().check(&url).await?;
     let cursor = tail::settled_up_to(&app.db).await?;
     let now = app.clock.now();
-    let registered = app
+    let mut registered = app
         .db
         .write(Idempotent {
             key: received.key(&caller)?,
@@ -55,12 +56,14 @@ pub async fn register(
                 id: app.clock.new_id(),
                 webhook,
                 secret: Secret::random(),
+                key: app.secret.clone(),
                 cursor,
                 most: app.config.webhooks.per_user,
                 now,
             },
         })
         .await?;
+    registered.secret = sealing::reveal(&app.secret, registered.id, &registered.secret)?;
     Ok((StatusCode::CREATED, Json(registered)))
 }
 
@@ -158,8 +161,10 @@ pub async fn rotate_secret(
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let now = app.clock.now();
     let key = received.key(&caller)?;
-    let change = RotateSecret { caller, webhook, fresh: Secret::random(), now };
-    Ok(Json(app.db.write(Idempotent { key, now, change }).await?))
+    let change = RotateSecret { caller, webhook, fresh: Secret::random(), key: app.secret.clone(), now };
+    let mut rotated = app.db.write(Idempotent { key, now, change }).await?;
+    rotated.secret = sealing::reveal(&app.secret, webhook, &rotated.secret)?;
+    Ok(Json(rotated))
 }
 
 /// Sends a test delivery, to see whether it arrives.

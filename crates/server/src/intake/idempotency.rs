@@ -99,6 +99,34 @@ async fn kept_answer<A: DeserializeOwned>(tx: &mut Tx, key: &Key) -> Result<A, E
     }
 }
 
+/// The answer that is kept with a key.
+#[derive(sqlx::FromRow)]
+pub struct KeptAnswer {
+    user_id: String,
+    key: String,
+    pub answer: Value,
+}
+
+/// The kept answers in whose text a marker occurs, locked until the transaction ends. For what changes at a start, not for
+/// requests: it looks at all of them.
+pub async fn answers_with(tx: &mut Tx, marker: &str) -> Result<Vec<KeptAnswer>, Error> {
+    let lock = tx.for_update();
+    let sql = format!(
+        "SELECT user_id, key, answer FROM idempotency_keys
+         WHERE answer IS NOT NULL AND CAST(answer AS TEXT) LIKE $1 {lock}"
+    );
+    tx.rows(sql, args![format!("%{marker}%")]).await
+}
+
+pub async fn replace_answer(tx: &mut Tx, kept: &KeptAnswer) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE idempotency_keys SET answer = $3 WHERE user_id = $1 AND key = $2",
+        args![&kept.user_id, &kept.key, kept.answer.clone()],
+    )
+    .await
+    .map(drop)
+}
+
 fn unreadable(error: serde_json::Error) -> Error {
     Error::Internal(format!("a kept answer cannot be read: {error}"))
 }

@@ -8,12 +8,15 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::arrivals::{Arrivals, Arriving, Place};
+use super::pace::Pace;
 use crate::blobs::{Blobs, Incoming, Stored};
+use crate::process::disk_space::DiskSpace;
 use crate::process::workers;
 use crate::records::batch::deadline;
 use crate::records::events;
 use crate::records::file::File;
-use crate::records::files::uploads;
+use crate::records::files::{arriving, uploads};
 use crate::records::moves::{self, Change};
 use crate::telemetry::spans;
 use landfall_core::actor::Actor;
@@ -25,6 +28,9 @@ use landfall_store::{Db, Tx, Write};
 
 /// How often a slow upload extends the deadline of its file; more often if the confirm window is short.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
+/// After so many bytes the free space of the disk is looked at again.
+const LOOK_AT_DISK: u64 = 8 << 20;
 
 /// How long to wait before checking again whether an upload with a lost reply was committed.
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
@@ -38,9 +44,13 @@ pub struct Upload {
     /// The process that receives the bytes, and the tracker of its uploads under way.
     pub owner: Uuid,
     pub tasks: TaskTracker,
+    pub arrivals: Arrivals,
+    pub disk: DiskSpace,
     pub confirm_window: Duration,
     /// How long the upload may go without new bytes.
     pub stall: Duration,
+    /// The bytes a second that the client must send.
+    pub min_rate: u64,
     pub file: Uuid,
     pub size: i64,
     pub md5: Option<String>,
@@ -68,10 +78,32 @@ impl Upload {
     {
         let file = awaiting_bytes(&mut self.db.read().await?, self.file).await?;
         let span = spans::in_request("upload", &file.traced());
-        self.take_in(&file, body).instrument(span).await
+        let upload = self.clock.new_id();
+        let arriving = Arriving {
+            db: &self.db,
+            clock: &self.clock,
+            tasks: &self.tasks,
+            file: self.file,
+            upload,
+            worker: self.owner,
+        };
+        let place = self.arrivals.begin(arriving).await?;
+        let taken_in = self.take_in(&file, upload, &place, body).instrument(span).await;
+        match &taken_in {
+            // The transaction that wrote the key has also freed the place.
+            Ok(_) => place.left(),
+            Err(_) => place.leave().await,
+        }
+        taken_in
     }
 
-    async fn take_in<S, E>(&self, file: &File, mut body: S) -> Result<Stored, Error>
+    async fn take_in<S, E>(
+        &self,
+        file: &File,
+        upload: Uuid,
+        place: &Place,
+        mut body: S,
+    ) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,
@@ -79,14 +111,21 @@ impl Upload {
         let (db, blobs, clock, owner, id) = (&self.db, &self.blobs, &self.clock, self.owner, self.file);
         let expected = self.size.unsigned_abs();
 
-        let key = Blobs::key(id, clock.new_id());
+        self.disk.require_room().await?;
+        let key = Blobs::key(id, upload);
         let mut incoming = blobs.receive(owner, &key).await?;
+        let mut pace = Pace::new(self.min_rate, self.stall);
+        let mut look_at_disk_at = LOOK_AT_DISK;
         let mut last_sign = clock.now();
         let between_signs = to_delta(SIGN_OF_LIFE.min(self.confirm_window / 4));
         loop {
-            let stalled = clock.sleep(self.stall);
+            let (stalled, waiting_since) = (clock.sleep(self.stall), clock.now());
             let part = tokio::select! {
                 part = body.next() => part,
+                () = place.must_give_way() => {
+                    let message = "No bytes arrived for a while, and another upload of the file has taken the place";
+                    return Err(Refusal::new(RefusalCode::UploadBroken, message).retryable().into());
+                }
                 () = stalled => {
                     return Err(Refusal::new(RefusalCode::UploadStalled, "No bytes arrived for too long; send them again").retryable().into());
                 }
@@ -98,7 +137,16 @@ impl Upload {
             if incoming.size() + part.len() as u64 > expected {
                 return Err(wrong_size(expected, "more".to_owned()));
             }
+            let now = clock.now();
+            place.bytes_came(now);
+            if !pace.keeps_up(part.len(), (now - waiting_since).to_std().unwrap_or_default()) {
+                return Err(self.too_slow());
+            }
             incoming.write(&part).await?;
+            if incoming.size() >= look_at_disk_at {
+                look_at_disk_at = incoming.size() + LOOK_AT_DISK;
+                self.disk.require_room().await?;
+            }
             if clock.now() - last_sign > between_signs {
                 last_sign = clock.now();
                 let (now, window) = (last_sign, self.confirm_window);
@@ -114,8 +162,9 @@ impl Upload {
         let arrived = Arrived {
             file: id,
             owner,
+            upload,
             key: key.clone(),
-            md5: stored.md5.clone(),
+            stored: stored.clone(),
             now: clock.now(),
             window: self.confirm_window,
         };
@@ -142,6 +191,23 @@ impl Upload {
             }
         }
     }
+}
+
+impl Upload {
+    fn too_slow(&self) -> Error {
+        let message = format!(
+            "The bytes arrived at less than {} a second for {} s; send them again over a faster connection",
+            self.min_rate,
+            self.stall.as_secs()
+        );
+        Refusal::new(RefusalCode::UploadTooSlow, message).retryable().into()
+    }
+}
+
+/// The refusal by a process that others took for dead.
+pub(super) fn interrupted() -> Error {
+    let message = "The server was interrupted; send the bytes again";
+    Refusal::new(RefusalCode::UploadInterrupted, message).retryable().into()
 }
 
 /// An upload with a lost reply: it is unknown whether its row refers to it.
@@ -261,8 +327,9 @@ impl Write for StillArriving {
 struct Arrived {
     file: Uuid,
     owner: Uuid,
+    upload: Uuid,
     key: String,
-    md5: String,
+    stored: Stored,
     now: Time,
     window: Duration,
 }
@@ -273,12 +340,7 @@ impl Write for Arrived {
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         // Other processes clean up after a process that was declared dead. After that its uploads are not accepted.
         if !workers::hold(tx, self.owner).await? {
-            return Err(Refusal::new(
-                RefusalCode::UploadInterrupted,
-                "The server was interrupted; send the bytes again",
-            )
-            .retryable()
-            .into());
+            return Err(interrupted());
         }
         let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
         // While the bytes arrived, the file may have been deleted, or confirmed with other bytes.
@@ -286,14 +348,17 @@ impl Write for Arrived {
         let until = self.now + to_delta(self.window);
         let replaced = file.blob_key.clone();
         if file.status == Status::Uploaded {
-            uploads::replace(tx, file.id, &self.key, &self.md5, until, self.now).await?;
+            let checksums = (self.stored.md5.as_str(), self.stored.sha256.as_str());
+            uploads::replace(tx, file.id, &self.key, checksums, until, self.now).await?;
         } else {
-            let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until };
+            let Stored { md5, sha256, .. } = self.stored.clone();
+            let change = Change::Upload { blob: self.key.clone(), md5, sha256, until };
             // The signed URL is the owner's.
             let actor = Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id);
             moves::apply_to(tx, &mut file, Transition::Upload, change, actor, None, self.now).await?;
         }
         deadline::extend(tx, file.batch_id, self.window, self.now).await?;
+        arriving::end(tx, self.file, self.upload).await?;
         Ok(replaced)
     }
 }

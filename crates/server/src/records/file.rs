@@ -29,6 +29,10 @@ pub struct File {
     pub declared_md5: Option<String>,
     pub blob_key: Option<String>,
     pub md5: Option<String>,
+    /// NULL for bytes that arrived before it was kept, until they are checked.
+    pub blob_sha256: Option<String>,
+    /// When the bytes were found to be others than those that arrived.
+    pub blob_damaged_at: Option<Time>,
     #[sqlx(try_from = "String")]
     pub status: Status,
     #[sqlx(try_from = "String")]

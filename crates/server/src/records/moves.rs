@@ -53,6 +53,7 @@ pub enum Change {
     Upload {
         blob: String,
         md5: String,
+        sha256: String,
         until: Time,
     },
     /// The file takes its place in the queue. `recoveries` is added to the number of times that it was recovered.
@@ -260,9 +261,11 @@ impl Kind {
     /// The values that a move of this kind brings, and what is set from them.
     const fn statement(self) -> (&'static [&'static str], &'static str) {
         match self {
-            Self::Upload => {
-                (&["blob", "md5", "until"], "blob_key = v.blob, md5 = v.md5, upload_until = v.until")
-            }
+            Self::Upload => (
+                &["blob", "md5", "sha256", "until"],
+                "blob_key = v.blob, md5 = v.md5, blob_sha256 = v.sha256, blob_checked_at = v.now,
+                 blob_damaged_at = NULL, upload_until = v.until",
+            ),
             Self::Confirm => (
                 &["trace", "recoveries"],
                 "run_after = v.now, is_due = TRUE, confirmed_at = v.now, upload_until = NULL,
@@ -375,7 +378,7 @@ impl Change {
     /// The values of its kind's columns.
     fn values(&self, to: Status) -> Vec<Arg> {
         match self {
-            Self::Upload { blob, md5, until } => args![blob, md5, *until],
+            Self::Upload { blob, md5, sha256, until } => args![blob, md5, sha256, *until],
             Self::Confirm { trace, recoveries } => args![trace.clone(), *recoveries],
             Self::Claim { token, worker } => args![*token, *worker],
             Self::End(ending) => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::blob_scrub::ScrubConfig;
 use super::schedule::Schedule;
 
 #[derive(Debug, Clone)]
@@ -9,6 +10,7 @@ pub struct HealingConfig {
     pub schedules: Schedules,
     pub stuck: StuckConfig,
     pub unconfirmed: Unconfirmed,
+    pub scrub: ScrubConfig,
 }
 
 #[derive(Debug, Clone)]
@@ -18,6 +20,7 @@ pub struct Schedules {
     pub batch_timeout: Schedule,
     pub upload_expiry: Schedule,
     pub retention: Schedule,
+    pub blob_scrub: Schedule,
 }
 
 #[derive(Debug, Clone)]

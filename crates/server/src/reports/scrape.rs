@@ -8,6 +8,7 @@ use crate::process::workers;
 use crate::queue::pause;
 use crate::records::cleanup_failures;
 use crate::records::events::stored;
+use crate::records::files::blobs;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use crate::recovery::stuck_files::detection::Detection;
@@ -72,6 +73,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     let circuits = queue_status::circuits(tx).await?;
     let jobs = runs::last_ended(tx).await?;
     let uncleaned = cleanup_failures::count(tx).await?;
+    let damaged = blobs::damaged(tx).await?;
 
     let states = Status::ALL.into_iter().filter(|status| *status != Status::Deleted);
     to.gauge(
@@ -91,6 +93,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     to.gauge(metrics::PAUSED, of_stages(&|stage| i64::from(paused.contains(&stage))));
     to.gauge(metrics::CIRCUIT_STATE, circuits.iter().flat_map(states_of));
     to.gauge(metrics::UNCLEANED, uncleaned.into_iter().map(|(scope, count)| (label("scope", scope), count)));
+    to.gauge(metrics::DAMAGED_FILES, [(Labels::new(), damaged)]);
     jobs_to(jobs, now, to);
     Ok(())
 }
@@ -163,9 +166,11 @@ pub fn of_process(
     database_up: bool,
     storage_up: bool,
     clock_ahead: TimeDelta,
+    free_disk: Option<u64>,
     to: &mut Exposition,
 ) {
     to.gauge(metrics::CLOCK_SKEW, [(Labels::new(), seconds(clock_ahead.num_milliseconds()))]);
+    to.gauge(metrics::FREE_DISK, free_disk.map(|free| (Labels::new(), free)));
     to.gauge(metrics::DATABASE_UP, [(Labels::new(), i64::from(database_up))]);
     to.gauge(metrics::STORAGE_UP, [(Labels::new(), i64::from(storage_up))]);
     let build = vec![("version", env!("CARGO_PKG_VERSION").to_owned()), ("database", database.to_owned())];

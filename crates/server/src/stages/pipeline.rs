@@ -15,7 +15,7 @@ use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
 use super::gateway::{Gateway, GatewayConfig};
 use super::{Job, Output, Work, scan, storage_failed};
-use crate::blobs::Blobs;
+use crate::blobs::{BlobReader, Blobs, Checksum, Integrity};
 use crate::content::{artifacts, chunks};
 use crate::records::files;
 use crate::telemetry::spans;
@@ -80,30 +80,40 @@ impl Pipeline {
             // A process without a scanner does not claim this stage; if it did, it must not let a file pass.
             return Err(Failure::new(Code::ScannerUnavailable, "This process has no virus scanner"));
         };
-        let document = self.blobs.read(blob_key(job)?).await.map_err(io_error)?;
-        scan::scan(clamd, document, || job.made_progress()).await?;
+        let (document, integrity) = self.open(job).await?;
+        let scanned = scan::scan(clamd, document, || job.made_progress()).await;
+        of_right_bytes(&integrity, scanned)?;
         Ok(Output::Nothing)
     }
 
     async fn extract(&self, job: &Job) -> Result<Output, Failure> {
-        let key = blob_key(job)?;
         if let Some(gateway) = &self.gateway {
-            return self.convert(gateway, job, key).await;
+            return self.convert(gateway, job).await;
         }
-        let blob = self.blobs.read(key).await.map_err(io_error)?;
+        let (blob, integrity) = self.open(job).await?;
         let size = blob.size();
         let (name, content_type) = (&job.file.file_name, job.file.content_type.as_deref());
-        self.read(job, blob, size, name, content_type).await.map(Output::Extracted)
+        let extracted = self.read(job, blob, size, name, content_type).await;
+        of_right_bytes(&integrity, extracted).map(Output::Extracted)
+    }
+
+    /// The bytes of a file, which are compared with what arrived while they are read.
+    async fn open(&self, job: &Job) -> Result<(BlobReader, Integrity), Failure> {
+        let file = &job.file;
+        let checksum = Checksum::of(file.blob_sha256.as_deref(), file.md5.as_deref());
+        let size = file.size_bytes.unsigned_abs();
+        self.blobs.read_checked(blob_key(job)?, size, checksum).await.map_err(io_error)
     }
 
     /// Has the operator's service extract the text of a document.
-    async fn convert(&self, gateway: &Gateway, job: &Job, key: &str) -> Result<Output, Failure> {
+    async fn convert(&self, gateway: &Gateway, job: &Job) -> Result<Output, Failure> {
         let mapping = {
             let mut tx = self.db.read().await.map_err(db_error)?;
             files::mapping(&mut tx, job.file.id).await.map_err(db_error)?
         };
-        let document = ReaderStream::new(self.blobs.read(key).await.map_err(io_error)?);
-        let converted = gateway.convert(&job.file, mapping.as_ref(), document).await?;
+        let (document, integrity) = self.open(job).await?;
+        let converted = gateway.convert(&job.file, mapping.as_ref(), ReaderStream::new(document)).await;
+        let converted = of_right_bytes(&integrity, converted)?;
         job.made_progress();
         // The response of a service is read with the same care as an upload.
         let (body, kind) = (&converted.body[..], Some(converted.content_type.as_str()));
@@ -264,6 +274,16 @@ fn folder_of_database(db: &Db) -> Option<PathBuf> {
 fn blob_key(job: &Job) -> Result<&str, Failure> {
     let key = job.file.blob_key.as_deref();
     key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage").permanent())
+}
+
+/// What came of a stage, unless the bytes that it read were not those that arrived.
+fn of_right_bytes<T>(integrity: &Integrity, outcome: Result<T, Failure>) -> Result<T, Failure> {
+    if integrity.is_broken() {
+        tracing::error!("the stored bytes of a file are not those that were uploaded");
+        let message = "The stored bytes of this file are not those that were uploaded: the disk or a program has changed them";
+        return Err(Failure::new(Code::BlobDamaged, message));
+    }
+    outcome
 }
 
 fn io_error(error: Error) -> Failure {

@@ -70,6 +70,8 @@ metrics! {
     JOB_ERRORS "landfall_job_last_errors" Kind::Gauge, "Errors of the last run of a job";
     JOB_OVERDUE "landfall_job_overdue_seconds" Kind::Gauge, "For how long a due job has not been started";
     UNCLEANED "landfall_cleanup_failures" Kind::Gauge, "Items that could not be cleaned up and are tried again";
+    DAMAGED_FILES "landfall_damaged_files" Kind::Gauge, "Files whose stored bytes are missing, cannot be read, or are not those that were uploaded";
+    FREE_DISK "landfall_free_disk_bytes" Kind::Gauge, "Free space on the fullest disk of the blobs and of a SQLite database";
     DATABASE_UP "landfall_database_up" Kind::Gauge, "Whether the database accepts writes";
     STORAGE_UP "landfall_storage_up" Kind::Gauge, "Whether the storage responds";
     BUILD_INFO "landfall_build_info" Kind::Gauge, "The running version, and its database";
@@ -92,6 +94,8 @@ metrics! {
     ORPHANED_FILES "resource_orphaned_files_cleaned_total" Kind::Counter, "Files deleted by the clean-up";
     QUOTA_REFUNDED "resource_quota_refunded_bytes_total" Kind::Counter, "Bytes of quota released for such files";
     CLEANUP_FAILURES "resource_cleanup_failures_total" Kind::Counter, "Failures of the clean-up";
+    BLOBS_CHECKED "landfall_blobs_checked_total" Kind::Counter, "Blobs that were compared with their checksums";
+    DAMAGED_BLOBS "landfall_damaged_blobs_found_total" Kind::Counter, "Blobs that were found to be damaged, by what is wrong";
     EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event that this process has not sent to its listeners has waited";
     CLOCK_SKEW "landfall_clock_skew_seconds" Kind::Gauge, "By how much the clock of this machine is ahead of the database's; only with PostgreSQL";
     HTTP_DURATION "landfall_http_request_duration_seconds" Kind::Histogram(REQUESTS), "How long requests took";
@@ -166,7 +170,12 @@ fn start_at_zero() {
     for code in WarningCode::ALL {
         counter!(FILE_WARNINGS, "code" => code.name()).absolute(0);
     }
-    for name in [COMPLETED, RETRIED_FILES, RETRIED_FILES_COMPLETED, ORPHAN_BLOBS, ABANDONED_UPLOADS] {
+    for finding in ["missing", "unreadable", "changed"] {
+        counter!(DAMAGED_BLOBS, "finding" => finding).absolute(0);
+    }
+    for name in
+        [COMPLETED, RETRIED_FILES, RETRIED_FILES_COMPLETED, ORPHAN_BLOBS, ABANDONED_UPLOADS, BLOBS_CHECKED]
+    {
         counter!(name).absolute(0);
     }
 }
@@ -222,6 +231,15 @@ pub fn attempt(stage: Stage, outcome: &'static str, took: Duration) {
 pub fn stuck_files_recovered(re_enqueued: u64, permanently_failed: u64) {
     counter!(STUCK_RECOVERY, "action" => RE_ENQUEUED).increment(re_enqueued);
     counter!(STUCK_RECOVERY, "action" => PERMANENTLY_FAILED).increment(permanently_failed);
+}
+
+/// Blobs that were compared with their checksums.
+pub fn blob_scrubbed(count: u64) {
+    counter!(BLOBS_CHECKED).increment(count);
+}
+
+pub fn damaged_blob_found(finding: &'static str) {
+    counter!(DAMAGED_BLOBS, "finding" => finding).increment(1);
 }
 
 pub fn orphan_blob_deleted() {

@@ -16,9 +16,10 @@ use super::Webhook;
 use super::WebhookConfig;
 use super::collect::collect;
 use super::rows;
-use super::send::{Message, Sender};
+use super::send::{Message, Outcome, Sender};
 use super::target::TargetCheck;
 use super::turn::{Due, RecordAttempt, Release, Take, next};
+use crate::auth::secret::{CannotOpen, SecretKey};
 use crate::process::liveness::Liveness;
 use landfall_core::clock::Clock;
 use landfall_store::Db;
@@ -32,6 +33,10 @@ const MAX_PER_TURN: usize = 50;
 /// The minimum time between two collections of events: many are handled at a time.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 
+/// What the log of a webhook says in place of a response.
+const UNREADABLE_SECRET: &str = "Nothing was sent: the secret of this webhook cannot be decrypted. Rotate the secret of the \
+     webhook, or start the server with the SECRET_KEY that it was registered with";
+
 #[derive(Clone)]
 pub struct Webhooks {
     inner: Arc<Inner>,
@@ -43,6 +48,8 @@ struct Inner {
     liveness: Arc<Liveness>,
     wake: Wake,
     target: TargetCheck,
+    /// Opens the secrets of webhooks.
+    secret: SecretKey,
     sender: Sender,
     config: WebhookConfig,
     /// How often to poll without a signal.
@@ -58,12 +65,26 @@ impl Webhooks {
         liveness: Arc<Liveness>,
         wake: Wake,
         target: TargetCheck,
+        secret: SecretKey,
         config: WebhookConfig,
         interval: Duration,
     ) -> Self {
         let sender = Sender::new(target.clone(), config.timeout);
         let turns = Mutex::default();
-        Self { inner: Arc::new(Inner { db, clock, liveness, wake, target, sender, config, interval, turns }) }
+        Self {
+            inner: Arc::new(Inner {
+                db,
+                clock,
+                liveness,
+                wake,
+                target,
+                secret,
+                sender,
+                config,
+                interval,
+                turns,
+            }),
+        }
     }
 
     /// Checks which addresses may be sent to.
@@ -226,11 +247,19 @@ impl Turn {
     }
 
     async fn send(&self, to: Webhook, due: Due, holder: Uuid) -> Result<bool, Error> {
-        let Inner { db, clock, sender, config, .. } = &*self.inner;
+        let Inner { db, clock, secret, sender, config, .. } = &*self.inner;
         let started_at = clock.now();
-        let secrets = to.secrets(started_at);
-        let message = Message { id: due.message_id, url: &to.url, secrets: &secrets, body: &due.body };
-        let outcome = sender.send(&message, started_at).await;
+        let outcome = match to.secrets(secret, started_at) {
+            Ok(secrets) => {
+                let message =
+                    Message { id: due.message_id, url: &to.url, secrets: &secrets, body: &due.body };
+                sender.send(&message, started_at).await
+            }
+            Err(CannotOpen) => {
+                tracing::warn!(webhook = %to.id, "the secret of a webhook cannot be decrypted");
+                Outcome::failed(UNREADABLE_SECRET.to_owned())
+            }
+        };
         // The address is not logged: it may contain a key.
         tracing::debug!(
             webhook = %to.id,

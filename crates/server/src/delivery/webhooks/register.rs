@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::rows::{self, NewRow, disable, forget_failures};
+use super::sealing::Sealed;
 use super::signature::Secret;
 use super::target::TargetCheck;
 use super::{Webhook, deliveries};
+use crate::auth::agreement;
+use crate::auth::secret::SecretKey;
 use landfall_api::webhooks::{NewWebhook, RegisteredWebhook, RotatedSecret, WebhookChanges};
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
@@ -70,12 +73,14 @@ fn check_description(description: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Registers a webhook. It receives the events after `cursor`.
+/// Registers a webhook. It receives the events after `cursor`. The secret in the answer is sealed, because the answer may be
+/// kept in the database: [`super::sealing::reveal`] opens it.
 pub struct RegisterWebhook {
     pub caller: Caller,
     pub id: Uuid,
     pub webhook: NewWebhook,
     pub secret: Secret,
+    pub key: SecretKey,
     pub cursor: i64,
     pub most: i64,
     pub now: Time,
@@ -94,6 +99,8 @@ impl Write for RegisterWebhook {
                 format!("You have {there} webhooks and the maximum is {}: remove one first", self.most);
             return Err(Refusal::new(RefusalCode::TooManyWebhooks, message).into());
         }
+        agreement::must_be_current(tx, &self.key).await?;
+        let sealed = Sealed::new(&self.key, self.id, &self.secret);
         let NewWebhook { url, event_types, description, scope } = &self.webhook;
         let row = NewRow {
             id: self.id,
@@ -103,14 +110,14 @@ impl Write for RegisterWebhook {
             url,
             description: description.clone(),
             event_types: event_types.as_ref().map(|types| json!(types)),
-            secret: &self.secret,
+            secret: &sealed,
             cursor: self.cursor,
             now: self.now,
         };
         rows::insert(tx, row).await?;
         Ok(RegisteredWebhook {
             id: self.id,
-            secret: self.secret.reveal(),
+            secret: sealed.to_answer(),
             url: url.clone(),
             event_types: event_types.clone(),
             description: description.clone(),
@@ -166,11 +173,13 @@ impl Write for Change {
     }
 }
 
-/// Rotates the secret of a webhook. The previous one also signs for a day, so that receivers can switch.
+/// Rotates the secret of a webhook. The previous one also signs for a day, so that receivers can switch. The secret in the
+/// answer is sealed, as that of a registration.
 pub struct RotateSecret {
     pub caller: Caller,
     pub webhook: Uuid,
     pub fresh: Secret,
+    pub key: SecretKey,
     pub now: Time,
 }
 
@@ -180,8 +189,10 @@ impl Write for RotateSecret {
     async fn apply(&self, tx: &mut Tx) -> Result<RotatedSecret, Error> {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
         let until = self.now + to_delta(OLD_SECRET_LIFETIME);
-        rows::rotate_secret(tx, webhook.id, &self.fresh, until, self.now).await?;
-        Ok(RotatedSecret { id: webhook.id, secret: self.fresh.reveal(), old_secret_valid_until: until })
+        agreement::must_be_current(tx, &self.key).await?;
+        let sealed = Sealed::new(&self.key, webhook.id, &self.fresh);
+        rows::rotate_secret(tx, webhook.id, &sealed, until, self.now).await?;
+        Ok(RotatedSecret { id: webhook.id, secret: sealed.to_answer(), old_secret_valid_until: until })
     }
 }
 

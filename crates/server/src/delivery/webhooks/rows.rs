@@ -8,7 +8,7 @@ use landfall_store::{Error, Rows, Tx, args};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::signature::Secret;
+use super::sealing::Sealed;
 use super::{MAX_WAITING, Webhook};
 
 impl Webhook {
@@ -75,7 +75,7 @@ pub(super) struct NewRow<'a> {
     pub url: &'a str,
     pub description: Option<String>,
     pub event_types: Option<Value>,
-    pub secret: &'a Secret,
+    pub secret: &'a Sealed,
     pub cursor: i64,
     pub now: Time,
 }
@@ -173,7 +173,7 @@ pub(super) async fn end_backoff(tx: &mut Tx, webhook: Uuid) -> Result<(), Error>
 pub(super) async fn rotate_secret(
     tx: &mut Tx,
     webhook: Uuid,
-    fresh: &Secret,
+    fresh: &Sealed,
     until: Time,
     now: Time,
 ) -> Result<(), Error> {
@@ -183,6 +183,38 @@ pub(super) async fn rotate_secret(
     )
     .await
     .map(drop)
+}
+
+/// The secrets of a webhook.
+#[derive(sqlx::FromRow)]
+pub(super) struct Secrets {
+    pub id: Uuid,
+    pub secret: Sealed,
+    pub old_secret: Option<Sealed>,
+}
+
+/// A page of the secrets of all webhooks, locked until the transaction ends.
+pub(super) async fn secrets_after(tx: &mut Tx, after: Uuid, limit: i64) -> Result<Vec<Secrets>, Error> {
+    let lock = tx.for_update();
+    let sql =
+        format!("SELECT id, secret, old_secret FROM webhooks WHERE id > $1 ORDER BY id LIMIT $2 {lock}");
+    tx.rows(sql, args![after, limit]).await
+}
+
+/// Writes the same secrets as they are sealed now. What is not given stays.
+pub(super) async fn reseal(
+    tx: &mut Tx,
+    webhook: Uuid,
+    secret: Option<Sealed>,
+    old_secret: Option<Sealed>,
+) -> Result<(), Error> {
+    if let Some(secret) = secret {
+        tx.execute("UPDATE webhooks SET secret = $2 WHERE id = $1", args![webhook, secret.bytes()]).await?;
+    }
+    if let Some(old) = old_secret {
+        tx.execute("UPDATE webhooks SET old_secret = $2 WHERE id = $1", args![webhook, old.bytes()]).await?;
+    }
+    Ok(())
 }
 
 /// Removes a webhook.

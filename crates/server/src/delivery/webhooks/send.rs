@@ -43,6 +43,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Of an attempt that got no response.
+    pub(super) fn failed(error: String) -> Self {
+        Self { status: None, excerpt: None, error: Some(error), retry_after: None, duration: Duration::ZERO }
+    }
+
     pub fn is_good(&self) -> bool {
         self.status.is_some_and(|status| status.is_success())
     }
@@ -63,7 +68,7 @@ impl Sender {
         let watch = Stopwatch::start();
         let mut outcome = match TargetCheck::parse(message.url) {
             Ok(url) => self.post(url, message, now).await,
-            Err(refusal) => failed(refusal.message),
+            Err(refusal) => Outcome::failed(refusal.message),
         };
         outcome.duration = watch.elapsed();
         outcome
@@ -71,7 +76,7 @@ impl Sender {
 
     async fn post(&self, url: Url, message: &Message<'_>, now: Time) -> Outcome {
         if let Err(error) = self.target.check_number(&url) {
-            return failed(error.to_string());
+            return Outcome::failed(error.to_string());
         }
         let timestamp = now.timestamp();
         let signature = signature::header(message.secrets, message.id, timestamp, message.body);
@@ -86,7 +91,7 @@ impl Sender {
             .body(message.body.to_owned());
         match request.send().await {
             Ok(response) => read(response).await,
-            Err(error) => failed(self.describe(&error)),
+            Err(error) => Outcome::failed(self.describe(&error)),
         }
     }
 
@@ -104,10 +109,6 @@ impl Sender {
         }
         if error.is_connect() { format!("no connection: {cause}") } else { cause.to_string() }
     }
-}
-
-fn failed(error: String) -> Outcome {
-    Outcome { status: None, excerpt: None, error: Some(error), retry_after: None, duration: Duration::ZERO }
 }
 
 async fn read(response: reqwest::Response) -> Outcome {

@@ -10,13 +10,14 @@ use sha2::Sha256;
 use uuid::Uuid;
 
 const BYTES: usize = 32;
-const PREFIX: &str = "whsec_";
 
-#[derive(Clone, PartialEq, Eq, sqlx::Type)]
-#[sqlx(transparent)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
+    /// What the form for its owner begins with.
+    pub const PREFIX: &str = "whsec_";
+
     pub fn random() -> Self {
         Self(rand::random::<[u8; BYTES]>().to_vec())
     }
@@ -27,7 +28,12 @@ impl Secret {
 
     /// The form that is shown to its owner, once.
     pub fn reveal(&self) -> String {
-        format!("{PREFIX}{}", BASE64_STANDARD.encode(&self.0))
+        format!("{}{}", Self::PREFIX, BASE64_STANDARD.encode(&self.0))
+    }
+
+    /// Reads the form for its owner.
+    pub fn parse(text: &str) -> Option<Self> {
+        BASE64_STANDARD.decode(text.strip_prefix(Self::PREFIX)?).ok().map(Self)
     }
 
     fn sign(&self, message: Uuid, timestamp: i64, body: &str) -> String {

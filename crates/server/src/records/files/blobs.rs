@@ -51,6 +51,58 @@ pub async fn forget(tx: &mut Tx, file: Uuid, key: &str) -> Result<(), Error> {
     .map(drop)
 }
 
+/// A file whose blob is to be checked.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ToScrub {
+    pub id: Uuid,
+    pub blob_key: String,
+    pub size_bytes: i64,
+    pub md5: Option<String>,
+    pub blob_sha256: Option<String>,
+}
+
+/// Files whose blobs were not checked since `before`: first those that never were, then those whose check is the oldest.
+pub async fn to_scrub(tx: &mut Tx, before: Time, limit: usize) -> Result<Vec<ToScrub>, Error> {
+    const COLUMNS: &str = "SELECT id, blob_key, size_bytes, md5, blob_sha256 FROM files
+         WHERE blob_key IS NOT NULL AND status <> 'deleted' AND COALESCE(error_code, '') <> 'INFECTED'";
+    let never = format!("{COLUMNS} AND blob_checked_at IS NULL ORDER BY id LIMIT $1");
+    let found: Vec<ToScrub> = tx.rows(never, args![limit]).await?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let oldest = format!("{COLUMNS} AND blob_checked_at < $1 ORDER BY blob_checked_at, id LIMIT $2");
+    tx.rows(oldest, args![before, limit]).await
+}
+
+/// The blob has the bytes that arrived.
+pub async fn note_right(tx: &mut Tx, file: Uuid, key: &str, sha256: &str, now: Time) -> Result<(), Error> {
+    tx.execute(
+        "UPDATE files SET blob_sha256 = COALESCE(blob_sha256, $3), blob_checked_at = $4, blob_damaged_at = NULL
+         WHERE id = $1 AND blob_key = $2",
+        args![file, key, sha256, now],
+    )
+    .await
+    .map(drop)
+}
+
+/// The blob is missing, or has other bytes. Returns whether the file should have it.
+pub async fn note_damage(tx: &mut Tx, file: Uuid, key: &str, now: Time) -> Result<bool, Error> {
+    let noted = tx
+        .execute(
+            "UPDATE files SET blob_checked_at = $3, blob_damaged_at = COALESCE(blob_damaged_at, $3)
+             WHERE id = $1 AND blob_key = $2 AND status <> 'deleted' AND COALESCE(error_code, '') <> 'INFECTED'",
+            args![file, key, now],
+        )
+        .await?;
+    Ok(noted > 0)
+}
+
+/// How many files have a blob that was found to be damaged.
+pub async fn damaged(tx: &mut Tx) -> Result<i64, Error> {
+    let sql = "SELECT COUNT(*) FROM files WHERE blob_damaged_at IS NOT NULL AND status <> 'deleted'";
+    tx.number(sql, args![]).await
+}
+
 /// A file that a blob was uploaded for, and the blob that it has.
 #[derive(Debug, sqlx::FromRow)]
 pub struct BlobOwner {

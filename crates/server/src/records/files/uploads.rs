@@ -93,13 +93,14 @@ pub async fn replace(
     tx: &mut Tx,
     file: Uuid,
     key: &str,
-    md5: &str,
+    (md5, sha256): (&str, &str),
     until: Time,
     now: Time,
 ) -> Result<(), Error> {
     tx.execute(
-        "UPDATE files SET blob_key = $2, md5 = $3, upload_until = $4, updated_at = $5 WHERE id = $1",
-        args![file, key, md5, until, now],
+        "UPDATE files SET blob_key = $2, md5 = $3, blob_sha256 = $4, blob_checked_at = $6, blob_damaged_at = NULL,
+                upload_until = $5, updated_at = $6 WHERE id = $1",
+        args![file, key, md5, sha256, until, now],
     )
     .await
     .map(drop)

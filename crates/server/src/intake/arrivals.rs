@@ -1,0 +1,220 @@
+//! A file receives one upload at a time, whichever process it comes to.
+//!
+//! The place is a row (`records/files/arriving.rs`) that counts while its process is known. A second upload is refused while
+//! the first one brings bytes. A connection that died without a word looks like one that is slow, so an upload that has
+//! been silent for a while gives way to another one in the same process; in another process it ends by its stall.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::process::workers;
+use crate::records::files::arriving;
+use landfall_core::clock::{Clock, Time, to_delta};
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::{Db, Durability, Error, Tx, Write};
+
+/// An upload that brought nothing for so long gives way to another one of the same file.
+const SILENCE: Duration = Duration::from_secs(10);
+/// How long an upload may take to give way.
+const GIVING_WAY: Duration = Duration::from_secs(5);
+/// How long to wait before the end of an upload is written again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// The uploads that arrive in this process.
+#[derive(Clone, Default)]
+pub struct Arrivals {
+    here: Arc<Mutex<HashMap<Uuid, Arc<Arrival>>>>,
+}
+
+struct Arrival {
+    last_bytes_at: Mutex<Time>,
+    /// Another upload wants the place.
+    gives_way: CancellationToken,
+    ended: CancellationToken,
+}
+
+/// What an upload needs to take its place.
+pub struct Arriving<'a> {
+    pub db: &'a Db,
+    pub clock: &'a Clock,
+    pub tasks: &'a TaskTracker,
+    pub file: Uuid,
+    pub upload: Uuid,
+    pub worker: Uuid,
+}
+
+impl Arrivals {
+    /// Takes the place of the file's only upload, or refuses.
+    pub async fn begin(&self, arriving: Arriving<'_>) -> Result<Place, Error> {
+        let Arriving { db, clock, tasks, file, upload, worker } = arriving;
+        let arrival = self.enter(file, clock).await?;
+        let place = Place {
+            arrivals: self.clone(),
+            arrival,
+            db: db.clone(),
+            tasks: tasks.clone(),
+            file,
+            upload,
+            is_noted: true,
+        };
+        match db.write(Begin { file, upload, worker, now: clock.now() }).await {
+            Ok(true) => Ok(place),
+            Ok(false) => {
+                place.left();
+                Err(in_progress())
+            }
+            // Whether the row was written is unknown, so it is removed before the client can come again.
+            Err(error) => {
+                place.leave().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn enter(&self, file: Uuid, clock: &Clock) -> Result<Arc<Arrival>, Error> {
+        loop {
+            let earlier = {
+                let mut here = self.here();
+                match here.get(&file) {
+                    Some(earlier) => earlier.clone(),
+                    None => {
+                        let arrival = Arc::new(Arrival::new(clock.now()));
+                        here.insert(file, arrival.clone());
+                        return Ok(arrival);
+                    }
+                }
+            };
+            if clock.now() - earlier.last_bytes_at() < to_delta(SILENCE) {
+                return Err(in_progress());
+            }
+            earlier.gives_way.cancel();
+            tokio::select! {
+                () = earlier.ended.cancelled() => {}
+                () = Clock::System.sleep(GIVING_WAY) => return Err(in_progress()),
+            }
+        }
+    }
+
+    fn here(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Arrival>>> {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn in_progress() -> Error {
+    let message = "Another upload of this file is arriving. Wait for its end; if its connection was lost, send the bytes \
+        again in a few seconds";
+    Refusal::new(RefusalCode::UploadInProgress, message).retryable().into()
+}
+
+impl Arrival {
+    fn new(now: Time) -> Self {
+        Self {
+            last_bytes_at: Mutex::new(now),
+            gives_way: CancellationToken::new(),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    fn last_bytes_at(&self) -> Time {
+        *self.last_bytes_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of the file's only upload. It is free again when this is dropped, whatever happened.
+pub struct Place {
+    arrivals: Arrivals,
+    arrival: Arc<Arrival>,
+    db: Db,
+    tasks: TaskTracker,
+    file: Uuid,
+    upload: Uuid,
+    /// Whether there may be a row.
+    is_noted: bool,
+}
+
+impl Place {
+    /// Bytes have come.
+    pub fn bytes_came(&self, now: Time) {
+        *self.arrival.last_bytes_at.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    /// Resolves when this upload must end for another one.
+    pub async fn must_give_way(&self) {
+        self.arrival.gives_way.cancelled().await;
+    }
+
+    /// The row is gone already.
+    pub fn left(mut self) {
+        self.is_noted = false;
+    }
+
+    /// Frees the place, so that the client can send the bytes again as soon as it has the response.
+    pub async fn leave(mut self) {
+        let end = End { file: self.file, upload: self.upload };
+        self.is_noted = self.db.write(end).await.is_err();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.is_noted {
+            let (db, end) = (self.db.clone(), (self.file, self.upload));
+            self.tasks.spawn(async move {
+                let (file, upload) = end;
+                while let Err(error) = db.write(End { file, upload }).await {
+                    tracing::debug!(%error, "the end of an upload could not be written yet");
+                    Clock::System.sleep(TRY_AGAIN).await;
+                }
+            });
+        }
+        self.arrivals.here().remove(&self.file);
+        self.arrival.ended.cancel();
+    }
+}
+
+/// Notes the upload, unless the file receives another one.
+struct Begin {
+    file: Uuid,
+    upload: Uuid,
+    worker: Uuid,
+    now: Time,
+}
+
+impl Write for Begin {
+    type Output = bool;
+
+    fn durability(&self) -> Durability {
+        // It means nothing after the process has ended.
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
+        // A process that was declared dead would lose the place at once.
+        if !workers::hold(tx, self.worker).await? {
+            return Err(super::upload::interrupted());
+        }
+        arriving::begin(tx, self.file, self.upload, self.worker, self.now).await
+    }
+}
+
+struct End {
+    file: Uuid,
+    upload: Uuid,
+}
+
+impl Write for End {
+    type Output = ();
+
+    fn durability(&self) -> Durability {
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        arriving::end(tx, self.file, self.upload).await
+    }
+}
