@@ -9,6 +9,7 @@ mod error;
 mod events;
 pub mod file_view;
 mod files;
+mod headers;
 mod health;
 mod jobs;
 mod maintenance;
@@ -31,7 +32,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
@@ -112,6 +113,7 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(maintenance::run))
         .routes(routes!(maintenance::cleanup_failures))
         .routes(routes!(page::page))
+        .routes(routes!(page::asset))
         .routes(routes!(document::document))
         .routes(routes!(document::docs))
         .routes(routes!(document::asset))
@@ -195,8 +197,7 @@ async fn frame(mut request: Request, next: Next) -> Response {
         tracing::debug!("request finished");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        headers::add(headers, false);
         response
     }
     .instrument(span)

@@ -20,9 +20,9 @@ use landfall_core::refusal::Refusal;
 use landfall_core::refusal::RefusalCode;
 use landfall_store::Error;
 
-/// The page loads nothing from other servers and connects only to this one. Its scripts write its styles.
+/// The page loads nothing from other servers and connects only to this one.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
