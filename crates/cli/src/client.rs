@@ -132,7 +132,7 @@ impl Client {
             if server.is_some() && token.is_some() { None } else { Some(Config::from_variables(variables)?) };
         let server = match (server, &config) {
             (Some(server), _) => server,
-            (None, Some(config)) => format!("http://127.0.0.1:{}", config.http.port),
+            (None, Some(config)) => own_address(config),
             (None, None) => unreachable!("the settings are read where the server is not given"),
         };
         let address = address(&server)?;
@@ -247,6 +247,16 @@ impl Client {
     /// The error of a response that does not come from Landfall.
     pub fn unexpected(&self, why: String) -> ClientError {
         ClientError::Unexpected { server: self.server.clone(), why }
+    }
+}
+
+/// Where the server on this machine is. A certificate has the name of the public URL, and rarely that of the machine.
+fn own_address(config: &Config) -> String {
+    let http = &config.http;
+    match (&http.tls, &http.public_url) {
+        (None, _) => format!("http://127.0.0.1:{}", http.port),
+        (Some(_), Some(url)) => url.clone(),
+        (Some(_), None) => format!("https://localhost:{}", http.port),
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa_swagger_ui::Config;
 
+use super::health;
 use super::request::InPath;
 use crate::http::error::ApiError;
 use landfall_api::refusal::RefusalView;
@@ -98,6 +99,12 @@ fn complete_operation(path: &str, operation: &mut Value) {
         }));
     }
     refusals.extend(refusals_that_follow(operation, &parameters));
+    if !health::is_monitoring(path) {
+        refusals.extend(["UNKNOWN_HOST", "SERVER_BUSY", "TOO_MANY_CONNECTIONS"].map(str::to_owned));
+    }
+    if refusals.contains("INVALID_TOKEN") || refusals.contains("INVALID_TICKET") {
+        refusals.insert("TOO_MANY_AUTH_FAILURES".to_owned());
+    }
     operation["parameters"] = parameters.into();
     let mut by_status: BTreeMap<u16, Vec<RefusalCode>> = BTreeMap::new();
     for name in refusals {

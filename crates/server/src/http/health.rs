@@ -18,6 +18,11 @@ use uuid::Uuid;
 /// A probe does not wait long: a check that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Whether a path is one of those that say how this process is. They are available to every host, and without a slot.
+pub fn is_monitoring(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | "/metrics")
+}
+
 /// Whether this process is alive.
 ///
 /// Depends on nothing: a process that responds is alive, and a restart would fix nothing.
