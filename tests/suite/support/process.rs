@@ -29,9 +29,9 @@ impl Process {
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let address = lines
             .map(|line| line.expect("text"))
-            .find(|line| line.contains("http://"))
+            .find(|line| line.contains("://"))
             .expect("the server prints where it listens");
-        let address = &address[address.find("http://").expect("just found")..];
+        let address = &address[address.find("http").expect("a URL")..];
         let (base, token) = address.trim().split_once("/#token=").unwrap_or((address.trim(), ""));
         Self { child, base: base.to_owned(), token: token.to_owned() }
     }

@@ -53,8 +53,8 @@ fn read_tls(read: &mut Reader) -> Option<TlsFiles> {
     let (cert, key) = (read.text(TLS_CERT), read.text(TLS_KEY));
     match (cert.is_empty(), key.is_empty()) {
         (true, true) => return None,
-        (false, true) => read.complain(TLS_KEY, "the file with the key of the certificate in TLS_CERT"),
-        (true, false) => read.complain(TLS_CERT, "the file with the certificate of the key in TLS_KEY"),
+        (false, true) => read.complain(TLS_CERT, "set together with TLS_KEY"),
+        (true, false) => read.complain(TLS_KEY, "set together with TLS_CERT"),
         (false, false) => {}
     }
     Some(TlsFiles { cert: cert.into(), key: key.into() })

@@ -35,7 +35,6 @@ const MAX_HEADERS: usize = 64;
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// How long requests in progress may continue after the server was told to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may stay in the reserve.
 const RESERVE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -82,7 +81,8 @@ pub async fn serve_with(
         .header_read_timeout(config.header_timeout)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEADER_BYTES);
-    let serving = Serving { http, router, tls, write_timeout: config.write_timeout, stop: stop.clone() };
+    let (header_timeout, write_timeout) = (config.header_timeout, config.write_timeout);
+    let serving = Serving { http, router, tls, header_timeout, write_timeout, stop: stop.clone() };
     let refusals = Occasional::default();
     loop {
         let Some(accepted) = stop.run_until_cancelled(listener.accept()).await else {
@@ -126,6 +126,7 @@ struct Serving {
     http: http1::Builder,
     router: Router,
     tls: Option<Tls>,
+    header_timeout: Duration,
     write_timeout: Duration,
     stop: CancellationToken,
 }
@@ -138,7 +139,7 @@ impl Serving {
         let Some(tls) = &self.tls else {
             return self.serve(stream, peer, place).await;
         };
-        let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor().accept(stream));
+        let handshake = tokio::time::timeout(self.header_timeout, tls.acceptor().accept(stream));
         tokio::select! {
             shaken = handshake => match shaken {
                 Ok(Ok(stream)) => self.serve(stream, peer, place).await,

@@ -174,3 +174,31 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     read.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rubbish(cert: &str) -> Result<Pair, String> {
+        Ok(Pair { cert: cert.into(), key: Vec::new(), names: ("cert.pem".to_owned(), "key.pem".to_owned()) })
+    }
+
+    #[test]
+    fn a_broken_pair_is_reported_once_and_only_if_it_stays() {
+        let mut watched = Watched { in_use: [0; 32], broken: None, reported: None };
+        let mut found = |read| match watched.compare(read) {
+            Finding::Nothing => None,
+            Finding::New(_) => panic!("it is broken"),
+            Finding::Broken(error) => Some(error),
+        };
+        assert_eq!(found(rubbish("half")), None, "the other file may follow in a moment");
+        assert_eq!(found(rubbish("whole")), None, "it is another content");
+        let said = found(rubbish("whole")).expect("it stays broken");
+        assert!(said.contains("cert.pem") && said.contains("BEGIN CERTIFICATE"), "{said}");
+        assert_eq!(found(rubbish("whole")), None);
+        let gone = || Err("cert.pem cannot be read: No such file or directory".to_owned());
+        assert_eq!(found(gone()), None);
+        assert!(found(gone()).expect("it stays away").contains("cannot be read"));
+        assert_eq!(found(gone()), None);
+    }
+}

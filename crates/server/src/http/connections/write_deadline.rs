@@ -107,3 +107,47 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteDeadline<S> {
         Pin::new(&mut self.get_mut().inner).poll_read(context, into)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    const SOON: Duration = Duration::from_millis(20);
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_is_given_up() {
+        let (ours, _theirs) = tokio::io::duplex(1024);
+        let mut connection = WriteDeadline::new(ours, SOON);
+        let error = connection.write_all(&[0; 2048]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_too_little_is_given_up() {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let mut connection = WriteDeadline::new(ours, SOON);
+        let reading = tokio::spawn(async move {
+            let mut few = [0; MIN_PROGRESS / 2];
+            theirs.read_exact(&mut few).await.map(|_| theirs)
+        });
+        let error = connection.write_all(&[0; 2 * MIN_PROGRESS]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        reading.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_everything_is_kept_waiting_for_nothing() {
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let mut connection = WriteDeadline::new(ours, Duration::from_hours(1));
+        let reading = tokio::spawn(async move {
+            let mut all = Vec::new();
+            theirs.read_to_end(&mut all).await.map(|_| all.len())
+        });
+        connection.write_all(&[0; 100_000]).await.unwrap();
+        connection.flush().await.unwrap();
+        assert!(connection.waiting.is_none(), "the time between two responses is not the client's fault");
+        drop(connection);
+        assert_eq!(reading.await.unwrap().unwrap(), 100_000);
+    }
+}
