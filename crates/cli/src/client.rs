@@ -45,6 +45,11 @@ impl Connection {
 pub enum ClientError {
     #[error("cannot reach {server}: {why}. Is it running? Start it with `landfall serve`")]
     Unreachable { server: String, why: String },
+    #[error(
+        "this machine does not trust the certificate of {server}: {why}. If its issuer is your own, put the issuer's \
+         certificate into a file and its path into SSL_CERT_FILE"
+    )]
+    Untrusted { server: String, why: String },
     #[error("the connection to {server} was lost: {why}")]
     Interrupted { server: String, why: String },
     #[error("{code}: {message}{hint}")]
@@ -71,14 +76,14 @@ impl ClientError {
                         || matches!(status, 408 | 429)
                         || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN"))
             }
-            Self::Unexpected { .. } => false,
+            Self::Untrusted { .. } | Self::Unexpected { .. } => false,
         }
     }
 
     /// Whether every other request would fail in the same way.
     pub fn is_fatal(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Unexpected { .. } => true,
+            Self::Unreachable { .. } | Self::Untrusted { .. } | Self::Unexpected { .. } => true,
             Self::Refused { status, .. } => *status == 401,
             Self::Interrupted { .. } => false,
         }
@@ -87,6 +92,7 @@ impl ClientError {
     pub fn code(&self) -> &str {
         match self {
             Self::Unreachable { .. } => "UNREACHABLE",
+            Self::Untrusted { .. } => "UNTRUSTED",
             Self::Interrupted { .. } => "CONNECTION_BROKEN",
             Self::Refused { code, .. } => code,
             Self::Unexpected { .. } => "STRANGE_ANSWER",
@@ -226,11 +232,15 @@ impl Client {
     pub fn failed(&self, error: &reqwest::Error) -> ClientError {
         // The error itself repeats the address; the innermost cause says what was wrong.
         let mut cause: &dyn std::error::Error = error;
+        let mut untrusted = false;
         while let Some(deeper) = cause.source() {
             cause = deeper;
+            untrusted |= is_about_certificate(cause);
         }
         let (server, why) = (self.server.clone(), printable(&cause.to_string()));
-        if error.is_connect() {
+        if untrusted {
+            ClientError::Untrusted { server, why }
+        } else if error.is_connect() {
             ClientError::Unreachable { server, why }
         } else if error.is_builder() {
             ClientError::Unexpected { server, why }
@@ -248,6 +258,13 @@ impl Client {
     pub fn unexpected(&self, why: String) -> ClientError {
         ClientError::Unexpected { server: self.server.clone(), why }
     }
+}
+
+/// Whether an error is that of a certificate. An error of TLS is inside an error of input and output.
+fn is_about_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// Where the server on this machine is. A certificate has the name of the public URL, and rarely that of the machine.

@@ -120,7 +120,7 @@ impl Proxy {
                 ("127.0.0.1:3002", upstream),
             ],
         );
-        let global = format!("{{\n\tadmin off\n\thttp_port {}\n\tpersist_config off\n}}\n", self.plain_port);
+        let global = format!("{{\n\tadmin off\n\thttp_port {}\n}}\n", self.plain_port);
         write(&self.folder.path().join("Caddyfile"), &(global + &site));
         let mut command = Command::new(&self.program);
         command.args(["run", "--config", "Caddyfile", "--adapter", "caddyfile"]).stderr(Stdio::null());

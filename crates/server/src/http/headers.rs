@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 const POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
 /// The page uses none of these.
 const PERMISSIONS: HeaderValue = HeaderValue::from_static(
-    "accelerometer=(), bluetooth=(), browsing-topics=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
+    "accelerometer=(), browsing-topics=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
      hid=(), magnetometer=(), microphone=(), midi=(), payment=(), publickey-credentials-get=(), \
      screen-wake-lock=(), serial=(), usb=()",
 );
