@@ -260,11 +260,12 @@ impl Client {
     }
 }
 
-/// Whether an error is that of a certificate. An error of TLS is inside an error of input and output.
+/// Whether an error is that of a certificate. An error of TLS is inside one of input and output, which may be in another.
 fn is_about_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
-    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
+    if let Some(outer) = error.downcast_ref::<std::io::Error>() {
+        return outer.get_ref().is_some_and(|inner| is_about_certificate(inner));
+    }
+    matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
 }
 
 /// Where the server on this machine is. A certificate has the name of the public URL, and rarely that of the machine.

@@ -1,11 +1,7 @@
 //! The web page: its markup, its style and its script are files of their own, so that its policy forbids inline code.
 
 use axum::http::{HeaderValue, header};
-use axum::response::{Html, IntoResponse, Response};
-
-use super::request::InPath;
-use crate::http::error::ApiError;
-use landfall_core::refusal::Refusal;
+use axum::response::{Html, IntoResponse};
 
 /// The page loads nothing from other servers and connects only to this one. Text never becomes markup or code.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -22,16 +18,20 @@ pub async fn page() -> impl IntoResponse {
     ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(include_str!("page/page.html")))
 }
 
-/// A file of the web page.
+/// The style of the web page.
 #[utoipa::path(
-    get, path = "/assets/{asset}", operation_id = "showAsset", tag = "health", security(()),
-    responses((status = 200, body = String, content_type = "*/*"), (status = "4XX", description = "NOT_FOUND"))
+    get, path = "/assets/page.css", operation_id = "showStyle", tag = "health", security(()),
+    responses((status = 200, body = String, content_type = "text/css"))
 )]
-pub async fn asset(InPath(asset): InPath<String>) -> Result<Response, ApiError> {
-    let (kind, text) = match asset.as_str() {
-        "page.css" => ("text/css; charset=utf-8", include_str!("page/page.css")),
-        "page.js" => ("text/javascript; charset=utf-8", include_str!("page/page.js")),
-        _ => return Err(Refusal::nothing_here().into()),
-    };
-    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+pub async fn style() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("page/page.css"))
+}
+
+/// The script of the web page.
+#[utoipa::path(
+    get, path = "/assets/page.js", operation_id = "showScript", tag = "health", security(()),
+    responses((status = 200, body = String, content_type = "text/javascript"))
+)]
+pub async fn script() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], include_str!("page/page.js"))
 }
