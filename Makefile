@@ -1,5 +1,5 @@
 # These targets download everything that they need into .tools/, except the Rust toolchain, python3, and Node with npm.
-# clamd and promtool, which the tests need, are installed as Debian packages.
+# clamd, promtool, nginx, caddy and chromium, which the tests need, are installed as Debian packages.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -29,6 +29,12 @@ PROMTOOL := /usr/bin/promtool
 # What deploy/check needs, by a file of each package. Helm is not in Debian; its template engine and functions are.
 DEPLOY_TOOLS := /usr/bin/go /usr/share/gocode/src/github.com/Masterminds/sprig/functions.go \
 	/usr/share/gocode/src/sigs.k8s.io/yaml/yaml.go /usr/bin/systemd-analyze /usr/bin/docker-compose
+NGINX := /usr/sbin/nginx
+CADDY := /usr/bin/caddy
+CHROMIUM := /usr/bin/chromium
+DEBIAN := $(CLAMD) $(PROMTOOL) $(NGINX) $(CADDY) $(CHROMIUM)
+TEST_PROGRAMS := LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NGINX=$(NGINX) \
+	LANDFALL_TEST_CADDY=$(CADDY) LANDFALL_TEST_CHROMIUM=$(CHROMIUM)
 
 # Third-party clients for the tests. npm writes this file when it is done.
 NODE := $(TOOLS)/node
@@ -53,9 +59,8 @@ release: ## Build the program for production: target/release/landfall
 model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
-test: lint deny deploy-check $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
-	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
-		scripts/with-postgres --no-sync $(RUN_TESTS)
+test: lint deny deploy-check $(DEBIAN) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
+	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres --no-sync $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --workspace
@@ -64,9 +69,9 @@ test-quick: ## Run the tests on SQLite only
 	cargo test --workspace
 
 # TESTS="search:: events::" runs only these.
-coverage: $(CARGO_LLVM_COV) $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
+coverage: $(CARGO_LLVM_COV) $(DEBIAN) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
 	PATH="$(abspath $(dir $(CARGO_LLVM_COV))):$$PATH" \
-		LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
+		$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) \
 		scripts/with-postgres --no-sync scripts/coverage $(TESTS)
 
 bench: ## Measure the queue on both databases, the reading of documents, and the quality of search
@@ -141,6 +146,20 @@ $(DEPLOY_TOOLS) &:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends golang-go \
 		golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev systemd docker-compose
+$(NGINX):
+	@echo "The tests need nginx; installing Debian's nginx-light"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light
+
+$(CADDY):
+	@echo "The tests need Caddy; installing Debian's caddy"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends caddy
+
+$(CHROMIUM):
+	@echo "The tests need a browser; installing Debian's chromium"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium
 
 $(NODE_CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	mkdir -p $(NODE)

@@ -1,14 +1,18 @@
 //! Which tokens the server accepts.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::routing::get;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use landfall_core::clock::Clock;
 use landfall_server::app::{App, Replacements};
+use landfall_server::auth::TokenClaims;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Setup, TestDb, TestServer, config};
+use crate::logs::Logged;
+use crate::support::{Client, Setup, TestDb, TestServer, config, manual_clock};
 
 const QUOTA: &str = "/api/v2/uploads/quota";
 
@@ -123,9 +127,61 @@ async fn a_generated_secret_is_private_to_the_server_and_only_used_on_this_machi
     let _again = Setup::default().with("ROLE", "api").start(&db).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), kept, "tokens stay valid after a restart");
 
-    let open = config(&TestDb::sqlite(), &[("BIND_ADDRESS", "0.0.0.0".to_owned())]);
+    let elsewhere = [("BIND_ADDRESS", "0.0.0.0".to_owned()), ("TRUSTED_PROXIES", "private".to_owned())];
+    let open = config(&TestDb::sqlite(), &elsewhere);
     let refused = App::start(open, Replacements::default()).await.err().expect("refused");
     assert!(refused.to_string().contains("JWT_SECRET"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_tokens_of_an_address_are_limited_and_valid_ones_are_always_accepted() {
+    let db = TestDb::sqlite();
+    let clock = manual_clock();
+    let setup = Setup::default().with("ROLE", "api").with("AUTH_FAILURES_PER_MINUTE", 3).clock(&clock);
+    let server = setup.start(&db).await;
+    let alice = server.client("alice");
+    let expired = server.app.auth.issue(&TokenClaims {
+        sub: "alice".to_owned(),
+        tenant: None,
+        role: None,
+        exp: server.app.clock.now().timestamp() - 1,
+    });
+    let expired = expired.unwrap();
+    for _ in 0..3 {
+        ask(&server, "wrong").await.refused(401, "INVALID_TOKEN");
+        // An expired token was valid, and a request without a token is no attempt: neither counts.
+        ask(&server, &expired).await.refused(401, "TOKEN_EXPIRED");
+        assert_eq!(alice.http.get(format!("{}{QUOTA}", server.base)).send().await.unwrap().status(), 401);
+    }
+    clock.advance(Duration::from_secs(15));
+    let limited =
+        alice.http.get(format!("{}{QUOTA}", server.base)).bearer_auth("wrong").send().await.unwrap();
+    assert_eq!((limited.status().as_u16(), limited.headers()["retry-after"].to_str().unwrap()), (429, "46"));
+    let ticket = alice.http.get(format!("{}/api/v2/uploads/events?ticket=wrong", server.base));
+    alice.send(ticket.header("Accept", "text/event-stream")).await.refused(429, "TOO_MANY_AUTH_FAILURES");
+    alice.get(QUOTA).await.ok();
+    clock.advance(Duration::from_secs(46));
+    ask(&server, "wrong").await.refused(401, "INVALID_TOKEN");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_wrong_tokens_is_seen_in_the_metrics_and_in_one_line_of_the_log() {
+    let db = TestDb::sqlite();
+    let logged = Logged::start(&db, &[("LOG_FORMAT", "json"), ("ROLE", "api")]);
+    let client = logged.process.client();
+    let url = format!("{}{QUOTA}", client.base);
+    for _ in 0..300 {
+        let refused = client.http.get(&url).bearer_auth("wrong").send().await.unwrap().status().as_u16();
+        assert!(refused == 401 || refused == 429, "{refused}");
+    }
+    let metrics =
+        client.http.get(format!("{}/metrics", client.base)).send().await.unwrap().text().await.unwrap();
+    let counted = "landfall_auth_failures_total{code=\"INVALID_TOKEN\"} 300";
+    assert!(metrics.contains(counted), "{metrics}");
+    let about = |line: &Value| line["message"].as_str().unwrap().contains("an address sends wrong tokens");
+    let lines: Vec<Value> = logged.lines().into_iter().filter(about).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!((&lines[0]["level"], &lines[0]["address"]), (&json!("WARN"), &json!("127.0.0.1")));
 }
 
 /// Generated for this test; used nowhere else.

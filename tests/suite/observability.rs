@@ -191,6 +191,24 @@ async fn reading_the_metrics_needs_permission(db: TestDb) {
     assert_eq!(http.get(&url).send().await.unwrap().status(), 200);
     let by_proxy = http.get(&url).header("X-Forwarded-For", "192.0.2.1").send().await.unwrap();
     assert_eq!(by_proxy.status(), 401);
+    // A proxy in front of the server may add no header, so none is needed to know that there is one.
+    for (name, value) in [("TRUSTED_PROXIES", "192.0.2.0/24"), ("PUBLIC_URL", "https://files.example.com")] {
+        let behind = Setup::default().work(Script::new()).with(name, value).start(&db).await;
+        let url = format!("{}/metrics", behind.base);
+        assert_eq!(http.get(&url).send().await.unwrap().status(), 401, "{name}");
+        assert_eq!(http.get(&url).bearer_auth(&behind.admin().token).send().await.unwrap().status(), 200);
+        // The address for monitoring is not what a proxy leads to.
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let monitoring = format!("http://{}/metrics", listener.local_addr().unwrap());
+        let router = http::monitoring_router(behind.app.clone(), "127.0.0.1".parse().unwrap());
+        let app = behind.app.clone();
+        let serving = tokio::spawn(async move {
+            http::serve(listener, router, &app.config.http, CancellationToken::new()).await;
+        });
+        assert_eq!(http.get(monitoring).send().await.unwrap().status(), 200, "{name}");
+        serving.abort();
+        behind.stop().await;
+    }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let elsewhere = format!("http://{}/metrics", listener.local_addr().unwrap());
     let stop = CancellationToken::new();

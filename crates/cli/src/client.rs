@@ -45,6 +45,11 @@ impl Connection {
 pub enum ClientError {
     #[error("cannot reach {server}: {why}. Is it running? Start it with `landfall serve`")]
     Unreachable { server: String, why: String },
+    #[error(
+        "this machine does not trust the certificate of {server}: {why}. If its issuer is your own, put the issuer's \
+         certificate into a file and its path into SSL_CERT_FILE"
+    )]
+    Untrusted { server: String, why: String },
     #[error("the connection to {server} was lost: {why}")]
     Interrupted { server: String, why: String },
     #[error("{code}: {message}{hint}")]
@@ -71,14 +76,14 @@ impl ClientError {
                         || matches!(status, 408 | 429)
                         || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN" | "UPLOAD_IN_PROGRESS"))
             }
-            Self::Unexpected { .. } => false,
+            Self::Untrusted { .. } | Self::Unexpected { .. } => false,
         }
     }
 
     /// Whether every other request would fail in the same way.
     pub fn is_fatal(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Unexpected { .. } => true,
+            Self::Unreachable { .. } | Self::Untrusted { .. } | Self::Unexpected { .. } => true,
             Self::Refused { status, .. } => *status == 401,
             Self::Interrupted { .. } => false,
         }
@@ -87,6 +92,7 @@ impl ClientError {
     pub fn code(&self) -> &str {
         match self {
             Self::Unreachable { .. } => "UNREACHABLE",
+            Self::Untrusted { .. } => "UNTRUSTED",
             Self::Interrupted { .. } => "CONNECTION_BROKEN",
             Self::Refused { code, .. } => code,
             Self::Unexpected { .. } => "STRANGE_ANSWER",
@@ -132,7 +138,7 @@ impl Client {
             if server.is_some() && token.is_some() { None } else { Some(Config::from_variables(variables)?) };
         let server = match (server, &config) {
             (Some(server), _) => server,
-            (None, Some(config)) => format!("http://127.0.0.1:{}", config.http.port),
+            (None, Some(config)) => own_address(config),
             (None, None) => unreachable!("the settings are read where the server is not given"),
         };
         let address = address(&server)?;
@@ -226,11 +232,15 @@ impl Client {
     pub fn failed(&self, error: &reqwest::Error) -> ClientError {
         // The error itself repeats the address; the innermost cause says what was wrong.
         let mut cause: &dyn std::error::Error = error;
+        let mut untrusted = false;
         while let Some(deeper) = cause.source() {
             cause = deeper;
+            untrusted |= is_about_certificate(cause);
         }
         let (server, why) = (self.server.clone(), printable(&cause.to_string()));
-        if error.is_connect() {
+        if untrusted {
+            ClientError::Untrusted { server, why }
+        } else if error.is_connect() {
             ClientError::Unreachable { server, why }
         } else if error.is_builder() {
             ClientError::Unexpected { server, why }
@@ -247,6 +257,24 @@ impl Client {
     /// The error of a response that does not come from Landfall.
     pub fn unexpected(&self, why: String) -> ClientError {
         ClientError::Unexpected { server: self.server.clone(), why }
+    }
+}
+
+/// Whether an error is that of a certificate. An error of TLS is inside one of input and output, which may be in another.
+fn is_about_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(outer) = error.downcast_ref::<std::io::Error>() {
+        return outer.get_ref().is_some_and(|inner| is_about_certificate(inner));
+    }
+    matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// Where the server on this machine is. A certificate has the name of the public URL, and rarely that of the machine.
+fn own_address(config: &Config) -> String {
+    let http = &config.http;
+    match (&http.tls, &http.public_url) {
+        (None, _) => format!("http://127.0.0.1:{}", http.port),
+        (Some(_), Some(url)) => url.clone(),
+        (Some(_), None) => format!("https://localhost:{}", http.port),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{Outcome, logs};
 use landfall_server::app::{App, Replacements};
 use landfall_server::auth::TokenClaims;
 use landfall_server::config::{Config, Role};
-use landfall_server::http;
+use landfall_server::http::{self, Tls};
 
 pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     let traces = logs::start_with_traces(&config)?;
@@ -22,6 +22,10 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     }
     let stop = stop_on_signal()?;
     let address = SocketAddr::new(config.http.bind_address, config.http.port);
+    let tls = match &config.http.tls {
+        Some(files) => Some(Tls::load(files).map_err(anyhow::Error::msg).context("TLS_CERT and TLS_KEY")?),
+        None => None,
+    };
     // First of all: a second server on the same port must not touch the data of the first.
     let listener = match config.role {
         Role::All | Role::Api => {
@@ -63,7 +67,11 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     });
     if let Some(listener) = listener {
         greet(&app, listener.local_addr()?)?;
-        http::serve(listener, http::router(app.clone()), &app.config.http, stop).await;
+        if let Some(tls) = tls.clone() {
+            let (stop, interval) = (stop.clone(), app.config.http.tls_check_interval);
+            tokio::spawn(async move { stop.run_until_cancelled(tls.watch(interval)).await });
+        }
+        http::serve_with(listener, http::router(app.clone()), &app.config.http, tls, stop).await;
     }
     running.await?;
     ended.cancel();
@@ -81,7 +89,8 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
 /// Prints the address of the server, with a token if the server generated its own secret. Only a person at a terminal gets
 /// the token: elsewhere the output is kept in a log.
 fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
-    let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
+    let scheme = if app.config.http.tls.is_some() { "https" } else { "http" };
+    let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
     if !app.auth.has_own_secret() {
         println!("Landfall is listening on {base}");
     } else if std::io::stdout().is_terminal() {

@@ -94,7 +94,10 @@ reasons! {
     BodyTooLarge 413 "BODY_TOO_LARGE" "The body is larger than the limit";
     QuotaExceeded 413 "QUOTA_EXCEEDED" "The tenant's quota has no room for it";
     TooLarge 413 "TOO_LARGE" "The file is larger than the limit";
+    UnknownHost 421 "UNKNOWN_HOST" "The request is for a host that is not this server's; use the address that the operator has set as PUBLIC_URL";
     IdempotencyKeyReused 422 "IDEMPOTENCY_KEY_REUSED" "The Idempotency-Key was used for another request";
+    TooManyAuthFailures 429 "TOO_MANY_AUTH_FAILURES" "Too many wrong tokens or tickets came from this address; a valid one is accepted at any time";
+    TooManyConnections 429 "TOO_MANY_CONNECTIONS" "Too many requests of this address are in progress";
     TooManyDeliveries 429 "TOO_MANY_DELIVERIES" "Too many deliveries already wait for the webhook";
     TooManyEventStreams 429 "TOO_MANY_EVENT_STREAMS" "The caller has the maximum number of open streams";
     FileDamaged 500 "FILE_DAMAGED" "The stored bytes are not those that were uploaded, so they are not sent; upload the file again, or restore the storage from a backup";
@@ -104,6 +107,7 @@ reasons! {
     DatabaseUnavailable 503 "DATABASE_UNAVAILABLE" "The database does not answer";
     EventStreamsExhausted 503 "EVENT_STREAMS_EXHAUSTED" "The process has the maximum number of open streams";
     RequestTimeout 503 "REQUEST_TIMEOUT" "The request took too long";
+    ServerBusy 503 "SERVER_BUSY" "All connections of the server are in use; try again";
     StorageUnavailable 503 "STORAGE_UNAVAILABLE" "The storage does not answer";
     UploadInterrupted 503 "UPLOAD_INTERRUPTED" "The server was interrupted; send the bytes again";
     StorageFull 507 "STORAGE_FULL" "The storage is full";

@@ -9,6 +9,7 @@ mod dot_env;
 mod embeddings;
 mod events;
 mod names;
+mod networks;
 mod rate_limits;
 mod reader;
 mod recovery;
@@ -29,6 +30,7 @@ use std::time::Duration;
 
 pub use declared::{Declaration, GROUPS, Group};
 pub use names::{FORMER_SETTINGS, OLD_NAMES, OldName, Warning};
+pub use networks::Networks;
 use reader::Reader;
 pub use reader::{ConfigError, Setting, Source, Variables};
 
@@ -100,15 +102,30 @@ pub struct HttpConfig {
     pub port: u16,
     /// Where clients reach this server, if that is not the address it listens on.
     pub public_url: Option<String>,
+    /// The certificate and its key, where the server itself serves `https`.
+    pub tls: Option<TlsFiles>,
+    pub tls_check_interval: Duration,
+    /// The proxies that are believed when they say where a request came from.
+    pub trusted_proxies: Networks,
     /// A second address, which serves only the health and the metrics of this process.
     pub metrics_address: Option<SocketAddr>,
     /// The bearer token with which Prometheus reads the metrics.
     pub metrics_token: Option<Token>,
     pub max_connections: usize,
+    pub max_connections_per_address: usize,
+    /// How long a client may read nothing of what is written to it.
+    pub write_timeout: Duration,
+    pub auth_failures_per_minute: u32,
     pub max_body_bytes: usize,
     pub request_timeout: Duration,
     pub header_timeout: Duration,
     pub upload_stall: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    pub cert: PathBuf,
+    pub key: PathBuf,
 }
 
 /// A secret that `Debug` does not show.
@@ -171,10 +188,12 @@ impl Config {
         let extract_timeout = extract.map_or(Duration::MAX, |config| config.timeout);
         services::check_gateway(read, gateway.as_ref(), extract_timeout);
         let (log_format, log_filter) = telemetry::read_log(read);
+        let (http, role) = (server::read(read), server::read_role(read));
+        server::check_exposure(read, &http, role);
         Self {
-            http: server::read(read),
+            http,
             auth: sign_in::read(read),
-            role: server::read_role(read),
+            role,
             log_format,
             log_filter,
             traces: TracesConfig::read(read),

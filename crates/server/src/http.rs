@@ -1,6 +1,8 @@
 //! The API: its routes, authorization, and responses.
 
+mod auth_failures;
 mod batches;
+pub mod client_address;
 mod connections;
 mod dashboard;
 mod dlq;
@@ -9,7 +11,10 @@ mod error;
 mod events;
 pub mod file_view;
 mod files;
+mod headers;
 mod health;
+mod host;
+mod in_progress;
 mod jobs;
 mod maintenance;
 mod metrics;
@@ -17,6 +22,7 @@ mod notifications;
 mod operations;
 mod orphans;
 mod page;
+mod per_address;
 mod queues;
 mod request;
 mod search;
@@ -31,7 +37,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
@@ -42,10 +48,14 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use connections::serve;
+pub use connections::{Tls, serve, serve_with};
 
 use crate::app::App;
+use crate::http::auth_failures::AuthFailures;
+use crate::http::client_address::Arrival;
 use crate::http::error::ApiError;
+use crate::http::metrics::Listener;
+use crate::http::per_address::PerAddress;
 use crate::telemetry::metrics as counted;
 use crate::telemetry::spans;
 use landfall_core::clock::Stopwatch;
@@ -112,6 +122,8 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(maintenance::run))
         .routes(routes!(maintenance::cleanup_failures))
         .routes(routes!(page::page))
+        .routes(routes!(page::style))
+        .routes(routes!(page::script))
         .routes(routes!(document::document))
         .routes(routes!(document::docs))
         .routes(routes!(document::asset))
@@ -144,30 +156,42 @@ pub fn document() -> &'static Value {
 /// All routes for clients.
 pub fn router(app: App) -> Router {
     let (limit, address) = (app.config.http.request_timeout, app.config.http.bind_address);
-    let limited = limited(limited_routes(), limit, address);
-    framed(Router::from(streaming_routes()).merge(limited)).with_state(app)
+    let limited = limited(limited_routes(), limit, Listener::Clients(address));
+    let in_progress = PerAddress::new(app.config.http.max_connections_per_address);
+    let routes = with_fallbacks(Router::from(streaming_routes()).merge(limited))
+        .layer(middleware::from_fn_with_state(app.clone(), host::check))
+        .layer(middleware::from_fn_with_state(in_progress, in_progress::limit));
+    framed(routes, &app).with_state(app)
 }
 
 /// The routes that every process serves about itself, whatever its role, on the address for monitoring.
 pub fn monitoring_router(app: App, address: IpAddr) -> Router {
-    framed(limited(health_and_metrics(), app.config.http.request_timeout, address)).with_state(app)
+    let routes =
+        limited(health_and_metrics(), app.config.http.request_timeout, Listener::Monitoring(address));
+    framed(with_fallbacks(routes), &app).with_state(app)
 }
 
-fn limited(routes: OpenApiRouter<App>, limit: Duration, address: IpAddr) -> Router<App> {
-    Router::from(routes)
-        .layer(Extension(metrics::ListensOn(address)))
-        .layer(middleware::from_fn_with_state(limit, time_limit))
+fn limited(routes: OpenApiRouter<App>, limit: Duration, listener: Listener) -> Router<App> {
+    Router::from(routes).layer(Extension(listener)).layer(middleware::from_fn_with_state(limit, time_limit))
 }
 
-fn framed(routes: Router<App>) -> Router<App> {
-    routes
-        .fallback(async || ApiError(Refusal::nothing_here()).into_response())
-        .method_not_allowed_fallback(async || {
+fn with_fallbacks(routes: Router<App>) -> Router<App> {
+    routes.fallback(async || ApiError(Refusal::nothing_here()).into_response()).method_not_allowed_fallback(
+        async || {
             ApiError(Refusal::new(RefusalCode::MethodNotAllowed, "This address does not support the method"))
                 .into_response()
-        })
+        },
+    )
+}
+
+fn framed(routes: Router<App>, app: &App) -> Router<App> {
+    let http = &app.config.http;
+    let failures = AuthFailures::new(app.clock.clone(), http.auth_failures_per_minute);
+    routes
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
+        .layer(middleware::from_fn_with_state(failures, auth_failures::limit))
         .layer(middleware::from_fn(frame))
+        .layer(middleware::from_fn_with_state(http.trusted_proxies.clone(), client_address::add))
 }
 
 /// Gives each request an id, logs its outcome, and adds the headers that all responses have.
@@ -185,6 +209,7 @@ async fn frame(mut request: Request, next: Next) -> Response {
     let path = matched.as_ref().map_or("", MatchedPath::as_str);
     let span = spans::request(id.to_str().unwrap_or_default(), request.method(), path, request.headers());
     let this = span.clone();
+    let https = Arrival::of(&request).https;
     async move {
         let (method, stopwatch) = (request.method().clone(), Stopwatch::start());
         let mut response = next.run(request).await;
@@ -195,8 +220,7 @@ async fn frame(mut request: Request, next: Next) -> Response {
         tracing::debug!("request finished");
         let headers = response.headers_mut();
         headers.insert(REQUEST_ID, id);
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+        headers::add(headers, https);
         response
     }
     .instrument(span)

@@ -4,6 +4,7 @@
 pub mod durations;
 pub mod logs;
 pub mod metrics;
+pub mod occasional;
 pub mod secrets;
 pub mod spans;
 pub mod traces;

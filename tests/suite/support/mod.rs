@@ -2,6 +2,8 @@
 
 pub mod scripted_failures;
 pub mod offline_app;
+pub mod certificate;
+pub mod chromium;
 pub mod clamd;
 pub mod client;
 pub mod cluster;
@@ -18,6 +20,7 @@ pub mod fault_injector;
 pub mod model_folder;
 pub mod node;
 pub mod process;
+pub mod proxy;
 pub mod script;
 pub mod scripted_service;
 pub mod repeated_sweeps;

@@ -29,12 +29,12 @@ impl Process {
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let address = lines
             .map(|line| line.expect("text"))
-            .find(|line| line.contains("http://"))
+            .find(|line| line.contains("://"))
             .expect("the server prints where it listens");
-        let base = address[address.find("http://").expect("just found")..].trim().to_owned();
+        let base = address[address.find("http").expect("a URL")..].trim().to_owned();
         // Fails where tokens come from an issuer.
         let made = Self::command(db)
-            .args(["token", "--user", "admin", "--role", "admin", "--ttl", "1d"])
+            .args(["token", "--user", "admin", "--role", "operator", "--ttl", "1d"])
             .envs(variables.iter().copied())
             .output()
             .expect("the program runs");

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use utoipa::OpenApi;
 use utoipa_swagger_ui::Config;
 
+use super::health;
 use super::request::InPath;
 use crate::http::error::ApiError;
 use landfall_api::refusal::RefusalView;
@@ -20,9 +21,9 @@ use landfall_core::refusal::Refusal;
 use landfall_core::refusal::RefusalCode;
 use landfall_store::Error;
 
-/// The page loads nothing from other servers and connects only to this one. Its scripts write its styles.
+/// The page loads nothing from other servers and connects only to this one.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 );
 
@@ -98,6 +99,12 @@ fn complete_operation(path: &str, operation: &mut Value) {
         }));
     }
     refusals.extend(refusals_that_follow(operation, &parameters));
+    if !health::is_monitoring(path) {
+        refusals.extend(["UNKNOWN_HOST", "SERVER_BUSY", "TOO_MANY_CONNECTIONS"].map(str::to_owned));
+    }
+    if refusals.contains("INVALID_TOKEN") || refusals.contains("INVALID_TICKET") {
+        refusals.insert("TOO_MANY_AUTH_FAILURES".to_owned());
+    }
     operation["parameters"] = parameters.into();
     let mut by_status: BTreeMap<u16, Vec<RefusalCode>> = BTreeMap::new();
     for name in refusals {

@@ -20,7 +20,9 @@ impl IntoResponse for ApiError {
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let details = details.unwrap_or_else(|| Map::new().into());
         let error = RefusalBody { code: code.code().to_owned(), message, retryable, details };
-        (status, Json(RefusalView { error })).into_response()
+        let mut response = (status, Json(RefusalView { error })).into_response();
+        response.extensions_mut().insert(code);
+        response
     }
 }
 

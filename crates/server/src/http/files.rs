@@ -365,7 +365,10 @@ fn attachment(name: &str, content_type: Option<&str>) -> [(HeaderName, HeaderVal
     [
         (header::CONTENT_TYPE, content_type.unwrap_or(HeaderValue::from_static("application/octet-stream"))),
         (header::CONTENT_DISPOSITION, disposition(name)),
-        (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'")),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static("sandbox; default-src 'none'; frame-ancestors 'none'"),
+        ),
     ]
 }
 

@@ -9,6 +9,11 @@ use crate::queue::worker::Ailment;
 use crate::reports::probes::Probed;
 use landfall_api::health::{Alive, Check, CheckResult, Readiness, Verdict};
 
+/// Whether a path is one of those that say how this process is. They are available to every host, and without a slot.
+pub fn is_monitoring(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | "/metrics")
+}
+
 /// Whether this process is alive.
 ///
 /// Depends on nothing: a process that responds is alive, and a restart would fix nothing.

@@ -1,8 +1,10 @@
 //! `/metrics`, for Prometheus.
 //!
-//! The metrics cover the files of all users, so a request needs `METRICS_TOKEN` or an administrator's token. A
-//! server that only its own machine can reach and that has no `METRICS_TOKEN` needs none, unless the request came
-//! through a proxy, which may have forwarded it from anywhere.
+//! The metrics cover the files of all users, so a request needs `METRICS_TOKEN` or an administrator's token. Where there
+//! is no `METRICS_TOKEN`, a program on this machine needs none, if the request cannot have come from elsewhere: it came to
+//! an address for monitoring that only this machine can reach, or straight to a server that only this machine can reach
+//! and that has no proxy in front of it. `TRUSTED_PROXIES` and `PUBLIC_URL` say that there is one, whether or not it adds
+//! a header.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,8 +14,10 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use super::client_address::{Arrival, Way};
 use super::request::{bearer, require_operator};
 use crate::app::App;
+use crate::config::HttpConfig;
 use crate::http::error::ApiError;
 use crate::reports::scrape::{self, Exposition};
 use crate::telemetry::metrics;
@@ -24,9 +28,12 @@ use landfall_store::Error;
 const TIMEOUT: Duration = Duration::from_secs(5);
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The address of the listener that received the request.
+/// The listener that received the request, and its address.
 #[derive(Debug, Clone, Copy)]
-pub struct ListensOn(pub IpAddr);
+pub enum Listener {
+    Clients(IpAddr),
+    Monitoring(IpAddr),
+}
 
 /// The metrics of this process and of all users' files, for Prometheus.
 ///
@@ -41,10 +48,11 @@ pub struct ListensOn(pub IpAddr);
 )]
 pub async fn show(
     State(app): State<App>,
-    Extension(ListensOn(address)): Extension<ListensOn>,
+    Extension(listener): Extension<Listener>,
+    Extension(arrival): Extension<Arrival>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    admit(&app, address, &headers).await?;
+    admit(&app, listener, arrival, &headers).await?;
     let mut exposition = Exposition::default();
     let (database, probed, free) =
         tokio::join!(facts(&app, &mut exposition), app.probes.probe(), app.disk.free());
@@ -77,13 +85,10 @@ async fn facts(app: &App, to: &mut Exposition) -> Result<(), String> {
     Ok(())
 }
 
-async fn admit(app: &App, address: IpAddr, headers: &HeaderMap) -> Result<(), Refusal> {
+async fn admit(app: &App, listener: Listener, arrival: Arrival, headers: &HeaderMap) -> Result<(), Refusal> {
     let wanted = app.config.http.metrics_token.as_deref();
     let Some(token) = bearer(headers) else {
-        let came_by_proxy = ["forwarded", "x-forwarded-for", "x-real-ip", "via"]
-            .iter()
-            .any(|name| headers.contains_key(*name));
-        return if wanted.is_none() && address.is_loopback() && !came_by_proxy {
+        return if wanted.is_none() && is_from_here(&app.config.http, listener, arrival) {
             Ok(())
         } else {
             let message = "Send the METRICS_TOKEN or an administrator's token: Authorization: Bearer …";
@@ -95,4 +100,16 @@ async fn admit(app: &App, address: IpAddr, headers: &HeaderMap) -> Result<(), Re
         return Ok(());
     }
     require_operator(&app.auth.verify(token, app.clock.now()).await?)
+}
+
+/// Whether the request can only have come from a program on this machine.
+fn is_from_here(http: &HttpConfig, listener: Listener, arrival: Arrival) -> bool {
+    let (address, has_proxy) = match listener {
+        Listener::Clients(address) => {
+            (address, http.public_url.is_some() || !http.trusted_proxies.is_empty())
+        }
+        // Not what a proxy for clients leads to.
+        Listener::Monitoring(address) => (address, false),
+    };
+    address.is_loopback() && arrival.peer.is_loopback() && arrival.way != Way::UnknownProxy && !has_proxy
 }

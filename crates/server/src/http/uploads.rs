@@ -2,13 +2,15 @@
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::client_address::Arrival;
+use super::host::base_url;
 use super::request::{InPath, Params, Received, batch_id, file_id};
 use crate::app::App;
 use crate::blobs::signed_url::Signature;
@@ -70,7 +72,7 @@ async fn register_files(
     request: Request,
 ) -> Result<Response, ApiError> {
     app.disk.require_room().await?;
-    let base = base_url(app, request.headers());
+    let base = base_url(&app.config.http, Arrival::of(&request), request.headers());
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let many = batch.is_some() && received.is_list();
     let announced: Vec<Announcement> = if many { received.json_list()? } else { vec![received.json()?] };
@@ -133,6 +135,7 @@ pub async fn fresh_url(
     State(app): State<App>,
     caller: Caller,
     InPath(id): InPath<String>,
+    Extension(arrival): Extension<Arrival>,
     headers: HeaderMap,
 ) -> Result<Json<UploadTicket>, ApiError> {
     let ticket = app
@@ -146,19 +149,7 @@ pub async fn fresh_url(
             signer: app.signer.clone(),
         })
         .await?;
-    Ok(Json(with_base(ticket, &base_url(&app, &headers))))
-}
-
-/// The upload address has the host by which the client reached us.
-fn base_url(app: &App, headers: &HeaderMap) -> String {
-    let http = &app.config.http;
-    http.public_url.clone().unwrap_or_else(|| {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        host.map_or_else(
-            || format!("http://{}:{}", http.bind_address, http.port),
-            |host| format!("http://{host}"),
-        )
-    })
+    Ok(Json(with_base(ticket, &base_url(&app.config.http, arrival, &headers))))
 }
 
 fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {

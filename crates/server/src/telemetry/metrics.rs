@@ -17,6 +17,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use super::durations;
 use landfall_core::failure::Class;
 use landfall_core::lifecycle::Stage;
+use landfall_core::refusal::RefusalCode;
 use landfall_core::warning::WarningCode;
 use landfall_store::Error;
 
@@ -98,6 +99,9 @@ metrics! {
     DAMAGED_BLOBS "landfall_damaged_blobs_found_total" Kind::Counter, "Blobs that were found to be damaged, by what is wrong";
     EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event that this process has not sent to its listeners has waited";
     CLOCK_SKEW "landfall_clock_skew_seconds" Kind::Gauge, "By how much the clock of this machine is ahead of the database's; only with PostgreSQL";
+    AUTH_FAILURES "landfall_auth_failures_total" Kind::Counter, "Requests whose token or ticket was missing, wrong or expired";
+    CONNECTIONS_REFUSED "landfall_connections_refused_total" Kind::Counter, "Connections or requests that were refused because the server, or their address, had too many";
+    CONNECTIONS_STALLED "landfall_connections_stalled_total" Kind::Counter, "Connections that were closed because the client did not read";
     HTTP_DURATION "landfall_http_request_duration_seconds" Kind::Histogram(REQUESTS), "How long requests took";
     DASHBOARD_DURATION "dashboard_request_duration_seconds" Kind::Histogram(REQUESTS), "How long the dashboard's requests took";
 }
@@ -161,6 +165,13 @@ fn start_at_zero() {
         }
         counter!(STALLS, "stage" => stage.name()).absolute(0);
     }
+    for code in RefusalCode::ALL.iter().filter(|code| code.status() == 401) {
+        counter!(AUTH_FAILURES, "code" => code.code()).absolute(0);
+    }
+    for reason in ["address", "full"] {
+        counter!(CONNECTIONS_REFUSED, "reason" => reason).absolute(0);
+    }
+    counter!(CONNECTIONS_STALLED).absolute(0);
     for action in [RE_ENQUEUED, PERMANENTLY_FAILED] {
         counter!(STUCK_RECOVERY, "action" => action).absolute(0);
     }
@@ -271,6 +282,19 @@ pub fn cleanup_failed(error: &Error) {
         Error::Refused(_) | Error::Internal(_) => "internal",
     };
     counter!(CLEANUP_FAILURES, "error_type" => kind).increment(1);
+}
+
+pub fn authentication_failed(code: RefusalCode) {
+    counter!(AUTH_FAILURES, "code" => code.code()).increment(1);
+}
+
+/// `reason`: `address` or `full`.
+pub fn connection_refused(reason: &'static str) {
+    counter!(CONNECTIONS_REFUSED, "reason" => reason).increment(1);
+}
+
+pub fn connection_stalled() {
+    counter!(CONNECTIONS_STALLED).increment(1);
 }
 
 /// `path`: the route that matched, if one did.

@@ -42,8 +42,9 @@ pub struct TargetCheck {
 /// Why an address is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
-    #[error("{host} is a private address ({address}), which webhooks may not reach")]
-    Private { host: String, address: IpAddr },
+    /// The message does not say which address a name has: that of a name inside the network is not for users.
+    #[error("{host} is not a public address, and webhooks may reach no other")]
+    Private { host: String },
     #[error("the name {host} cannot be resolved: {reason}")]
     Unknown { host: String, reason: String },
 }
@@ -111,7 +112,7 @@ impl TargetCheck {
         if self.allow_private || is_public(address) {
             return Ok(());
         }
-        Err(Unreachable::Private { host: url.host_str().unwrap_or_default().to_owned(), address })
+        Err(Unreachable::Private { host: url.host_str().unwrap_or_default().to_owned() })
     }
 
     /// The addresses of a name. If one of them is private, all are rejected: the owner of the name controls all of
@@ -125,7 +126,10 @@ impl TargetCheck {
             return Err(Unreachable::Unknown { host, reason: "it has no address".to_owned() });
         }
         match found.iter().find(|address| !self.allow_private && !is_public(**address)) {
-            Some(address) => Err(Unreachable::Private { host, address: *address }),
+            Some(address) => {
+                tracing::info!(host, %address, "a webhook's host has an address that is not public");
+                Err(Unreachable::Private { host })
+            }
             None => Ok(found),
         }
     }
@@ -302,6 +306,17 @@ mod tests {
         assert_eq!(code(&checked(&["1.1.1.1", "10.0.0.1"]), name).await, "PRIVATE_WEBHOOK_ADDRESS");
         assert_eq!(code(&checked(&["::ffff:10.0.0.1"]), name).await, "PRIVATE_WEBHOOK_ADDRESS");
         assert_eq!(code(&checked(&[]), name).await, "UNKNOWN_WEBHOOK_HOST");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_does_not_say_which_address_a_name_has() {
+        let url = TargetCheck::parse("https://database.internal/hook").unwrap();
+        let refusal = checked(&["10.20.30.40"]).check(&url).await.unwrap_err();
+        assert!(refusal.message.contains("database.internal"), "{}", refusal.message);
+        assert!(!refusal.message.contains("10.20"), "{}", refusal.message);
+        let resolved = checked(&["10.20.30.40"]).resolve("database.internal".parse().unwrap()).await;
+        let error = resolved.err().unwrap().to_string();
+        assert!(!error.contains("10.20"), "{error}");
     }
 
     #[tokio::test]
