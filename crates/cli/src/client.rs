@@ -264,9 +264,9 @@ fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
     if let Some(secret) = &config.auth.jwt_secret {
         return Ok(Credentials::Secret(secret.clone().into_bytes()));
     }
-    if config.auth.jwks_url.is_some() {
+    if config.auth.provider.is_some() {
         bail!(
-            "a token from the issuer behind JWT_JWKS_URL is needed: give it with --token or LANDFALL_TOKEN"
+            "a token from the identity provider is needed: give it with --token or LANDFALL_TOKEN"
         );
     }
     // An administrator's token of this machine must not be sent to another one.

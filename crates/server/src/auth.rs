@@ -1,6 +1,11 @@
 //! Authentication: a signed token names the caller.
 
-mod jwks;
+pub mod claims;
+pub mod code_flow;
+pub mod jwks;
+pub mod links;
+pub mod provider;
+pub mod sessions;
 pub mod ticket;
 
 use std::net::IpAddr;
@@ -9,11 +14,12 @@ use std::path::Path;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 
-use jwks::Jwks;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
+use provider::{Provider, ProviderConfig};
+use sessions::SessionConfig;
 
 /// The maximum length of the name of a user or tenant.
 const MAX_NAME_LENGTH: usize = 255;
@@ -33,7 +39,47 @@ pub struct TokenClaims {
 #[derive(Clone)]
 pub struct AuthConfig {
     pub jwt_secret: Option<String>,
-    pub jwks_url: Option<String>,
+    /// The identity provider whose tokens are accepted, in place of those that are signed with a secret.
+    pub provider: Option<ProviderConfig>,
+    pub sessions: SessionConfig,
+    pub default_tenant: DefaultTenant,
+}
+
+/// The tenant of a token that names none. It must never be the tenant of others by accident.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum DefaultTenant {
+    /// Such a token is refused.
+    #[default]
+    Refused,
+    /// Each user is their own tenant. A token that names another tenant is refused, because that name may be a user's.
+    User,
+    Named(String),
+}
+
+impl DefaultTenant {
+    /// What `DEFAULT_TENANT` says for [`Self::User`].
+    pub const USER: &str = "{user}";
+
+    /// The tenant of a user whose token names this one, or why there is none.
+    fn tenant_of(&self, user: &str, named: Option<String>) -> Result<String, &'static str> {
+        match (self, named) {
+            (Self::User, Some(tenant)) if tenant != user => {
+                Err("it names a tenant, and DEFAULT_TENANT={user} makes every user their own tenant")
+            }
+            (_, Some(tenant)) => Ok(tenant),
+            (Self::Refused, None) => Err("it names no tenant; add the claim tenant, or set DEFAULT_TENANT"),
+            (Self::User, None) => Ok(user.to_owned()),
+            (Self::Named(tenant), None) => Ok(tenant.clone()),
+        }
+    }
+}
+
+fn new_caller(tenant: String, user: String, role: Role) -> Caller {
+    Caller { tenant, user, admin: role == Role::Operator }
+}
+
+fn role_of(caller: &Caller) -> Role {
+    if caller.admin { Role::Operator } else { Role::Member }
 }
 
 impl std::fmt::Debug for AuthConfig {
@@ -58,20 +104,21 @@ pub struct Auth {
 
 enum Keys {
     Secret(Vec<u8>),
-    Jwks(Jwks),
+    Provider(Box<Provider>),
 }
 
 impl Auth {
     pub fn new(config: &AuthConfig, data_dir: &Path, bind: IpAddr) -> Result<Self, Error> {
-        if let Some(url) = &config.jwks_url {
-            return Ok(Self { keys: Keys::Jwks(Jwks::new(url.clone())), own_secret: false });
+        if let Some(provider) = &config.provider {
+            let keys = Keys::Provider(Box::new(Provider::new(provider.clone())));
+            return Ok(Self { keys, own_secret: false });
         }
         if let Some(secret) = &config.jwt_secret {
             return Ok(Self { keys: Keys::Secret(secret.clone().into_bytes()), own_secret: false });
         }
         if !bind.is_loopback() {
             return Err(Error::Internal(format!(
-                "BIND_ADDRESS is {bind}, which other machines can reach: set JWT_SECRET or JWT_JWKS_URL"
+                "BIND_ADDRESS is {bind}, which other machines can reach: set JWT_SECRET, OIDC_ISSUER or JWT_JWKS_URL"
             )));
         }
         let secret = own_secret(data_dir, true)?;
@@ -86,9 +133,17 @@ impl Auth {
     pub fn issue(&self, claims: &TokenClaims) -> Result<String, Error> {
         match &self.keys {
             Keys::Secret(secret) => sign(secret, claims),
-            Keys::Jwks(_) => Err(Error::Internal(
-                "this server cannot issue tokens: it only has the public keys of JWT_JWKS_URL".to_owned(),
+            Keys::Provider(_) => Err(Error::Internal(
+                "this server cannot issue tokens: it only has the public keys of the identity provider".to_owned(),
             )),
+        }
+    }
+
+    /// The identity provider, if tokens come from one.
+    pub fn provider(&self) -> Option<&Provider> {
+        match &self.keys {
+            Keys::Provider(provider) => Some(provider),
+            Keys::Secret(_) => None,
         }
     }
 
@@ -100,14 +155,12 @@ impl Auth {
     pub async fn identify(&self, token: &str, now: Time) -> Result<Identity, Refusal> {
         let invalid =
             |why: &str| Refusal::new(RefusalCode::InvalidToken, format!("The token is not valid: {why}"));
-        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a JSON Web Token"))?;
-        let (key, algorithms) = match &self.keys {
-            Keys::Secret(secret) => (DecodingKey::from_secret(secret), vec![Algorithm::HS256]),
-            Keys::Jwks(jwks) => {
-                (jwks.key(header.kid.as_deref(), now).await?, vec![Algorithm::RS256, Algorithm::ES256])
-            }
+        let secret = match &self.keys {
+            Keys::Provider(provider) => return provider.identify(token, now).await,
+            Keys::Secret(secret) => secret,
         };
-        if !algorithms.contains(&header.alg) {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a JSON Web Token"))?;
+        if header.alg != Algorithm::HS256 {
             return Err(invalid("its algorithm is not accepted"));
         }
         let mut validation = Validation::new(header.alg);
@@ -115,7 +168,7 @@ impl Auth {
         validation.validate_exp = false;
         validation.validate_aud = false;
         validation.required_spec_claims.clear();
-        let claims = jsonwebtoken::decode::<TokenClaims>(token, &key, &validation)
+        let claims = jsonwebtoken::decode::<TokenClaims>(token, &DecodingKey::from_secret(secret), &validation)
             .map_err(|error| match error.kind() {
                 jsonwebtoken::errors::ErrorKind::Json(_) => invalid("it needs the claims sub and exp"),
                 _ => invalid("its signature is wrong"),

@@ -7,6 +7,7 @@ mod declared;
 mod documents;
 mod embeddings;
 mod events;
+mod identity_provider;
 mod names;
 mod rate_limits;
 mod reader;

@@ -11,7 +11,7 @@ type Table = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// The checks of the whole database compare tables with one another, so they name nearly all of them.
 const AUDIT: &str = "audit/invariants.rs";
 
-const TABLES: [Table; 31] = [
+const TABLES: [Table; 33] = [
     ("alerts", &["reports/alerts"], &[]),
     ("artifacts", &["content/artifacts.rs"], &[]),
     // A file without a mapping has that of its batch.
@@ -56,6 +56,8 @@ const TABLES: [Table; 31] = [
     ("rate_buckets", &["queue/limits.rs"], &[]),
     ("removed_events", &["records/events"], &[]),
     ("secrets", &["app.rs"], &[]),
+    ("sessions", &["auth/sessions.rs"], &[]),
+    ("sign_in_links", &["auth/links.rs"], &[]),
     ("tenants", &["records/quota.rs"], &[AUDIT]),
     ("throughput", &["records/throughput.rs"], &[]),
     // The totals say which users have files in the queue.

@@ -1,7 +1,7 @@
 //! One declaration for each setting, in groups. `landfall config`, `docs/configuration.md` and `.env.example` show these.
 
 use super::{
-    alerts, documents, embeddings, events, rate_limits, recovery, retention, retries, server, services,
+    alerts, documents, embeddings, events, identity_provider, rate_limits, recovery, retention, retries, server, services,
     sign_in, storage, telemetry, uploads, workers,
 };
 
@@ -22,10 +22,11 @@ pub struct Group {
 }
 
 /// Every group, in the order in which they are shown.
-pub static GROUPS: [Group; 15] = [
+pub static GROUPS: [Group; 16] = [
     server::GROUP,
     storage::GROUP,
     sign_in::GROUP,
+    identity_provider::GROUP,
     uploads::GROUP,
     workers::GROUP,
     retries::GROUP,

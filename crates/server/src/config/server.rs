@@ -7,7 +7,7 @@ use super::reader::{Reader, milliseconds, one_of};
 use super::{HttpConfig, Role, telemetry};
 
 group! { "Server" {
-    BIND_ADDRESS = "127.0.0.1": "The address to listen on; any address other than loopback needs `JWT_SECRET` or `JWT_JWKS_URL`."
+    BIND_ADDRESS = "127.0.0.1": "The address to listen on; any address other than loopback needs `JWT_SECRET`, `OIDC_ISSUER` or `JWT_JWKS_URL`."
     PORT = "3002": "The port to listen on; 0 picks a free one."
     PUBLIC_URL = "": "The URL at which clients reach the server, if that is not the address it listens on (behind a proxy)."
     ROLE = "all": "What this process does: `all`, `api` (only serves requests), `worker` (only processes files) or `maintenance` (only background tasks: recovery, cleanup, webhooks)."
