@@ -74,11 +74,11 @@ impl DefaultTenant {
     }
 }
 
-fn new_caller(tenant: String, user: String, role: Role) -> Caller {
+pub(crate) fn new_caller(tenant: String, user: String, role: Role) -> Caller {
     Caller { tenant, user, admin: role == Role::Operator }
 }
 
-fn role_of(caller: &Caller) -> Role {
+pub(crate) fn role_of(caller: &Caller) -> Role {
     if caller.admin { Role::Operator } else { Role::Member }
 }
 
@@ -178,7 +178,7 @@ impl Auth {
             return Err(Refusal::new(RefusalCode::TokenExpired, "The token has expired"));
         }
         for name in [Some(&claims.sub), claims.tenant.as_ref()].into_iter().flatten() {
-            if name.is_empty() || name.len() > MAX_NAME_LENGTH || name.contains('\0') {
+            if !is_name(name) {
                 return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
             }
         }
@@ -192,6 +192,11 @@ impl Auth {
             },
         })
     }
+}
+
+/// Whether a user or a tenant can be called this.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_NAME_LENGTH && !text.contains('\0')
 }
 
 pub fn sign(secret: &[u8], claims: &TokenClaims) -> Result<String, Error> {

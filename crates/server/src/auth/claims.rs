@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{DefaultTenant, MAX_NAME_LENGTH};
+use super::{DefaultTenant, is_name};
 use landfall_core::caller::{Caller, Role};
 use landfall_core::refusal::{Refusal, RefusalCode};
 
@@ -94,7 +94,7 @@ fn name(value: Option<&Value>, path: &ClaimPath) -> Result<Option<String>, Refus
         },
         Some(_) => return Err(invalid(&format!("its claim {path} is not a text"))),
     };
-    if text.is_empty() || text.len() > MAX_NAME_LENGTH || text.contains('\0') {
+    if !is_name(text) {
         return Err(invalid(&format!("its claim {path} is empty, too long, or has a NUL in it")));
     }
     Ok(Some(text.clone()))

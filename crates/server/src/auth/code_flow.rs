@@ -154,7 +154,7 @@ impl Provider {
             return Err(refused(&format!("the identity provider says {}", plain(error))));
         }
         let code = returned.code.as_deref().ok_or_else(|| refused("the identity provider sent no code"))?;
-        let tokens = exchange(client, &endpoints, code, &attempt.verifier, redirect).await?;
+        let tokens = exchange(redemption(client, &endpoints, code, &attempt.verifier, redirect)?).await?;
         let mut claims = self.id_token(&tokens.id_token, &client.id, &attempt.nonce, now).await.map_err(in_sign_in)?;
         if !self.config.claims.are_complete(&claims)
             && let (Some(address), Some(token)) = (&endpoints.userinfo_endpoint, &tokens.access_token)
@@ -178,13 +178,14 @@ struct Tokens {
     access_token: Option<String>,
 }
 
-async fn exchange(
+/// The request that redeems a code.
+fn redemption(
     client: &ClientConfig,
     endpoints: &Endpoints,
     code: &str,
     verifier: &str,
     redirect: &str,
-) -> Result<Tokens, Refusal> {
+) -> Result<reqwest::RequestBuilder, Refusal> {
     let address = endpoints.token_endpoint.as_deref().ok_or_else(|| unusable("token endpoint"))?;
     let mut form = Serializer::new(String::new());
     form.append_pair("grant_type", "authorization_code")
@@ -207,11 +208,14 @@ async fn exchange(
             form.append_pair("client_id", &client.id);
         }
     }
-    let request = request
+    Ok(request
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .header(ACCEPT, "application/json")
-        .body(form.finish());
-    let (status, body) = answer(request).await?;
+        .body(form.finish()))
+}
+
+async fn exchange(redemption: reqwest::RequestBuilder) -> Result<Tokens, Refusal> {
+    let (status, body) = answer(redemption).await?;
     if !status.is_success() {
         let error = body["error"].as_str().map_or_else(|| status.to_string(), plain);
         tracing::warn!(error, "the identity provider did not accept a sign-in");

@@ -149,7 +149,7 @@ pub async fn fresh_url(
 }
 
 /// The upload address has the host by which the client reached us.
-fn base_url(app: &App, headers: &HeaderMap) -> String {
+pub fn base_url(app: &App, headers: &HeaderMap) -> String {
     let http = &app.config.http;
     http.public_url.clone().unwrap_or_else(|| {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
