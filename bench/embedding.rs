@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use landfall_core::caller::TenantUser;
 use landfall_core::text::Extracted;
 use landfall_models::chunk::chunk;
 use landfall_server::config::{Config, Variables};
@@ -44,7 +45,8 @@ async fn measure(figures: &mut Figures, name: &str, variables: &[(&str, &str)]) 
     let embedder = Embedder::open(&config.embed).await?;
     let text = SENTENCES.iter().cycle().take(2_000).copied().collect::<Vec<_>>().join(" ");
     let extracted = Extracted::plain(text);
-    let (cancel, cores) = (CancellationToken::new(), Cores::of_this_machine().of_user("bench"));
+    let (cancel, cores) =
+        (CancellationToken::new(), Cores::of_this_machine().of_user(TenantUser::new("bench", "bench")));
     let chunks = chunk(&extracted, config.chunks, embedder.tokens(), || ControlFlow::Continue(()))?;
     let texts: Vec<String> = chunks.into_iter().map(|chunk| chunk.text).take(CHUNKS).collect();
     anyhow::ensure!(texts.len() == CHUNKS, "{} chunks", texts.len());

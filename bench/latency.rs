@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::stream;
 use landfall_api::uploads::ConfirmRequest;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::Clock;
 use landfall_server::blobs::signed_url::UrlSigner;
 use landfall_server::config::Config;
@@ -36,7 +36,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     running.start();
     let (mut confirmed, mut claimed, mut ready) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..SAMPLES + WARM_UP {
-        let caller = Caller { user: USER.to_owned(), tenant: TENANT.to_owned(), admin: false };
+        let caller = Caller { user: USER.to_owned(), tenant: TENANT.to_owned(), role: Role::Member };
         let file = upload_unconfirmed(&running, &config, &caller).await?;
         tokio::time::sleep(PAUSE).await;
 

@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::Clock;
 use landfall_server::app::{App, Replacements};
 use landfall_server::auth::TokenClaims;
@@ -99,7 +100,7 @@ impl Write for Mixed {
             );
             tx.execute(sql, args![now, now + chrono::TimeDelta::hours(1), share]).await?;
         }
-        totals::recount(tx, USER).await?;
+        totals::recount(tx, &TenantUser::new(TENANT, USER)).await?;
         Ok(())
     }
 }
@@ -132,7 +133,10 @@ async fn requests(instance: &Instance, files: i64, figures: &mut Figures) -> any
         .db
         .read()
         .await?
-        .row("SELECT id FROM files WHERE user_id = $1 ORDER BY id LIMIT 1 OFFSET $2", args![USER, files / 2])
+        .row(
+            "SELECT id FROM files WHERE tenant_id = $1 AND user_id = $2 ORDER BY id LIMIT 1 OFFSET $3",
+            args![TENANT, USER, files / 2],
+        )
         .await?;
     let middle = middle.map_or_else(uuid::Uuid::max, |(id,)| id);
     let letters = client_get(&base, &token, "/api/v2/uploads/dlq?limit=200").await?;
@@ -196,7 +200,13 @@ async fn side_by_side(
                 match what {
                     "stuck sweep" => drop(app.stuck_files.sweep_once(now).await?),
                     "upload expiry" => drop(app.stuck_files.expiry.sweep_once(now).await?),
-                    _ => drop(totals::Distribution::load(&mut app.db.snapshot().await?, Some(USER)).await?),
+                    _ => drop(
+                        totals::Distribution::load(
+                            &mut app.db.snapshot().await?,
+                            &Reach::User(TenantUser::new(TENANT, USER)),
+                        )
+                        .await?,
+                    ),
                 }
                 if round >= WARM_UP {
                     samples.push(milliseconds(began.elapsed()));

@@ -1,5 +1,6 @@
 //! What a search costs on SQLite, compared with the virtual table of sqlite-vec for the same vectors.
 
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Clock, Time};
 use landfall_server::content::search::{Meaning, Question, search};
 use landfall_store::Error;
@@ -55,7 +56,7 @@ pub async fn run(chunks: usize) -> anyhow::Result<Figures> {
 
 async fn ask(db: &Db, words: &str, vector: &[f32]) -> anyhow::Result<f64> {
     let question = Question {
-        user: USER.to_owned(),
+        owner: TenantUser::new(TENANT, USER),
         text: words.to_owned(),
         meaning: Some(Meaning { model: MODEL.to_owned(), vector: vector.to_vec() }),
         limit: 10,
@@ -128,18 +129,19 @@ impl Write for Indexed {
             args![self.file, TENANT, USER, self.now],
         )
         .await?;
-        let owner = format!("u{}", hex::encode(&Sha256::digest(USER.as_bytes())[..16]));
+        let owner =
+            format!("u{}", hex::encode(&Sha256::digest(format!("{TENANT:?}/{USER:?}").as_bytes())[..16]));
         let (mut chunks, mut index) = (Rows::default(), Rows::default());
         let (mut words, mut virtual_table) = (Rows::default(), Rows::default());
         for (ordinal, (id, text, vector)) in self.chunks.iter().enumerate() {
             chunks.push(args![*id, self.file, ordinal, text, 0_i64, text.len(), WORDS_A_CHUNK]);
-            index.push(args![*id, self.file, USER, MODEL, bytes(vector)]);
+            index.push(args![*id, self.file, TENANT, USER, MODEL, bytes(vector)]);
             words.push(args![*id, text, &owner]);
             virtual_table.push(args![*id, USER, bytes(vector)]);
         }
         for (into, rows) in [
             ("chunks (id, file_id, ordinal, text, char_start, char_end, tokens)", chunks),
-            ("chunk_index (chunk_id, file_id, user_id, model, embedding)", index),
+            ("chunk_index (chunk_id, file_id, tenant_id, user_id, model, embedding)", index),
             ("chunk_words (rowid, text, owner)", words),
             ("bench_vectors (chunk_id, user_id, embedding)", virtual_table),
         ] {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Context;
+use landfall_core::caller::TenantUser;
 use landfall_server::config::{Config, Variables};
 use landfall_server::content::search::{self, Meaning, search};
 use landfall_server::stages::embed::Embedder;
@@ -94,7 +95,14 @@ impl<'a> Halves<'a> {
                 (String::new(), Some(Meaning { model, vector }))
             }
         };
-        Ok(search::Question { user: USER.to_owned(), text, meaning, limit: HITS, batch: None, file: None })
+        Ok(search::Question {
+            owner: TenantUser::new(USER, USER),
+            text,
+            meaning,
+            limit: HITS,
+            batch: None,
+            file: None,
+        })
     }
 
     pub async fn close(self) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use landfall_core::caller::{Reach, Role, TenantUser};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_server::app::App;
@@ -67,22 +68,27 @@ fn only(states: &[(&str, i64)]) -> BTreeMap<String, i64> {
     states.iter().map(|(status, count)| ((*status).to_owned(), *count)).collect()
 }
 
-/// Compares the stored totals with the rows in one snapshot: for each user and for all, by state and by stage.
-async fn compare(app: &App, users: &[&str]) {
+/// Compares the stored totals with the rows in one snapshot: of each user, of each tenant and of all, by state and by
+/// stage.
+async fn compare(app: &App) {
     let mut tx = app.db.snapshot().await.unwrap();
-    let rows: Vec<(String, String, String, i64)> = tx
+    let rows: Vec<(String, String, String, String, i64)> = tx
         .rows(
-            "SELECT user_id, status, next_stage, COUNT(*) FROM files WHERE status <> 'deleted'
-             GROUP BY user_id, status, next_stage",
+            "SELECT tenant_id, user_id, status, next_stage, COUNT(*) FROM files WHERE status <> 'deleted'
+             GROUP BY tenant_id, user_id, status, next_stage",
             args![],
         )
         .await
         .unwrap();
-    for user in users.iter().map(|user| Some(*user)).chain([None]) {
-        let kept = Distribution::load(&mut tx, user).await.unwrap();
+    let mut reaches = vec![Reach::All, Reach::User(TenantUser::new("nobody", "nobody"))];
+    for (tenant, user, ..) in &rows {
+        reaches.extend([Reach::User(TenantUser::new(tenant, user)), Reach::Tenant(tenant.clone())]);
+    }
+    for reach in reaches {
+        let kept = Distribution::load(&mut tx, &reach).await.unwrap();
         let count = |status: Status, stage: Option<Stage>| -> i64 {
-            let mine = rows.iter().filter(|(of, state, next, _)| {
-                user.is_none_or(|user| user == of)
+            let mine = rows.iter().filter(|(tenant, user, state, next, _)| {
+                reach.includes(tenant, user)
                     && state == status.name()
                     && stage.is_none_or(|stage| stage.name() == next)
             });
@@ -90,11 +96,15 @@ async fn compare(app: &App, users: &[&str]) {
         };
         for status in Status::ALL {
             if status != Status::Deleted {
-                assert_eq!(kept.count(status), count(status, None), "{user:?} {status}: {rows:?}");
+                assert_eq!(kept.count(status), count(status, None), "{reach:?} {status}: {rows:?}");
             }
         }
         for stage in Stage::ALL {
-            assert_eq!(kept.waiting(stage), count(Status::Queued, Some(stage)), "{user:?} {stage}: {rows:?}");
+            assert_eq!(
+                kept.waiting(stage),
+                count(Status::Queued, Some(stage)),
+                "{reach:?} {stage}: {rows:?}"
+            );
         }
     }
 }
@@ -282,6 +292,16 @@ async fn users_see_only_their_own_files_and_an_administrator_sees_all(db: TestDb
         (&hers["metrics"]["failureRate24h"], &his["metrics"]["failureRate24h"]),
         (&json!(100.0), &json!(0.0))
     );
+    let dana = server.client_with("dana", "acme", Role::TenantAdmin);
+    let of_tenant = dana.get(&format!("{DASHBOARD}?scope=tenant")).await.ok();
+    assert_eq!(states(&of_tenant), only(&[("failed", 1), ("ready", 1)]));
+    assert_eq!(
+        (&of_tenant["metrics"]["throughput24h"], &of_tenant["metrics"]["failureRate24h"]),
+        (&json!(1), &json!(50.0))
+    );
+    let elsewhere = server.client_with("dana", "evilcorp", Role::TenantAdmin);
+    let nothing = elsewhere.get(&format!("{DASHBOARD}?scope=tenant")).await.ok();
+    assert_eq!((states(&nothing), &nothing["metrics"]["throughput24h"]), (only(&[]), &json!(0)));
     let of_all_users = format!("{DASHBOARD}?scope=all");
     bob.get(&of_all_users).await.refused(403, "FORBIDDEN");
     let admin = server.admin();
@@ -370,7 +390,7 @@ async fn the_totals_equal_the_rows_at_every_moment(db: TestDb) {
         async move {
             let mut checks = 0;
             while !done.is_cancelled() {
-                compare(&app, &users).await;
+                compare(&app).await;
                 checks += 1;
             }
             checks
@@ -394,7 +414,7 @@ async fn the_totals_equal_the_rows_at_every_moment(db: TestDb) {
     done.cancel();
     let checks: usize = watching.await.expect("the totals always equal the rows");
     assert!(checks > 0);
-    compare(&server.app, &users).await;
+    compare(&server.app).await;
     for user in users {
         let client = server.client(user);
         until("the response is correct", async || {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_server::app::App;
-use landfall_server::delivery::tail::{self, Audience, StoredEvent};
+use landfall_server::delivery::tail::{self, StoredEvent};
 use landfall_store::{Db, args};
 use sqlx::Connection;
 use sqlx_postgres::PgConnection;
@@ -19,13 +20,13 @@ async fn insert_event(db: &Db, kind: &str, user: &str) {
     db.write(Sql(INSERT.to_owned(), args![kind, user])).await.expect("it is written");
 }
 
-/// All events that the audience can read now, in pages of that size.
-async fn read(db: &Db, audience: &Audience, limit: i64) -> Vec<StoredEvent> {
+/// All events of these owners that can be read now, in pages of that size.
+async fn read(db: &Db, reach: &Reach, limit: i64) -> Vec<StoredEvent> {
     let up_to = tail::settled_up_to(db).await.expect("a horizon");
     let mut tx = db.read().await.expect("a connection");
     let (mut events, mut after) = (Vec::new(), 0);
     while after < up_to {
-        let page = tail::page(&mut tx, after, up_to, audience, limit).await.expect("a page");
+        let page = tail::page(&mut tx, after, up_to, reach, limit).await.expect("a page");
         assert!(page.up_to > after, "each page advances");
         events.extend(page.events);
         after = page.up_to;
@@ -59,21 +60,18 @@ async fn pass_some_time(app: &App) {
 #[on_each_database]
 async fn events_are_read_in_order_in_pages_of_any_size(db: TestDb) {
     let rest = OfflineApp::open(&db, &manual_clock(), &[]).await;
-    let audience = Audience::All;
-    assert!(read(&rest.app.db, &audience, 10).await.is_empty());
+    let all = Reach::All;
+    assert!(read(&rest.app.db, &all, 10).await.is_empty());
     for (kind, user) in
         [("one", "alice"), ("two", "bob"), ("three", "alice"), ("four", ""), ("five", "alice")]
     {
         insert_event(&rest.app.db, kind, user).await;
     }
     for limit in [1, 2, 3, 5, 100] {
-        assert_eq!(
-            kinds(&read(&rest.app.db, &audience, limit).await),
-            ["one", "two", "three", "four", "five"]
-        );
-        let alice = Audience::User("alice".to_owned());
+        assert_eq!(kinds(&read(&rest.app.db, &all, limit).await), ["one", "two", "three", "four", "five"]);
+        let alice = Reach::User(TenantUser::new("alice", "alice"));
         assert_eq!(kinds(&read(&rest.app.db, &alice, limit).await), ["one", "three", "five"]);
-        assert!(read(&rest.app.db, &Audience::User("carol".to_owned()), limit).await.is_empty());
+        assert!(read(&rest.app.db, &Reach::User(TenantUser::new("carol", "carol")), limit).await.is_empty());
     }
 }
 
@@ -86,7 +84,7 @@ async fn events_of_other_users_are_skipped_page_by_page(db: TestDb) {
                 SELECT '2026-01-02T03:04:05+00:00', 'noise', 'bob', 'bob' FROM n";
     rest.sql(many, args![]).await;
     insert_event(&rest.app.db, "two", "alice").await;
-    let alice = Audience::User("alice".to_owned());
+    let alice = Reach::User(TenantUser::new("alice", "alice"));
     assert_eq!(kinds(&read(&rest.app.db, &alice, 10).await), ["one", "two"]);
 }
 
@@ -106,9 +104,9 @@ async fn an_event_with_a_lower_id_that_is_committed_later_is_not_skipped() {
     let slow = open_transaction(&db.url, "one").await;
     insert_event(&rest.app.db, "two", "alice").await;
     // The trap: the second event is visible, the first is not.
-    let visible = tail::page(&mut rest.app.db.read().await.unwrap(), 0, 100, &Audience::All, 10).await;
+    let visible = tail::page(&mut rest.app.db.read().await.unwrap(), 0, 100, &Reach::All, 10).await;
     assert_eq!(kinds(&visible.unwrap().events), ["two"]);
-    let (events, ()) = tokio::join!(read(&rest.app.db, &Audience::All, 10), async {
+    let (events, ()) = tokio::join!(read(&rest.app.db, &Reach::All, 10), async {
         pass_some_time(&rest.app).await;
         end(slow, "COMMIT").await;
     });
@@ -145,7 +143,7 @@ async fn an_event_that_is_never_committed_delays_no_listener() {
     let rest = OfflineApp::open(&db, &manual_clock(), &[]).await;
     let slow = open_transaction(&db.url, "one").await;
     insert_event(&rest.app.db, "two", "alice").await;
-    let (events, ()) = tokio::join!(read(&rest.app.db, &Audience::All, 10), async {
+    let (events, ()) = tokio::join!(read(&rest.app.db, &Reach::All, 10), async {
         pass_some_time(&rest.app).await;
         end(slow, "ROLLBACK").await;
     });
@@ -168,7 +166,7 @@ async fn a_writer_that_begins_later_is_not_waited_for() {
     end(first, "COMMIT").await;
     let horizon = horizon.await.unwrap();
     let mut tx = rest.app.db.read().await.unwrap();
-    let page = tail::page(&mut tx, 0, horizon, &Audience::All, 10).await.unwrap();
+    let page = tail::page(&mut tx, 0, horizon, &Reach::All, 10).await.unwrap();
     assert_eq!(kinds(&page.events), ["one", "two"]);
     end(second, "COMMIT").await;
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use landfall_server::delivery::fan_out::{Filter, Next};
 use landfall_server::delivery::progress;
-use landfall_server::delivery::tail::Audience;
 use landfall_server::recovery::Sweep;
 use landfall_store::args;
 use reqwest::Method;
@@ -18,6 +17,7 @@ use crate::support::stream::{EVENTS, EventStream, is_state};
 use crate::support::{
     Client, Script, Setup, TestDb, TestServer, batch_summary, manual_clock, on_each_database, until,
 };
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::lifecycle::Status;
 
 const PATH_TO_READY: [&str; 7] =
@@ -403,8 +403,9 @@ async fn a_slow_client_gets_the_buffered_events_and_then_the_end_without_a_gap(d
     let server =
         Setup::default().work(Script::new()).change(|config| config.events.buffer = 4).start(&db).await;
     let filter = Filter { types: Vec::new(), batch: None };
-    let whose = Audience::User("alice".to_owned());
-    let mut slow = server.app.fan_out.listen("alice", whose, filter, None).unwrap();
+    let alice = TenantUser::new("alice", "alice");
+    let whose = Reach::User(alice.clone());
+    let mut slow = server.app.fan_out.listen(alice, whose, filter, None).unwrap();
     while !matches!(slow.next().await.unwrap(), Next::CaughtUp) {}
     let mut bob = EventStream::open(&server.client("bob"), "").await;
     insert_events(&server, "alice", 10, 1).await;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use landfall_core::caller::TenantUser;
 use landfall_server::config::{Config, Variables};
 use landfall_server::stages::cores::Cores;
 use landfall_server::stages::embed::Embedder;
@@ -29,7 +30,7 @@ async fn open(folder: &Path) -> Embedder {
 
 async fn embed(embedder: &Embedder, texts: &[&str]) -> Vec<Vec<f32>> {
     let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    let cores = Cores::of_this_machine().of_user("alice");
+    let cores = Cores::of_this_machine().of_user(TenantUser::new("alice", "alice"));
     embedder.embed(&texts, &cores, &CancellationToken::new(), || ()).await.expect("vectors").vectors
 }
 

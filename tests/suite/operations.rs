@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
@@ -182,8 +183,9 @@ async fn an_interrupted_operation_continues_elsewhere_and_counts_each_file_once(
     // Two steps, then the process is gone.
     let second = Setup::default().with("ROLE", "api").start(&db).await;
     let (id, now) = (second.app.clock.new_id(), second.app.clock.now());
-    let filter = Filter { of_user: Some("alice".to_owned()), ..Filter::default() };
-    second.app.db.write(RetryAll { id, user: "alice".to_owned(), filter, now }).await.unwrap();
+    let alice = TenantUser::new("alice", "alice");
+    let filter = Filter::of(Reach::User(alice.clone()));
+    second.app.db.write(RetryAll { id, user: alice, filter, now }).await.unwrap();
     for _ in 0..2 {
         let taken = second.app.operations().step(id, true).await.unwrap();
         assert_eq!(taken, Taken::Moved { files: 100, revived: 100 });
@@ -237,8 +239,9 @@ async fn concurrent_steps_count_each_file_once(db: TestDb) {
     let one = Setup::default().with("ROLE", "api").start(&db).await;
     let two = Setup::default().with("ROLE", "api").start(&db).await;
     let (id, now) = (one.app.clock.new_id(), one.app.clock.now());
-    let filter = Filter { of_user: Some("alice".to_owned()), ..Filter::default() };
-    one.app.db.write(RetryAll { id, user: "alice".to_owned(), filter, now }).await.unwrap();
+    let alice = TenantUser::new("alice", "alice");
+    let filter = Filter::of(Reach::User(alice.clone()));
+    one.app.db.write(RetryAll { id, user: alice, filter, now }).await.unwrap();
     let sides = (0..8).map(|number| {
         let operations = if number % 2 == 0 { one.app.operations() } else { two.app.operations() };
         async move { operations.advance_up_to(id, 10_000).await }
@@ -264,8 +267,9 @@ async fn a_process_whose_clock_is_behind_retries_nothing_twice(db: TestDb) {
     first.stop().await;
     // Its failures are older than those that the operation has handled.
     let second = Setup::default().clock(&behind).work(work).start(&db).await;
-    let filter = Filter { of_user: Some("alice".to_owned()), ..Filter::default() };
-    second.app.db.write(RetryAll { id, user: "alice".to_owned(), filter, now }).await.unwrap();
+    let alice = TenantUser::new("alice", "alice");
+    let filter = Filter::of(Reach::User(alice.clone()));
+    second.app.db.write(RetryAll { id, user: alice, filter, now }).await.unwrap();
     let mut steps = 0;
     while second.app.operations().step(id, true).await.unwrap() != Taken::Over {
         steps += 1;

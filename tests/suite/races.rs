@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage::Extract;
 use landfall_core::lifecycle::Status;
@@ -389,7 +389,7 @@ async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db
     let file = app.clock.new_id();
     let announced = Announced { name: "a".to_owned(), size: 7, content_type: None, md5: None, mapping: None };
     let register = Register {
-        caller: Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), admin: false },
+        caller: Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), role: Role::Member },
         batch: Some(batch.parse().unwrap()),
         priority: None,
         files: vec![(file, announced)],

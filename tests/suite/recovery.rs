@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::ManualClock;
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
@@ -370,7 +370,7 @@ async fn an_interrupted_deletion_is_finished_once_also_for_an_infected_file(db: 
         }
     })
     .await;
-    let caller = Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), admin: false };
+    let caller = Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), role: Role::Member };
     for first in FirstSweep::BOTH {
         let sql = "SELECT id, blob_key FROM files WHERE file_name = $1";
         let (id, key): (Uuid, String) = rest.rows(sql, args![format!("{first:?}")]).await.remove(0);

@@ -3,6 +3,7 @@
 
 use std::process::Stdio;
 
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Clock;
 use landfall_core::text::{Chunk, Embedded};
 use landfall_server::app::App;
@@ -260,7 +261,8 @@ impl Write for Reprocess {
         let chunk = Chunk { char_end: text.len(), text, page: None, heading: None, char_start: 0, tokens: 5 };
         chunks::keep(tx, self.file, &[chunk]).await?;
         let vectors = vec![vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]];
-        landfall_server::content::index::replace(tx, self.file, "alice", &Embedded { model, vectors }).await
+        let alice = TenantUser::new("alice", "alice");
+        landfall_server::content::index::replace(tx, self.file, &alice, &Embedded { model, vectors }).await
     }
 }
 

@@ -1,10 +1,12 @@
-//! Bob's files are private: whatever Alice calls, with any of his ids, she sees nothing of his and changes nothing of
-//! his. The calls are all calls of the API description.
+//! Bob's files are private: whatever a stranger calls, with any of his ids, they see nothing of his and change nothing of
+//! his. Strangers are all users but the administrators of his tenant and the operators: also one of the same name in another
+//! tenant, and a member of his own. The calls are all calls of the API description.
 
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{self, BoxFuture};
+use landfall_core::caller::Role;
 use landfall_core::failure::Failure;
 use landfall_server::http::document;
 use landfall_server::stages::{Job, Output, Work};
@@ -15,7 +17,8 @@ use crate::support::{Client, Setup, TestDb, TestServer, manual_clock, on_each_da
 
 /// A word that is in everything of Bob's, and nowhere else.
 const MARK: &str = "zanzibarquartz";
-const BOB: &str = "bob-zanzibarquartz";
+const BOB: &str = "bob";
+const TENANT: &str = "harbour";
 
 /// Stops each file at the state that its name begins with.
 struct StopAtState;
@@ -52,7 +55,7 @@ impl Resources {
             "notificationId" => vec![self.notification.clone()],
             "webhookId" => vec![self.webhook.clone()],
             "deliveryId" => vec![self.delivery.clone()],
-            "tenantId" => vec![BOB.to_owned()],
+            "tenantId" => vec![TENANT.to_owned()],
             "stage" => vec!["extract".to_owned()],
             "jobName" => vec!["retention".to_owned()],
             "asset" => vec!["index.html".to_owned()],
@@ -72,7 +75,7 @@ impl Resources {
             "offset" => vec!["0".to_owned(), "1".to_owned()],
             "q" => vec![MARK.to_owned()],
             "fingerprint" => vec![self.fingerprint.clone()],
-            "scope" => vec!["all".to_owned()],
+            "scope" => vec!["tenant".to_owned(), "all".to_owned()],
             "refresh" | "force" => vec!["true".to_owned()],
             other => panic!("add what Alice should send as ?{other}="),
         }
@@ -80,7 +83,7 @@ impl Resources {
 
     /// Valid request bodies.
     fn bodies(&self, operation: &str) -> Vec<Value> {
-        let file = json!({ "fileName": "alice.txt", "fileSize": 5 });
+        let file = json!({ "fileName": "own.txt", "fileSize": 5 });
         match operation {
             "openBatch" => vec![json!({ "fileCount": 1 })],
             "registerFile" => vec![file],
@@ -91,6 +94,7 @@ impl Resources {
                 json!({}),
                 json!({ "batchId": self.batches[0] }),
                 json!({ "fingerprint": self.fingerprint }),
+                json!({ "scope": "tenant" }),
                 json!({ "scope": "all" }),
             ],
             "search" => vec![
@@ -101,6 +105,7 @@ impl Resources {
             "registerWebhook" => {
                 vec![
                     json!({ "url": "http://127.0.0.1:9/hook" }),
+                    json!({ "url": "https://x.example", "scope": "tenant" }),
                     json!({ "url": "https://x.example", "scope": "all" }),
                 ]
             }
@@ -110,7 +115,7 @@ impl Resources {
         }
     }
 
-    /// What must not be in any response to Alice.
+    /// What must not be in any response to a stranger.
     fn secrets(&self) -> Vec<&str> {
         let ids = self.files.iter().chain(&self.batches).map(String::as_str);
         let others =
@@ -123,7 +128,7 @@ impl Resources {
 async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let clock = manual_clock();
     let server = Setup::default().clock(&clock).start(db).await;
-    let bob = server.client(BOB);
+    let bob = server.client_of(BOB, TENANT);
     let about = json!({ "fileCount": 2, "metadata": { "about": MARK } });
     let done = bob.post("/api/v2/uploads/batches", about).await.ok()["batchId"].as_str().unwrap().to_owned();
     let text = format!("The {MARK} is mined near the harbour.");
@@ -144,7 +149,7 @@ async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
         .work(Arc::new(StopAtState))
         .start(db)
         .await;
-    let bob = server.client(BOB);
+    let bob = server.client_of(BOB, TENANT);
     let under_way = bob.open_batch(20).await;
     let mut files = vec![ready, failed];
     for state in ["scanning", "extracting", "chunking", "embedding"] {
@@ -185,7 +190,8 @@ async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
 
 /// Everything that Bob sees.
 async fn as_bob_sees_it(bob: &Client, his: &Resources) -> Vec<(String, Value)> {
-    let mut paths: Vec<String> = ["files?limit=200", "batches", "dlq", "operations", "quota", "stuck"]
+    // Without the quota, which he shares with the other users of his tenant.
+    let mut paths: Vec<String> = ["files?limit=200", "batches", "dlq", "operations", "stuck"]
         .iter()
         .map(|list| format!("/api/v2/uploads/{list}"))
         .collect();
@@ -222,16 +228,26 @@ impl Call {
         his.secrets().iter().any(|secret| path.contains(secret))
     }
 
-    /// The statuses that are correct for another user.
-    fn expected(&self, his: &Resources) -> &'static [u16] {
-        let asks_for_all = self.path.contains("scope=all") || self.path.contains("refresh=true");
-        let tag = self.operation["tags"][0].as_str().unwrap_or_default();
-        let for_all = self.body.as_ref().is_some_and(|body| body["scope"] == "all");
-        if tag == "administration"
+    /// The scope that it asks for.
+    fn scope(&self) -> &str {
+        let body = self.body.as_ref().and_then(|body| body["scope"].as_str());
+        let query = ["tenant", "all"].into_iter().find(|scope| self.path.contains(&format!("scope={scope}")));
+        body.or(query).unwrap_or("own")
+    }
+
+    /// Whether only operators may call it.
+    fn is_for_operators(&self) -> bool {
+        self.operation["tags"][0] == "administration"
             || self.operation["operationId"] == "showMetrics"
-            || asks_for_all
-            || for_all
-            || (tag == "jobs" && self.has_id_of_bobs(his))
+            || self.path.contains("refresh=true")
+            || self.scope() == "all"
+    }
+
+    /// The statuses that are correct for a stranger.
+    fn expected(&self, his: &Resources, role: Role) -> &'static [u16] {
+        if self.is_for_operators()
+            || (self.scope() == "tenant" && role == Role::Member)
+            || (self.operation["tags"][0] == "jobs" && self.has_id_of_bobs(his))
         {
             &[403]
         } else if self.has_id_of_bobs(his) && self.path.contains("cursor=") {
@@ -240,7 +256,7 @@ impl Call {
         } else if self.has_id_of_bobs(his) {
             &[404]
         } else {
-            // Her own files, or none. A cursor of another list is refused.
+            // Their own files, or none. A cursor of another list is refused.
             &[200, 201, 307, 400]
         }
     }
@@ -329,9 +345,9 @@ fn without_filter(answer: &str) -> String {
 }
 
 #[on_each_database]
-async fn another_user_sees_nothing_and_changes_nothing(db: TestDb) {
+async fn strangers_see_nothing_and_change_nothing(db: TestDb) {
     let (server, his) = create_resources(&db).await;
-    let (alice, bob) = (server.client("alice"), server.client(BOB));
+    let bob = server.client_of(BOB, TENANT);
     let before = as_bob_sees_it(&bob, &his).await;
     let shown = json!(before).to_string();
     for secret in his.secrets().into_iter().filter(|secret| *secret != his.webhook_secret) {
@@ -339,15 +355,86 @@ async fn another_user_sees_nothing_and_changes_nothing(db: TestDb) {
     }
     let calls = calls(&his);
     assert!(calls.len() > 200, "{}", calls.len());
-    for call in &calls {
-        let (status, answer) = send(&alice, call, true).await;
-        let what = format!("{} {} {:?}: {status} {answer}", call.method, call.path, call.body);
-        assert!(call.expected(&his).contains(&status), "{what}");
-        for secret in his.secrets() {
-            assert!(!answer.contains(secret), "{secret} in {what}");
+    for (user, tenant, role) in [
+        ("alice", "alice", Role::Member),
+        (BOB, "evilcorp", Role::Member),
+        (BOB, "evilcorp", Role::TenantAdmin),
+        ("carol", TENANT, Role::Member),
+    ] {
+        let stranger = server.client_with(user, tenant, role);
+        for call in &calls {
+            let (status, answer) = send(&stranger, call, true).await;
+            let what = format!(
+                "{user} of {tenant}, {role}: {} {} {:?}: {status} {answer}",
+                call.method, call.path, call.body
+            );
+            assert!(call.expected(&his, role).contains(&status), "{what}");
+            for secret in his.secrets() {
+                assert!(!answer.contains(secret), "{secret} in {what}");
+            }
+        }
+        assert_eq!(as_bob_sees_it(&bob, &his).await, before, "after {user} of {tenant}");
+    }
+    server.assert_audit_clean().await;
+}
+
+/// Whether only its owner has it, whatever the role of others: what they were told, and where they are told it.
+fn is_personal(call: &Call) -> bool {
+    let tag = call.operation["tags"][0].as_str().unwrap_or_default();
+    (tag == "notifications" || tag == "webhooks") && call.path.matches('/').count() > 3
+}
+
+#[on_each_database]
+async fn administrators_see_their_tenant_and_operators_see_all(db: TestDb) {
+    let (server, his) = create_resources(&db).await;
+    let dana = server.client_with("dana", TENANT, Role::TenantAdmin);
+    let root = server.client_with("root", "root", Role::Operator);
+    let calls = calls(&his);
+    for (client, role) in [(&dana, Role::TenantAdmin), (&root, Role::Operator)] {
+        for call in calls.iter().filter(|call| call.method == Method::GET) {
+            let (status, answer) = send(client, call, true).await;
+            let what = format!("{role}: {} {}: {status} {answer}", call.method, call.path);
+            if role == Role::TenantAdmin && call.is_for_operators() {
+                assert_eq!(status, 403, "{what}");
+            } else if is_personal(call) {
+                assert!([404, 400].contains(&status), "{what}");
+            } else {
+                assert!(![401, 403].contains(&status), "{what}");
+                // What a file in this state does not have, or no longer, is missing for its owner as well.
+                if status == 404 {
+                    let (to_bob, _) = send(&server.client_of(BOB, TENANT), call, true).await;
+                    assert_eq!(to_bob, 404, "{what}");
+                }
+            }
+        }
+        let scope = if role == Role::TenantAdmin { "tenant" } else { "all" };
+        for list in ["files", "dlq", "operations"] {
+            let path = format!("/api/v2/uploads/{list}?limit=200&scope={scope}");
+            let seen = client.get(&path).await.ok().to_string();
+            let expected = if list == "operations" { &his.operation } else { &his.files[1] };
+            assert!(seen.contains(expected), "{role}: {path}: {seen}");
         }
     }
-    assert_eq!(as_bob_sees_it(&bob, &his).await, before);
+    let others = dana.get("/api/v2/uploads/files?limit=200&scope=tenant").await.ok().to_string();
+    assert!(!others.contains("hers.txt"), "the file of another tenant: {others}");
+}
+
+#[on_each_database]
+async fn an_administrator_may_change_what_belongs_to_the_tenant(db: TestDb) {
+    let server = Setup::default().start(&db).await;
+    let bob = server.client_of(BOB, TENANT);
+    let dana = server.client_with("dana", TENANT, Role::TenantAdmin);
+    let failed = bob.upload("failed.pdf", b"no document").await;
+    let ready = bob.upload("ready.txt", b"The tide comes in.").await;
+    server.idle().await;
+    assert_eq!(bob.status(&failed).await, "failed");
+    dana.post(&format!("/api/v2/uploads/files/{failed}/retry"), json!({})).await.ok();
+    server.idle().await;
+    let history = bob.get(&format!("/api/v2/uploads/files/{failed}/history")).await.ok();
+    assert!(history.to_string().contains(r#"{"kind":"administrator","name":"dana"}"#), "{history}");
+    dana.post("/api/v2/uploads/dlq/retry-all", json!({ "scope": "tenant" })).await.ok();
+    assert_eq!(dana.delete(&format!("/api/v2/uploads/files/{ready}")).await.status, 204);
+    bob.get(&format!("/api/v2/uploads/files/{ready}")).await.refused(410, "FILE_DELETED");
     server.assert_audit_clean().await;
 }
 

@@ -177,8 +177,8 @@ impl Client {
             Credentials::Secret(secret) => {
                 let claims = TokenClaims {
                     sub: "admin".to_owned(),
-                    tenant: None,
-                    role: Some("admin".to_owned()),
+                    tenant: Some("admin".to_owned()),
+                    role: Some("operator".to_owned()),
                     exp: (Clock::System.now() + to_delta(TOKEN_LIFETIME)).timestamp(),
                 };
                 auth::sign(secret, &claims).map_err(|error| self.unexpected(error.to_string()))?

@@ -84,8 +84,8 @@ fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
         let exp = (app.clock.now() + TimeDelta::days(1)).timestamp();
         let token = app.auth.issue(&TokenClaims {
             sub: "admin".to_owned(),
-            tenant: None,
-            role: Some("admin".to_owned()),
+            tenant: Some("admin".to_owned()),
+            role: Some("operator".to_owned()),
             exp,
         })?;
         println!("\n  Landfall is listening. Open:\n\n    {base}/#token={token}\n");

@@ -14,11 +14,11 @@ pub struct Args {
     /// The user whose files it gives access to.
     #[arg(long)]
     user: String,
-    /// The tenant whose quota is used [default: the user].
+    /// The tenant of the user, whose quota is used [default: one of the same name as the user].
     #[arg(long)]
     tenant: Option<String>,
-    /// `admin` sees all users' files.
-    #[arg(long)]
+    /// What the token allows beyond the user's own files: those of the tenant, or everything.
+    #[arg(long, value_parser = ["member", "tenant_admin", "operator", "admin"], hide_possible_values = true, value_name = "member|tenant_admin|operator")]
     role: Option<String>,
     /// How long it is valid: 30s, 15m, 1h, 7d.
     #[arg(long, default_value = "1h", value_parser = duration)]
@@ -29,7 +29,7 @@ pub fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let expires = Clock::System.now() + to_delta(args.ttl);
     let token = issue(&TokenClaims {
         sub: args.user.clone(),
-        tenant: args.tenant.clone(),
+        tenant: Some(args.tenant.clone().unwrap_or_else(|| args.user.clone())),
         role: args.role.clone(),
         exp: expires.timestamp(),
     })?;

@@ -1,6 +1,6 @@
 //! Who or what caused a change.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, TenantUser};
 use crate::names::named_enum;
 
 named_enum! {
@@ -43,16 +43,14 @@ impl Actor {
         Self::new(ActorKind::System, name)
     }
 
-    /// A user who does something with a file of `owner`'s.
-    pub fn user(user: &str, owner: &str) -> Self {
-        let kind = if user == owner { ActorKind::User } else { ActorKind::Administrator };
-        Self::new(kind, user)
+    /// A user who does something with a file of this owner's.
+    pub fn user(user: &TenantUser, tenant: &str, owner: &str) -> Self {
+        let is_owner = user.tenant == tenant && user.user == owner;
+        Self::new(if is_owner { ActorKind::User } else { ActorKind::Administrator }, user.user.clone())
     }
 
     /// The caller, with a file of this owner's.
     pub fn caller(caller: &Caller, tenant: &str, owner: &str) -> Self {
-        let is_owner = caller.user == owner && caller.tenant == tenant;
-        let kind = if is_owner || !caller.admin { ActorKind::User } else { ActorKind::Administrator };
-        Self::new(kind, caller.user.clone())
+        Self::user(&caller.owner(), tenant, owner)
     }
 }

@@ -40,12 +40,13 @@ named_enum! {
 }
 
 named_enum! {
-    /// What a request or a webhook is about: the caller's own files and events, or those of all users, which only
-    /// administrators may ask for.
+    /// What a request or a webhook is about: the caller's own files and events; those of the caller's tenant, for its
+    /// administrators; or those of all tenants, for operators.
     #[derive(Default)]
     pub enum Scope as "WebhookScope" {
         #[default]
         Own = "own",
+        Tenant = "tenant",
         All = "all",
     }
 }

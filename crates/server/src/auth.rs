@@ -74,12 +74,13 @@ impl DefaultTenant {
     }
 }
 
-pub(crate) fn new_caller(tenant: String, user: String, role: Role) -> Caller {
-    Caller { tenant, user, admin: role == Role::Operator }
-}
-
-pub(crate) fn role_of(caller: &Caller) -> Role {
-    if caller.admin { Role::Operator } else { Role::Member }
+/// What a role claim means. `admin` is what earlier versions called an operator.
+fn role(claim: Option<&str>) -> Role {
+    match claim {
+        Some("operator" | "admin") => Role::Operator,
+        Some("tenant_admin") => Role::TenantAdmin,
+        _ => Role::Member,
+    }
 }
 
 impl std::fmt::Debug for AuthConfig {
@@ -98,6 +99,7 @@ pub struct Identity {
 
 pub struct Auth {
     keys: Keys,
+    default_tenant: DefaultTenant,
     /// Whether the server generated the secret itself.
     own_secret: bool,
 }
@@ -109,12 +111,14 @@ enum Keys {
 
 impl Auth {
     pub fn new(config: &AuthConfig, data_dir: &Path, bind: IpAddr) -> Result<Self, Error> {
+        let default_tenant = config.default_tenant.clone();
         if let Some(provider) = &config.provider {
             let keys = Keys::Provider(Box::new(Provider::new(provider.clone())));
-            return Ok(Self { keys, own_secret: false });
+            return Ok(Self { keys, default_tenant, own_secret: false });
         }
         if let Some(secret) = &config.jwt_secret {
-            return Ok(Self { keys: Keys::Secret(secret.clone().into_bytes()), own_secret: false });
+            let keys = Keys::Secret(secret.clone().into_bytes());
+            return Ok(Self { keys, default_tenant, own_secret: false });
         }
         if !bind.is_loopback() {
             return Err(Error::Internal(format!(
@@ -122,7 +126,7 @@ impl Auth {
             )));
         }
         let secret = own_secret(data_dir, true)?;
-        Ok(Self { keys: Keys::Secret(secret.into_bytes()), own_secret: true })
+        Ok(Self { keys: Keys::Secret(secret.into_bytes()), default_tenant, own_secret: true })
     }
 
     pub fn has_own_secret(&self) -> bool {
@@ -182,14 +186,11 @@ impl Auth {
                 return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
             }
         }
+        let tenant = self.default_tenant.tenant_of(&claims.sub, claims.tenant).map_err(invalid)?;
         Ok(Identity {
             // A date that the calendar cannot hold counts as never.
             until: Time::from_timestamp(claims.exp, 0).unwrap_or(Time::MAX_UTC),
-            caller: Caller {
-                tenant: claims.tenant.unwrap_or_else(|| claims.sub.clone()),
-                user: claims.sub,
-                admin: claims.role.as_deref() == Some("admin"),
-            },
+            caller: Caller { tenant, user: claims.sub, role: role(claims.role.as_deref()) },
         })
     }
 }

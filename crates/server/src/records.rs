@@ -6,6 +6,7 @@ pub mod moves;
 pub mod files;
 pub mod batch;
 pub mod quota;
+pub mod reach;
 // What happened to it, as history and as an outbox.
 pub mod epochs;
 pub mod events;

@@ -21,6 +21,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (4, "expiry", include_str!("../../../migrations/0004_expiry.sql")),
     (5, "warnings", include_str!("../../../migrations/0005_warnings.sql")),
     (6, "visibility", include_str!("../../../migrations/0006_visibility.sql")),
+    (7, "tenants", include_str!("../../../migrations/0007_tenants.sql")),
     (10, "sessions", include_str!("../../../migrations/0010_sessions.sql")),
 ];
 /// Where the database remembers which migrations it has. sqlx made it, and knows it by this name.

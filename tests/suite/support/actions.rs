@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use landfall_api::uploads::ConfirmRequest;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::{Clock, ManualClock};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
@@ -49,13 +49,13 @@ pub struct TestUser {
 
 impl TestUser {
     pub fn of(rest: &Arc<OfflineApp>, tenant: &str) -> Self {
-        let caller = Caller { user: tenant.to_owned(), tenant: tenant.to_owned(), admin: false };
+        let caller = Caller { user: tenant.to_owned(), tenant: tenant.to_owned(), role: Role::Member };
         Self { rest: rest.clone(), caller }
     }
 
     /// A request with the same key is done once.
     fn key(&self, key: &str) -> Key {
-        Key::new(&self.caller.user, key, "", b"").expect("a good key")
+        Key::new(self.caller.owner(), key, "", b"").expect("a good key")
     }
 
     pub async fn open_batch(&self, files: usize, key: &str) -> Result<Uuid, Error> {

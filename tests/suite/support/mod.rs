@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use landfall_core::caller::Role;
 use landfall_core::clock::{Clock, ManualClock};
 use landfall_documents::sandbox::Program;
 use landfall_server::app::{App, Replacements};
@@ -177,22 +178,22 @@ impl TestServer {
 
     /// A client for a user who is their own tenant.
     pub fn client(&self, user: &str) -> Client {
-        self.client_with(user, None, None)
+        self.client_with(user, user, Role::Member)
     }
 
     pub fn client_of(&self, user: &str, tenant: &str) -> Client {
-        self.client_with(user, Some(tenant), None)
+        self.client_with(user, tenant, Role::Member)
     }
 
     pub fn admin(&self) -> Client {
-        self.client_with("root", None, Some("admin"))
+        self.client_with("root", "root", Role::Operator)
     }
 
-    fn client_with(&self, user: &str, tenant: Option<&str>, role: Option<&str>) -> Client {
+    pub fn client_with(&self, user: &str, tenant: &str, role: Role) -> Client {
         let claims = TokenClaims {
             sub: user.to_owned(),
-            tenant: tenant.map(str::to_owned),
-            role: role.map(str::to_owned),
+            tenant: Some(tenant.to_owned()),
+            role: Some(role.name().to_owned()),
             exp: (self.app.clock.now() + chrono::TimeDelta::days(1000)).timestamp(),
         };
         Client::new(self.base.clone(), self.app.auth.issue(&claims).expect("a token"))

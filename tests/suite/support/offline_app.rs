@@ -49,7 +49,7 @@ impl Write for Recount {
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         let users: Vec<(String,)> = tx.rows("SELECT DISTINCT user_id FROM files", Vec::new()).await?;
         for (user,) in users {
-            totals::recount(tx, &user).await?;
+            totals::recount_named(tx, &user).await?;
         }
         Ok(())
     }

@@ -140,7 +140,7 @@ impl Write for FixViolation {
             (Fix::Index, Some(file), _) => remove_from_index(tx, file).await,
             (Fix::Batch, Some(batch), _) => batch::recount(tx, batch, self.now).await,
             (Fix::Account, _, Some(tenant)) => quota::add_up(tx, tenant).await,
-            (Fix::Totals, _, Some(user)) => totals::recount(tx, user).await,
+            (Fix::Totals, _, Some(user)) => totals::recount_named(tx, user).await,
             (Fix::Words, _, Some(chunk)) => remove_words(tx, chunk).await,
             _ => Ok(false),
         }

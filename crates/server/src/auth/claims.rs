@@ -62,7 +62,7 @@ impl ClaimConfig {
             .ok_or_else(|| invalid(&format!("it has no claim {} with the user", self.user)))?;
         let named = name(self.tenant.find(claims), &self.tenant)?;
         let tenant = self.default_tenant.tenant_of(&user, named).map_err(|why| invalid(&why))?;
-        Ok(super::new_caller(tenant, user, self.role(claims)))
+        Ok(Caller { tenant, user, role: self.role(claims) })
     }
 
     /// A text, or a list of texts. Every other value is no role.

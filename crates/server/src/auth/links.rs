@@ -69,7 +69,7 @@ struct Row {
 impl Row {
     fn caller(self) -> Caller {
         let role = self.role.parse::<Role>().unwrap_or_default();
-        super::new_caller(self.tenant_id, self.user_id, role)
+        Caller { tenant: self.tenant_id, user: self.user_id, role }
     }
 }
 
@@ -91,8 +91,7 @@ impl Write for Issue {
             args![MAX_LINKS - 1],
         )
         .await?;
-        let Caller { tenant, user, .. } = &self.caller;
-        let role = super::role_of(&self.caller);
+        let Caller { tenant, user, role, .. } = &self.caller;
         tx.execute(
             "INSERT INTO sign_in_links (code, tenant_id, user_id, role, expires_at) VALUES ($1, $2, $3, $4, $5)",
             args![&self.code, tenant, user, role.name(), self.expires_at],

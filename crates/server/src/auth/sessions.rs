@@ -140,7 +140,7 @@ impl Sessions {
         tracing::info!(
             tenant = caller.tenant,
             user = caller.user,
-            role = super::role_of(caller).name(),
+            role = caller.role.name(),
             by = origin.name(),
             "a person signed in"
         );
@@ -155,7 +155,7 @@ impl Sessions {
         let idle_until = row.seen_at + to_delta(self.config.idle);
         // A role that a later version knows gives no rights in this one.
         let role = row.role.parse::<Role>().unwrap_or_default();
-        let caller = super::new_caller(row.tenant_id, row.user_id, role);
+        let caller = Caller { tenant: row.tenant_id, user: row.user_id, role };
         let session = Session { id, caller, seen_at: row.seen_at, expires_at: row.expires_at, idle_until };
         Ok(Some(session).filter(|session| now < session.expires_at && now < idle_until))
     }
@@ -193,8 +193,7 @@ impl Write for Begin {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        let Caller { tenant, user, .. } = &self.caller;
-        let role = super::role_of(&self.caller);
+        let Caller { tenant, user, role, .. } = &self.caller;
         tx.execute("DELETE FROM sessions WHERE id = $1", args![self.replaces.as_ref()]).await?;
         tx.execute(
             "DELETE FROM sessions WHERE tenant_id = $1 AND user_id = $2 AND id NOT IN

@@ -11,7 +11,7 @@ use sha2::Sha256;
 
 use super::Identity;
 use landfall_api::events::Ticket;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
@@ -27,7 +27,7 @@ pub struct Tickets {
 struct TicketClaims {
     user: String,
     tenant: String,
-    admin: bool,
+    role: Role,
     /// When the stream ends, and the ticket with it.
     until: Time,
     expires: Time,
@@ -40,8 +40,8 @@ impl Tickets {
 
     pub fn issue(&self, identity: Identity, now: Time) -> Ticket {
         let expires_at = identity.until.min(now + LIFETIME);
-        let Identity { caller: Caller { user, tenant, admin }, until } = identity;
-        let claims = TicketClaims { user, tenant, admin, until, expires: expires_at };
+        let Identity { caller: Caller { user, tenant, role }, until } = identity;
+        let claims = TicketClaims { user, tenant, role, until, expires: expires_at };
         let text = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&claims).expect("claims are plain JSON"));
         let signature = hex::encode(self.mac(&text).finalize().into_bytes());
         Ticket { ticket: format!("{text}.{signature}"), expires_at }
@@ -57,8 +57,8 @@ impl Tickets {
         if now >= claims.expires {
             return Err(Refusal::new(RefusalCode::TicketExpired, "This ticket has expired; get a fresh one"));
         }
-        let TicketClaims { user, tenant, admin, until, .. } = claims;
-        Ok(Identity { caller: Caller { user, tenant, admin }, until })
+        let TicketClaims { user, tenant, role, until, .. } = claims;
+        Ok(Identity { caller: Caller { user, tenant, role }, until })
     }
 
     fn mac(&self, text: &str) -> Hmac<Sha256> {

@@ -8,6 +8,7 @@ use super::{chunks, indexed_files, terms};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use landfall_core::caller::TenantUser;
 use landfall_core::text::Embedded;
 use landfall_store::Error;
 use landfall_store::{Arg, Db, Rows, Tx, Write, args};
@@ -16,11 +17,12 @@ const SQLITE: &str = "
     CREATE TABLE IF NOT EXISTS chunk_index (
         chunk_id  INTEGER PRIMARY KEY,
         file_id   UUID NOT NULL,
+        tenant_id TEXT NOT NULL,
         user_id   TEXT NOT NULL,
         model     TEXT NOT NULL,
         embedding BLOB NOT NULL
     );
-    CREATE INDEX IF NOT EXISTS chunk_index_by_user ON chunk_index (user_id, model);
+    CREATE INDEX IF NOT EXISTS chunk_index_by_owner ON chunk_index (tenant_id, user_id, model);
     CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
     -- The text itself is in chunks; here are only its words. The owner is a word of its own, so that a search walks
     -- the words of one user.
@@ -31,12 +33,13 @@ const POSTGRES: &str = "
     CREATE TABLE IF NOT EXISTS chunk_index (
         chunk_id  BIGINT PRIMARY KEY,
         file_id   UUID NOT NULL,
+        tenant_id TEXT NOT NULL,
         user_id   TEXT NOT NULL,
         model     TEXT NOT NULL,
         words     TSVECTOR NOT NULL,
         embedding landfall_embedding NOT NULL
     );
-    CREATE INDEX IF NOT EXISTS chunk_index_by_user ON chunk_index (user_id, model);
+    CREATE INDEX IF NOT EXISTS chunk_index_by_owner ON chunk_index (tenant_id, user_id, model);
     CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
     CREATE INDEX IF NOT EXISTS chunk_index_by_word ON chunk_index USING GIN (words);";
 
@@ -49,6 +52,12 @@ const MODELS: &str = "
     );
     CREATE INDEX indexed_files_by_model ON indexed_files (model, file_id);
     INSERT INTO indexed_files (file_id, model) SELECT file_id, MIN(model) FROM chunk_index GROUP BY file_id;";
+
+/// For an index from before it knew the tenants.
+const WITH_TENANTS: &str = "
+    ALTER TABLE chunk_index ADD COLUMN tenant_id TEXT NOT NULL DEFAULT '';
+    UPDATE chunk_index SET tenant_id = COALESCE((SELECT f.tenant_id FROM files f WHERE f.id = chunk_index.file_id), '');
+    DROP INDEX chunk_index_by_user;";
 
 /// The type of a vector and the distance of two, if the server has pgvector.
 const WITH_PGVECTOR: &str = "
@@ -82,6 +91,8 @@ impl Write for Install {
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         if !tx.is_postgres() {
+            let columns = "SELECT name FROM pragma_table_info('chunk_index')";
+            add_tenants(tx, columns).await?;
             tx.script(SQLITE).await?;
             let tables =
                 tx.number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'indexed_files'", args![]).await?;
@@ -105,6 +116,9 @@ impl Write for Install {
                 tx.script(WITHOUT_PGVECTOR).await?;
             }
         }
+        let columns = "SELECT CAST(column_name AS TEXT) FROM information_schema.columns
+                       WHERE table_name = 'chunk_index' AND table_schema = current_schema()";
+        add_tenants(tx, columns).await?;
         tx.script(POSTGRES).await?;
         let tables = tx
             .number(
@@ -116,8 +130,17 @@ impl Write for Install {
     }
 }
 
+/// Adds the tenants to an index that does not know them. `columns` lists its columns, if there is an index.
+async fn add_tenants(tx: &mut Tx, columns: &str) -> Result<(), Error> {
+    let columns: Vec<(String,)> = tx.rows(columns, args![]).await?;
+    if columns.is_empty() || columns.iter().any(|(name,)| name == "tenant_id") {
+        return Ok(());
+    }
+    tx.script(WITH_TENANTS).await
+}
+
 /// Puts the chunks of a file into the index, in place of its earlier entries.
-pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -> Result<(), Error> {
+pub async fn replace(tx: &mut Tx, file: Uuid, owner: &TenantUser, embedded: &Embedded) -> Result<(), Error> {
     remove(tx, file).await?;
     let chunks = chunks::texts(tx, file).await?;
     if chunks.len() != embedded.vectors.len() {
@@ -129,29 +152,30 @@ pub async fn replace(tx: &mut Tx, file: Uuid, user: &str, embedded: &Embedded) -
     }
     indexed_files::add(tx, file, &embedded.model).await?;
     let (mut entries, mut texts) = (Rows::default(), Rows::default());
-    let owner = owner_word(user);
+    let (tenant, user, word) = (&owner.tenant, &owner.user, owner_word(owner));
     for ((id, text), vector) in chunks.into_iter().zip(&embedded.vectors) {
         let text = terms::index_text(&text);
         if tx.is_postgres() {
-            entries.push(args![id, file, user, &embedded.model, text, vector_text(vector)]);
+            entries.push(args![id, file, tenant, user, &embedded.model, text, vector_text(vector)]);
         } else {
-            entries.push(args![id, file, user, &embedded.model, vector_bytes(vector)]);
-            texts.push(args![id, text, &owner]);
+            entries.push(args![id, file, tenant, user, &embedded.model, vector_bytes(vector)]);
+            texts.push(args![id, text, &word]);
         }
     }
     if tx.is_postgres() {
         for part in entries.batches() {
             let (values, args) = part.into_values(tx);
             let sql = format!(
-                "INSERT INTO chunk_index (chunk_id, file_id, user_id, model, words, embedding)
-                 SELECT column1, column2, column3, column4, to_tsvector('english', column5),
-                        landfall_embedding(column6) FROM ({values}) AS v WHERE column1 IS NOT NULL"
+                "INSERT INTO chunk_index (chunk_id, file_id, tenant_id, user_id, model, words, embedding)
+                 SELECT column1, column2, column3, column4, column5, to_tsvector('english', column6),
+                        landfall_embedding(column7) FROM ({values}) AS v WHERE column1 IS NOT NULL"
             );
             tx.execute(sql, args).await?;
         }
         Ok(())
     } else {
-        tx.insert("chunk_index (chunk_id, file_id, user_id, model, embedding)", entries, "").await?;
+        tx.insert("chunk_index (chunk_id, file_id, tenant_id, user_id, model, embedding)", entries, "")
+            .await?;
         tx.insert("chunk_words (rowid, text, owner)", texts, "").await
     }
 }
@@ -208,9 +232,19 @@ pub async fn remove_lone_words(tx: &mut Tx, chunk: i64) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The word that represents a user in the index. A hash, because a user's name may be several words.
-pub(super) fn owner_word(user: &str) -> String {
-    format!("u{}", hex::encode(&Sha256::digest(user.as_bytes())[..16]))
+/// The word that represents an owner in the index. A hash, because a name may be several words.
+fn owner_word(owner: &TenantUser) -> String {
+    hash_word(&owner.to_string())
+}
+
+/// Finds the words of an owner. Chunks from before the index knew the tenants have a word for the user's name alone; the
+/// statement that asks compares the tenant as well.
+pub(super) fn owner_query(owner: &TenantUser) -> String {
+    format!("\"{}\" OR \"{}\"", owner_word(owner), hash_word(&owner.user))
+}
+
+fn hash_word(text: &str) -> String {
+    format!("u{}", hex::encode(&Sha256::digest(text.as_bytes())[..16]))
 }
 
 pub(super) fn vector_bytes(vector: &[f32]) -> Vec<u8> {

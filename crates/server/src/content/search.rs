@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::index::{owner_word, vector_bytes, vector_text};
+use super::index::{owner_query, vector_bytes, vector_text};
 use super::snippet::snippet;
 use super::terms::{Term, terms};
 use landfall_api::search::{Hit, MatchedBy};
+use landfall_core::caller::TenantUser;
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
@@ -20,7 +21,7 @@ const FUSION: f64 = 10.0;
 
 #[derive(Debug, Clone)]
 pub struct Question {
-    pub user: String,
+    pub owner: TenantUser,
     pub text: String,
     /// Without it, only the words are searched.
     pub meaning: Option<Meaning>,
@@ -85,26 +86,27 @@ pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error>
 /// once for each of them.
 const WORDS_ON_SQLITE: &str = "SELECT i.chunk_id FROM chunk_words
     CROSS JOIN chunk_index i ON i.chunk_id = chunk_words.rowid CROSS JOIN files f ON f.id = i.file_id
-    WHERE chunk_words MATCH $1 AND i.user_id = $2 {narrowed}
-    ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $3";
+    WHERE chunk_words MATCH $1 AND i.tenant_id = $2 AND i.user_id = $3 {narrowed}
+    ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $4";
 
 /// Chunks with any of the words, those with more and rarer ones first.
 async fn by_words(tx: &mut Tx, question: &Question, terms: &[Term]) -> Result<Vec<i64>, Error> {
     let (sql, query) = if tx.is_postgres() {
         (
             "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
-             WHERE i.words @@ to_tsquery('english', $1) AND i.user_id = $2 {narrowed}
-             ORDER BY ts_rank_cd(i.words, to_tsquery('english', $1), 1) DESC, i.chunk_id LIMIT $3",
+             WHERE i.words @@ to_tsquery('english', $1) AND i.tenant_id = $2 AND i.user_id = $3 {narrowed}
+             ORDER BY ts_rank_cd(i.words, to_tsquery('english', $1), 1) DESC, i.chunk_id LIMIT $4",
             terms.iter().map(Term::for_postgres).collect::<Vec<_>>().join(" | "),
         )
     } else {
         let words: Vec<String> = terms.iter().map(Term::for_sqlite).collect();
         (
             WORDS_ON_SQLITE,
-            format!("owner : \"{}\" AND text : ({})", owner_word(&question.user), words.join(" OR ")),
+            format!("owner : ({}) AND text : ({})", owner_query(&question.owner), words.join(" OR ")),
         )
     };
-    let (sql, arguments) = narrow(sql, question, args![query, &question.user, CANDIDATES]);
+    let (sql, arguments) =
+        narrow(sql, question, args![query, &question.owner.tenant, &question.owner.user, CANDIDATES]);
     Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
 }
 
@@ -117,11 +119,11 @@ async fn by_meaning(tx: &mut Tx, question: &Question, meaning: &Meaning) -> Resu
     };
     let sql = format!(
         "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
-         WHERE i.user_id = $2 AND i.model = $4 {{narrowed}}
-         ORDER BY {distance}, i.chunk_id LIMIT $3"
+         WHERE i.tenant_id = $2 AND i.user_id = $3 AND i.model = $5 {{narrowed}}
+         ORDER BY {distance}, i.chunk_id LIMIT $4"
     );
     let mut arguments = vec![vector];
-    arguments.extend(args![&question.user, CANDIDATES, &meaning.model]);
+    arguments.extend(args![&question.owner.tenant, &question.owner.user, CANDIDATES, &meaning.model]);
     let (sql, arguments) = narrow(&sql, question, arguments);
     Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
 }
@@ -170,7 +172,7 @@ async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<Ha
     if ranked.is_empty() {
         return Ok(HashMap::new());
     }
-    let mut arguments = args![&question.user];
+    let mut arguments = args![&question.owner.tenant, &question.owner.user];
     let mut places = Vec::with_capacity(ranked.len());
     for ranked in ranked {
         arguments.push(ranked.chunk.into());
@@ -180,7 +182,7 @@ async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<Ha
     let sql = format!(
         "SELECT c.id, c.file_id, f.file_name, f.batch_id, c.ordinal, c.page, c.heading, c.char_start, c.char_end, c.text
          FROM chunks c JOIN files f ON f.id = c.file_id
-         WHERE f.user_id = $1 AND f.status = 'ready' AND c.id IN ({})",
+         WHERE f.tenant_id = $1 AND f.user_id = $2 AND f.status = 'ready' AND c.id IN ({})",
         places.join(", ")
     );
     let found: Vec<ChunkRow> = tx.rows(sql, arguments).await?;
@@ -217,9 +219,10 @@ mod tests {
         crate::content::index::install(&db).await.unwrap();
         let (file, batch) = (Some(Uuid::nil()), Some(Uuid::nil()));
         for (file, batch) in [(None, None), (file, None), (None, batch)] {
-            let user = "alice".to_owned();
-            let question = Question { user, text: String::new(), meaning: None, batch, file, limit: 10 };
-            let (sql, arguments) = narrow(WORDS_ON_SQLITE, &question, args!["text : tide", "alice", 10]);
+            let owner = TenantUser::new("acme", "alice");
+            let question = Question { owner, text: String::new(), meaning: None, batch, file, limit: 10 };
+            let (sql, arguments) =
+                narrow(WORDS_ON_SQLITE, &question, args!["text : tide", "acme", "alice", 10]);
             let sql = format!("EXPLAIN QUERY PLAN {sql}");
             let plan: Vec<(i64, i64, i64, String)> =
                 db.read().await.unwrap().rows(sql, arguments).await.unwrap();

@@ -21,9 +21,10 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use uuid::Uuid;
 
 use super::EventsConfig;
-use super::tail::{self, Audience, StoredEvent};
+use super::tail::{self, StoredEvent};
 use crate::records::epochs;
 use crate::records::events::removal::removed_up_to;
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::{Clock, Time};
 use landfall_core::event::EventKind;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -67,10 +68,10 @@ struct Inner {
 #[derive(Default)]
 struct Listeners {
     /// Open streams of each user, and of all. Streams that still read the past are included.
-    of_user: HashMap<String, usize>,
+    of_user: HashMap<TenantUser, usize>,
     total: usize,
     /// The listeners that receive events as they happen.
-    live: HashMap<Audience, Vec<Live>>,
+    live: HashMap<Reach, Vec<Live>>,
     next: u64,
 }
 
@@ -165,15 +166,15 @@ impl FanOut {
     /// Opens a stream for `user`, unless there are too many. It starts after the event `after`, or now.
     pub fn listen(
         &self,
-        user: &str,
-        audience: Audience,
+        user: TenantUser,
+        reach: Reach,
         filter: Filter,
         after: Option<i64>,
     ) -> Result<Subscription, Refusal> {
         let slot = self.take_slot(user)?;
         Ok(Subscription {
             fan_out: self.clone(),
-            audience,
+            reach,
             filter,
             after,
             position: None,
@@ -203,23 +204,23 @@ impl FanOut {
         *self.inner.count.borrow()
     }
 
-    fn take_slot(&self, user: &str) -> Result<StreamSlot, Refusal> {
+    fn take_slot(&self, user: TenantUser) -> Result<StreamSlot, Refusal> {
         let config = &self.inner.config;
         let mut listeners = self.listeners();
         if listeners.total >= config.streams {
             let message = "This server has the maximum number of open event streams";
             return Err(Refusal::new(RefusalCode::EventStreamsExhausted, message).retryable());
         }
-        let own = listeners.of_user.get(user).copied().unwrap_or(0);
+        let own = listeners.of_user.get(&user).copied().unwrap_or(0);
         if own >= config.streams_per_user {
             let message = format!("You have {own} open event streams, which is the maximum");
             return Err(Refusal::new(RefusalCode::TooManyEventStreams, message).retryable());
         }
-        listeners.of_user.insert(user.to_owned(), own + 1);
+        listeners.of_user.insert(user.clone(), own + 1);
         listeners.total += 1;
         self.inner.count.send_replace(listeners.total);
         drop(listeners);
-        Ok(StreamSlot { fan_out: self.clone(), user: user.to_owned() })
+        Ok(StreamSlot { fan_out: self.clone(), user })
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
@@ -289,8 +290,7 @@ impl FanOut {
         }
         let horizon = tail::settled_up_to(db).await?;
         while position < horizon {
-            let page =
-                tail::page(&mut db.read().await?, position, horizon, &Audience::All, PAGE_SIZE).await?;
+            let page = tail::page(&mut db.read().await?, position, horizon, &Reach::All, PAGE_SIZE).await?;
             position = page.up_to;
             self.distribute_page(&page);
         }
@@ -316,7 +316,7 @@ impl FanOut {
         listeners.next += 1;
         let (buffer, events) = mpsc::channel(self.inner.config.buffer);
         let live = Live { number, after: position, filter: subscription.filter.clone(), buffer };
-        listeners.live.entry(subscription.audience.clone()).or_default().push(live);
+        listeners.live.entry(subscription.reach.clone()).or_default().push(live);
         Ok(Joined { number, events })
     }
 }
@@ -325,8 +325,9 @@ impl Listeners {
     fn distribute(&mut self, event: &StoredEvent) {
         // Serialized for the first listener that wants it.
         let mut serialized = None;
-        for audience in [Audience::User(event.user.clone()), Audience::All] {
-            let Some(live) = self.live.get_mut(&audience) else { continue };
+        let owner = TenantUser::new(event.tenant.clone(), event.user.clone());
+        for reach in [Reach::User(owner), Reach::Tenant(event.tenant.clone()), Reach::All] {
+            let Some(live) = self.live.get_mut(&reach) else { continue };
             live.retain(|one| {
                 if event.id <= one.after || !one.filter.wants(event) {
                     return true;
@@ -338,11 +339,11 @@ impl Listeners {
         }
     }
 
-    fn leave(&mut self, audience: &Audience, number: u64) {
-        if let Some(live) = self.live.get_mut(audience) {
+    fn leave(&mut self, reach: &Reach, number: u64) {
+        if let Some(live) = self.live.get_mut(reach) {
             live.retain(|one| one.number != number);
             if live.is_empty() {
-                self.live.remove(audience);
+                self.live.remove(reach);
             }
         }
     }
@@ -351,7 +352,7 @@ impl Listeners {
 /// Counts as an open stream until it is dropped.
 struct StreamSlot {
     fan_out: FanOut,
-    user: String,
+    user: TenantUser,
 }
 
 impl Drop for StreamSlot {
@@ -374,7 +375,7 @@ struct Joined {
 /// The events of one listener, in order.
 pub struct Subscription {
     fan_out: FanOut,
-    audience: Audience,
+    reach: Reach,
     filter: Filter,
     /// The last event that the client says it has.
     after: Option<i64>,
@@ -459,7 +460,7 @@ impl Subscription {
     async fn read_on(&mut self, position: i64, horizon: i64) -> Result<Next, Error> {
         let inner = &self.fan_out.inner;
         let mut tx = inner.db.read().await?;
-        let page = tail::page(&mut tx, position, horizon, &self.audience, PAGE_SIZE).await?;
+        let page = tail::page(&mut tx, position, horizon, &self.reach, PAGE_SIZE).await?;
         drop(tx);
         // Read after the page: what was removed until now may be missing from it.
         let removed = removed_up_to(&mut inner.db.read().await?).await?;
@@ -493,7 +494,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         if let Some(live) = &self.live {
-            self.fan_out.listeners().leave(&self.audience, live.number);
+            self.fan_out.listeners().leave(&self.reach, live.number);
         }
     }
 }

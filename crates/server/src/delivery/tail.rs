@@ -36,12 +36,13 @@ use uuid::Uuid;
 pub use crate::records::events::stored::StoredEvent;
 
 use crate::records::events::{self, stored};
+use landfall_core::caller::Reach;
 use landfall_core::clock::{Clock, Stopwatch, Time};
 use landfall_core::failure::{Class, Code};
 use landfall_store::Error;
 use landfall_store::{Db, Tx};
 
-/// The maximum number of rows that are read to find one page of a user's events. Events of other users are skipped
+/// The maximum number of rows that are read to find one page of some owners' events. Events of others are skipped
 /// without an index, which every insert would have to pay for.
 const MAX_ROWS_READ: i64 = 5_000;
 /// How long to wait for transactions that write events before it is an error.
@@ -109,49 +110,26 @@ impl Serialize for StoredEvent {
     }
 }
 
-/// Whose events a listener receives.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Audience {
-    User(String),
-    /// Those of all users and of the system: for administrators.
-    All,
-}
-
-impl Audience {
-    pub fn includes(&self, event: &StoredEvent) -> bool {
-        match self {
-            Self::User(user) => *user == event.user,
-            Self::All => true,
-        }
-    }
-}
-
 /// A range of the events.
 #[derive(Debug)]
 pub struct Page {
     pub events: Vec<StoredEvent>,
-    /// Where the next page begins. The audience has no events between the last of these and that id.
+    /// Where the next page begins. There are no events of the owners between the last of these and that id.
     pub up_to: i64,
 }
 
-/// The audience's events after `after`, at most up to the horizon `up_to`. A page that reaches the horizon is the
+/// The events of these owners after `after`, at most up to the horizon `up_to`. A page that reaches the horizon is the
 /// last; a page before that may be empty.
-pub async fn page(
-    tx: &mut Tx,
-    after: i64,
-    up_to: i64,
-    audience: &Audience,
-    limit: i64,
-) -> Result<Page, Error> {
-    let (end, events): (i64, Vec<StoredEvent>) = match audience {
-        Audience::All => (up_to, stored::between(tx, after, up_to, limit).await?),
-        Audience::User(user) => {
+pub async fn page(tx: &mut Tx, after: i64, up_to: i64, reach: &Reach, limit: i64) -> Result<Page, Error> {
+    let (end, events): (i64, Vec<StoredEvent>) = match reach {
+        Reach::All => (up_to, stored::between(tx, after, up_to, limit).await?),
+        _ => {
             let looked_at = stored::count_between(tx, after, up_to, MAX_ROWS_READ).await?;
             let end = match looked_at {
                 (MAX_ROWS_READ, Some(last)) => last,
                 _ => up_to,
             };
-            (end, stored::of_user_between(tx, user, after, end, limit).await?)
+            (end, stored::between_of(tx, reach, after, end, limit).await?)
         }
     };
     let full = i64::try_from(events.len()) == Ok(limit);

@@ -87,12 +87,14 @@ pub struct Webhook {
 }
 
 impl Webhook {
+    /// Whether the caller may manage it. A webhook for a tenant belongs to all of its administrators, one for all events to
+    /// every operator, and neither to the user who registered it and lost that role.
     fn is_of(&self, caller: &Caller) -> bool {
-        if self.is_for_all() { caller.admin } else { self.user_id == caller.user }
-    }
-
-    pub fn is_for_all(&self) -> bool {
-        self.scope == Scope::All
+        match self.scope {
+            Scope::Own => caller.is(&self.tenant_id, &self.user_id),
+            Scope::Tenant => caller.administers(&self.tenant_id),
+            Scope::All => caller.is_operator(),
+        }
     }
 
     /// The secrets that sign now: the current one, and the previous one while it is valid.

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::request::{Params, is_for_all};
+use super::request::Params;
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::reports::dashboard;
@@ -20,8 +20,8 @@ pub async fn show(
     caller: Caller,
     Params(query): Params<DashboardQuery>,
 ) -> Result<Json<Dashboard>, ApiError> {
-    let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
+    let reach = caller.reach(query.scope.unwrap_or_default())?;
     let (detection, first_stage) = (&app.stuck_files.detection, app.config.intake.first_stage);
     let mut tx = app.db.snapshot().await?;
-    Ok(Json(dashboard::load(&mut tx, user, detection, first_stage, app.clock.now()).await?))
+    Ok(Json(dashboard::load(&mut tx, &reach, detection, first_stage, app.clock.now()).await?))
 }

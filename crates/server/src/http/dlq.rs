@@ -5,7 +5,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 
 use super::files::retry_file;
-use super::request::{InPath, Paging, Params, Received, batch_id, file_id, is_for_all};
+use super::request::{InPath, Paging, Params, Received, batch_id, file_id};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::intake::delete;
@@ -35,11 +35,11 @@ fn filter(wanted: DeadLetterFilter, caller: &Caller) -> Result<Filter, Refusal> 
         return refuse("fingerprint: must be 16 hexadecimal digits in lower case".to_owned());
     }
     Ok(Filter {
-        of_user: (!is_for_all(caller, wanted.scope)?).then(|| caller.user.clone()),
         code: wanted.code,
         stage: wanted.stage.map(|stage| stage.name().to_owned()),
         batch_id: wanted.batch_id.as_deref().map(batch_id).transpose()?,
         fingerprint: wanted.fingerprint,
+        ..Filter::of(caller.reach(wanted.scope.unwrap_or_default())?)
     })
 }
 
@@ -119,7 +119,7 @@ pub async fn retry_all(
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let filter = filter(received.json_or_default()?, &caller)?;
     let now = app.clock.now();
-    let change = RetryAll { id: app.clock.new_id(), user: caller.user.clone(), filter, now };
+    let change = RetryAll { id: app.clock.new_id(), user: caller.owner(), filter, now };
     let id = app.db.write(Idempotent { key: received.key(&caller)?, now, change }).await?;
     app.operations().advance_up_to(id, MAX_BEFORE_RESPONSE).await?;
     let operation = Operation::find_for(&mut app.db.read().await?, &caller, id).await?;

@@ -15,11 +15,10 @@ use futures_util::stream;
 use tokio::sync::mpsc;
 
 use super::connections::CutOff;
-use super::request::{Params, batch_id, is_for_all};
+use super::request::{Params, batch_id};
 use crate::app::App;
 use crate::auth::Identity;
 use crate::delivery::fan_out::{Filter, Subscription};
-use crate::delivery::tail::Audience;
 use crate::http::error::ApiError;
 use delivery::Delivering;
 use landfall_api::events::{StreamQuery, Ticket};
@@ -151,8 +150,7 @@ fn subscribe(
     query: &StreamQuery,
 ) -> Result<Subscription, Refusal> {
     let caller = &identity.caller;
-    let audience =
-        if is_for_all(caller, query.scope)? { Audience::All } else { Audience::User(caller.user.clone()) };
+    let reach = caller.reach(query.scope.unwrap_or_default())?;
     let filter = Filter {
         types: types(query.types.as_deref())?,
         batch: query.batch_id.as_deref().map(batch_id).transpose()?,
@@ -163,7 +161,7 @@ fn subscribe(
         Some(value) => Some(value.to_str().unwrap_or_default()),
         None => query.after.as_deref(),
     };
-    app.fan_out.listen(&caller.user, audience, filter, after.map(event_id).transpose()?)
+    app.fan_out.listen(caller.owner(), reach, filter, after.map(event_id).transpose()?)
 }
 
 fn event_id(text: &str) -> Result<i64, Refusal> {

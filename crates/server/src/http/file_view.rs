@@ -7,6 +7,7 @@ use crate::app::App;
 use crate::http::error::ApiError;
 use chrono::TimeDelta;
 use landfall_api::files::{ErrorView, FileView, InflightView, Staleness, WarningView};
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, spoken, to_delta};
 use landfall_core::failure::{Class, Code};
 use landfall_core::lifecycle::{Stage, Status};
@@ -35,7 +36,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    pub async fn load(tx: &mut Tx, user: &str, app: &App) -> Result<Self, ApiError> {
+    pub async fn load(tx: &mut Tx, user: &TenantUser, app: &App) -> Result<Self, ApiError> {
         let (now, config) = (app.clock.now(), &app.config.queue);
         Ok(Self {
             now,
@@ -43,7 +44,7 @@ impl Surroundings {
             staleness: config.staleness,
             retention: app.config.cleaning.failed_files,
             detection: app.stuck_files.detection.clone(),
-            obstacles: Obstacles::load(tx, user, now).await?,
+            obstacles: Obstacles::load(tx, Some(user), now).await?,
         })
     }
 

@@ -9,7 +9,7 @@ use tokio_util::io::ReaderStream;
 use uuid::Uuid;
 
 use super::file_view::Surroundings;
-use super::request::{InPath, Paging, Params, Received, file_id, is_for_all};
+use super::request::{InPath, Paging, Params, Received, file_id};
 use crate::app::App;
 use crate::content::{artifacts, chunks};
 use crate::http::error::ApiError;
@@ -44,14 +44,14 @@ pub async fn show(
 }
 
 async fn view(app: &App, tx: &mut Tx, file: File) -> Result<FileView, ApiError> {
-    let surroundings = Surroundings::load(tx, &file.user_id, app).await?;
+    let surroundings = Surroundings::load(tx, &file.tenant_user(), app).await?;
     surroundings.view(tx, file).await
 }
 
 /// The caller's file, unless it was deleted.
 pub async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiError> {
     let file = File::find_for(tx, caller, file_id(id)?).await?;
-    if caller.user != file.user_id || caller.tenant != file.tenant_id {
+    if !caller.is(&file.tenant_id, &file.user_id) {
         tracing::info!(
             administrator = caller.user,
             fileId = %file.id,
@@ -74,8 +74,9 @@ pub async fn list(
     Params(query): Params<FileQuery>,
 ) -> Result<Json<FileList>, ApiError> {
     let paging: Paging<Uuid> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
+    let reach = caller.reach(query.scope.unwrap_or_default())?;
     let wanted = Wanted {
-        user: (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str()),
+        reach: &reach,
         states: query.status.as_slice(),
         batch: query.batch_id.as_deref().map(super::request::batch_id).transpose()?,
     };
@@ -88,7 +89,7 @@ pub async fn list(
             paging.page(files, |file| file.id.to_string())
         }
     };
-    let surroundings = Surroundings::load(&mut tx, &caller.user, &app).await?;
+    let surroundings = Surroundings::load(&mut tx, &caller.owner(), &app).await?;
     let items = surroundings.views(&mut tx, page.items).await?;
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
 }

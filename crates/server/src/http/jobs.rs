@@ -17,7 +17,7 @@ use crate::records::events;
 use crate::records::file::File;
 use crate::records::files::listing::{Listing, Wanted};
 use landfall_api::jobs::{JobList, JobQuery, JobState, JobStatus, JobView, RetriedJob};
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Reach};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_core::reason;
@@ -36,7 +36,8 @@ pub async fn list(
 ) -> Result<Json<JobList>, ApiError> {
     let paging: Paging<Uuid> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
     let states = query.status.map_or(&[] as &[Status], JobStatus::states);
-    let wanted = Wanted { user: Some(caller.user.as_str()), states, batch: None };
+    let reach = Reach::User(caller.owner());
+    let wanted = Wanted { reach: &reach, states, batch: None };
     let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
     let mut tx = app.db.read().await?;
     let found = listing.first(&mut tx, paging.fetched(), paging.offset).await?;

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-use super::request::{InPath, Params, require_admin};
+use super::request::{InPath, Params, require_operator};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::records::cleanup_failures;
@@ -30,7 +30,7 @@ const MAX_SHOWN: i64 = 1_000;
     responses((status = 200, body = JobList))
 )]
 pub async fn list(State(app): State<App>, caller: Caller) -> Result<Json<JobList>, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     let jobs = runs::list(&mut app.db.read().await?).await?;
     Ok(Json(JobList { jobs }))
 }
@@ -51,7 +51,7 @@ pub async fn run(
     InPath(name): InPath<String>,
     Params(query): Params<RunQuery>,
 ) -> Result<Response, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     let started = match query.force {
         Some(true) => app.jobs.run_by_force(&name, &caller.user).await?,
         _ => app.jobs.run_by_hand(&name, &caller.user).await?,
@@ -72,7 +72,7 @@ pub async fn cleanup_failures(
     caller: Caller,
     Params(query): Params<CleanupFailureQuery>,
 ) -> Result<Json<CleanupFailureList>, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     let limit = query.limit.unwrap_or(DEFAULT_SHOWN);
     if !(1..=MAX_SHOWN).contains(&limit) {
         let message = format!("limit must be from 1 to {MAX_SHOWN}");

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
 use super::health;
-use super::request::{bearer, require_admin};
+use super::request::{bearer, require_operator};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::reports::scrape::{self, Exposition};
@@ -93,5 +93,5 @@ async fn admit(app: &App, address: IpAddr, headers: &HeaderMap) -> Result<(), Re
     if wanted.is_some_and(|wanted| Sha256::digest(wanted) == Sha256::digest(token)) {
         return Ok(());
     }
-    require_admin(&app.auth.verify(token, app.clock.now()).await?)
+    require_operator(&app.auth.verify(token, app.clock.now()).await?)
 }

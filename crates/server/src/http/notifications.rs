@@ -26,8 +26,8 @@ pub async fn list(
     let before = paging.after.unwrap_or(Uuid::max());
     let mut tx = app.db.read().await?;
     let only_unread = query.unread == Some(true);
-    let found = Notification::list(&mut tx, &caller.user, only_unread, before, paging.fetched()).await?;
-    let unread_count = Notification::count_unread(&mut tx, &caller.user).await?;
+    let found = Notification::list(&mut tx, &caller.owner(), only_unread, before, paging.fetched()).await?;
+    let unread_count = Notification::count_unread(&mut tx, &caller.owner()).await?;
     let page = paging.page(found, |row| row.id.to_string()).map(NotificationView::from);
     Ok(Json(NotificationList { page, unread_count }))
 }
@@ -44,7 +44,7 @@ pub async fn read(
     InPath(id): InPath<String>,
 ) -> Result<Json<NotificationView>, ApiError> {
     let notification = Uuid::parse_str(&id).map_err(|_| Refusal::no_such_notification())?;
-    let mark = MarkRead { user: caller.user, notification, now: app.clock.now() };
+    let mark = MarkRead { owner: caller.owner(), notification, now: app.clock.now() };
     Ok(Json(app.db.write(mark).await?.into()))
 }
 
@@ -57,7 +57,7 @@ pub async fn read_all(State(app): State<App>, caller: Caller) -> Result<Json<Mar
     let now = app.clock.now();
     let mut marked = 0;
     loop {
-        let batch = app.db.write(MarkBatchRead { user: caller.user.clone(), now }).await?;
+        let batch = app.db.write(MarkBatchRead { owner: caller.owner(), now }).await?;
         marked += batch;
         if batch < MarkBatchRead::MAX {
             return Ok(Json(MarkedRead { marked_count: marked }));

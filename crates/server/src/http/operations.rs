@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use uuid::Uuid;
 
-use super::request::{InPath, Paging, Params, is_for_all, operation_id};
+use super::request::{InPath, Paging, Params, operation_id};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::queue::operations::{Operation, Stop};
@@ -22,9 +22,9 @@ pub async fn list(
     Params(query): Params<OperationQuery>,
 ) -> Result<Json<OperationList>, ApiError> {
     let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
-    let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
+    let reach = caller.reach(query.scope.unwrap_or_default())?;
     let before = paging.after.unwrap_or(Uuid::max());
-    let operations = Operation::list(&mut app.db.read().await?, user, before, paging.fetched()).await?;
+    let operations = Operation::list(&mut app.db.read().await?, &reach, before, paging.fetched()).await?;
     Ok(Json(paging.page(operations, |row| row.id.to_string()).map(OperationView::from)))
 }
 

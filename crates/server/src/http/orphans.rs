@@ -1,10 +1,10 @@
-//! What is left over in the storage and in the database: the caller's own, or with `scope=all` that of all users, for
-//! administrators.
+//! What is left over in the storage and in the database: the caller's own, that of the tenant, or
+//! that of all tenants.
 
 use axum::Json;
 use axum::extract::State;
 
-use super::request::{Params, is_for_all, require_admin};
+use super::request::{Params, require_operator};
 use crate::app::App;
 use crate::http::error::ApiError;
 use landfall_api::orphans::{OrphanQuery, OrphanReport};
@@ -22,8 +22,8 @@ pub async fn report(
 ) -> Result<Json<OrphanReport>, ApiError> {
     let refresh = query.refresh == Some(true);
     if refresh {
-        require_admin(&caller)?;
+        require_operator(&caller)?;
     }
-    let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
-    Ok(Json(app.orphans.report(user, refresh).await?))
+    let reach = caller.reach(query.scope.unwrap_or_default())?;
+    Ok(Json(app.orphans.report(&reach, refresh).await?))
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::request::{InPath, require_admin};
+use super::request::{InPath, require_operator};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::queue::pause::{Pause, Resume};
@@ -19,7 +19,7 @@ use landfall_core::refusal::{Refusal, RefusalCode};
     responses((status = 200, body = QueueStatus))
 )]
 pub async fn status(State(app): State<App>, caller: Caller) -> Result<Json<QueueStatus>, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     Ok(Json(queue_status::load(&mut app.db.snapshot().await?, app.clock.now()).await?))
 }
 
@@ -33,7 +33,7 @@ pub async fn pause(
     caller: Caller,
     InPath(stage): InPath<String>,
 ) -> Result<Json<StagePause>, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Pause { stage, by: caller.user, now: app.clock.now() }).await?;
     Ok(Json(StagePause { stage, paused: true }))
@@ -49,7 +49,7 @@ pub async fn resume(
     caller: Caller,
     InPath(stage): InPath<String>,
 ) -> Result<Json<StagePause>, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     let stage = parse(&stage)?;
     app.db.write(Resume { stage }).await?;
     Ok(Json(StagePause { stage, paused: false }))

@@ -19,7 +19,6 @@ use crate::intake::idempotency;
 use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, Page};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_core::states::Scope;
 
 /// The caller with a token, or with the session of a browser if there is no token.
 async fn identify(parts: &Parts, app: &App) -> Result<Option<Identity>, ApiError> {
@@ -64,11 +63,11 @@ pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-pub fn require_admin(caller: &Caller) -> Result<(), Refusal> {
-    if caller.admin {
+pub fn require_operator(caller: &Caller) -> Result<(), Refusal> {
+    if caller.is_operator() {
         Ok(())
     } else {
-        Err(Refusal::new(RefusalCode::Forbidden, "This is for administrators"))
+        Err(Refusal::new(RefusalCode::Forbidden, "This is for operators of the server"))
     }
 }
 
@@ -126,7 +125,7 @@ impl Received {
 
     pub fn key(&self, caller: &Caller) -> Result<Option<idempotency::Key>, Refusal> {
         let key = self.key.as_deref();
-        key.map(|key| idempotency::Key::new(&caller.user, key, &self.path, &self.bytes)).transpose()
+        key.map(|key| idempotency::Key::new(caller.owner(), key, &self.path, &self.bytes)).transpose()
     }
 }
 
@@ -198,14 +197,6 @@ pub fn batch_id(text: &str) -> Result<Uuid, Refusal> {
 
 pub fn operation_id(text: &str) -> Result<Uuid, Refusal> {
     Uuid::parse_str(text).map_err(|_| Refusal::no_such_operation())
-}
-
-/// Whether a list includes the items of all users, which is for administrators, or only the caller's own.
-pub fn is_for_all(caller: &Caller, scope: Option<Scope>) -> Result<bool, Refusal> {
-    match scope.unwrap_or_default() {
-        Scope::Own => Ok(false),
-        Scope::All => require_admin(caller).map(|()| true),
-    }
 }
 
 /// Which page of a list is asked for: its size, and the cursor of the last item of the page before, or how many items to

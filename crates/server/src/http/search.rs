@@ -47,7 +47,7 @@ pub async fn search(
         }
     };
     let question = Question {
-        user: caller.user,
+        owner: caller.owner(),
         text: asked.query,
         meaning,
         limit,

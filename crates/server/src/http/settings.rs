@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 
-use super::request::require_admin;
+use super::request::require_operator;
 use crate::app::App;
 use crate::config::{Config, GROUPS};
 use crate::http::error::ApiError;
@@ -30,6 +30,6 @@ pub fn view(config: &Config) -> SettingsView {
     responses((status = 200, body = SettingsView))
 )]
 pub async fn show(State(app): State<App>, caller: Caller) -> Result<Json<SettingsView>, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     Ok(Json(view(&app.config)))
 }

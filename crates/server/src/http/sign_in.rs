@@ -5,7 +5,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 
-use super::request::{Params, Received, bearer, require_admin as require_operator, unauthenticated};
+use super::request::{Params, Received, bearer, require_operator, unauthenticated};
 use super::sessions::{self, Site};
 use crate::app::App;
 use crate::auth::code_flow::{Attempt, Returned};
@@ -53,8 +53,7 @@ fn ways(app: &App) -> SignInWays {
 }
 
 fn details(session: &Session) -> SessionDetails {
-    let role = crate::auth::role_of(&session.caller);
-    let Caller { tenant, user, .. } = session.caller.clone();
+    let Caller { tenant, user, role } = session.caller.clone();
     SessionDetails {
         tenant_id: tenant,
         user_id: user,
@@ -90,7 +89,7 @@ async fn sign_in(
     until: Time,
 ) -> Result<Session, ApiError> {
     let before = sessions::current(app, headers).await?;
-    if let Some(other) = before.as_ref().filter(|before| !is_same_person(&before.caller, caller)) {
+    if let Some(other) = before.as_ref().filter(|before| before.caller.owner() != caller.owner()) {
         let message = format!(
             "{} is signed in in this browser. Sign out first, to sign in as {}",
             other.caller.user, caller.user
@@ -99,10 +98,6 @@ async fn sign_in(
     }
     let replaces = before.map(|before| before.id);
     Ok(app.sessions().begin(caller, origin, until, replaces, app.clock.now()).await?)
-}
-
-fn is_same_person(one: &Caller, other: &Caller) -> bool {
-    one.tenant == other.tenant && one.user == other.user
 }
 
 /// Sends the browser to the identity provider.
@@ -215,7 +210,7 @@ pub async fn issue_link(
         let message = "A user and a tenant have a name of 1 to 255 bytes without a NUL in it";
         return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
     }
-    let person = crate::auth::new_caller(wanted.tenant_id, wanted.user_id, wanted.role);
+    let person = Caller { tenant: wanted.tenant_id, user: wanted.user_id, role: wanted.role };
     let link = app.links().issue(&person, app.clock.now()).await?;
     // Behind the #, where neither logs nor other sites see it.
     let url = format!("{}/#open={}", Site::of(&app, &headers).base, link.code);
@@ -244,8 +239,7 @@ pub async fn open_link(
     let now = app.clock.now();
     let caller = app.links().show(&code, now).await?;
     let view = |session: Option<&Session>| {
-        let role = crate::auth::role_of(&caller);
-        let Caller { tenant, user, .. } = caller.clone();
+        let Caller { tenant, user, role } = caller.clone();
         Json(OpenedLink { tenant_id: tenant, user_id: user, role, session: session.map(details) })
     };
     if !confirm {
@@ -253,7 +247,7 @@ pub async fn open_link(
     }
     // Before the link is used up: the person may sign out and open it again.
     let before = sessions::current(&app, &headers).await?;
-    if before.is_none_or(|before| is_same_person(&before.caller, &caller)) {
+    if before.is_none_or(|before| before.caller.owner() == caller.owner()) {
         app.links().redeem(&code, now).await?;
     }
     let session = sign_in(&app, &headers, &caller, Origin::Link, Time::MAX_UTC).await?;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use uuid::Uuid;
 
-use super::request::{InPath, Params, file_id, is_for_all};
+use super::request::{InPath, Params, file_id};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::intake::confirm;
@@ -35,13 +35,13 @@ pub async fn list(
         let message = format!("limit must be from 1 to {MAX_SHOWN}");
         return Err(Refusal::new(RefusalCode::InvalidRequest, message).into());
     }
-    let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
+    let reach = caller.reach(query.scope.unwrap_or_default())?;
     let now = app.clock.now();
     let mut tx = app.db.snapshot().await?;
     let (mut shown, mut total): (Vec<StuckView>, usize) = (Vec::new(), 0);
     let mut after = Some(Uuid::nil());
     while let Some(last) = after {
-        let (stuck, next) = app.stuck_files.detection.scan(&mut tx, user, last, now).await?;
+        let (stuck, next) = app.stuck_files.detection.scan(&mut tx, &reach, last, now).await?;
         after = next;
         total += stuck.len();
         shown.extend(stuck.into_iter().map(|stuck| stuck.view(now)));
@@ -49,7 +49,7 @@ pub async fn list(
         shown.sort_by_key(|file| file.updated_at);
         shown.truncate(limit);
     }
-    let without_workers = stuck_files::without_workers(&mut tx, user, now).await?;
+    let without_workers = stuck_files::without_workers(&mut tx, &reach, now).await?;
     Ok(Json(StuckList { files: shown, total, without_workers }))
 }
 
@@ -96,6 +96,6 @@ pub async fn retry_all(
     caller: Caller,
     Params(query): Params<RetryQuery>,
 ) -> Result<Json<RetriedAll>, ApiError> {
-    let user = (!is_for_all(&caller, query.scope)?).then_some(caller.user.as_str());
-    Ok(Json(app.stuck_files.retry_all(&caller, user, app.clock.now()).await?))
+    let reach = caller.reach(query.scope.unwrap_or_default())?;
+    Ok(Json(app.stuck_files.retry_all(&caller, &reach, app.clock.now()).await?))
 }

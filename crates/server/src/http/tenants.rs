@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Request, State};
 
-use super::request::{InPath, Received, require_admin};
+use super::request::{InPath, Received, require_operator};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::records::quota::{self, SetQuota};
@@ -31,7 +31,7 @@ pub async fn set_quota(
     InPath(tenant): InPath<String>,
     request: Request,
 ) -> Result<Json<QuotaView>, ApiError> {
-    require_admin(&caller)?;
+    require_operator(&caller)?;
     let quota: NewQuota = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
     if tenant.is_empty() || tenant.len() > 255 || tenant.contains('\0') {
         return Err(Refusal::new(

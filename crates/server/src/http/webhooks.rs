@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::request::{InPath, Paging, Params, Received, require_admin};
+use super::request::{InPath, Paging, Params, Received};
 use crate::app::App;
 use crate::delivery::tail;
 use crate::delivery::webhooks::Webhook;
@@ -23,7 +23,6 @@ use landfall_api::webhooks::{
 };
 use landfall_core::caller::Caller;
 use landfall_core::refusal::Refusal;
-use landfall_core::states::Scope;
 
 /// Registers an address that events are sent to. Only this response contains the secret that signs them.
 #[utoipa::path(
@@ -41,9 +40,7 @@ pub async fn register(
 ) -> Result<(StatusCode, Json<RegisteredWebhook>), ApiError> {
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let webhook: NewWebhook = received.json()?;
-    if webhook.scope == Scope::All {
-        require_admin(&caller)?;
-    }
+    caller.reach(webhook.scope)?;
     let url = register::check(&webhook)?;
     app.webhooks.target().check(&url).await?;
     let cursor = tail::settled_up_to(&app.db).await?;

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
@@ -22,14 +23,14 @@ pub struct Idempotent<W> {
 
 #[derive(Debug, Clone)]
 pub struct Key {
-    user: String,
+    owner: TenantUser,
     key: String,
     /// A hash of the request.
     request: String,
 }
 
 impl Key {
-    pub fn new(user: &str, key: &str, path: &str, body: &[u8]) -> Result<Self, Refusal> {
+    pub fn new(owner: TenantUser, key: &str, path: &str, body: &[u8]) -> Result<Self, Refusal> {
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             return Err(Refusal::new(
                 RefusalCode::InvalidIdempotencyKey,
@@ -40,7 +41,7 @@ impl Key {
         hash.update(path.as_bytes());
         hash.update([0]);
         hash.update(body);
-        Ok(Self { user: user.to_owned(), key: key.to_owned(), request: hex::encode(hash.finalize()) })
+        Ok(Self { owner, key: key.to_owned(), request: hex::encode(hash.finalize()) })
     }
 }
 
@@ -59,9 +60,9 @@ where
         // commit.
         let first = tx
             .execute(
-                "INSERT INTO idempotency_keys (user_id, key, request, created_at) VALUES ($1, $2, $3, $4)
+                "INSERT INTO idempotency_keys (tenant_id, user_id, key, request, created_at) VALUES ($1, $2, $3, $4, $5)
                  ON CONFLICT DO NOTHING",
-                args![&key.user, &key.key, &key.request, self.now],
+                args![&key.owner.tenant, &key.owner.user, &key.key, &key.request, self.now],
             )
             .await?;
         if first == 0 {
@@ -70,8 +71,8 @@ where
         let output = self.change.apply(tx).await?;
         let kept = serde_json::to_value(&output).map_err(unreadable)?;
         tx.execute(
-            "UPDATE idempotency_keys SET answer = $3 WHERE user_id = $1 AND key = $2",
-            args![&key.user, &key.key, serde_json::json!({ "answer": kept })],
+            "UPDATE idempotency_keys SET answer = $4 WHERE tenant_id = $1 AND user_id = $2 AND key = $3",
+            args![&key.owner.tenant, &key.owner.user, &key.key, serde_json::json!({ "answer": kept })],
         )
         .await?;
         Ok(output)
@@ -81,8 +82,8 @@ where
 async fn kept_answer<A: DeserializeOwned>(tx: &mut Tx, key: &Key) -> Result<A, Error> {
     let kept: Option<(String, Option<Value>)> = tx
         .row(
-            "SELECT request, answer FROM idempotency_keys WHERE user_id = $1 AND key = $2",
-            args![&key.user, &key.key],
+            "SELECT request, answer FROM idempotency_keys WHERE tenant_id = $1 AND user_id = $2 AND key = $3",
+            args![&key.owner.tenant, &key.owner.user, &key.key],
         )
         .await?;
     match kept {
@@ -106,7 +107,8 @@ fn unreadable(error: serde_json::Error) -> Error {
 pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
     // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
-        "DELETE FROM idempotency_keys WHERE (user_id, key) IN (SELECT user_id, key FROM idempotency_keys WHERE created_at < $1 LIMIT $2)
+        "DELETE FROM idempotency_keys WHERE (tenant_id, user_id, key) IN
+             (SELECT tenant_id, user_id, key FROM idempotency_keys WHERE created_at < $1 LIMIT $2)
          AND created_at < $1",
         args![before, limit],
     )

@@ -97,12 +97,12 @@ impl Write for Register {
 impl Register {
     /// Takes `count` of the batch's free places, and returns the batch's priority.
     async fn take_places(&self, tx: &mut Tx, batch: Uuid, count: i64) -> Result<i64, Error> {
-        let user = &self.caller.user;
-        if let Some(priority) = changes::take_places(tx, batch, user, count, self.now).await? {
+        let owner = &self.caller.owner();
+        if let Some(priority) = changes::take_places(tx, batch, owner, count, self.now).await? {
             deadline::extend(tx, Some(batch), self.config.confirm_window, self.now).await?;
             return Ok(priority);
         }
-        let found = changes::places(tx, batch, user).await?;
+        let found = changes::places(tx, batch, owner).await?;
         Err(match found {
             None => Refusal::no_such_batch(),
             Some(Places { status, .. }) if status != BatchStatus::Active.name() => Refusal::new(
@@ -133,7 +133,7 @@ impl Register {
             next_stage: None,
             attempt: None,
             worker: None,
-            actor: Some(Actor::user(&self.caller.user, &self.caller.user)),
+            actor: Some(Actor::caller(&self.caller, &self.caller.tenant, &self.caller.user)),
             failure: None,
             data: None,
         }

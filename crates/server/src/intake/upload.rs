@@ -290,7 +290,7 @@ impl Write for Arrived {
         } else {
             let change = Change::Upload { blob: self.key.clone(), md5: self.md5.clone(), until };
             // The signed URL is the owner's.
-            let actor = Actor::user(&file.user_id, &file.user_id);
+            let actor = Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id);
             moves::apply_to(tx, &mut file, Transition::Upload, change, actor, None, self.now).await?;
         }
         deadline::extend(tx, file.batch_id, self.window, self.now).await?;

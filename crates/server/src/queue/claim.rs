@@ -159,10 +159,10 @@ impl ClaimDue {
             if most == Some(0) {
                 continue;
             }
-            let Some((file, user)) = queue::lock_alone(tx, stage, self.now).await? else { continue };
+            let Some((file, lane)) = queue::lock_alone(tx, stage, self.now).await? else { continue };
             if let Some(limit) = self.limits.of_users_at(stage) {
-                gates.hold_users(tx, std::iter::once(user.as_str())).await?;
-                if gates.allow_user(limit, &user, self.now) == 0 {
+                gates.hold_users(tx, std::iter::once(&lane)).await?;
+                if gates.allow_user(limit, &lane, self.now) == 0 {
                     continue;
                 }
             }
@@ -210,9 +210,9 @@ impl ClaimDue {
             return self.rounds.shares(tx, stage, &tenants[..tenants.len().min(most)], most).await;
         };
         let mut shares = self.rounds.shares(tx, stage, tenants, most + MAX_PASSED_OVER).await?;
-        gates.hold_users(tx, shares.iter().map(|(lane, _)| lane.user.as_str())).await?;
+        gates.hold_users(tx, shares.iter().map(|(lane, _)| lane)).await?;
         for (lane, share) in &mut shares {
-            *share = gates.allow_user(limit, &lane.user, self.now);
+            *share = gates.allow_user(limit, lane, self.now);
         }
         let having_some = shares.iter().filter(|(_, share)| *share > 0).count();
         let (each, mut left) = (most.div_ceil(having_some.max(1)), most);

@@ -14,6 +14,7 @@ use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::files::held;
 use crate::records::lines;
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Stage;
@@ -58,7 +59,7 @@ pub struct Gates {
     circuits: BTreeMap<Service, (Circuit, Circuit)>,
     buckets: Buckets,
     limits_reached: Vec<Stage>,
-    users_limited: BTreeSet<String>,
+    users_limited: BTreeSet<TenantUser>,
 }
 
 impl Gates {
@@ -188,17 +189,21 @@ impl Gates {
         Ok(most)
     }
 
-    pub async fn hold_users(&mut self, tx: &mut Tx, users: impl Iterator<Item = &str>) -> Result<(), Error> {
+    pub async fn hold_users(
+        &mut self,
+        tx: &mut Tx,
+        users: impl Iterator<Item = &TenantUser>,
+    ) -> Result<(), Error> {
         self.buckets.hold(tx, users.map(bucket_of_user).collect()).await
     }
 
     /// How many of a user's files may begin.
-    pub fn allow_user(&mut self, limit: RateLimit, user: &str, now: Time) -> usize {
+    pub fn allow_user(&mut self, limit: RateLimit, user: &TenantUser, now: Time) -> usize {
         let name = bucket_of_user(user);
         let allowed = self.buckets.allows(limit, &name, now);
         if allowed == 0 {
             self.poll_again_at = soonest(self.poll_again_at, Some(self.buckets.next_at(&name)));
-            self.users_limited.insert(user.to_owned());
+            self.users_limited.insert(user.clone());
         }
         allowed
     }
@@ -217,7 +222,7 @@ impl Gates {
         }
         if let Some(limit) = limits.of_users_at(stage) {
             for file in files {
-                self.buckets.take(limit, &bucket_of_user(&file.user_id), 1, now);
+                self.buckets.take(limit, &bucket_of_user(&file.tenant_user()), 1, now);
             }
         }
     }

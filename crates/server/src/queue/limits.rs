@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Stage;
 use landfall_store::Error;
@@ -115,12 +116,12 @@ pub fn bucket_of_stage(stage: Stage) -> String {
     format!("stage:{stage}")
 }
 
-pub fn bucket_of_user(user: &str) -> String {
+pub fn bucket_of_user(user: &TenantUser) -> String {
     format!("user:{user}")
 }
 
 /// The buckets that let no file begin before a later time, of all stages and of one user, each with that time.
-pub async fn blocked_for(tx: &mut Tx, user: &str, now: Time) -> Result<Vec<(String, Time)>, Error> {
+pub async fn blocked_for(tx: &mut Tx, user: &TenantUser, now: Time) -> Result<Vec<(String, Time)>, Error> {
     tx.rows(
         "SELECT name, next_at FROM rate_buckets WHERE name IN ($1, $2, $3, $4, $5) AND next_at > $6",
         args![

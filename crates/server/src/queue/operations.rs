@@ -22,9 +22,9 @@ use crate::records::files::dead_letters::{Cursor, Filter, retry};
 use crate::records::lines::Lines;
 use crate::telemetry::traces;
 use landfall_api::operations::{FilterView, OperationView};
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, TenantUser};
 use landfall_core::clock::{Clock, Time};
-use landfall_core::states::{OperationStatus, Scope};
+use landfall_core::states::OperationStatus;
 use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write};
@@ -40,6 +40,7 @@ const BATCH_SIZE: i64 = 100;
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct Operation {
     pub id: Uuid,
+    pub tenant_id: String,
     pub user_id: String,
     #[sqlx(flatten)]
     pub filter: Filter,
@@ -74,7 +75,8 @@ impl Operation {
 
 impl From<Operation> for OperationView {
     fn from(operation: Operation) -> Self {
-        let Filter { of_user, code, stage, batch_id, fingerprint } = operation.filter;
+        let scope = operation.filter.scope();
+        let Filter { code, stage, batch_id, fingerprint, .. } = operation.filter;
         Self {
             operation_id: operation.id,
             status: operation.status,
@@ -84,7 +86,7 @@ impl From<Operation> for OperationView {
             error_count: operation.error_count,
             errors: operation.errors,
             skipped: operation.skipped,
-            scope: if of_user.is_some() { Scope::Own } else { Scope::All },
+            scope,
             filter: FilterView {
                 code,
                 stage: stage.and_then(|stage| stage.parse().ok()),
@@ -102,7 +104,7 @@ impl From<Operation> for OperationView {
 /// Starts to retry the matching files that have failed until now. Returns the operation's id.
 pub struct RetryAll {
     pub id: Uuid,
-    pub user: String,
+    pub user: TenantUser,
     pub filter: Filter,
     pub now: Time,
 }
@@ -148,7 +150,7 @@ fn started(tx: &mut Tx, wanted: &RetryAll) {
     let (id, user, filter) = (wanted.id, wanted.user.clone(), wanted.filter.clone());
     tx.hook::<Lines>().add(move || {
         tracing::info!(
-            operationId = %id, userId = user, ofUser = filter.of_user, errorCode = filter.code, stage = filter.stage,
+            operationId = %id, userId = user.user, tenantId = user.tenant, ofTenant = filter.of_tenant, ofUser = filter.of_user, errorCode = filter.code, stage = filter.stage,
             batchId = filter.batch_id.map(display), fingerprint = filter.fingerprint,
             "an operation started"
         );
@@ -160,7 +162,7 @@ fn ended(tx: &mut Tx, operation: Operation) {
     tx.hook::<Lines>().add(move || {
         let ended_at = operation.ended_at.unwrap_or(operation.updated_at);
         tracing::info!(
-            operationId = %operation.id, userId = operation.user_id, status = operation.status.name(),
+            operationId = %operation.id, userId = operation.user_id, tenantId = operation.tenant_id, status = operation.status.name(),
             reason = operation.reason, retriedCount = operation.retried_count, skippedCount = operation.skipped_count,
             errorCount = operation.error_count, durationMs = (ended_at - operation.created_at).num_milliseconds(),
             "an operation ended"

@@ -9,7 +9,7 @@ use crate::records::file::File;
 use crate::records::moves::{self, Change, Move};
 use crate::telemetry::traces;
 use landfall_core::actor::Actor;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -57,7 +57,7 @@ impl Write for Revive {
         }
         let trace = traces::current();
         let by =
-            RetriedBy { user: &self.caller.user, operation: None, trace: trace.as_deref(), now: self.now };
+            RetriedBy { user: &self.caller.owner(), operation: None, trace: trace.as_deref(), now: self.now };
         let revived = revive_all(tx, &[(stage, file)], &by).await?;
         revived.into_iter().next().ok_or_else(|| Error::Internal("nothing was revived".to_owned()))
     }
@@ -107,7 +107,7 @@ pub fn source_gone() -> Refusal {
 
 /// The user that requested the retry, and when.
 pub struct RetriedBy<'a> {
-    pub user: &'a str,
+    pub user: &'a TenantUser,
     /// The operation, if the retry is part of one.
     pub operation: Option<Uuid>,
     /// The trace in which the files continue.
@@ -140,13 +140,13 @@ pub async fn revive_all(
         transition: Transition::Revive,
         change: Change::Revive {
             stage: *stage,
-            by: by.user.to_owned(),
+            by: by.user.user.clone(),
             operation: by.operation,
             trace: by.trace.map(str::to_owned),
             failed_at: file.failed_at,
         },
         worker: None,
-        actor: Actor::user(by.user, &file.user_id),
+        actor: Actor::user(by.user, &file.tenant_id, &file.user_id),
         data: Some(json!({ "reason": by.reason(*stage, file) })),
     });
     let revived = moves::apply(tx, moves.collect(), by.now).await?;

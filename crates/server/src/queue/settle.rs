@@ -19,6 +19,7 @@ use crate::records::file::Owner;
 use crate::records::moves::{self, Change, Death, Ending, Move};
 use crate::stages::Output;
 use landfall_core::actor::Actor;
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -196,7 +197,7 @@ impl Write for SettleGroup {
         let moved = moves::apply(tx, moves, self.now).await?;
         for (settlement, moved) in settlements.iter().zip(&moved) {
             if let (Some(_), Verdict::Advance { output, .. }) = (moved, &settlement.verdict) {
-                keep(tx, settlement.file, &settlement.owner.user, output, self.now).await?;
+                keep(tx, settlement.file, &settlement.owner, output, self.now).await?;
             }
         }
         Ok(moved.into_iter().map(|moved| moved.map(|moved| moved.status)).collect())
@@ -261,7 +262,7 @@ impl SettleGroup {
 }
 
 /// Stores the output of a stage, and replaces the output of an earlier attempt.
-async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -> Result<(), Error> {
+async fn keep(tx: &mut Tx, file: Uuid, owner: &Owner, output: &Output, now: Time) -> Result<(), Error> {
     match output {
         Output::Nothing => Ok(()),
         Output::Extracted(extracted) => artifacts::keep_text(tx, file, extracted, now).await,
@@ -270,6 +271,9 @@ async fn keep(tx: &mut Tx, file: Uuid, user: &str, output: &Output, now: Time) -
             artifacts::keep_text(tx, file, extracted, now).await
         }
         Output::Chunked(chunks) => chunks::keep(tx, file, chunks).await,
-        Output::Embedded(embedded) => index::replace(tx, file, user, embedded).await,
+        Output::Embedded(embedded) => {
+            let owner = TenantUser::new(owner.tenant.clone(), owner.user.clone());
+            index::replace(tx, file, &owner, embedded).await
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::pause;
 use crate::process::workers::{self, WorkerName};
 use crate::records::file::File;
 use crate::records::files::queue;
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::service::Service;
@@ -50,15 +51,18 @@ pub struct Obstacles {
 }
 
 impl Obstacles {
-    /// Loads what may block files of this user. An empty user matches no user's rate limit.
-    pub async fn load(tx: &mut Tx, user: &str, now: Time) -> Result<Self, Error> {
+    /// Loads what may block files: of this user, or all but the rate limits of users.
+    pub async fn load(tx: &mut Tx, user: Option<&TenantUser>, now: Time) -> Result<Self, Error> {
         let workers = workers::names(tx).await?;
         let paused = pause::stages(tx).await?;
         let mut circuits = Vec::new();
         for (service, _) in circuits::not_closed(tx).await? {
             circuits.push((service, circuits::find(tx, service).await?));
         }
-        let buckets = limits::blocked_for(tx, user, now).await?;
+        let buckets = match user {
+            Some(user) => limits::blocked_for(tx, user, now).await?,
+            None => limits::blocked_stages(tx, now).await?,
+        };
         Ok(Self { now, workers, paused, circuits, buckets: buckets.into_iter().collect() })
     }
 
@@ -110,7 +114,7 @@ impl Obstacles {
             Some(Waiting::new(WaitingFor::RateLimit, message).until(Some(*until)))
         };
         limit(bucket_of_stage(stage), &format!("Files at the {stage} stage are"))
-            .or_else(|| limit(bucket_of_user(&file.user_id), "Your files are"))
+            .or_else(|| limit(bucket_of_user(&file.tenant_user()), "Your files are"))
             .unwrap_or_else(|| {
                 Waiting::new(WaitingFor::Worker, format!("Waits for a free worker at the {stage} stage"))
             })

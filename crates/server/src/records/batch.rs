@@ -14,8 +14,9 @@ use super::events::{self, Event};
 use super::files::counts;
 use super::lines;
 use super::notifications;
+use super::reach;
 use landfall_api::batches::{Progress, Summary};
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Reach};
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Status;
@@ -76,7 +77,7 @@ impl Batch {
 
     pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
         let batch = Self::find(tx, id).await?;
-        if caller.admin || batch.user_id == caller.user {
+        if caller.may_access(&batch.tenant_id, &batch.user_id) {
             Ok(batch)
         } else {
             Err(Refusal::no_such_batch().into())
@@ -91,8 +92,11 @@ impl Batch {
         limit: i64,
     ) -> Result<Vec<Self>, Error> {
         tx.rows(
-            format!("SELECT {COLUMNS} FROM batches WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"),
-            args![&caller.user, before, limit],
+            format!(
+                "SELECT {COLUMNS} FROM batches WHERE tenant_id = $1 AND user_id = $2 AND id < $3
+                 ORDER BY id DESC LIMIT $4"
+            ),
+            args![&caller.tenant, &caller.user, before, limit],
         )
         .await
     }
@@ -394,13 +398,9 @@ pub async fn take_owed_progress(tx: &mut Tx, limit: i64, now: Time) -> Result<Ve
     .await
 }
 
-/// How many batches are active, of one user or of all.
-pub async fn count_active(tx: &mut Tx, user: Option<&str>) -> Result<i64, Error> {
-    match user {
-        Some(user) => {
-            let sql = "SELECT COUNT(*) FROM batches WHERE status = 'active' AND user_id = $1";
-            tx.number(sql, args![user]).await
-        }
-        None => tx.number("SELECT COUNT(*) FROM batches WHERE status = 'active'", args![]).await,
-    }
+/// How many batches are active.
+pub async fn count_active(tx: &mut Tx, reach: &Reach) -> Result<i64, Error> {
+    let mut arguments = args![];
+    let whose = reach::condition(reach, &mut arguments);
+    tx.number(format!("SELECT COUNT(*) FROM batches WHERE status = 'active' AND {whose}"), arguments).await
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::events::Event;
 use crate::telemetry::traces::TracedFile;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::failure::Code;
@@ -111,8 +111,12 @@ impl File {
 
     fn visible(found: Option<Self>, caller: &Caller) -> Result<Self, Error> {
         found
-            .filter(|file| caller.admin || file.user_id == caller.user)
+            .filter(|file| caller.may_access(&file.tenant_id, &file.user_id))
             .ok_or_else(|| Refusal::no_such_file().into())
+    }
+
+    pub fn tenant_user(&self) -> TenantUser {
+        TenantUser::new(self.tenant_id.clone(), self.user_id.clone())
     }
 
     /// What does not change while a worker holds it.

@@ -36,7 +36,7 @@ pub struct Step<'a> {
 
 impl Counters {
     pub fn count(&mut self, step: &Step<'_>, now: Time) {
-        let user = &step.owner.user;
+        let Owner { tenant, user, .. } = step.owner;
         if let Some(failure) = step.failure.filter(|_| step.from.is_running() && step.to != Status::Cancelled)
         {
             self.add_failure("attempts", failure);
@@ -48,12 +48,12 @@ impl Counters {
                     self.add_failure("files", failure);
                 }
                 self.add("failed");
-                self.users.failed(user, now);
+                self.users.failed(tenant, user, now);
             }
             (Status::Failed | Status::Cancelled, Status::Queued) => {
                 self.add("retried");
                 if let Some(failed_at) = step.had_failed_at {
-                    self.users.not_failed_any_more(user, failed_at, now);
+                    self.users.not_failed_any_more(tenant, user, failed_at, now);
                 }
             }
             _ => {}
@@ -69,7 +69,8 @@ impl Counters {
         if let Some(took) = took.and_then(|took| took.to_std().ok()) {
             self.add(&format!("took:{}", durations::bucket_of(took.as_secs_f64())));
         }
-        self.users.completed(&owner.user, took.map_or(0, |took| took.num_milliseconds()), now);
+        let took_ms = took.map_or(0, |took| took.num_milliseconds());
+        self.users.completed(&owner.tenant, &owner.user, took_ms, now);
     }
 
     /// Counts a failure by its class, of `files` that ended or of `attempts`.

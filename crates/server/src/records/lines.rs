@@ -3,6 +3,7 @@
 //! Each is written once, after the commit of the transaction that did it. A transaction that is undone or repeated writes no
 //! line. The lines are written outside of the spans of the work, so each names all that it is about itself.
 
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Status;
@@ -150,9 +151,12 @@ pub fn told(tx: &mut Tx, event: &Event) {
 }
 
 /// A user's own rate limit is reached.
-pub fn user_limited(tx: &mut Tx, user: String, until: Time) {
+pub fn user_limited(tx: &mut Tx, user: TenantUser, until: Time) {
     tx.hook::<Lines>().add(move || {
-        tracing::warn!(userId = user, until = %until.to_rfc3339(), "a rate limit makes a user's files wait");
+        tracing::warn!(
+            userId = user.user, tenantId = user.tenant, until = %until.to_rfc3339(),
+            "a rate limit makes a user's files wait"
+        );
     });
 }
 

@@ -13,6 +13,7 @@ use super::batch::Batch;
 use super::events::{self, Event};
 use super::file::{File, Owner};
 use landfall_api::notifications::NotificationView;
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, new_id_at};
 use landfall_core::event::EventKind;
 use landfall_core::failure::Failure;
@@ -65,7 +66,7 @@ impl Notification {
     /// A page of a user's notifications, newest first, before `before`.
     pub async fn list(
         tx: &mut Tx,
-        user: &str,
+        owner: &TenantUser,
         only_unread: bool,
         before: Uuid,
         limit: i64,
@@ -73,19 +74,19 @@ impl Notification {
         let unread = if only_unread { "AND read_at IS NULL" } else { "" };
         tx.rows(
             format!(
-                "SELECT {COLUMNS} FROM notifications WHERE user_id = $1 AND id < $2 {unread}
-                 ORDER BY id DESC LIMIT $3"
+                "SELECT {COLUMNS} FROM notifications WHERE tenant_id = $1 AND user_id = $2 AND id < $3 {unread}
+                 ORDER BY id DESC LIMIT $4"
             ),
-            args![user, before, limit],
+            args![&owner.tenant, &owner.user, before, limit],
         )
         .await
     }
 
-    pub async fn count_unread(tx: &mut Tx, user: &str) -> Result<i64, Error> {
+    pub async fn count_unread(tx: &mut Tx, owner: &TenantUser) -> Result<i64, Error> {
         tx.number(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM notifications WHERE user_id = $1 AND read_at IS NULL LIMIT $2)
-                 AS counted",
-            args![user, MAX_COUNTED],
+            "SELECT COUNT(*) FROM (SELECT 1 FROM notifications
+                 WHERE tenant_id = $1 AND user_id = $2 AND read_at IS NULL LIMIT $3) AS counted",
+            args![&owner.tenant, &owner.user, MAX_COUNTED],
         )
         .await
     }
@@ -93,7 +94,7 @@ impl Notification {
 
 /// The owner has read one. Reading it again changes nothing; a notification of another user does not exist.
 pub struct MarkRead {
-    pub user: String,
+    pub owner: TenantUser,
     pub notification: Uuid,
     pub now: Time,
 }
@@ -104,10 +105,10 @@ impl Write for MarkRead {
     async fn apply(&self, tx: &mut Tx) -> Result<Notification, Error> {
         tx.row(
             format!(
-                "UPDATE notifications SET read_at = COALESCE(read_at, $3) WHERE id = $1 AND user_id = $2
-                 RETURNING {COLUMNS}"
+                "UPDATE notifications SET read_at = COALESCE(read_at, $4)
+                 WHERE id = $1 AND tenant_id = $2 AND user_id = $3 RETURNING {COLUMNS}"
             ),
-            args![self.notification, &self.user, self.now],
+            args![self.notification, &self.owner.tenant, &self.owner.user, self.now],
         )
         .await?
         .ok_or_else(|| Refusal::no_such_notification().into())
@@ -117,7 +118,7 @@ impl Write for MarkRead {
 /// The owner has read a part of all that there were at `now`. Returns how many of them were unread; fewer than
 /// [`MarkBatchRead::MAX`] when there are no more.
 pub struct MarkBatchRead {
-    pub user: String,
+    pub owner: TenantUser,
     pub now: Time,
 }
 
@@ -130,10 +131,10 @@ impl Write for MarkBatchRead {
 
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         tx.execute(
-            "UPDATE notifications SET read_at = $2
+            "UPDATE notifications SET read_at = $3
              WHERE read_at IS NULL AND id IN (SELECT id FROM notifications
-                 WHERE user_id = $1 AND read_at IS NULL AND created_at <= $2 ORDER BY id LIMIT $3)",
-            args![&self.user, self.now, BATCH_SIZE],
+                 WHERE tenant_id = $1 AND user_id = $2 AND read_at IS NULL AND created_at <= $3 ORDER BY id LIMIT $4)",
+            args![&self.owner.tenant, &self.owner.user, self.now, BATCH_SIZE],
         )
         .await
     }

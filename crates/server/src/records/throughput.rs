@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 
 use chrono::{DurationRound, TimeDelta};
 
+use super::reach;
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
 const SLOT: TimeDelta = TimeDelta::minutes(5);
 const DAY: TimeDelta = TimeDelta::hours(24);
-/// The name under which the counts of all users are kept. No user has it.
-const ALL_USERS: &str = "";
-
-/// What the slots of users grow by, or shrink by where a failed file is retried.
+/// What the slots of users, of their tenants and of all grow by, or shrink by where a failed file is retried.
 #[derive(Default)]
-pub struct Ends(BTreeMap<(String, Time), Ended>);
+pub struct Ends(BTreeMap<(String, String, Time), Ended>);
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
 pub struct Ended {
@@ -44,42 +43,42 @@ impl Ended {
 }
 
 impl Ends {
-    pub fn completed(&mut self, user: &str, processing_ms: i64, now: Time) {
-        self.change(user, now, |ended| {
+    pub fn completed(&mut self, tenant: &str, user: &str, processing_ms: i64, now: Time) {
+        self.change(tenant, user, now, |ended| {
             ended.completed += 1;
             ended.processing_ms += processing_ms;
         });
     }
 
-    pub fn failed(&mut self, user: &str, now: Time) {
-        self.change(user, now, |ended| ended.failed += 1);
+    pub fn failed(&mut self, tenant: &str, user: &str, now: Time) {
+        self.change(tenant, user, now, |ended| ended.failed += 1);
     }
 
     /// A file that failed within the day is retried. It counts again with how it ends then, so that files are counted and not
     /// failures.
-    pub fn not_failed_any_more(&mut self, user: &str, failed_at: Time, now: Time) {
+    pub fn not_failed_any_more(&mut self, tenant: &str, user: &str, failed_at: Time, now: Time) {
         if failed_at >= oldest_kept(now) {
-            self.change(user, failed_at, |ended| ended.failed -= 1);
+            self.change(tenant, user, failed_at, |ended| ended.failed -= 1);
         }
     }
 
-    /// Changes the counts of the user, and of all users.
-    fn change(&mut self, user: &str, at: Time, change: impl Fn(&mut Ended)) {
-        for name in [ALL_USERS, user] {
-            change(self.0.entry((name.to_owned(), slot(at))).or_default());
+    /// Changes the counts of the user, of the tenant, and of all.
+    fn change(&mut self, tenant: &str, user: &str, at: Time, change: impl Fn(&mut Ended)) {
+        for (tenant, user) in [("", ""), (tenant, ""), (tenant, user)] {
+            change(self.0.entry((tenant.to_owned(), user.to_owned(), slot(at))).or_default());
         }
     }
 
     /// In the order of their names, so that two processes never wait for one another.
     pub async fn write(self, tx: &mut Tx) -> Result<(), Error> {
         let mut rows = Rows::default();
-        for ((user, slot), ended) in self.0 {
-            rows.push(args![user, slot, ended.completed, ended.failed, ended.processing_ms]);
+        for ((tenant, user, slot), ended) in self.0 {
+            rows.push(args![tenant, user, slot, ended.completed, ended.failed, ended.processing_ms]);
         }
         tx.insert(
-            "throughput (user_id, slot, completed, failed, processing_ms)",
+            "throughput (tenant_id, user_id, slot, completed, failed, processing_ms)",
             rows,
-            "ON CONFLICT (user_id, slot) DO UPDATE SET completed = throughput.completed + excluded.completed,
+            "ON CONFLICT (tenant_id, user_id, slot) DO UPDATE SET completed = throughput.completed + excluded.completed,
                  failed = throughput.failed + excluded.failed,
                  processing_ms = throughput.processing_ms + excluded.processing_ms",
         )
@@ -96,15 +95,16 @@ pub fn oldest_kept(now: Time) -> Time {
     slot(now - DAY)
 }
 
-/// The last day, from the slot on that it began in: of one user, or of all.
-pub async fn last_day(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<Ended, Error> {
+/// The last day, from the slot on that it began in, of these owners.
+pub async fn last_day(tx: &mut Tx, reach: &Reach, now: Time) -> Result<Ended, Error> {
+    let (tenant, user) = reach::names(reach);
     let ended: Option<Ended> = tx
         .row(
             "SELECT CAST(COALESCE(SUM(completed), 0) AS BIGINT) AS completed,
                     CAST(COALESCE(SUM(failed), 0) AS BIGINT) AS failed,
                     CAST(COALESCE(SUM(processing_ms), 0) AS BIGINT) AS processing_ms
-             FROM throughput WHERE user_id = $1 AND slot >= $2",
-            args![user.unwrap_or(ALL_USERS), oldest_kept(now)],
+             FROM throughput WHERE tenant_id = $1 AND user_id = $2 AND slot >= $3",
+            args![tenant, user, oldest_kept(now)],
         )
         .await?;
     Ok(ended.unwrap_or_default())
@@ -114,7 +114,8 @@ pub async fn last_day(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<Ende
 pub async fn remove_old(tx: &mut Tx, before: Time, limit: i64) -> Result<u64, Error> {
     // What a batch picked and then finds changed stays, so the condition is there twice.
     tx.execute(
-        "DELETE FROM throughput WHERE (user_id, slot) IN (SELECT user_id, slot FROM throughput WHERE slot < $1 LIMIT $2)
+        "DELETE FROM throughput WHERE (tenant_id, user_id, slot) IN
+             (SELECT tenant_id, user_id, slot FROM throughput WHERE slot < $1 LIMIT $2)
          AND slot < $1",
         args![before, limit],
     )
@@ -134,17 +135,22 @@ mod tests {
     }
 
     #[test]
-    fn what_a_user_ends_counts_for_them_and_for_everybody() {
+    fn what_a_user_ends_counts_for_them_for_their_tenant_and_for_all() {
         let now = Time::from_timestamp(1_000_000_000, 0).unwrap();
         let mut ends = Ends::default();
-        ends.completed("ada", 10, now);
-        ends.failed("bob", now);
+        ends.completed("acme", "ada", 10, now);
+        ends.failed("acme", "bob", now);
         let seen = |ends: &Ends| -> Vec<(String, i64, i64)> {
-            ends.0.iter().map(|((user, _), e)| (user.clone(), e.completed, e.failed)).collect()
+            let name = |tenant: &str, user: &str| format!("{tenant}/{user}");
+            ends.0.iter().map(|((tenant, user, _), e)| (name(tenant, user), e.completed, e.failed)).collect()
         };
-        assert_eq!(seen(&ends), [(String::new(), 1, 1), ("ada".into(), 1, 0), ("bob".into(), 0, 1)]);
-        ends.not_failed_any_more("bob", now, now);
-        ends.failed("bob", now);
-        assert_eq!(seen(&ends)[2].2, 1, "one file failed, however often");
+        let expected = [("/", 1, 1), ("acme/", 1, 1), ("acme/ada", 1, 0), ("acme/bob", 0, 1)];
+        assert_eq!(
+            seen(&ends),
+            expected.map(|(name, completed, failed)| (name.to_owned(), completed, failed))
+        );
+        ends.not_failed_any_more("acme", "bob", now, now);
+        ends.failed("acme", "bob", now);
+        assert_eq!(seen(&ends)[3].2, 1, "one file failed, however often");
     }
 }

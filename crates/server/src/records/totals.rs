@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::files::{counts, held};
+use super::reach;
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
@@ -98,7 +100,7 @@ impl Totals {
     }
 }
 
-/// How many files there are in each state, of one user or of all.
+/// How many files there are in each state, of some owners.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Distribution {
     counted: Counted,
@@ -107,17 +109,15 @@ pub struct Distribution {
 
 impl Distribution {
     /// To be asked in a snapshot: what is at work is counted apart from what waits.
-    pub async fn load(tx: &mut Tx, user: Option<&str>) -> Result<Self, Error> {
-        let (whose, arguments) = match user {
-            Some(user) => ("user_id = $1", args![user]),
-            None => ("1 = 1", args![]),
-        };
+    pub async fn load(tx: &mut Tx, reach: &Reach) -> Result<Self, Error> {
+        let mut arguments = args![];
+        let whose = reach::condition(reach, &mut arguments);
         let sums = COLUMNS.map(|column| format!("CAST(COALESCE(SUM({column}), 0) AS BIGINT) AS {column}"));
         let sql = format!("SELECT {} FROM user_totals WHERE {whose}", sums.join(", "));
         let sums: Option<Row> = tx.row(sql, arguments).await?;
         let mut distribution =
             Self { counted: sums.map(Row::counted).unwrap_or_default(), ..Self::default() };
-        let running = held::count_by_status(tx, user).await?;
+        let running = held::count_by_status(tx, reach).await?;
         for (status, count) in running {
             if let Some(stage) = status.parse::<Status>().ok().and_then(Status::stage) {
                 distribution.running.insert(stage, count);
@@ -148,50 +148,52 @@ impl Distribution {
     }
 }
 
+/// Recounts the files of all users of this name, whatever their tenants. Returns whether that changed anything.
+pub async fn recount_named(tx: &mut Tx, user: &str) -> Result<bool, Error> {
+    let sql = "SELECT tenant_id FROM user_totals WHERE user_id = $1
+               UNION SELECT tenant_id FROM files WHERE user_id = $1 AND deleted_at IS NULL ORDER BY tenant_id";
+    let tenants: Vec<(String,)> = tx.rows(sql, args![user]).await?;
+    let mut changed = false;
+    for (tenant,) in tenants {
+        changed |= recount(tx, &TenantUser::new(tenant, user)).await?;
+    }
+    Ok(changed)
+}
+
 /// Recounts a user's files. Returns whether that changed anything.
 ///
 /// Every move of a file holds its owner's totals from the end of its transaction to the commit. So what is counted once they
 /// are held is what they should say.
-pub async fn recount(tx: &mut Tx, user: &str) -> Result<bool, Error> {
+pub async fn recount(tx: &mut Tx, owner: &TenantUser) -> Result<bool, Error> {
+    let TenantUser { tenant, user } = owner;
     let opened = tx
         .execute(
             "INSERT INTO user_totals (user_id, tenant_id)
-             SELECT DISTINCT user_id, tenant_id FROM files WHERE user_id = $1 AND deleted_at IS NULL ORDER BY tenant_id
+             SELECT DISTINCT user_id, tenant_id FROM files
+             WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL
              ON CONFLICT DO NOTHING",
-            args![user],
+            args![tenant, user],
         )
         .await?;
     let lock = tx.for_update();
-    let kept: Vec<(String,)> = tx
-        .rows(
-            format!("SELECT tenant_id FROM user_totals WHERE user_id = $1 ORDER BY tenant_id {lock}"),
-            args![user],
-        )
-        .await?;
-    let rows = counts::of_user(tx, user).await?;
-    let mut changed = opened;
-    for (tenant,) in kept {
-        let count = |column: &str| {
-            let row = rows.iter().find(|(of, name, _)| *of == tenant && name == column);
-            row.map_or(0, |(_, _, count)| *count)
-        };
-        let set: Vec<String> = COLUMNS.iter().zip(3..).map(|(name, at)| format!("{name} = ${at}")).collect();
-        let differs: Vec<String> =
-            COLUMNS.iter().zip(3..).map(|(name, at)| format!("{name} <> ${at}")).collect();
-        let mut arguments = args![user, &tenant];
-        arguments.extend(COLUMNS.map(|column| count(column).into()));
-        changed += tx
-            .execute(
-                format!(
-                    "UPDATE user_totals SET {} WHERE user_id = $1 AND tenant_id = $2 AND ({})",
-                    set.join(", "),
-                    differs.join(" OR ")
-                ),
-                arguments,
-            )
-            .await?;
+    let kept = format!("SELECT ready FROM user_totals WHERE tenant_id = $1 AND user_id = $2 {lock}");
+    let kept: Option<(i64,)> = tx.row(kept, args![tenant, user]).await?;
+    if kept.is_none() {
+        return Ok(false);
     }
-    Ok(changed > 0)
+    let rows = counts::of_user(tx, owner).await?;
+    let count = |column: &str| rows.iter().find(|(name, _)| name == column).map_or(0, |(_, count)| *count);
+    let set: Vec<String> = COLUMNS.iter().zip(3..).map(|(name, at)| format!("{name} = ${at}")).collect();
+    let differs: Vec<String> = COLUMNS.iter().zip(3..).map(|(name, at)| format!("{name} <> ${at}")).collect();
+    let mut arguments = args![tenant, user];
+    arguments.extend(COLUMNS.map(|column| count(column).into()));
+    let sql = format!(
+        "UPDATE user_totals SET {} WHERE tenant_id = $1 AND user_id = $2 AND ({})",
+        set.join(", "),
+        differs.join(" OR ")
+    );
+    let changed = tx.execute(sql, arguments).await?;
+    Ok(opened + changed > 0)
 }
 
 #[derive(sqlx::FromRow)]

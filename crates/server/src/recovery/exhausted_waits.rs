@@ -25,7 +25,7 @@ const BATCH_SIZE: usize = 200;
 /// Fails the files that have waited for too long. Returns how many they were.
 pub async fn end(db: &Db, patience: Duration, now: Time) -> Result<i64, Error> {
     let mut ended = 0;
-    for (stage, service) in Obstacles::load(&mut db.read().await?, "", now).await?.blocked_stages() {
+    for (stage, service) in Obstacles::load(&mut db.read().await?, None, now).await?.blocked_stages() {
         loop {
             let batch = db.write(EndWaits { stage, service, patience, now }).await?;
             ended += i64::try_from(batch).unwrap_or(i64::MAX);

@@ -44,6 +44,7 @@ use crate::records::moves::{self, Change, Ending};
 use crate::records::totals::Distribution;
 use crate::telemetry::metrics;
 use landfall_core::actor::Actor;
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
@@ -88,7 +89,8 @@ impl StuckFiles {
         let mut tally = Recovered::default();
         let mut after = Some(Uuid::nil());
         while let Some(last) = after {
-            let (stuck, next) = self.detection.scan(&mut self.db.read().await?, None, last, now).await?;
+            let (stuck, next) =
+                self.detection.scan(&mut self.db.read().await?, &Reach::All, last, now).await?;
             after = next;
             for stuck in &stuck {
                 let file = stuck.file.id;
@@ -102,7 +104,7 @@ impl StuckFiles {
         let exhausted = exhausted_waits::end(&self.db, self.outage_patience, now).await?;
         let count = |number: i64| u64::try_from(number).unwrap_or_default();
         metrics::stuck_files_recovered(count(tally.requeued), count(tally.failed));
-        let without_workers = without_workers(&mut self.db.snapshot().await?, None, now).await?;
+        let without_workers = without_workers(&mut self.db.snapshot().await?, &Reach::All, now).await?;
         for (stage, files) in &without_workers {
             tracing::warn!(
                 stage = stage.name(),
@@ -192,17 +194,13 @@ impl Recovered {
     }
 }
 
-/// How many files wait at each stage without workers: of one user, or of all.
-pub async fn without_workers(
-    tx: &mut Tx,
-    user: Option<&str>,
-    now: Time,
-) -> Result<BTreeMap<Stage, i64>, Error> {
-    let obstacles = Obstacles::load(tx, "", now).await?;
+/// How many files wait at each stage without workers, of these owners.
+pub async fn without_workers(tx: &mut Tx, reach: &Reach, now: Time) -> Result<BTreeMap<Stage, i64>, Error> {
+    let obstacles = Obstacles::load(tx, None, now).await?;
     if Stage::ALL.into_iter().all(|stage| obstacles.someone_works_at(stage)) {
         return Ok(BTreeMap::new());
     }
-    let distribution = Distribution::load(tx, user).await?;
+    let distribution = Distribution::load(tx, reach).await?;
     let waiting = Stage::ALL.into_iter().filter(|stage| !obstacles.someone_works_at(*stage));
     let waiting = waiting.map(|stage| (stage, distribution.waiting(stage)));
     Ok(waiting.filter(|(_, files)| *files > 0).collect())

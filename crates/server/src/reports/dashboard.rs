@@ -1,4 +1,4 @@
-//! The dashboard of a user's files, or of all files, as they are at the moment of the request. Nothing is cached
+//! The dashboard of a user's files, of a tenant's, or of all files, as they are at the moment of the request. Nothing is cached
 //! between requests; it is cheap because the totals are (`totals.rs`), and everything else uses an index without
 //! the finished files.
 
@@ -11,13 +11,14 @@ use crate::records::totals::Distribution;
 use crate::recovery::stuck_files::detection::Detection;
 use landfall_api::dashboard::{Dashboard, Metrics, RecentError};
 use landfall_api::queues::queue_name;
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::Error;
 use landfall_store::Tx;
 
 const RECENT_ERRORS: i64 = 10;
-/// For all users together: the maximum number of users whose oldest file is checked.
+/// For many users together: the maximum number of users whose oldest file is checked.
 const MAX_USERS: usize = 2_000;
 
 fn recent_error(letter: DeadLetter) -> RecentError {
@@ -32,17 +33,17 @@ fn recent_error(letter: DeadLetter) -> RecentError {
     }
 }
 
-/// Must run in a snapshot. Without `user`, for all users.
+/// Must run in a snapshot.
 pub async fn load(
     tx: &mut Tx,
-    user: Option<&str>,
+    reach: &Reach,
     detection: &Detection,
     first_stage: Stage,
     now: Time,
 ) -> Result<Dashboard, Error> {
-    let distribution = Distribution::load(tx, user).await?;
-    let ended = throughput::last_day(tx, user, now).await?;
-    let filter = Filter { of_user: user.map(str::to_owned), ..Filter::default() };
+    let distribution = Distribution::load(tx, reach).await?;
+    let ended = throughput::last_day(tx, reach, now).await?;
+    let filter = Filter::of(reach.clone());
     let recent = dead_letters::list(tx, &filter, None, RECENT_ERRORS, 0).await?;
     Ok(Dashboard {
         status_distribution: Status::ALL
@@ -50,9 +51,9 @@ pub async fn load(
             .filter(|status| *status != Status::Deleted)
             .map(|status| (status, distribution.count(status)))
             .collect(),
-        active_batches: count_active(tx, user).await?,
+        active_batches: count_active(tx, reach).await?,
         dlq_depth: distribution.count(Status::Failed),
-        stuck_files: detection.count(tx, user, now).await?,
+        stuck_files: detection.count(tx, reach, now).await?,
         queue_depths: Stage::ALL
             .into_iter()
             // Without a scanner there is no such queue.
@@ -66,12 +67,12 @@ pub async fn load(
             failure_rate: ended.failure_rate(),
         },
         circuits: queue_status::circuits(tx).await?,
-        oldest_waiting_ms: oldest_waiting(tx, user, now).await?,
+        oldest_waiting_ms: oldest_waiting(tx, reach, now).await?,
     })
 }
 
 /// How many milliseconds the oldest file that a worker could claim has waited.
-pub async fn oldest_waiting(tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
-    let oldest = queue::oldest_waiting(tx, user, MAX_USERS).await?;
+pub async fn oldest_waiting(tx: &mut Tx, reach: &Reach, now: Time) -> Result<i64, Error> {
+    let oldest = queue::oldest_waiting(tx, reach, MAX_USERS).await?;
     Ok(oldest.map_or(0, |since| (now - since).num_milliseconds().max(0)))
 }

@@ -13,6 +13,7 @@ use crate::records::hourly;
 use crate::records::totals::Distribution;
 use crate::recovery::runs;
 use landfall_api::queues::{CircuitView, PauseView, QueueStatus, QueueView, WorkerView, queue_name};
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
@@ -43,7 +44,7 @@ pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
 async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, Error> {
     let paused = pause::all(tx).await?;
     let limited = blocked_stages(tx, now).await?;
-    let distribution = Distribution::load(tx, None).await?;
+    let distribution = Distribution::load(tx, &Reach::All).await?;
     let retrying = queue::count_retrying(tx, MAX_COUNTED).await?;
     let mut queues = BTreeMap::new();
     for stage in Stage::ALL {

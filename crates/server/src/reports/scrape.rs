@@ -14,6 +14,7 @@ use crate::recovery::stuck_files::detection::Detection;
 use crate::telemetry::metrics::{self, Kind};
 use chrono::TimeDelta;
 use landfall_api::queues::CircuitView;
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::states::CircuitState;
@@ -63,9 +64,9 @@ fn label(name: &'static str, value: impl Into<String>) -> Labels {
 
 /// The facts of the database, all from one snapshot.
 pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Exposition) -> Result<(), Error> {
-    let distribution = Distribution::load(tx, None).await?;
-    let oldest = dashboard::oldest_waiting(tx, None, now).await?;
-    let stuck = detection.count(tx, None, now).await?;
+    let distribution = Distribution::load(tx, &Reach::All).await?;
+    let oldest = dashboard::oldest_waiting(tx, &Reach::All, now).await?;
+    let stuck = detection.count(tx, &Reach::All, now).await?;
     let workers = workers::stages(tx).await?;
     let paused = pause::stages(tx).await?;
     let circuits = queue_status::circuits(tx).await?;

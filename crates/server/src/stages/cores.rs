@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Clock;
 use landfall_core::failure::{Code, Failure};
 
@@ -20,7 +21,7 @@ const WAITING_INTERVAL: Duration = Duration::from_millis(500);
 pub struct Cores {
     free: Arc<Semaphore>,
     /// How many turns each user has now.
-    turns_by_user: Arc<Mutex<HashMap<String, usize>>>,
+    turns_by_user: Arc<Mutex<HashMap<TenantUser, usize>>>,
     /// Signalled when a user's last turn ends.
     ended: Arc<Notify>,
 }
@@ -29,7 +30,7 @@ pub struct Cores {
 #[derive(Clone)]
 pub struct UserCores {
     cores: Cores,
-    user: String,
+    user: TenantUser,
 }
 
 /// A core, taken until this is dropped.
@@ -47,11 +48,11 @@ impl Cores {
         Self { free: Arc::new(Semaphore::new(cores)), turns_by_user: Arc::default(), ended: Arc::default() }
     }
 
-    pub fn of_user(&self, user: &str) -> UserCores {
-        UserCores { cores: self.clone(), user: user.to_owned() }
+    pub fn of_user(&self, user: TenantUser) -> UserCores {
+        UserCores { cores: self.clone(), user }
     }
 
-    fn turns_by_user(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+    fn turns_by_user(&self) -> MutexGuard<'_, HashMap<TenantUser, usize>> {
         self.turns_by_user.lock().expect("nothing panics while it holds this")
     }
 }
@@ -137,7 +138,10 @@ mod tests {
     #[tokio::test]
     async fn one_users_work_does_not_delay_the_first_turn_of_another() {
         let cores = Cores::new(2);
-        let (mallory, alice) = (cores.of_user("mallory"), cores.of_user("alice"));
+        let (mallory, alice) = (
+            cores.of_user(TenantUser::new("acme", "mallory")),
+            cores.of_user(TenantUser::new("acme", "alice")),
+        );
         let first = mallory.turn(|| ()).await;
         let _second = mallory.turn(|| ()).await;
         assert!(mallory.turn(|| ()).now_or_never().is_none(), "all cores are already hers");
@@ -150,7 +154,10 @@ mod tests {
     #[tokio::test]
     async fn a_second_turn_begins_when_the_first_is_over() {
         let cores = Cores::new(1);
-        let (mallory, alice) = (cores.of_user("mallory"), cores.of_user("alice"));
+        let (mallory, alice) = (
+            cores.of_user(TenantUser::new("acme", "mallory")),
+            cores.of_user(TenantUser::new("acme", "alice")),
+        );
         let _slow = mallory.turn(|| ()).await;
         let first = alice.turn(|| ()).await;
         let mut second = Box::pin(alice.turn(|| ()));
@@ -162,8 +169,11 @@ mod tests {
     #[tokio::test]
     async fn a_user_without_a_turn_is_not_remembered() {
         let cores = Cores::new(1);
-        drop(cores.of_user("alice").turn(|| ()).await);
-        assert!(cores.of_user("bob").turn(|| ()).await.cores.cores.turns_by_user().len() == 1);
+        drop(cores.of_user(TenantUser::new("acme", "alice")).turn(|| ()).await);
+        assert!(
+            cores.of_user(TenantUser::new("acme", "bob")).turn(|| ()).await.cores.cores.turns_by_user().len()
+                == 1
+        );
         assert!(cores.turns_by_user().is_empty());
     }
 }

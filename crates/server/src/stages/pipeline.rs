@@ -72,7 +72,7 @@ impl Pipeline {
     }
 
     fn cores(&self, job: &Job) -> UserCores {
-        self.cores.of_user(&job.file.user_id)
+        self.cores.of_user(job.file.tenant_user())
     }
 
     async fn scan(&self, job: &Job) -> Result<Output, Failure> {

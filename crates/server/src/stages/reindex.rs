@@ -27,6 +27,7 @@ use crate::content::index::{replace, replace_vectors};
 use crate::content::indexed_files;
 use crate::records::file::File;
 use crate::records::files;
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Clock;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status};
@@ -103,7 +104,15 @@ impl Reindex {
         retry: RetryPolicy,
         at_once: usize,
     ) -> Self {
-        Self { db, clock, embedder, chunks, retry, at_once, cores: Cores::of_this_machine().of_user("") }
+        Self {
+            db,
+            clock,
+            embedder,
+            chunks,
+            retry,
+            at_once,
+            cores: Cores::of_this_machine().of_user(TenantUser::new("", "")),
+        }
     }
 
     /// Re-embeds all stale files once, and calls `progress` after each. Ends early when `stop` is cancelled, and
@@ -301,7 +310,7 @@ impl Write for Refresh {
             return Ok(true);
         };
         chunks::keep(tx, self.file, new_chunks).await?;
-        replace(tx, self.file, &file.user_id, &self.embedded).await?;
+        replace(tx, self.file, &file.tenant_user(), &self.embedded).await?;
         files::set_chunk_count(tx, self.file, new_chunks.len()).await?;
         Ok(true)
     }

@@ -12,7 +12,8 @@ use uuid::Uuid;
 use super::deliveries::{self, NewDelivery, body_of};
 use super::register;
 use super::rows::{self, Behind};
-use crate::delivery::tail::{self, Audience, StoredEvent};
+use crate::delivery::tail::{self, StoredEvent};
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::{Clock, Time};
 use landfall_core::states::Scope;
 use landfall_store::Error;
@@ -26,8 +27,17 @@ const PAGE_SIZE: i64 = 500;
 const BATCH_SIZE: usize = 1_000;
 
 impl Behind {
+    /// Whose events it receives.
+    fn reach(&self) -> Reach {
+        match self.scope {
+            Scope::Own => Reach::User(TenantUser::new(self.tenant_id.clone(), self.user_id.clone())),
+            Scope::Tenant => Reach::Tenant(self.tenant_id.clone()),
+            Scope::All => Reach::All,
+        }
+    }
+
     fn wants(&self, event: &StoredEvent) -> bool {
-        (self.scope == Scope::All || self.user_id == event.user)
+        self.reach().includes(&event.tenant, &event.user)
             && register::wants(self.event_types.as_ref(), &event.kind)
     }
 }
@@ -57,10 +67,10 @@ pub async fn collect(db: &Db, clock: &Clock) -> Result<usize, Error> {
 async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -> Result<usize, Error> {
     let Some(first) = group.first() else { return Ok(0) };
     let from = first.cursor_id;
-    // For the webhooks of one user it is cheaper to read only that user's events.
-    let alone = group.iter().all(|webhook| webhook.scope == Scope::Own && webhook.user_id == first.user_id);
-    let audience = if alone { Audience::User(first.user_id.clone()) } else { Audience::All };
-    let page = tail::page(&mut db.read().await?, from, horizon, &audience, PAGE_SIZE).await?;
+    // If all want the events of the same owners, it is cheaper to read only those.
+    let one = group.iter().all(|webhook| webhook.reach() == first.reach());
+    let reach = if one { first.reach() } else { Reach::All };
+    let page = tail::page(&mut db.read().await?, from, horizon, &reach, PAGE_SIZE).await?;
     let mut bodies: HashMap<(i64, bool), String> = HashMap::new();
     let mut made = 0;
     let mut change =
@@ -68,8 +78,9 @@ async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -
     for webhook in group {
         change.webhooks.push(webhook.id);
         for event in page.events.iter().filter(|event| webhook.wants(event)) {
-            let for_all = webhook.scope == Scope::All;
-            let body = bodies.entry((event.id, for_all)).or_insert_with(|| body_of(event, for_all)).clone();
+            let with_owner = webhook.scope != Scope::Own;
+            let body =
+                bodies.entry((event.id, with_owner)).or_insert_with(|| body_of(event, with_owner)).clone();
             let (id, kind) = (clock.new_id(), event.kind.clone());
             change.deliveries.push(NewDelivery {
                 id,

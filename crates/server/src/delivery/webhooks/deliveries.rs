@@ -133,10 +133,10 @@ pub async fn write<'a>(
 }
 
 /// The body of the request.
-pub fn body_of(event: &StoredEvent, for_all: bool) -> String {
+pub fn body_of(event: &StoredEvent, with_owner: bool) -> String {
     let mut data = event.content();
-    if for_all && !event.user.is_empty() {
-        // A webhook for all users' events needs to know the owner.
+    if with_owner && !event.user.is_empty() {
+        // A webhook for the events of several users needs to know the owner.
         data.insert("tenantId".to_owned(), json!(event.tenant));
         data.insert("userId".to_owned(), json!(event.user));
     }

@@ -86,8 +86,9 @@ impl Write for RegisterWebhook {
 
     async fn apply(&self, tx: &mut Tx) -> Result<RegisteredWebhook, Error> {
         // Of two requests at once the second must see the first, or both would take the last free place.
-        tx.enter_section(&format!("webhooks of {}", self.caller.user)).await?;
-        let there = rows::count_of(tx, &self.caller.user).await?;
+        let owner = self.caller.owner();
+        tx.enter_section(&format!("webhooks of {owner}")).await?;
+        let there = rows::count_of(tx, &owner).await?;
         if there >= self.most {
             let message =
                 format!("You have {there} webhooks and the maximum is {}: remove one first", self.most);
@@ -136,7 +137,7 @@ impl Write for Change {
         let webhook = Webhook::lock_for(tx, &self.caller, self.webhook).await?;
         let WebhookChanges { url, event_types, description, enabled } = &self.changes;
         if let Some(types) = event_types {
-            check_types(types.as_deref(), webhook.is_for_all())?;
+            check_types(types.as_deref(), webhook.scope == Scope::All)?;
         }
         check_description(description.as_ref().and_then(Option::as_deref))?;
         let event_types = match event_types {

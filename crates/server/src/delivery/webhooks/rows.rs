@@ -1,10 +1,10 @@
 //! The statements about the table `webhooks`.
 
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Role, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::refusal::Refusal;
 use landfall_core::states::Scope;
-use landfall_store::{Arg, Error, Rows, Tx, args};
+use landfall_store::{Error, Rows, Tx, args};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ impl Webhook {
         tx.row("SELECT * FROM webhooks WHERE id = $1", args![id]).await
     }
 
-    /// A webhook of the caller. A webhook for all events belongs to every administrator, and to no other user.
+    /// A webhook that the caller may manage.
     pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
         Self::find(tx, id)
             .await?
@@ -39,11 +39,13 @@ impl Webhook {
 
     /// A page of the caller's webhooks, newest first, before `before`.
     pub async fn list(tx: &mut Tx, caller: &Caller, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
-        let (mine, arguments): (_, Vec<Arg>) = if caller.admin {
-            ("(user_id = $3 OR scope = 'all')", args![before, limit, &caller.user])
-        } else {
-            ("user_id = $3 AND scope = 'own'", args![before, limit, &caller.user])
+        let own = "tenant_id = $3 AND user_id = $4 AND scope = 'own'";
+        let mine = match caller.role {
+            Role::Member => own.to_owned(),
+            Role::TenantAdmin => format!("({own} OR tenant_id = $3 AND scope = 'tenant')"),
+            Role::Operator => format!("({own} OR tenant_id = $3 AND scope = 'tenant' OR scope = 'all')"),
         };
+        let arguments = args![before, limit, &caller.tenant, &caller.user];
         tx.rows(
             format!("SELECT * FROM webhooks WHERE id < $1 AND {mine} ORDER BY id DESC LIMIT $2"),
             arguments,
@@ -59,8 +61,9 @@ pub(super) async fn any(tx: &mut Tx) -> Result<bool, Error> {
 }
 
 /// How many webhooks a user has.
-pub(super) async fn count_of(tx: &mut Tx, user: &str) -> Result<i64, Error> {
-    tx.number("SELECT COUNT(*) FROM webhooks WHERE user_id = $1", args![user]).await
+pub(super) async fn count_of(tx: &mut Tx, owner: &TenantUser) -> Result<i64, Error> {
+    let sql = "SELECT COUNT(*) FROM webhooks WHERE tenant_id = $1 AND user_id = $2";
+    tx.number(sql, args![&owner.tenant, &owner.user]).await
 }
 
 /// A webhook as it is registered.
@@ -191,6 +194,7 @@ pub(super) async fn remove(tx: &mut Tx, webhook: Uuid) -> Result<(), Error> {
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(super) struct Behind {
     pub id: Uuid,
+    pub tenant_id: String,
     pub user_id: String,
     #[sqlx(try_from = "String")]
     pub scope: Scope,
@@ -202,7 +206,7 @@ pub(super) struct Behind {
 /// first.
 pub(super) async fn behind(tx: &mut Tx, horizon: i64, limit: i64) -> Result<Vec<Behind>, Error> {
     tx.rows(
-        "SELECT id, user_id, scope, event_types, cursor_id FROM webhooks w
+        "SELECT id, tenant_id, user_id, scope, event_types, cursor_id FROM webhooks w
          WHERE enabled AND cursor_id < $1
            AND (SELECT COUNT(*) FROM webhook_deliveries d
                 WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL) < $2

@@ -12,6 +12,7 @@ use crate::queue::revive::{RetriedBy, is_infected, removed_as_infected, revive_a
 use crate::records::file::File;
 use crate::records::files::dead_letters::Cursor;
 use crate::records::files::dead_letters::retry::{Fate, fates, lock_next};
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::Refusal;
@@ -147,7 +148,7 @@ impl Advance {
             }
             let here: Vec<(Stage, File)> = here.into_iter().map(|file| (file.next_stage, file)).collect();
             let by = RetriedBy {
-                user: &operation.user_id,
+                user: &TenantUser::new(operation.tenant_id.clone(), operation.user_id.clone()),
                 operation: Some(operation.id),
                 trace: operation.trace_parent.as_deref(),
                 now: self.now,

@@ -1,6 +1,6 @@
 //! The statements about the table `operations`.
 
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Reach};
 use landfall_core::clock::Time;
 use landfall_core::refusal::Refusal;
 use landfall_core::states::OperationStatus;
@@ -10,12 +10,13 @@ use uuid::Uuid;
 
 use super::{Operation, RetryAll};
 use crate::records::files::dead_letters::Cursor;
+use crate::records::reach;
 
 impl Operation {
     pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
         tx.row::<Self>("SELECT * FROM operations WHERE id = $1", args![id])
             .await?
-            .filter(|operation| caller.admin || operation.user_id == caller.user)
+            .filter(|operation| operation.is_of(caller))
             .ok_or_else(|| Refusal::no_such_operation().into())
     }
 
@@ -24,16 +25,28 @@ impl Operation {
         tx.row("SELECT * FROM operations WHERE id = $1 AND ended_at IS NULL", args![id]).await
     }
 
-    /// A page of a user's operations, or of all users' operations, newest first, before `before`.
-    pub async fn list(tx: &mut Tx, user: Option<&str>, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
+    /// The operations of the caller; of all users of a tenant, about its files; or all. A page of them, newest first, before
+    /// `before`.
+    pub async fn list(tx: &mut Tx, reach: &Reach, before: Uuid, limit: i64) -> Result<Vec<Self>, Error> {
         let mut arguments = args![before, limit];
-        let mut condition = "id < $1".to_owned();
-        if let Some(user) = user {
-            arguments.push(user.into());
-            condition.push_str(" AND user_id = $3");
+        let mut condition = reach::condition(reach, &mut arguments);
+        if let Reach::Tenant(_) = reach {
+            condition.push_str(" AND of_tenant = tenant_id");
         }
-        tx.rows(format!("SELECT * FROM operations WHERE {condition} ORDER BY id DESC LIMIT $2"), arguments)
-            .await
+        let sql = format!("SELECT * FROM operations WHERE id < $1 AND {condition} ORDER BY id DESC LIMIT $2");
+        tx.rows(sql, arguments).await
+    }
+
+    /// Whether the caller may see and stop it. What an operator does with the files of other tenants is not for the
+    /// administrators of the operator's own.
+    fn is_of(&self, caller: &Caller) -> bool {
+        caller.is(&self.tenant_id, &self.user_id)
+            || caller.is_operator()
+            || self
+                .filter
+                .of_tenant
+                .as_ref()
+                .is_some_and(|tenant| *tenant == self.tenant_id && caller.administers(tenant))
     }
 
     /// An operation, locked until the transaction ends. `patient`: waits for a process that has locked it, instead of
@@ -54,12 +67,14 @@ pub(super) async fn insert(
 ) -> Result<(), Error> {
     let filter = &operation.filter;
     tx.execute(
-        "INSERT INTO operations (id, user_id, of_user, code, stage, batch_id, fingerprint, status, canaries, errors,
+        "INSERT INTO operations (id, tenant_id, user_id, of_tenant, of_user, code, stage, batch_id, fingerprint, status, canaries, errors,
                                  cursor_at, cursor_id, created_at, updated_at, trace_parent)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11, $12, $12, $13)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12, $13, $14, $14, $15)",
         args![
             operation.id,
-            &operation.user,
+            &operation.user.tenant,
+            &operation.user.user,
+            filter.of_tenant.clone(),
             filter.of_user.clone(),
             filter.code.clone(),
             filter.stage.clone(),

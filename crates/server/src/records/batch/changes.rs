@@ -1,5 +1,6 @@
 //! A batch is opened, takes files, and is closed, cancelled or expired.
 
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
 use landfall_store::{Error, Tx, args};
 use serde_json::Value;
@@ -46,16 +47,17 @@ pub async fn open(tx: &mut Tx, batch: Opened<'_>) -> Result<(), Error> {
 pub async fn take_places(
     tx: &mut Tx,
     batch: Uuid,
-    user: &str,
+    owner: &TenantUser,
     count: i64,
     now: Time,
 ) -> Result<Option<i64>, Error> {
     let taken: Option<(i64,)> = tx
         .row(
-            "UPDATE batches SET registered_files = registered_files + $3, updated_at = $4
-             WHERE id = $1 AND user_id = $2 AND status = 'active' AND registered_files + $3 <= file_count
+            "UPDATE batches SET registered_files = registered_files + $4, updated_at = $5
+             WHERE id = $1 AND tenant_id = $2 AND user_id = $3 AND status = 'active'
+               AND registered_files + $4 <= file_count
              RETURNING priority",
-            args![batch, user, count, now],
+            args![batch, &owner.tenant, &owner.user, count, now],
         )
         .await?;
     Ok(taken.map(|(priority,)| priority))
@@ -71,11 +73,12 @@ pub struct Places {
 }
 
 /// The places of a user's batch.
-pub async fn places(tx: &mut Tx, batch: Uuid, user: &str) -> Result<Option<Places>, Error> {
+pub async fn places(tx: &mut Tx, batch: Uuid, owner: &TenantUser) -> Result<Option<Places>, Error> {
     let found: Option<(String, i64, i64)> = tx
         .row(
-            "SELECT status, file_count, registered_files FROM batches WHERE id = $1 AND user_id = $2",
-            args![batch, user],
+            "SELECT status, file_count, registered_files FROM batches
+             WHERE id = $1 AND tenant_id = $2 AND user_id = $3",
+            args![batch, &owner.tenant, &owner.user],
         )
         .await?;
     Ok(found.map(|(status, promised, registered)| Places { status, promised, registered }))

@@ -1,6 +1,7 @@
 //! Events as they are stored, in the order of their ids: for those who follow them.
 
-use crate::records::epochs;
+use crate::records::{epochs, reach};
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_store::{Error, Tx, args};
 use serde_json::Value;
@@ -50,19 +51,19 @@ pub async fn between(tx: &mut Tx, after: i64, up_to: i64, limit: i64) -> Result<
     tx.rows(sql, args![after, up_to, limit]).await
 }
 
-/// The same of one user.
-pub async fn of_user_between(
+/// The same of some owners.
+pub async fn between_of(
     tx: &mut Tx,
-    user: &str,
+    reach: &Reach,
     after: i64,
     up_to: i64,
     limit: i64,
 ) -> Result<Vec<StoredEvent>, Error> {
-    let columns = columns();
-    let sql = format!(
-        "SELECT {columns} FROM events WHERE id > $1 AND id <= $2 AND user_id = $3 ORDER BY id LIMIT $4"
-    );
-    tx.rows(sql, args![after, up_to, user, limit]).await
+    let mut arguments = args![after, up_to, limit];
+    let (columns, whose) = (columns(), reach::condition(reach, &mut arguments));
+    let sql =
+        format!("SELECT {columns} FROM events WHERE id > $1 AND id <= $2 AND {whose} ORDER BY id LIMIT $3");
+    tx.rows(sql, arguments).await
 }
 
 /// How many events there are in that range, counted up to `most`, and the last of those that were counted.

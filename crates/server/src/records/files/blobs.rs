@@ -56,6 +56,7 @@ pub async fn forget(tx: &mut Tx, file: Uuid, key: &str) -> Result<(), Error> {
 pub struct BlobOwner {
     pub id: Uuid,
     pub blob_key: Option<String>,
+    pub tenant_id: String,
     pub user_id: String,
 }
 
@@ -66,7 +67,9 @@ pub async fn owners(tx: &mut Tx, files: impl Iterator<Item = Uuid>) -> Result<Ve
         ids.push(args![file]);
     }
     let (values, arguments) = ids.into_values(tx);
-    let sql = format!("SELECT id, blob_key, user_id FROM files WHERE id IN (SELECT * FROM ({values}) AS v)");
+    let sql = format!(
+        "SELECT id, blob_key, tenant_id, user_id FROM files WHERE id IN (SELECT * FROM ({values}) AS v)"
+    );
     tx.rows(sql, arguments).await
 }
 

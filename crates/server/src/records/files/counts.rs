@@ -1,5 +1,6 @@
 //! Files counted and added up, for what keeps such counts beside the rows: batches, accounts and totals.
 
+use landfall_core::caller::TenantUser;
 use landfall_store::{Error, Tx, args};
 use uuid::Uuid;
 
@@ -52,14 +53,14 @@ pub async fn of_tenant(tx: &mut Tx, tenant: &str) -> Result<Sums, Error> {
     Ok(Sums { reserved_bytes, reserved_files, used_bytes, used_files })
 }
 
-/// How many files of a user are counted in each column of the totals, by tenant and column.
-pub async fn of_user(tx: &mut Tx, user: &str) -> Result<Vec<(String, String, i64)>, Error> {
+/// How many files of a user are counted in each column of the totals, by column.
+pub async fn of_user(tx: &mut Tx, owner: &TenantUser) -> Result<Vec<(String, i64)>, Error> {
     tx.rows(
         format!(
-            "SELECT tenant_id, {COLUMN_OF_TOTALS} AS counted_in, COUNT(*) FROM files
-             WHERE user_id = $1 AND deleted_at IS NULL GROUP BY tenant_id, counted_in"
+            "SELECT {COLUMN_OF_TOTALS} AS counted_in, COUNT(*) FROM files
+             WHERE tenant_id = $1 AND user_id = $2 AND deleted_at IS NULL GROUP BY counted_in"
         ),
-        args![user],
+        args![&owner.tenant, &owner.user],
     )
     .await
 }

@@ -14,13 +14,16 @@ use uuid::Uuid;
 pub use groups::groups;
 pub use list::{DeadLetter, list};
 
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
+use landfall_core::states::Scope;
 use landfall_store::{Arg, Error, Tx, args};
 
 /// Selects dead letters. A field that is `None` matches everything.
 #[derive(Debug, Clone, Default, sqlx::FromRow)]
 pub struct Filter {
-    /// The owner. Only administrators may list the dead letters of all users.
+    /// The owners: a tenant, or a user of it.
+    pub of_tenant: Option<String>,
     pub of_user: Option<String>,
     pub code: Option<String>,
     pub stage: Option<String>,
@@ -29,12 +32,31 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// All dead letters of these owners.
+    pub fn of(reach: Reach) -> Self {
+        let (of_tenant, of_user) = match reach {
+            Reach::User(owner) => (Some(owner.tenant), Some(owner.user)),
+            Reach::Tenant(tenant) => (Some(tenant), None),
+            Reach::All => (None, None),
+        };
+        Self { of_tenant, of_user, ..Self::default() }
+    }
+
+    pub const fn scope(&self) -> Scope {
+        match (&self.of_tenant, &self.of_user) {
+            (None, _) => Scope::All,
+            (Some(_), None) => Scope::Tenant,
+            (Some(_), Some(_)) => Scope::Own,
+        }
+    }
+
     /// Returns a condition on the rows of `files`, which the statement calls `table`, and appends the values that it
     /// compares with to `arguments`.
     fn condition(&self, table: &str, arguments: &mut Vec<Arg>) -> String {
         // Written like the condition of the partial indices, so that the database uses them.
         let mut condition = format!("{table}.failed_at IS NOT NULL");
         let wanted = [
+            ("tenant_id", self.of_tenant.as_ref().map(Arg::from)),
             ("user_id", self.of_user.as_ref().map(Arg::from)),
             ("error_code", self.code.as_ref().map(Arg::from)),
             ("error_stage", self.stage.as_ref().map(Arg::from)),

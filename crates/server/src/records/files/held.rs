@@ -1,11 +1,13 @@
 //! Files that workers hold: by worker, by claim, and how many.
 
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Stage;
 use landfall_store::{Error, Tx, args};
 use uuid::Uuid;
 
 use crate::records::file::File;
+use crate::records::reach;
 
 /// The files that a worker holds, each with its claim.
 pub async fn held_by(tx: &mut Tx, worker: Uuid) -> Result<Vec<(Uuid, Uuid)>, Error> {
@@ -48,12 +50,10 @@ pub async fn count_running(tx: &mut Tx, stages: &[Stage], since: Time) -> Result
     tx.number(sql, args![since]).await
 }
 
-/// How many files workers hold, by the names of their states: of one user, or of all.
-pub async fn count_by_status(tx: &mut Tx, user: Option<&str>) -> Result<Vec<(String, i64)>, Error> {
-    let (whose, arguments) = match user {
-        Some(user) => ("user_id = $1", args![user]),
-        None => ("1 = 1", args![]),
-    };
+/// How many files workers hold, by the names of their states: of these owners.
+pub async fn count_by_status(tx: &mut Tx, reach: &Reach) -> Result<Vec<(String, i64)>, Error> {
+    let mut arguments = args![];
+    let whose = reach::condition(reach, &mut arguments);
     tx.rows(
         format!(
             "SELECT status, COUNT(*) FROM files WHERE claimed_by IS NOT NULL AND {whose} GROUP BY status"

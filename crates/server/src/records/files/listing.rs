@@ -1,21 +1,24 @@
 //! The list of files, newest first.
 
+use landfall_core::caller::Reach;
 use landfall_core::lifecycle::Status;
 use landfall_store::{Arg, Error, Tx, args};
 use uuid::Uuid;
 
 use crate::records::file::File;
+use crate::records::reach;
 
 /// The maximum number of names that one request compares. If there are more, the page may have few files or none, and
 /// the list continues behind the last that was compared.
 pub const MAX_NAMES_COMPARED: i64 = 5_000;
 
-/// Which files are wanted. A field that is `None` matches everything.
-#[derive(Debug, Clone, Default)]
+/// Which files are wanted.
+#[derive(Debug, Clone)]
 pub struct Wanted<'a> {
-    pub user: Option<&'a str>,
+    pub reach: &'a Reach,
     /// States that are found along the same index; none matches every state.
     pub states: &'a [Status],
+    /// `None` matches every batch, and files without one.
     pub batch: Option<Uuid>,
 }
 
@@ -29,14 +32,10 @@ pub struct Listing {
 
 impl Listing {
     pub fn new(wanted: &Wanted<'_>, before: Uuid) -> Self {
-        let mut listing = Self {
-            conditions: "id < $1 AND deleted_at IS NULL".to_owned(),
-            arguments: args![before],
-            source: "files",
-        };
-        if let Some(user) = wanted.user {
-            listing.and("user_id = ", user);
-        }
+        let mut arguments = args![before];
+        let whose = reach::condition(wanted.reach, &mut arguments);
+        let conditions = format!("id < $1 AND deleted_at IS NULL AND {whose}");
+        let mut listing = Self { conditions, arguments, source: "files" };
         if let Some(first) = wanted.states.first() {
             listing.in_states(*first, wanted.states);
         }

@@ -1,5 +1,6 @@
 //! Files that wait in the queue: those that a worker may claim, and those that wait for their next attempt.
 
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
@@ -7,13 +8,10 @@ use landfall_store::{Error, Rows, Tx, args};
 use uuid::Uuid;
 
 use crate::records::file::File;
+use crate::records::reach;
 
 /// The files of one user that wait at a stage.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Lane {
-    pub tenant: String,
-    pub user: String,
-}
+pub type Lane = TenantUser;
 
 /// Marks files as due whose retry time has come, up to `most`.
 pub async fn make_due(tx: &mut Tx, most: usize, now: Time) -> Result<(), Error> {
@@ -216,13 +214,15 @@ pub async fn lock_longest_waiting(
 
 /// The file that has waited the longest of those that are claimed alone, with its owner, locked until the transaction
 /// ends.
-pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<(Uuid, String)>, Error> {
+pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<(Uuid, Lane)>, Error> {
     let sql = format!(
-        "SELECT id, user_id FROM files WHERE status = 'queued' AND is_alone AND next_stage = $1 AND run_after <= $2
+        "SELECT id, tenant_id, user_id FROM files
+         WHERE status = 'queued' AND is_alone AND next_stage = $1 AND run_after <= $2
          ORDER BY run_after LIMIT 1 {}",
         tx.skip_locked()
     );
-    tx.row(sql, args![stage, now]).await
+    let found: Option<(Uuid, String, String)> = tx.row(sql, args![stage, now]).await?;
+    Ok(found.map(|(file, tenant, user)| (file, Lane { tenant, user })))
 }
 
 /// Forgets the deaths of workers that worked on nothing but one of these files.
@@ -295,22 +295,12 @@ pub async fn any_waits_since(tx: &mut Tx, stage: Stage, since: Time) -> Result<b
     Ok(waits)
 }
 
-/// Since when the oldest file has waited that a worker could claim, of one user or of up to `most_users`.
+/// Since when the oldest file has waited that a worker could claim, of up to `most_users` of these owners.
 ///
 /// Each user has a queue at each stage, by priority and then by time: one index lookup finds the head of each.
-pub async fn oldest_waiting(
-    tx: &mut Tx,
-    user: Option<&str>,
-    most_users: usize,
-) -> Result<Option<Time>, Error> {
+pub async fn oldest_waiting(tx: &mut Tx, reach: &Reach, most_users: usize) -> Result<Option<Time>, Error> {
     let mut arguments = args![most_users];
-    let whose = match user {
-        Some(user) => {
-            arguments.push(user.into());
-            "user_id = $2 AND"
-        }
-        None => "",
-    };
+    let whose = reach::condition(reach, &mut arguments);
     let stages = Stage::ALL.map(|stage| format!("('{stage}')")).join(", ");
     let has_files =
         Stage::ALL.map(|stage| format!("(s.column1 = '{stage}' AND t.at_{stage} > 0)")).join(" OR ");
@@ -321,7 +311,7 @@ pub async fn oldest_waiting(
                        AND f.tenant_id = t.tenant_id AND f.user_id = t.user_id AND f.priority = p.column1
                      ORDER BY f.run_after LIMIT 1) AS since
              FROM (SELECT * FROM user_totals
-                   WHERE {whose} at_scan + at_extract + at_chunk + at_embed > 0 LIMIT $1) AS t
+                   WHERE {whose} AND at_scan + at_extract + at_chunk + at_embed > 0 LIMIT $1) AS t
              CROSS JOIN (VALUES {stages}) AS s CROSS JOIN (VALUES (0), (1), (2)) AS p
              WHERE {has_files}) AS heads"
     );

@@ -1,5 +1,6 @@
 //! Files whose bytes are not confirmed: they are registered, their uploads arrive, and their deadlines pass.
 
+use landfall_core::caller::Reach;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::{Error, Rows, Tx, args};
@@ -7,6 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::records::file::File;
+use crate::records::reach;
 
 /// What files that are registered together have in common.
 #[derive(Debug)]
@@ -144,19 +146,18 @@ pub async fn abandoned(
     .await
 }
 
-/// How many files are abandoned, and when the oldest was registered: of one user, or of all.
+/// How many files are abandoned, and when the oldest was registered, of these owners.
 pub async fn count_abandoned(
     tx: &mut Tx,
-    user: Option<&str>,
+    reach: &Reach,
     registered_before: Time,
     now: Time,
 ) -> Result<(i64, Option<Time>), Error> {
     let mut arguments = args![registered_before, now];
-    let mut condition = "status = 'registered' AND created_at <= $1 AND upload_until <= $2".to_owned();
-    if let Some(user) = user {
-        arguments.push(user.into());
-        condition.push_str(" AND user_id = $3");
-    }
-    let sql = format!("SELECT COUNT(*), MIN(created_at) FROM files WHERE {condition}");
+    let whose = reach::condition(reach, &mut arguments);
+    let sql = format!(
+        "SELECT COUNT(*), MIN(created_at) FROM files
+         WHERE status = 'registered' AND created_at <= $1 AND upload_until <= $2 AND {whose}"
+    );
     Ok(tx.row(sql, arguments).await?.unwrap_or_default())
 }

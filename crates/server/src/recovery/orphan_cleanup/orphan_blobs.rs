@@ -20,6 +20,7 @@ use crate::blobs::{BlobInfo, Blobs, Listing};
 use crate::records::files::blobs::{self, BlobOwner};
 use crate::recovery::ownership::Ownership;
 use crate::telemetry::metrics::orphan_blob_deleted;
+use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Db, Rows};
@@ -137,8 +138,8 @@ pub async fn count(db: &Db, blobs: &Blobs, written_before: Time) -> Result<Count
 
 pub struct Orphan {
     pub blob: BlobInfo,
-    /// The user of the file that it was uploaded for, if that file has a row.
-    pub user: Option<String>,
+    /// The owner of the file that it was uploaded for, if that file has a row.
+    pub owner: Option<TenantUser>,
 }
 
 /// Walks through the storage and returns the orphans.
@@ -180,7 +181,8 @@ impl<'a> Orphans<'a> {
         let orphans = page.into_iter().map(|blob| {
             let file = Blobs::file_of(&blob.key);
             let owner = owners.iter().find(|owner| Some(owner.id) == file);
-            Orphan { user: owner.map(|owner| owner.user_id.clone()), blob }
+            let owner = owner.map(|owner| TenantUser::new(owner.tenant_id.clone(), owner.user_id.clone()));
+            Orphan { owner, blob }
         });
         Ok(Some(orphans.collect()))
     }

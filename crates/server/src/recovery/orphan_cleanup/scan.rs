@@ -11,8 +11,10 @@ use tokio::sync::Mutex;
 use super::orphan_blobs::{self, Orphan};
 use crate::blobs::Blobs;
 use crate::records::files::uploads;
+use crate::records::reach;
 use crate::recovery::config::CleaningConfig;
 use landfall_api::orphans::{AbandonedView, BlobsView, OrphanReport};
+use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Db, Rows, Tx, Write, args};
@@ -23,10 +25,8 @@ const MAX_AGE: Duration = Duration::from_hours(1);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Orphans whose keys are reported.
 const MAX_SAMPLES: usize = 10;
-/// Users whose orphans are counted separately. The total covers all users.
+/// Users whose orphans are counted separately, and whose tenants. The total covers all users.
 const MAX_USERS: usize = 10_000;
-/// Stands for the total over all users in the column of the user. No user has this name.
-const ALL_USERS: &str = "";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
@@ -49,30 +49,32 @@ impl Found {
 #[derive(Default)]
 pub struct Scan {
     all: Found,
-    by_user: BTreeMap<String, Found>,
+    by_tenant: BTreeMap<String, Found>,
+    by_user: BTreeMap<TenantUser, Found>,
 }
 
 impl Scan {
     pub fn add(&mut self, orphan: Orphan) {
         let (key, size) = (&orphan.blob.key, orphan.blob.size);
         self.all.add(key, size);
-        if let Some(user) = orphan.user
-            && (self.by_user.len() < MAX_USERS || self.by_user.contains_key(&user))
+        if let Some(owner) = orphan.owner
+            && (self.by_user.len() < MAX_USERS || self.by_user.contains_key(&owner))
         {
-            self.by_user.entry(user).or_default().add(key, size);
+            self.by_tenant.entry(owner.tenant.clone()).or_default().add(key, size);
+            self.by_user.entry(owner).or_default().add(key, size);
         }
     }
 
-    pub fn finish(self) -> Vec<(String, Found)> {
-        let mut found: Vec<_> = self.by_user.into_iter().filter(|(user, _)| user != ALL_USERS).collect();
-        found.push((ALL_USERS.to_owned(), self.all));
-        found
+    pub fn finish(self) -> Vec<(Reach, Found)> {
+        let users = self.by_user.into_iter().map(|(owner, found)| (Reach::User(owner), found));
+        let tenants = self.by_tenant.into_iter().map(|(tenant, found)| (Reach::Tenant(tenant), found));
+        users.chain(tenants).chain([(Reach::All, self.all)]).collect()
     }
 }
 
 /// Replaces the result of the previous scan.
 pub struct StoreScan {
-    pub found: Vec<(String, Found)>,
+    pub found: Vec<(Reach, Found)>,
     pub now: Time,
 }
 
@@ -84,10 +86,11 @@ impl Write for StoreScan {
         tx.enter_section("orphan scan").await?;
         tx.execute("DELETE FROM orphan_scans", args![]).await?;
         let mut rows = Rows::default();
-        for (user, found) in &self.found {
-            rows.push(args![user, found.count, found.bytes, json!(found.samples), self.now]);
+        for (whose, found) in &self.found {
+            let (tenant, user) = reach::names(whose);
+            rows.push(args![tenant, user, found.count, found.bytes, json!(found.samples), self.now]);
         }
-        tx.insert("orphan_scans (user_id, count, bytes, samples, scanned_at)", rows, "").await
+        tx.insert("orphan_scans (tenant_id, user_id, count, bytes, samples, scanned_at)", rows, "").await
     }
 }
 
@@ -103,18 +106,19 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// `user`: only the orphans of this user. `fresh`: scan even if the last result is recent.
-    pub async fn report(&self, user: Option<&str>, fresh: bool) -> Result<OrphanReport, Error> {
+    /// The orphans of these owners. `fresh`: scan even if the last result is recent.
+    pub async fn report(&self, reach: &Reach, fresh: bool) -> Result<OrphanReport, Error> {
         let now = self.clock.now();
         let last = last_scan(&mut self.db.read().await?).await?;
         if fresh || last.is_none_or(|at| now - at >= to_delta(MAX_AGE)) {
             self.scan_until_timeout().await;
         }
         let mut tx = self.db.read().await?;
+        let (tenant, user) = reach::names(reach);
         let found: Option<(i64, i64, Value)> = tx
             .row(
-                "SELECT count, bytes, samples FROM orphan_scans WHERE user_id = $1",
-                args![user.unwrap_or(ALL_USERS)],
+                "SELECT count, bytes, samples FROM orphan_scans WHERE tenant_id = $1 AND user_id = $2",
+                args![tenant, user],
             )
             .await?;
         let (count, total_size, samples) = found.unwrap_or((0, 0, json!([])));
@@ -125,7 +129,7 @@ impl Scanner {
                 total_size,
                 samples: serde_json::from_value(samples).unwrap_or_default(),
             },
-            abandoned_uploads: self.abandoned(&mut tx, user, now).await?,
+            abandoned_uploads: self.abandoned(&mut tx, reach, now).await?,
         })
     }
 
@@ -159,9 +163,9 @@ impl Scanner {
         self.db.write(StoreScan { found: found.scan.finish(), now }).await
     }
 
-    async fn abandoned(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<AbandonedView, Error> {
+    async fn abandoned(&self, tx: &mut Tx, reach: &Reach, now: Time) -> Result<AbandonedView, Error> {
         let before = now - to_delta(self.config.abandoned_upload);
-        let (count, oldest) = uploads::count_abandoned(tx, user, before, now).await?;
+        let (count, oldest) = uploads::count_abandoned(tx, reach, before, now).await?;
         let oldest_age = oldest.map_or(0, |at| (now - at).num_milliseconds().max(0));
         Ok(AbandonedView { count, oldest_age })
     }
@@ -169,6 +173,6 @@ impl Scanner {
 
 async fn last_scan(tx: &mut Tx) -> Result<Option<Time>, Error> {
     let row: Option<(Time,)> =
-        tx.row("SELECT scanned_at FROM orphan_scans WHERE user_id = $1", args![ALL_USERS]).await?;
+        tx.row("SELECT scanned_at FROM orphan_scans WHERE tenant_id = '' AND user_id = ''", args![]).await?;
     Ok(row.map(|(at,)| at))
 }

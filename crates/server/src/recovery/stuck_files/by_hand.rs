@@ -9,7 +9,7 @@ use crate::records::files;
 use crate::telemetry::traces;
 use landfall_api::stuck::{RetriedAll, RetriedStuck, RetryError};
 use landfall_core::actor::Actor;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, Reach};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -69,18 +69,13 @@ fn not_on_its_way(status: Status) -> Refusal {
 }
 
 impl StuckFiles {
-    /// Recovers what is stuck now, of one user or of all. Those that were recovered as often as they may be are left to
+    /// Recovers what is stuck now, of these owners. Those that were recovered as often as they may be are left to
     /// the sweep.
-    pub async fn retry_all(
-        &self,
-        caller: &Caller,
-        user: Option<&str>,
-        now: Time,
-    ) -> Result<RetriedAll, Error> {
+    pub async fn retry_all(&self, caller: &Caller, reach: &Reach, now: Time) -> Result<RetriedAll, Error> {
         let mut answer = RetriedAll { success: true, ..RetriedAll::default() };
         let mut after = Some(Uuid::nil());
         while let Some(last) = after {
-            let (stuck, next) = self.detection.scan(&mut self.db.read().await?, user, last, now).await?;
+            let (stuck, next) = self.detection.scan(&mut self.db.read().await?, reach, last, now).await?;
             after = next;
             for stuck in &stuck {
                 if stuck.reason == StuckReason::ClaimBroken && !self.detection.may_be_recovered(&stuck.file) {

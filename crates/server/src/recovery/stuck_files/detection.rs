@@ -9,6 +9,7 @@ use crate::records::file::File;
 use crate::records::files::stuck::{self, Suspect};
 use crate::recovery::config::{HealingConfig, StuckConfig, Unconfirmed};
 use landfall_api::stuck::StuckView;
+use landfall_core::caller::Reach;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_core::states::StuckReason;
@@ -52,16 +53,16 @@ impl Detection {
         }
     }
 
-    /// A page of stuck files in the order of their ids, and where the next begins. Of one user, or of all.
+    /// A page of stuck files in the order of their ids, and where the next begins. Of these owners.
     pub async fn scan(
         &self,
         tx: &mut Tx,
-        user: Option<&str>,
+        reach: &Reach,
         after: Uuid,
         now: Time,
     ) -> Result<(Vec<Stuck>, Option<Uuid>), Error> {
         let furthest = now + to_delta(self.longest_wait);
-        let found = stuck::suspects(tx, user, after, furthest, PAGE, now).await?;
+        let found = stuck::suspects(tx, reach, after, furthest, PAGE, now).await?;
         let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
         let stuck = found.into_iter().filter_map(|file| {
             let reason = self.reason(&file, false, now)?;
@@ -70,10 +71,10 @@ impl Detection {
         Ok((stuck.collect(), next))
     }
 
-    /// How many are stuck, of one user or of all, as far as they are counted.
-    pub async fn count(&self, tx: &mut Tx, user: Option<&str>, now: Time) -> Result<i64, Error> {
+    /// How many are stuck of these owners, as far as they are counted.
+    pub async fn count(&self, tx: &mut Tx, reach: &Reach, now: Time) -> Result<i64, Error> {
         let furthest = now + to_delta(self.longest_wait);
-        let suspects = stuck::brief_suspects(tx, user, furthest, MAX_COUNTED, now).await?;
+        let suspects = stuck::brief_suspects(tx, reach, furthest, MAX_COUNTED, now).await?;
         let stuck = suspects.iter().filter(|Suspect { status, retry_count, updated_at }| {
             status.parse().is_ok_and(|status| self.judge(status, *retry_count, *updated_at, now).is_some())
         });

@@ -53,10 +53,10 @@ pub async fn groups(tx: &mut Tx, filter: &Filter, limit: i64) -> Result<Vec<Grou
                     f.error_message AS message, g.count, g.first_seen, g.last_seen
              FROM (SELECT fingerprint, CAST(SUM(count) AS BIGINT) AS count, MIN(first_seen) AS first_seen,
                           MAX(last_seen) AS last_seen
-                   -- By user first, as the index is ordered: it alone is read, also for everybody's.
+                   -- By owner first, as the index is ordered: it alone is read, also for all owners.
                    FROM (SELECT error_fingerprint AS fingerprint, COUNT(*) AS count, MIN(failed_at) AS first_seen,
                                 MAX(failed_at) AS last_seen
-                         FROM files WHERE {counted} GROUP BY user_id, error_fingerprint) AS u
+                         FROM files WHERE {counted} GROUP BY tenant_id, user_id, error_fingerprint) AS u
                    GROUP BY fingerprint ORDER BY 2 DESC, fingerprint LIMIT $1) AS g
              JOIN files f ON f.id = (SELECT s.id FROM files s
                                      WHERE {sampled} AND s.error_fingerprint = g.fingerprint
