@@ -10,6 +10,7 @@ mod format;
 mod jobs;
 mod logs;
 mod notifications;
+mod open;
 mod orphans;
 mod reindex;
 mod search;
@@ -65,6 +66,8 @@ enum Command {
     Events(events::Args),
     /// List the maintenance jobs, or run one now.
     Jobs(jobs::Args),
+    /// Print a link that signs you in on the page, once.
+    Open(open::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
@@ -106,6 +109,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Top(args) => top::run(&args, cli.json).await,
             Command::Events(args) => events::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
+            Command::Open(args) => open::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config(args) => config::run(args, cli.json).await,
             Command::Reindex => reindex::run(settings()?, cli.json).await,

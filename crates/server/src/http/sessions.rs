@@ -5,6 +5,9 @@
 //! come from one too: a page of another site could read it. A request with a token is not affected, because no browser adds a
 //! token by itself, and its cookie is not looked at.
 
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use url::Url;
@@ -26,9 +29,17 @@ pub struct Site {
     port: u16,
 }
 
+impl FromRequestParts<App> for Site {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        Ok(Self::of(app, parts))
+    }
+}
+
 impl Site {
-    pub fn of(app: &App, headers: &HeaderMap) -> Self {
-        let base = super::uploads::base_url(app, headers);
+    fn of(app: &App, parts: &Parts) -> Self {
+        let base = super::uploads::base_url(app, &parts.headers);
         let url = Url::parse(&base).ok();
         let port = url.as_ref().and_then(Url::port_or_known_default).unwrap_or_default();
         Self { is_https: url.is_some_and(|url| url.scheme() == "https"), port, base }
@@ -90,7 +101,7 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// The session of the browser, if it sent a cookie: an error if the session has ended, or if another site sent the request.
 pub async fn of_request(parts: &Parts, app: &App) -> Result<Option<Session>, ApiError> {
-    let site = Site::of(app, &parts.headers);
+    let site = Site::of(app, parts);
     let Some(id) = site.session_id(&parts.headers) else { return Ok(None) };
     let changes = !parts.method.is_safe();
     let is_upgrade = parts.headers.contains_key(header::UPGRADE);
@@ -119,18 +130,20 @@ fn cross_site(why: &str) -> Refusal {
     Refusal::new(RefusalCode::CrossSiteRequest, message)
 }
 
-/// The session of a browser that asks who is signed in, or signs in. One that has ended is none.
-pub async fn current(app: &App, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
-    let Some(id) = Site::of(app, headers).session_id(headers) else { return Ok(None) };
-    Ok(app.sessions().find(id, app.clock.now()).await?)
-}
+impl Site {
+    /// The session of a browser that asks who is signed in, or signs in. One that has ended is none.
+    pub async fn current(&self, app: &App, headers: &HeaderMap) -> Result<Option<Session>, ApiError> {
+        let Some(id) = self.session_id(headers) else { return Ok(None) };
+        Ok(app.sessions().find(id, app.clock.now()).await?)
+    }
 
-/// Refuses a request that another site caused, for the routes that begin a session.
-pub fn require_own_origin(app: &App, headers: &HeaderMap) -> Result<(), Refusal> {
-    if Site::of(app, headers).is_origin_of(headers) {
-        Ok(())
-    } else {
-        let message = "A page of another site must not sign a person in here";
-        Err(Refusal::new(RefusalCode::CrossSiteRequest, message))
+    /// Refuses a request that another site caused, for the routes that begin a session.
+    pub fn require_own_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        if self.is_origin_of(headers) {
+            Ok(())
+        } else {
+            let message = "A page of another site must not sign a person in here";
+            Err(Refusal::new(RefusalCode::CrossSiteRequest, message))
+        }
     }
 }

@@ -32,11 +32,11 @@ const MAX_RETURN_LENGTH: usize = 1_000;
         (status = "4XX", description = "DATABASE_UNAVAILABLE DATABASE_FILE_GONE REQUEST_TIMEOUT INTERNAL")
     )
 )]
-pub async fn show(State(app): State<App>, headers: HeaderMap) -> Result<Json<SessionView>, ApiError> {
-    let mut session = sessions::current(&app, &headers).await?;
+pub async fn show(State(app): State<App>, site: Site, headers: HeaderMap) -> Result<Json<SessionView>, ApiError> {
+    let mut session = site.current(&app, &headers).await?;
     // A page of another site cannot keep a session alive.
     if let Some(session) = &mut session
-        && sessions::require_own_origin(&app, &headers).is_ok()
+        && site.require_own_origin(&headers).is_ok()
     {
         app.sessions().renew(session, app.clock.now()).await?;
     }
@@ -69,26 +69,27 @@ fn details(session: &Session) -> SessionDetails {
     post, path = "/auth/session", operation_id = "beginSession", tag = "sign-in",
     responses((status = 200, body = SessionView), (status = "4XX", description = "ANOTHER_SESSION"))
 )]
-pub async fn begin(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
+pub async fn begin(State(app): State<App>, site: Site, headers: HeaderMap) -> Result<Response, ApiError> {
     // A session is no token: it cannot begin another one.
     let token = bearer(&headers).ok_or_else(unauthenticated)?;
     let Identity { caller, until, .. } = app.auth.identify(token, app.clock.now()).await?;
-    sessions::require_own_origin(&app, &headers)?;
-    let session = sign_in(&app, &headers, &caller, Origin::Token, until).await?;
+    site.require_own_origin(&headers)?;
+    let session = sign_in(&app, &site, &headers, &caller, Origin::Token, until).await?;
     let view = SessionView { session: Some(details(&session)), ways: ways(&app) };
-    let cookie = Site::of(&app, &headers).session_cookie(&session, app.clock.now());
+    let cookie = site.session_cookie(&session, app.clock.now());
     Ok(([(header::SET_COOKIE, cookie)], Json(view)).into_response())
 }
 
 /// Begins a session for a person. It replaces one of the same person and never that of another.
 async fn sign_in(
     app: &App,
+    site: &Site,
     headers: &HeaderMap,
     caller: &Caller,
     origin: Origin,
     until: Time,
 ) -> Result<Session, ApiError> {
-    let before = sessions::current(app, headers).await?;
+    let before = site.current(app, headers).await?;
     if let Some(other) = before.as_ref().filter(|before| before.caller.owner() != caller.owner()) {
         let message = format!(
             "{} is signed in in this browser. Sign out first, to sign in as {}",
@@ -110,10 +111,10 @@ async fn sign_in(
 )]
 pub async fn login(
     State(app): State<App>,
+    site: Site,
     headers: HeaderMap,
     Params(query): Params<LoginQuery>,
 ) -> Result<Response, ApiError> {
-    let site = Site::of(&app, &headers);
     let begun = async {
         let provider = app.auth.provider().ok_or_else(no_provider)?;
         let return_to = query.return_to.as_deref().filter(|path| is_path(path)).unwrap_or("/");
@@ -138,10 +139,10 @@ pub async fn login(
 )]
 pub async fn callback(
     State(app): State<App>,
+    site: Site,
     headers: HeaderMap,
     Params(query): Params<CallbackQuery>,
 ) -> Result<Response, ApiError> {
-    let site = Site::of(&app, &headers);
     let attempt = site.attempt(&headers);
     let CallbackQuery { code, state, error, iss } = query;
     let returned = Returned { code, state, error, iss };
@@ -149,7 +150,7 @@ pub async fn callback(
     let signed_in = async {
         let provider = app.auth.provider().ok_or_else(no_provider)?;
         let caller = provider.signed_in(attempt.as_ref(), &returned, &redirect_uri(&site), now).await?;
-        sign_in(&app, &headers, &caller, Origin::Provider, Time::MAX_UTC).await
+        sign_in(&app, &site, &headers, &caller, Origin::Provider, Time::MAX_UTC).await
     };
     match signed_in.await {
         Ok(session) => {
@@ -170,17 +171,15 @@ pub async fn callback(
     post, path = "/auth/logout", operation_id = "logOut", tag = "sign-in", request_body = Option<Logout>,
     responses((status = 200, body = LoggedOut), (status = "4XX", description = "INVALID_REQUEST"))
 )]
-pub async fn logout(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+pub async fn logout(State(app): State<App>, site: Site, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let session = sessions::of_request(&parts, &app).await?.ok_or_else(|| {
         let message = "There is no session to end; a token is valid until it expires";
         Refusal::new(RefusalCode::Unauthenticated, message)
     })?;
-    let headers = parts.headers.clone();
     let received = Received::read(Request::from_parts(parts, body), app.config.http.max_body_bytes).await?;
     let Logout { everywhere } = received.json_or_default()?;
     let ended = app.sessions().end(&session, everywhere).await?;
-    let site = Site::of(&app, &headers);
     let provider_url = match app.auth.provider() {
         Some(provider) => provider.sign_out_url(&format!("{}/", site.base), app.clock.now()).await,
         None => None,
@@ -196,6 +195,7 @@ pub async fn logout(State(app): State<App>, request: Request) -> Result<Response
 )]
 pub async fn issue_link(
     State(app): State<App>,
+    site: Site,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Json<SignInLink>, ApiError> {
@@ -213,7 +213,7 @@ pub async fn issue_link(
     let person = Caller { tenant: wanted.tenant_id, user: wanted.user_id, role: wanted.role };
     let link = app.links().issue(&person, app.clock.now()).await?;
     // Behind the #, where neither logs nor other sites see it.
-    let url = format!("{}/#open={}", Site::of(&app, &headers).base, link.code);
+    let url = format!("{}/#open={}", site.base, link.code);
     Ok(Json(SignInLink { url, expires_at: link.expires_at }))
 }
 
@@ -228,10 +228,11 @@ pub async fn issue_link(
 )]
 pub async fn open_link(
     State(app): State<App>,
+    site: Site,
     headers: HeaderMap,
     request: Request,
 ) -> Result<Response, ApiError> {
-    sessions::require_own_origin(&app, &headers)?;
+    site.require_own_origin(&headers)?;
     if app.auth.provider().is_some() {
         return Err(links_unavailable().into());
     }
@@ -246,12 +247,12 @@ pub async fn open_link(
         return Ok(view(None).into_response());
     }
     // Before the link is used up: the person may sign out and open it again.
-    let before = sessions::current(&app, &headers).await?;
+    let before = site.current(&app, &headers).await?;
     if before.is_none_or(|before| before.caller.owner() == caller.owner()) {
         app.links().redeem(&code, now).await?;
     }
-    let session = sign_in(&app, &headers, &caller, Origin::Link, Time::MAX_UTC).await?;
-    let cookie = Site::of(&app, &headers).session_cookie(&session, now);
+    let session = sign_in(&app, &site, &headers, &caller, Origin::Link, Time::MAX_UTC).await?;
+    let cookie = site.session_cookie(&session, now);
     Ok(([(header::SET_COOKIE, cookie)], view(Some(&session))).into_response())
 }
 
