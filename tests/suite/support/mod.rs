@@ -2,6 +2,7 @@
 
 pub mod scripted_failures;
 pub mod offline_app;
+pub mod browser;
 pub mod clamd;
 pub mod client;
 pub mod cluster;
