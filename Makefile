@@ -1,5 +1,5 @@
 # These targets download everything that they need into .tools/, except the Rust toolchain, python3, and Node with npm.
-# clamd and promtool, which the tests need, are installed as Debian packages.
+# clamd, promtool and Chromium, which the tests need, are installed as Debian packages.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -22,6 +22,7 @@ endif
 
 # Debian packages belong to the machine, not to the project: they are installed once, as root or with sudo.
 CLAMD := /usr/sbin/clamd
+CHROMIUM := /usr/bin/chromium
 PROMTOOL := /usr/bin/promtool
 
 # Third-party clients for the tests. npm writes this file when it is done.
@@ -47,8 +48,9 @@ release: ## Build the program for production: target/release/landfall
 model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
-test: lint deny $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
+test: lint deny $(CLAMD) $(PROMTOOL) $(CHROMIUM) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
 	LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
+		LANDFALL_TEST_CHROMIUM=$(CHROMIUM) \
 		scripts/with-postgres --no-sync $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
 	$(RUN_DOC_TESTS)
@@ -58,9 +60,10 @@ test-quick: ## Run the tests on SQLite only
 	cargo test --workspace
 
 # TESTS="search:: events::" runs only these.
-coverage: $(CARGO_LLVM_COV) $(CLAMD) $(PROMTOOL) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
+coverage: $(CARGO_LLVM_COV) $(CLAMD) $(PROMTOOL) $(CHROMIUM) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
 	PATH="$(abspath $(dir $(CARGO_LLVM_COV))):$$PATH" \
 		LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NODE=$(NODE) \
+		LANDFALL_TEST_CHROMIUM=$(CHROMIUM) \
 		scripts/with-postgres --no-sync scripts/coverage $(TESTS)
 
 bench: ## Measure the queue on both databases, the reading of documents, and the quality of search
@@ -103,6 +106,11 @@ $(PROMTOOL):
 	@echo "The tests need promtool; installing Debian's prometheus"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends prometheus
+
+$(CHROMIUM):
+	@echo "The tests need a real browser; installing Debian's chromium"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium
 
 $(NODE_CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	mkdir -p $(NODE)

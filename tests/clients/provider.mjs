@@ -4,7 +4,6 @@
 //
 // Prints its issuer when it listens. It knows two clients: `landfall` with a secret and `landfall-page` without one. Any name
 // signs in, with any password; `NAME@TENANT+ROLE` also says the tenant and the role. `POST /rotate` replaces its keys.
-
 import { createRequire } from 'node:module';
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
@@ -20,8 +19,8 @@ const newKey = () => ({
 });
 
 const person = id => {
-  const [, sub, tenant, role] = /^([^@]+)@?([^+]*)\+?(.*)$/.exec(id);
-  return { sub, ...(tenant ? { tenant } : {}), ...(role ? { groups: { landfall: [role] } } : {}) };
+  const [, name, tenant, role] = /^([^@]+)@?([^+]*)\+?(.*)$/.exec(id);
+  return { sub: id, preferred_username: name, ...(tenant ? { tenant } : {}), ...(role ? { groups: { landfall: [role] } } : {}) };
 };
 
 const configuration = keys => ({
@@ -34,12 +33,12 @@ const configuration = keys => ({
     { client_id: 'landfall-page', token_endpoint_auth_method: 'none', application_type: 'native', redirect_uris: ['http://127.0.0.1/auth/callback'],
       post_logout_redirect_uris: ['http://127.0.0.1/'], grant_types: ['authorization_code'], response_types: ['code'] },
   ],
-  claims: { openid: ['sub'], landfall: ['tenant', 'groups'] },
+  claims: { openid: ['sub'], landfall: ['preferred_username', 'tenant', 'groups'] },
   scopes: ['openid', 'landfall'],
   pkce: { required: () => true },
   findAccount: (_, id) => ({ accountId: id, claims: () => person(id) }),
   // The claims in the token itself, as for an API.
-  extraTokenClaims: (_, token) => (token.accountId ? person(token.accountId) : { tenant: 'robots', groups: { landfall: ['nothing'] } }),
+  extraTokenClaims: (_, token) => (token.accountId ? person(token.accountId) : { preferred_username: 'robot', tenant: 'robots', groups: { landfall: ['nothing'] } }),
   features: {
     devInteractions: { enabled: true },
     rpInitiatedLogout: { enabled: true },

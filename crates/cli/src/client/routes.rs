@@ -37,7 +37,7 @@ const NO_QUERY: &[(&str, &str)] = &[];
 
 impl Client {
     pub async fn issue_link(&self, link: &IssueLink) -> Result<SignInLink, ClientError> {
-        self.post("/auth/links", link).await
+        self.fetch(self.request(Method::POST, "/auth/links")?.json(link)).await
     }
 
     pub async fn files(&self, query: &FileQuery) -> Result<FileList, ClientError> {
