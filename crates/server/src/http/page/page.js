@@ -81,7 +81,7 @@
     $('way-token').hidden = !ways.token || ways.provider;
     $('link-hint').hidden = !ways.link;
     $('token').value = '';
-    $('sign-in-title').focus();
+    $(ways.provider ? 'provider-sign-in' : ways.token ? 'token' : 'sign-in-title').focus();
   };
   const start = details => {
     session = details;
