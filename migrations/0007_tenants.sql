@@ -8,11 +8,6 @@ CREATE INDEX files_of_tenant_by_id ON files (tenant_id, id) WHERE deleted_at IS 
 CREATE INDEX dead_letters_of_tenant ON files (tenant_id, failed_at, id) WHERE failed_at IS NOT NULL;
 CREATE INDEX user_totals_of_tenant ON user_totals (tenant_id);
 
-DROP INDEX batches_by_user;
-DROP INDEX batches_active;
-CREATE INDEX batches_by_user ON batches (tenant_id, user_id, id);
-CREATE INDEX batches_active ON batches (tenant_id, user_id) WHERE status = 'active';
-
 -- Operations: whose wish it was, and whose files they retry. Without `of_user` they are those of the tenant, without
 -- `of_tenant` those of all.
 ALTER TABLE operations ADD COLUMN tenant_id TEXT NOT NULL DEFAULT '';
@@ -38,7 +33,12 @@ CREATE TABLE new_idempotency_keys (
     PRIMARY KEY (tenant_id, user_id, key)
 );
 INSERT INTO new_idempotency_keys (tenant_id, user_id, key, request, answer, created_at)
+    -- What a request registered was created at the time of its key.
     SELECT COALESCE((SELECT f.tenant_id FROM files f WHERE f.user_id = k.user_id AND f.deleted_at IS NULL
+                       AND f.created_at = k.created_at LIMIT 1),
+                    (SELECT b.tenant_id FROM batches b WHERE b.user_id = k.user_id AND b.created_at = k.created_at LIMIT 1),
+                    (SELECT w.tenant_id FROM webhooks w WHERE w.user_id = k.user_id AND w.created_at = k.created_at LIMIT 1),
+                    (SELECT f.tenant_id FROM files f WHERE f.user_id = k.user_id AND f.deleted_at IS NULL
                      ORDER BY f.id DESC LIMIT 1), k.user_id),
            k.user_id, k.key, k.request, k.answer, k.created_at
     FROM idempotency_keys k;
@@ -135,7 +135,11 @@ ALTER TABLE new_webhooks RENAME TO webhooks;
 CREATE INDEX webhooks_by_user ON webhooks (tenant_id, user_id, id);
 CREATE INDEX webhooks_for_all ON webhooks (id) WHERE scope = 'all';
 
--- Last, because the statements above look for files by their user.
+-- Last, because the statements above look for files and batches by their user.
+DROP INDEX batches_by_user;
+DROP INDEX batches_active;
+CREATE INDEX batches_by_user ON batches (tenant_id, user_id, id);
+CREATE INDEX batches_active ON batches (tenant_id, user_id) WHERE status = 'active';
 DROP INDEX files_by_user;
 DROP INDEX dead_letters_by_user;
 DROP INDEX dead_letters_by_cause;

@@ -26,24 +26,55 @@ async fn only_an_unexpired_token_signed_with_the_secret_is_accepted() {
     let db = TestDb::sqlite();
     let secret = "a secret that is long enough to be one";
     let server = Setup::default().with("JWT_SECRET", secret).with("ROLE", "api").start(&db).await;
-    let good = json!({ "sub": "alice", "exp": in_an_hour() });
-    assert_eq!(ask(&server, &signed(secret, &good)).await.ok()["tenantId"], "alice");
-    let acme = json!({ "sub": "alice", "tenant": "acme", "exp": in_an_hour() });
-    assert_eq!(ask(&server, &signed(secret, &acme)).await.ok()["tenantId"], "acme");
+    let good = json!({ "sub": "alice", "tenant": "acme", "exp": in_an_hour() });
+    assert_eq!(ask(&server, &signed(secret, &good)).await.ok()["tenantId"], "acme");
 
     ask(&server, &signed("another secret that is long enough", &good)).await.refused(401, "INVALID_TOKEN");
     ask(&server, "rubbish").await.refused(401, "INVALID_TOKEN");
-    let past = json!({ "sub": "alice", "exp": in_an_hour() - 3_601 });
+    let past = json!({ "sub": "alice", "tenant": "acme", "exp": in_an_hour() - 3_601 });
     ask(&server, &signed(secret, &past)).await.refused(401, "TOKEN_EXPIRED");
-    for claims in
-        [json!({ "sub": "alice" }), json!({ "exp": in_an_hour() }), json!({ "sub": "", "exp": in_an_hour() })]
-    {
+    for claims in [
+        json!({ "sub": "alice", "tenant": "acme" }),
+        json!({ "exp": in_an_hour(), "tenant": "acme" }),
+        json!({ "sub": "", "tenant": "acme", "exp": in_an_hour() }),
+        json!({ "sub": "alice", "tenant": "", "exp": in_an_hour() }),
+    ] {
         ask(&server, &signed(secret, &claims)).await.refused(401, "INVALID_TOKEN");
     }
     let unsigned = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0.";
     ask(&server, unsigned).await.refused(401, "INVALID_TOKEN");
     let stranger = server.client("x").http.get(format!("{}{QUOTA}", server.base)).send().await.unwrap();
     assert_eq!(stranger.status(), 401);
+}
+
+/// A user whose name is that of a tenant must not become one of its users.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_without_a_tenant_gets_the_one_that_is_configured_or_none() {
+    let secret = "a secret that is long enough to be one";
+    let start = async |db: &TestDb, default: &str| {
+        let setup = Setup::default().with("JWT_SECRET", secret).with("ROLE", "api");
+        setup.with("DEFAULT_TENANT", default).start(db).await
+    };
+    let token = |tenant: Option<&str>| match tenant {
+        Some(tenant) => signed(secret, &json!({ "sub": "acme", "tenant": tenant, "exp": in_an_hour() })),
+        None => signed(secret, &json!({ "sub": "acme", "exp": in_an_hour() })),
+    };
+
+    let db = TestDb::sqlite();
+    let server = start(&db, "").await;
+    ask(&server, &token(None)).await.refused(401, "INVALID_TOKEN");
+    assert_eq!(ask(&server, &token(Some("globex"))).await.ok()["tenantId"], "globex");
+
+    let db = TestDb::sqlite();
+    let server = start(&db, "everyone").await;
+    assert_eq!(ask(&server, &token(None)).await.ok()["tenantId"], "everyone");
+    assert_eq!(ask(&server, &token(Some("globex"))).await.ok()["tenantId"], "globex");
+
+    let db = TestDb::sqlite();
+    let server = start(&db, "{user}").await;
+    assert_eq!(ask(&server, &token(None)).await.ok()["tenantId"], "acme");
+    assert_eq!(ask(&server, &token(Some("acme"))).await.ok()["tenantId"], "acme");
+    ask(&server, &token(Some("globex"))).await.refused(401, "INVALID_TOKEN");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

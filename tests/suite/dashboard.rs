@@ -420,7 +420,10 @@ async fn the_totals_equal_the_rows_at_every_moment(db: TestDb) {
         until("the response is correct", async || {
             let mut tx = server.app.db.read().await.unwrap();
             let rows: Vec<(String, i64)> = tx
-                .rows("SELECT status, COUNT(*) FROM files WHERE user_id = $1 AND status <> 'deleted' GROUP BY status", args![user])
+                .rows("SELECT status, COUNT(*) FROM files WHERE tenant_id = $1 AND user_id = $1 AND status <> 'deleted'
+                     GROUP BY status",
+                    args![user],
+                )
                 .await
                 .unwrap();
             states(&dashboard(&client).await) == rows.into_iter().collect()

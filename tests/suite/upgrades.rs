@@ -467,7 +467,7 @@ async fn a_database_of_0_1_0_is_given_the_schema_of_a_new_one(db: TestDb) {
         opened.close().await;
     }
     let [migrated, new] = &schemas[..] else { unreachable!("there are two") };
-    assert!(new.iter().any(|part| part.contains("chunk_index_by_user")), "{new:#?}");
+    assert!(new.iter().any(|part| part.contains("chunk_index_by_owner")), "{new:#?}");
     let lacking: Vec<&String> = new.iter().filter(|part| !migrated.contains(part)).collect();
     let left_over: Vec<&String> = migrated.iter().filter(|part| !new.contains(part)).collect();
     assert!(

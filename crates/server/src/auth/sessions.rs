@@ -138,8 +138,8 @@ impl Sessions {
         };
         self.db.write(begin).await?;
         tracing::info!(
-            tenant = caller.tenant,
-            user = caller.user,
+            tenantId = caller.tenant,
+            userId = caller.user,
             role = caller.role.name(),
             by = origin.name(),
             "a person signed in"
@@ -175,7 +175,7 @@ impl Sessions {
         let Caller { tenant, user, .. } = &session.caller;
         let all_of = everywhere.then(|| (tenant.clone(), user.clone()));
         let ended = self.db.write(End { id: session.id.hash(), all_of }).await?;
-        tracing::info!(tenant, user, ended, "a person signed out");
+        tracing::info!(tenantId = tenant, userId = user, ended, "a person signed out");
         Ok(ended)
     }
 }

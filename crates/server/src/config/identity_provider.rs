@@ -9,15 +9,15 @@ use crate::auth::jwks::Source;
 use crate::auth::provider::{ProviderConfig, is_trustworthy};
 
 group! { "Identity provider" {
-    OIDC_ISSUER = "": "The issuer of an OpenID provider, exactly as it calls itself; its addresses and keys are discovered. Instead of `JWT_SECRET`."
-    OIDC_CLIENT_ID = "": "The id under which the provider knows this server; with it people sign in on the page. The provider needs the redirect URI `PUBLIC_URL` + `/auth/callback`."
+    OIDC_ISSUER = "": "The issuer of an OpenID provider, exactly as it calls itself; its addresses and keys are discovered; instead of `JWT_SECRET`."
+    OIDC_CLIENT_ID = "": "The id under which the provider knows this server; with it people sign in on the page, and the provider needs the redirect URI `PUBLIC_URL` + `/auth/callback`."
     OIDC_CLIENT_SECRET = "": "The secret of the client, if the provider gave it one."
     OIDC_SCOPES = "openid": "The scopes that the page asks for, separated by spaces; those that bring the claims for user, tenant and role."
     JWT_JWKS_URL = "": "The URL of the public keys of an issuer of tokens, where it is not an OpenID provider; needs `JWT_ISSUER` and `JWT_AUDIENCE`."
     JWT_ISSUER = "": "The issuer that tokens must name (`iss`), beside `JWT_JWKS_URL`."
-    JWT_AUDIENCE = "": "Who tokens must be meant for (`aud`): one name or several, separated by commas. With `OIDC_ISSUER` and without this, no tokens of the provider are accepted, and people only sign in on the page."
+    JWT_AUDIENCE = "": "Who tokens must be meant for (`aud`): one name or several, separated by commas; with `OIDC_ISSUER` and without this, no tokens of the provider are accepted, and people only sign in on the page."
     JWT_USER_CLAIM = "sub": "The claim with the user, also inside of objects: `a.b`."
-    JWT_TENANT_CLAIM = "tenant": "The claim with the tenant. A token without it is refused unless `DEFAULT_TENANT` is set."
+    JWT_TENANT_CLAIM = "tenant": "The claim with the tenant; a token without it is refused unless `DEFAULT_TENANT` is set."
     JWT_ROLE_CLAIM = "role": "The claim with the role or a list of roles, like `realm_access.roles`."
     JWT_OPERATOR_ROLES = "": "The roles, separated by commas, whose holders are operators of this server; none by default."
     JWT_ADMIN_ROLES = "": "The roles, separated by commas, whose holders administer their tenant; none by default."

@@ -10,7 +10,7 @@ const MIN_SECRET_LENGTH: usize = 32;
 
 group! { "Sign-in" {
     JWT_SECRET = "": "The secret of HS256 tokens, at least 32 characters; without it the server creates one and keeps it in `DATA_DIR`."
-    DEFAULT_TENANT = "": "The tenant of tokens without the claim `tenant`. `{user}` makes every user their own tenant; then no token may name another. Without it such tokens are refused."
+    DEFAULT_TENANT = "": "The tenant of tokens without the claim `tenant`; `{user}` makes every user their own tenant, and then no token may name another; without it such tokens are refused."
     SESSION_LIFETIME_MS = "43200000": "How long a person stays signed in on the page, whatever they do."
     SESSION_IDLE_MS = "7200000": "How long a person stays signed in on the page without doing anything."
 } }

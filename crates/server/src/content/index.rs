@@ -13,16 +13,16 @@ use landfall_core::text::Embedded;
 use landfall_store::Error;
 use landfall_store::{Arg, Db, Rows, Tx, Write, args};
 
+/// As the first version created it; later changes follow.
 const SQLITE: &str = "
     CREATE TABLE IF NOT EXISTS chunk_index (
         chunk_id  INTEGER PRIMARY KEY,
         file_id   UUID NOT NULL,
-        tenant_id TEXT NOT NULL,
         user_id   TEXT NOT NULL,
         model     TEXT NOT NULL,
         embedding BLOB NOT NULL
     );
-    CREATE INDEX IF NOT EXISTS chunk_index_by_owner ON chunk_index (tenant_id, user_id, model);
+    CREATE INDEX IF NOT EXISTS chunk_index_by_user ON chunk_index (user_id, model);
     CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
     -- The text itself is in chunks; here are only its words. The owner is a word of its own, so that a search walks
     -- the words of one user.
@@ -33,13 +33,12 @@ const POSTGRES: &str = "
     CREATE TABLE IF NOT EXISTS chunk_index (
         chunk_id  BIGINT PRIMARY KEY,
         file_id   UUID NOT NULL,
-        tenant_id TEXT NOT NULL,
         user_id   TEXT NOT NULL,
         model     TEXT NOT NULL,
         words     TSVECTOR NOT NULL,
         embedding landfall_embedding NOT NULL
     );
-    CREATE INDEX IF NOT EXISTS chunk_index_by_owner ON chunk_index (tenant_id, user_id, model);
+    CREATE INDEX IF NOT EXISTS chunk_index_by_user ON chunk_index (user_id, model);
     CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
     CREATE INDEX IF NOT EXISTS chunk_index_by_word ON chunk_index USING GIN (words);";
 
@@ -53,11 +52,12 @@ const MODELS: &str = "
     CREATE INDEX indexed_files_by_model ON indexed_files (model, file_id);
     INSERT INTO indexed_files (file_id, model) SELECT file_id, MIN(model) FROM chunk_index GROUP BY file_id;";
 
-/// For an index from before it knew the tenants.
+/// What was added to the index after the first version.
 const WITH_TENANTS: &str = "
     ALTER TABLE chunk_index ADD COLUMN tenant_id TEXT NOT NULL DEFAULT '';
     UPDATE chunk_index SET tenant_id = COALESCE((SELECT f.tenant_id FROM files f WHERE f.id = chunk_index.file_id), '');
-    DROP INDEX chunk_index_by_user;";
+    DROP INDEX chunk_index_by_user;
+    CREATE INDEX chunk_index_by_owner ON chunk_index (tenant_id, user_id, model);";
 
 /// The type of a vector and the distance of two, if the server has pgvector.
 const WITH_PGVECTOR: &str = "
@@ -92,8 +92,7 @@ impl Write for Install {
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
         if !tx.is_postgres() {
             let columns = "SELECT name FROM pragma_table_info('chunk_index')";
-            add_tenants(tx, columns).await?;
-            tx.script(SQLITE).await?;
+            create(tx, SQLITE, columns).await?;
             let tables =
                 tx.number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'indexed_files'", args![]).await?;
             return if tables == 0 { tx.script(MODELS).await } else { Ok(()) };
@@ -118,8 +117,7 @@ impl Write for Install {
         }
         let columns = "SELECT CAST(column_name AS TEXT) FROM information_schema.columns
                        WHERE table_name = 'chunk_index' AND table_schema = current_schema()";
-        add_tenants(tx, columns).await?;
-        tx.script(POSTGRES).await?;
+        create(tx, POSTGRES, columns).await?;
         let tables = tx
             .number(
                 "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'indexed_files' AND schemaname = current_schema()",
@@ -130,12 +128,13 @@ impl Write for Install {
     }
 }
 
-/// Adds the tenants to an index that does not know them. `columns` lists its columns, if there is an index.
-async fn add_tenants(tx: &mut Tx, columns: &str) -> Result<(), Error> {
+/// Creates the tables, or adds what they lack. `columns` lists the columns of the vectors' table, if there is one.
+async fn create(tx: &mut Tx, script: &'static str, columns: &str) -> Result<(), Error> {
     let columns: Vec<(String,)> = tx.rows(columns, args![]).await?;
-    if columns.is_empty() || columns.iter().any(|(name,)| name == "tenant_id") {
+    if columns.iter().any(|(name,)| name == "tenant_id") {
         return Ok(());
     }
+    tx.script(script).await?;
     tx.script(WITH_TENANTS).await
 }
 
