@@ -146,6 +146,7 @@ $(DEPLOY_TOOLS) &:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends golang-go \
 		golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev systemd docker-compose
+
 $(NGINX):
 	@echo "The tests need nginx; installing Debian's nginx-light"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q

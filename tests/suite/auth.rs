@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use axum::Json;
-use axum::routing::get;
-use jsonwebtoken::jwk::{Jwk, JwkSet};
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use jsonwebtoken::{EncodingKey, Header};
 use landfall_core::clock::Clock;
 use landfall_server::app::{App, Replacements};
 use landfall_server::auth::TokenClaims;
@@ -85,37 +82,6 @@ async fn a_token_without_a_tenant_gets_the_one_that_is_configured_or_none() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tokens_of_another_issuer_are_checked_with_its_published_keys() {
-    // Like an identity provider: a key pair whose public half is published.
-    let key = EncodingKey::from_ec_pem(EC_KEY.as_bytes()).unwrap();
-    let mut published = Jwk::from_encoding_key(&key, Algorithm::ES256).unwrap();
-    published.common.key_id = Some("key-1".to_owned());
-    let keys = JwkSet { keys: vec![published] };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/jwks", listener.local_addr().unwrap());
-    let routes = axum::Router::new().route("/jwks", get(move || async move { Json(keys) }));
-    let issuer = tokio::spawn(async move {
-        let stop = tokio_util::sync::CancellationToken::new();
-        let db = TestDb::sqlite();
-        landfall_server::http::serve(listener, routes, &config(&db, &[]).http, stop).await;
-    });
-
-    let db = TestDb::sqlite();
-    let server = Setup::default().with("JWT_JWKS_URL", url).with("ROLE", "api").start(&db).await;
-    let sign = |kid: &str, key: &EncodingKey, algorithm| {
-        let header = Header { kid: Some(kid.to_owned()), ..Header::new(algorithm) };
-        jsonwebtoken::encode(&header, &json!({ "sub": "alice", "tenant": "acme", "exp": in_an_hour() }), key)
-            .unwrap()
-    };
-    assert_eq!(ask(&server, &sign("key-1", &key, Algorithm::ES256)).await.ok()["tenantId"], "acme");
-    ask(&server, &sign("key-2", &key, Algorithm::ES256)).await.refused(401, "INVALID_TOKEN");
-    // The public key is not secret: a token "signed" with it must be refused.
-    let forged = EncodingKey::from_secret(b"whatever is published");
-    ask(&server, &sign("key-1", &forged, Algorithm::HS256)).await.refused(401, "INVALID_TOKEN");
-    issuer.abort();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_generated_secret_is_private_to_the_server_and_only_used_on_this_machine() {
     use std::os::unix::fs::PermissionsExt;
     let db = TestDb::sqlite();
@@ -183,11 +149,3 @@ async fn a_flood_of_wrong_tokens_is_seen_in_the_metrics_and_in_one_line_of_the_l
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!((&lines[0]["level"], &lines[0]["address"]), (&json!("WARN"), &json!("127.0.0.1")));
 }
-
-/// Generated for this test; used nowhere else.
-const EC_KEY: &str = "-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgtmw6d6QxiQB7XeV3
-708iX4QJ3fE+QHrKdNfvf9P3X1qhRANCAASrX4b+kW740ebJEERVnxOsizkntJjS
-ci65TJmq/6i3eCH/BrEQQe9JU8g2Drus3E+3Hk+ZMNz0GWlK3KC/WjB2
------END PRIVATE KEY-----
-";

@@ -66,6 +66,8 @@ impl Resources {
     /// Values for query parameters, besides those that every list accepts.
     fn values(&self, parameter: &str) -> Vec<String> {
         match parameter {
+            // What an identity provider sends back, and where to go on.
+            "state" | "error" | "iss" | "returnTo" => Vec::new(),
             // Every call to the stream has the last four anyway, or cannot have them.
             "limit" | "status" | "code" | "stage" | "unread" | "after" | "types" | "ticket" | "follow" => {
                 Vec::new()
@@ -110,6 +112,9 @@ impl Resources {
                 ]
             }
             "changeWebhook" => vec![json!({ "enabled": false }), json!({ "url": "http://127.0.0.1:9/mine" })],
+            "logOut" => vec![json!({}), json!({ "everywhere": true })],
+            "issueLink" => vec![json!({ "tenantId": TENANT, "userId": BOB, "role": "operator" })],
+            "openLink" => vec![json!({ "code": MARK, "confirm": true })],
             "setQuota" => vec![json!({ "bytes": 1 })],
             other => panic!("add what Alice should send to {other}"),
         }
@@ -239,6 +244,7 @@ impl Call {
     fn is_for_operators(&self) -> bool {
         self.operation["tags"][0] == "administration"
             || self.operation["operationId"] == "showMetrics"
+            || self.operation["operationId"] == "issueLink"
             || self.path.contains("refresh=true")
             || self.scope() == "all"
     }
@@ -250,6 +256,9 @@ impl Call {
             || (self.operation["tags"][0] == "jobs" && self.has_id_of_bobs(his))
         {
             &[403]
+        } else if self.operation["tags"][0] == "sign-in" {
+            // No link that was issued, no session to end, no identity provider.
+            &[200, 401, 404]
         } else if self.has_id_of_bobs(his) && self.path.contains("cursor=") {
             // One of the two kinds of cursors does not belong to this list; the server says that to any caller.
             &[404, 400]
@@ -396,6 +405,8 @@ async fn administrators_see_their_tenant_and_operators_see_all(db: TestDb) {
             let what = format!("{role}: {} {}: {status} {answer}", call.method, call.path);
             if role == Role::TenantAdmin && call.is_for_operators() {
                 assert_eq!(status, 403, "{what}");
+            } else if call.operation["tags"][0] == "sign-in" {
+                assert!([200, 404].contains(&status), "{what}");
             } else if is_personal(call) {
                 assert!([404, 400].contains(&status), "{what}");
             } else {
@@ -445,7 +456,11 @@ async fn without_a_token_only_health_and_the_description_are_available(db: TestD
     for call in calls(&his) {
         let (status, answer) = send(&anonymous, &call, false).await;
         let what = format!("{} {}: {status} {answer}", call.method, call.path);
-        if is_public(call.operation) {
+        if call.operation["tags"][0] == "sign-in" {
+            // Nobody is signed in, and no way in works: no link, no token, no identity provider.
+            assert!([200, 401, 404].contains(&status), "{what}");
+            assert!(!answer.contains("set-cookie") && !answer.contains("csrfToken"), "{what}");
+        } else if is_public(call.operation) {
             assert_eq!(call.operation["tags"][0], "health", "{what}");
             assert!(status < 400, "{what}");
         } else {

@@ -22,6 +22,7 @@ pub mod queues;
 pub mod quotas;
 pub mod refusal;
 pub mod search;
+pub mod sessions;
 pub mod settings;
 pub mod stuck;
 pub mod uploads;

@@ -296,10 +296,8 @@ fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
     if let Some(secret) = &config.auth.jwt_secret {
         return Ok(Credentials::Secret(secret.clone().into_bytes()));
     }
-    if config.auth.jwks_url.is_some() {
-        bail!(
-            "a token from the issuer behind JWT_JWKS_URL is needed: give it with --token or LANDFALL_TOKEN"
-        );
+    if config.auth.provider.is_some() {
+        bail!("a token from the identity provider is needed: give it with --token or LANDFALL_TOKEN");
     }
     match auth::own_secret(&config.data_dir, false) {
         Ok(secret) => Ok(Credentials::Secret(secret.into_bytes())),

@@ -11,6 +11,7 @@ mod health;
 mod jobs;
 mod logs;
 mod notifications;
+mod open;
 mod orphans;
 mod reindex;
 mod search;
@@ -68,6 +69,8 @@ enum Command {
     Jobs(jobs::Args),
     /// Ask the server on this machine whether it is alive or ready. Exits with 1 if it is not.
     Health(health::Args),
+    /// Print a link that signs you in on the page, once.
+    Open(open::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
@@ -112,6 +115,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Events(args) => events::run(&args, cli.json).await,
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Health(args) => health::run(&args, cli.json).await,
+            Command::Open(args) => open::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config(args) => config::run(args, cli.json).await,
             Command::Reindex => reindex::run(settings()?, cli.json).await,

@@ -4,14 +4,13 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::Context;
-use chrono::TimeDelta;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Outcome, logs};
+use landfall_core::caller::{self, Caller};
 use landfall_server::app::{App, Replacements};
-use landfall_server::auth::TokenClaims;
 use landfall_server::config::{Config, Role};
 use landfall_server::http::{self, Tls};
 
@@ -66,7 +65,7 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
         })
     });
     if let Some(listener) = listener {
-        greet(&app, listener.local_addr()?)?;
+        greet(&app, listener.local_addr()?).await?;
         if let Some(tls) = tls.clone() {
             let (stop, interval) = (stop.clone(), app.config.http.tls_check_interval);
             tokio::spawn(async move { stop.run_until_cancelled(tls.watch(interval)).await });
@@ -86,26 +85,24 @@ pub async fn run(config: Config) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Prints the address of the server, with a token if the server generated its own secret. Only a person at a terminal gets
-/// the token: elsewhere the output is kept in a log.
-fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
+/// Prints the address of the server. A person at a terminal gets a link that signs them in once, if the server generated
+/// its own secret: elsewhere the output is kept in a log.
+async fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
     let scheme = if app.config.http.tls.is_some() { "https" } else { "http" };
     let base = app.config.http.public_url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
     if !app.auth.has_own_secret() {
         println!("Landfall is listening on {base}");
     } else if std::io::stdout().is_terminal() {
-        let exp = (app.clock.now() + TimeDelta::days(1)).timestamp();
-        let token = app.auth.issue(&TokenClaims {
-            sub: "admin".to_owned(),
-            tenant: Some("admin".to_owned()),
-            role: Some("operator".to_owned()),
-            exp,
-        })?;
-        println!("\n  Landfall is listening. Open:\n\n    {base}/#token={token}\n");
+        let operator =
+            Caller { tenant: "admin".to_owned(), user: "admin".to_owned(), role: caller::Role::Operator };
+        let code = app.links().issue(&operator, app.clock.now()).await?.code;
+        println!(
+            "\n  Landfall is listening. Open this once, within five minutes:\n\n    {base}/#open={code}\n"
+        );
+        println!("  `landfall open` prints a new link.\n");
     } else {
         println!(
-            "Landfall is listening on {base}\nMake a token with `landfall token --user NAME --role admin`, in this folder or \
-             with the same DATA_DIR"
+            "Landfall is listening on {base}\nSign in with the link that `landfall open` prints on a terminal"
         );
     }
     Ok(())

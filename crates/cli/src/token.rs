@@ -44,8 +44,8 @@ pub fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
 /// Signs with `JWT_SECRET`, or with the secret that a server on this machine generated.
 pub fn issue(claims: &TokenClaims) -> anyhow::Result<String> {
     let config = settings()?;
-    if config.auth.jwks_url.is_some() {
-        bail!("tokens come from the issuer behind JWT_JWKS_URL");
+    if config.auth.provider.is_some() {
+        bail!("tokens come from the identity provider");
     }
     let secret = match config.auth.jwt_secret {
         Some(secret) => secret,

@@ -9,7 +9,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
 use crate::auth::agreement::Agreement;
+use crate::auth::links::Links;
 use crate::auth::secret::SecretKey;
+use crate::auth::sessions::Sessions;
 use crate::auth::ticket::Tickets;
 use crate::blobs::Blobs;
 use crate::blobs::signed_url::UrlSigner;
@@ -233,6 +235,15 @@ impl App {
         })
     }
 
+    /// People who are signed in on the page.
+    pub fn sessions(&self) -> Sessions {
+        Sessions { db: self.db.clone(), config: self.config.auth.sessions.clone() }
+    }
+
+    pub fn links(&self) -> Links {
+        Links { db: self.db.clone() }
+    }
+
     /// Advances the operations on many files.
     pub fn operations(&self) -> Operations {
         Operations {
@@ -263,6 +274,12 @@ impl App {
         tasks.spawn(async move { until_stop.run_until_cancelled(metrics::upkeep()).await });
         let (fan_out, until_stop) = (self.fan_out.clone(), stop.clone());
         tasks.spawn(async move { fan_out.run(until_stop).await });
+        let (auth, clock, until_stop) = (self.auth.clone(), self.clock.clone(), stop.clone());
+        tasks.spawn(async move {
+            if let Some(provider) = auth.provider() {
+                until_stop.run_until_cancelled(provider.run(clock)).await;
+            }
+        });
         let progress = progress::run(self.db.clone(), self.clock.clone(), self.wake.clone());
         let (db, embedder) = (self.db.clone(), self.embedder.clone());
         tasks.spawn(async move { reindex::warn_of_stale_files(&db, &embedder).await });

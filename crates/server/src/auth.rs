@@ -1,10 +1,15 @@
 //! Authentication: a signed token names the caller.
 
 pub mod agreement;
-mod jwks;
 pub mod secret;
 pub mod secret_file;
 pub mod strength;
+pub mod claims;
+pub mod code_flow;
+pub mod jwks;
+pub mod links;
+pub mod provider;
+pub mod sessions;
 pub mod ticket;
 
 use std::net::IpAddr;
@@ -13,11 +18,12 @@ use std::path::Path;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 
-use jwks::Jwks;
 use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
+use provider::{Provider, ProviderConfig};
+use sessions::SessionConfig;
 
 /// The maximum length of the name of a user or tenant.
 const MAX_NAME_LENGTH: usize = 255;
@@ -37,9 +43,11 @@ pub struct TokenClaims {
 #[derive(Clone)]
 pub struct AuthConfig {
     pub jwt_secret: Option<String>,
-    pub jwks_url: Option<String>,
     pub secret_key: Option<String>,
     pub secret_key_previous: Option<String>,
+    /// The identity provider whose tokens are accepted, in place of those that are signed with a secret.
+    pub provider: Option<ProviderConfig>,
+    pub sessions: SessionConfig,
     pub default_tenant: DefaultTenant,
 }
 
@@ -104,14 +112,14 @@ pub struct Auth {
 
 enum Keys {
     Secret(Vec<u8>),
-    Jwks(Jwks),
+    Provider(Box<Provider>),
 }
 
 impl Auth {
     pub fn new(config: &AuthConfig, data_dir: &Path, bind: IpAddr) -> Result<Self, Error> {
         let default_tenant = config.default_tenant.clone();
-        if let Some(url) = &config.jwks_url {
-            let keys = Keys::Jwks(Jwks::new(url.clone()));
+        if let Some(provider) = &config.provider {
+            let keys = Keys::Provider(Box::new(Provider::new(provider.clone())));
             return Ok(Self { keys, default_tenant, own_secret: false });
         }
         if let Some(secret) = &config.jwt_secret {
@@ -120,7 +128,7 @@ impl Auth {
         }
         if !bind.is_loopback() {
             return Err(Error::Internal(format!(
-                "BIND_ADDRESS is {bind}, which other machines can reach: set JWT_SECRET or JWT_JWKS_URL"
+                "BIND_ADDRESS is {bind}, which other machines can reach: set JWT_SECRET, OIDC_ISSUER or JWT_JWKS_URL"
             )));
         }
         let secret = own_secret(data_dir, true)?;
@@ -135,9 +143,18 @@ impl Auth {
     pub fn issue(&self, claims: &TokenClaims) -> Result<String, Error> {
         match &self.keys {
             Keys::Secret(secret) => sign(secret, claims),
-            Keys::Jwks(_) => Err(Error::Internal(
-                "this server cannot issue tokens: it only has the public keys of JWT_JWKS_URL".to_owned(),
+            Keys::Provider(_) => Err(Error::Internal(
+                "this server cannot issue tokens: it only has the public keys of the identity provider"
+                    .to_owned(),
             )),
+        }
+    }
+
+    /// The identity provider, if tokens come from one.
+    pub fn provider(&self) -> Option<&Provider> {
+        match &self.keys {
+            Keys::Provider(provider) => Some(provider),
+            Keys::Secret(_) => None,
         }
     }
 
@@ -149,14 +166,12 @@ impl Auth {
     pub async fn identify(&self, token: &str, now: Time) -> Result<Identity, Refusal> {
         let invalid =
             |why: &str| Refusal::new(RefusalCode::InvalidToken, format!("The token is not valid: {why}"));
-        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a JSON Web Token"))?;
-        let (key, algorithms) = match &self.keys {
-            Keys::Secret(secret) => (DecodingKey::from_secret(secret), vec![Algorithm::HS256]),
-            Keys::Jwks(jwks) => {
-                (jwks.key(header.kid.as_deref(), now).await?, vec![Algorithm::RS256, Algorithm::ES256])
-            }
+        let secret = match &self.keys {
+            Keys::Provider(provider) => return provider.identify(token, now).await,
+            Keys::Secret(secret) => secret,
         };
-        if !algorithms.contains(&header.alg) {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid("it is not a JSON Web Token"))?;
+        if header.alg != Algorithm::HS256 {
             return Err(invalid("its algorithm is not accepted"));
         }
         let mut validation = Validation::new(header.alg);
@@ -164,17 +179,18 @@ impl Auth {
         validation.validate_exp = false;
         validation.validate_aud = false;
         validation.required_spec_claims.clear();
-        let claims = jsonwebtoken::decode::<TokenClaims>(token, &key, &validation)
-            .map_err(|error| match error.kind() {
-                jsonwebtoken::errors::ErrorKind::Json(_) => invalid("it needs the claims sub and exp"),
-                _ => invalid("its signature is wrong"),
-            })?
-            .claims;
+        let claims =
+            jsonwebtoken::decode::<TokenClaims>(token, &DecodingKey::from_secret(secret), &validation)
+                .map_err(|error| match error.kind() {
+                    jsonwebtoken::errors::ErrorKind::Json(_) => invalid("it needs the claims sub and exp"),
+                    _ => invalid("its signature is wrong"),
+                })?
+                .claims;
         if claims.exp <= now.timestamp() {
             return Err(Refusal::new(RefusalCode::TokenExpired, "The token has expired"));
         }
         for name in [Some(&claims.sub), claims.tenant.as_ref()].into_iter().flatten() {
-            if name.is_empty() || name.len() > MAX_NAME_LENGTH || name.contains('\0') {
+            if !is_name(name) {
                 return Err(invalid("its user or tenant is empty, too long, or has a NUL in it"));
             }
         }
@@ -185,6 +201,11 @@ impl Auth {
             caller: Caller { tenant, user: claims.sub, role: role(claims.role.as_deref()) },
         })
     }
+}
+
+/// Whether a user or a tenant can be called this.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_NAME_LENGTH && !text.contains('\0')
 }
 
 pub fn sign(secret: &[u8], claims: &TokenClaims) -> Result<String, Error> {

@@ -8,6 +8,7 @@ mod documents;
 mod dot_env;
 mod embeddings;
 mod events;
+mod identity_provider;
 mod names;
 mod networks;
 mod rate_limits;

@@ -26,7 +26,9 @@ mod per_address;
 mod queues;
 mod request;
 mod search;
+mod sessions;
 pub mod settings;
+mod sign_in;
 mod stuck;
 mod tenants;
 mod uploads;
@@ -121,6 +123,12 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(maintenance::list))
         .routes(routes!(maintenance::run))
         .routes(routes!(maintenance::cleanup_failures))
+        .routes(routes!(sign_in::show, sign_in::begin))
+        .routes(routes!(sign_in::login))
+        .routes(routes!(sign_in::callback))
+        .routes(routes!(sign_in::logout))
+        .routes(routes!(sign_in::issue_link))
+        .routes(routes!(sign_in::open_link))
         .routes(routes!(page::page))
         .routes(routes!(page::style))
         .routes(routes!(page::script))

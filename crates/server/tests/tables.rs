@@ -11,7 +11,7 @@ type Table = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// The checks of the whole database compare tables with one another, so they name nearly all of them.
 const AUDIT: &str = "audit/invariants.rs";
 
-const TABLES: [Table; 32] = [
+const TABLES: [Table; 34] = [
     ("alerts", &["reports/alerts"], &[]),
     ("arriving_uploads", &["records/files/arriving.rs"], &[]),
     ("artifacts", &["content/artifacts.rs"], &[]),
@@ -57,6 +57,8 @@ const TABLES: [Table; 32] = [
     ("rate_buckets", &["queue/limits.rs"], &[]),
     ("removed_events", &["records/events"], &[]),
     ("secrets", &["auth/agreement.rs"], &[]),
+    ("sessions", &["auth/sessions.rs"], &[]),
+    ("sign_in_links", &["auth/links.rs"], &[]),
     ("tenants", &["records/quota.rs"], &[AUDIT]),
     ("throughput", &["records/throughput.rs"], &[]),
     // The totals say which users have files in the queue.

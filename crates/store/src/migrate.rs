@@ -22,6 +22,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "warnings", include_str!("../../../migrations/0005_warnings.sql")),
     (6, "visibility", include_str!("../../../migrations/0006_visibility.sql")),
     (7, "tenants", include_str!("../../../migrations/0007_tenants.sql")),
+    (10, "sessions", include_str!("../../../migrations/0010_sessions.sql")),
     (11, "secrets_and_blobs", include_str!("../../../migrations/0011_secrets_and_blobs.sql")),
 ];
 /// Where the database remembers which migrations it has. sqlx made it, and knows it by this name.

@@ -4,6 +4,7 @@ pub mod scripted_failures;
 pub mod offline_app;
 pub mod certificate;
 pub mod chromium;
+pub mod browser;
 pub mod clamd;
 pub mod client;
 pub mod cluster;

@@ -22,6 +22,7 @@ use landfall_api::page::{MAX_LIMIT, PageQuery};
 use landfall_api::queues::QueueStatus;
 use landfall_api::quotas::QuotaView;
 use landfall_api::search::{SearchRequest, SearchResponse};
+use landfall_api::sessions::{IssueLink, SignInLink};
 use landfall_api::settings::SettingsView;
 use landfall_api::stuck::{RetriedAll, RetriedStuck, RetryQuery, StuckList, StuckQuery};
 use landfall_api::uploads::{Announcement, ConfirmRequest, Confirmed, UploadTicket};
@@ -35,6 +36,10 @@ const NOTIFICATIONS: &str = "/api/v2/notifications";
 const NO_QUERY: &[(&str, &str)] = &[];
 
 impl Client {
+    pub async fn issue_link(&self, link: &IssueLink) -> Result<SignInLink, ClientError> {
+        self.fetch(self.request(Method::POST, "/auth/links")?.json(link)).await
+    }
+
     pub async fn files(&self, query: &FileQuery) -> Result<FileList, ClientError> {
         self.get(&format!("{UPLOADS}/files"), query).await
     }

@@ -136,7 +136,10 @@ impl fmt::Debug for SecretKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
     use crate::auth::DefaultTenant;
+    use crate::auth::sessions::SessionConfig;
 
     fn config(secret_key: Option<&str>, previous: Option<&str>, jwt_secret: Option<&str>) -> AuthConfig {
         let owned = |text: Option<&str>| text.map(str::to_owned);
@@ -144,7 +147,8 @@ mod tests {
             secret_key: owned(secret_key),
             secret_key_previous: owned(previous),
             jwt_secret: owned(jwt_secret),
-            jwks_url: None,
+            provider: None,
+            sessions: SessionConfig { lifetime: Duration::ZERO, idle: Duration::ZERO },
             default_tenant: DefaultTenant::default(),
         }
     }

@@ -1,8 +1,8 @@
 //! One declaration for each setting, in groups. `landfall config`, `docs/configuration.md` and `.env.example` show these.
 
 use super::{
-    alerts, documents, embeddings, events, rate_limits, recovery, retention, retries, secrets, server,
-    services, sign_in, storage, telemetry, uploads, workers,
+    alerts, documents, embeddings, events, identity_provider, rate_limits, recovery, retention, retries,
+    secrets, server, services, sign_in, storage, telemetry, uploads, workers,
 };
 
 /// A setting as it is documented.
@@ -22,11 +22,12 @@ pub struct Group {
 }
 
 /// Every group, in the order in which they are shown.
-pub static GROUPS: [Group; 16] = [
+pub static GROUPS: [Group; 17] = [
     server::GROUP,
     storage::GROUP,
     sign_in::GROUP,
     secrets::GROUP,
+    identity_provider::GROUP,
     uploads::GROUP,
     workers::GROUP,
     retries::GROUP,

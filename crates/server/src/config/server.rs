@@ -7,7 +7,7 @@ use super::reader::{Reader, milliseconds, one_of};
 use super::{HttpConfig, Networks, Role, TlsFiles, telemetry};
 
 group! { "Server" {
-    BIND_ADDRESS = "127.0.0.1": "The address to listen on; any address other than loopback needs `JWT_SECRET` or `JWT_JWKS_URL`, and `TLS_CERT` with `TLS_KEY` or `TRUSTED_PROXIES`."
+    BIND_ADDRESS = "127.0.0.1": "The address to listen on; any address other than loopback needs `JWT_SECRET`, `OIDC_ISSUER` or `JWT_JWKS_URL`, and `TLS_CERT` with `TLS_KEY` or `TRUSTED_PROXIES`."
     PORT = "3002": "The port to listen on; 0 picks a free one."
     PUBLIC_URL = "": "The URL at which clients reach the server, such as `https://files.example.com`; links and upload URLs begin with it, and requests for another host are refused."
     TLS_CERT = "": "The file with the server's certificate and those of its issuers (PEM), to serve `https`; it is read again when it changes."

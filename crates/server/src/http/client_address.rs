@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{Extensions, HeaderMap, HeaderName};
 use axum::middleware::Next;
 use axum::response::Response;
 
@@ -40,9 +40,13 @@ pub struct Arrival {
 impl Arrival {
     /// How this request came.
     pub fn of(request: &Request) -> Self {
+        Self::in_extensions(request.extensions())
+    }
+
+    pub fn in_extensions(extensions: &Extensions) -> Self {
         // Only a request that came over no connection lacks it.
         let nowhere = Self { peer: NOWHERE.address, way: Way::Direct, https: false };
-        request.extensions().get::<Self>().copied().unwrap_or(nowhere)
+        extensions.get::<Self>().copied().unwrap_or(nowhere)
     }
 }
 

@@ -38,7 +38,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
             next one, and null on the last."
     ),
     components(schemas(RefusalView)),
-    security(("token" = [])),
+    security(("token" = []), ("session" = [])),
     tags(
         (name = "batches", description = "Files that are uploaded together"),
         (name = "uploads", description = "Upload a file: register it, send the bytes, confirm"),
@@ -51,6 +51,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
         (name = "webhooks", description = "Addresses that events are sent to"),
         (name = "jobs", description = "The same files under the names of an older API"),
         (name = "administration", description = "For administrators"),
+        (name = "sign-in", description = "People sign in on the page"),
         (name = "health", description = "Health, version and metrics of this process"),
     )
 )]
@@ -63,7 +64,15 @@ pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "`landfall token --user NAME` issues one. The page at `/` has one in its address.",
+        "description": "`landfall token --user NAME` issues one, or the identity provider.",
+    });
+    document["components"]["securitySchemes"]["session"] = json!({
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "__Host-landfall-session",
+        "description": "The session of a person who signed in on the page. A request that changes something also needs \
+            the header `X-CSRF-Token`, which `GET /auth/session` has. Without https the cookie is called \
+            `landfall-session-` and the port.",
     });
     let Some(paths) = document["paths"].as_object_mut() else { return document };
     for (path, item) in paths {
@@ -156,6 +165,7 @@ fn refusals_that_follow(operation: &Value, parameters: &[Value]) -> Vec<String> 
     let public = operation["security"].is_array();
     if !public {
         codes.extend(["UNAUTHENTICATED", "INVALID_TOKEN", "TOKEN_EXPIRED", "AUTH_UNAVAILABLE"]);
+        codes.extend(["SESSION_EXPIRED", "CROSS_SITE_REQUEST"]);
         codes.extend(["DATABASE_FILE_GONE", "DATABASE_UNAVAILABLE", "REQUEST_TIMEOUT", "INTERNAL"]);
     }
     if operation["requestBody"]["content"]["application/json"].is_object() {

@@ -15,7 +15,7 @@ use futures_util::stream;
 use tokio::sync::mpsc;
 
 use super::connections::CutOff;
-use super::request::{Params, batch_id, unauthenticated};
+use super::request::{Params, batch_id};
 use crate::app::App;
 use crate::auth::Identity;
 use crate::delivery::fan_out::{Filter, Subscription};
@@ -59,16 +59,16 @@ pub async fn ticket(State(app): State<App>, identity: Identity) -> Json<Ticket> 
 )]
 pub async fn stream(
     State(app): State<App>,
-    identity: Option<Identity>,
+    identity: Result<Identity, ApiError>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     Extension(cut_off): Extension<CutOff>,
     headers: HeaderMap,
     Params(query): Params<StreamQuery>,
 ) -> Result<Response, ApiError> {
     let identity = match (identity, &query.ticket) {
-        (Some(identity), _) => identity,
-        (None, Some(ticket)) => app.tickets.verify(ticket, app.clock.now())?,
-        (None, None) => return Err(unauthenticated().into()),
+        (Ok(identity), _) => identity,
+        (Err(_), Some(ticket)) => app.tickets.verify(ticket, app.clock.now())?,
+        (Err(refusal), None) => return Err(refusal),
     };
     let kind = Kind::wanted(&headers, upgrade)?;
     let subscription = subscribe(&app, &identity, &headers, &query)?;

@@ -14,17 +14,26 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::auth::Identity;
 use crate::http::error::ApiError;
+use crate::http::sessions;
 use crate::intake::idempotency;
 use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, Page};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
+/// The caller with a token, or with the session of a browser if there is no token.
+async fn identify(parts: &Parts, app: &App) -> Result<Option<Identity>, ApiError> {
+    let now = app.clock.now();
+    match bearer(&parts.headers) {
+        Some(token) => Ok(Some(app.auth.identify(token, now).await?)),
+        None => Ok(sessions::of_request(parts, app).await?.map(|session| session.identity(now))),
+    }
+}
+
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let token = bearer(&parts.headers).ok_or_else(unauthenticated)?;
-        Ok(app.auth.verify(token, app.clock.now()).await?)
+        Ok(identify(parts, app).await?.ok_or_else(unauthenticated)?.caller)
     }
 }
 
@@ -32,19 +41,7 @@ impl FromRequestParts<App> for Identity {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let token = bearer(&parts.headers).ok_or_else(unauthenticated)?;
-        Ok(app.auth.identify(token, app.clock.now()).await?)
-    }
-}
-
-impl OptionalFromRequestParts<App> for Identity {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, ApiError> {
-        match bearer(&parts.headers) {
-            Some(token) => Ok(Some(app.auth.identify(token, app.clock.now()).await?)),
-            None => Ok(None),
-        }
+        Ok(identify(parts, app).await?.ok_or_else(unauthenticated)?)
     }
 }
 
@@ -52,15 +49,15 @@ impl OptionalFromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, ApiError> {
-        match bearer(&parts.headers) {
-            Some(token) => Ok(Some(app.auth.verify(token, app.clock.now()).await?)),
-            None => Ok(None),
-        }
+        Ok(identify(parts, app).await?.map(|identity| identity.caller))
     }
 }
 
 pub fn unauthenticated() -> Refusal {
-    Refusal::new(RefusalCode::Unauthenticated, "Send a token: Authorization: Bearer …")
+    Refusal::new(
+        RefusalCode::Unauthenticated,
+        "Send a token (Authorization: Bearer …), or sign in on the page",
+    )
 }
 
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -11,6 +11,7 @@
 //! | operation | it ended longer ago than its time |
 //! | notification | it was made longer ago than its time |
 //! | delivery to a webhook | it ended longer ago than its time, or its webhook is gone |
+//! | session of the page, one-time link | it expired |
 //! | rate bucket | its next turn came a day ago: a new one would be the same |
 //!
 //! The history of a file that still has a row stays with it, whatever its age. Everything goes in batches, each of which
@@ -24,6 +25,7 @@ use serde_json::json;
 
 use super::config::CleaningConfig;
 use super::{Sweep, SweepReport, runs};
+use crate::auth::{links, sessions};
 use crate::delivery::webhooks::deliveries;
 use crate::intake::idempotency;
 use crate::queue::{limits, operations};
@@ -95,10 +97,12 @@ enum Kind {
     WebhookDeliveries,
     DeliveriesWithoutWebhook,
     RateBuckets,
+    Sessions,
+    SignInLinks,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::IdempotencyKeys,
         Self::HourlyMetrics,
         Self::Throughput,
@@ -108,6 +112,8 @@ impl Kind {
         Self::WebhookDeliveries,
         Self::DeliveriesWithoutWebhook,
         Self::RateBuckets,
+        Self::Sessions,
+        Self::SignInLinks,
     ];
 
     /// What it is called in the report.
@@ -122,6 +128,8 @@ impl Kind {
             Self::WebhookDeliveries => "webhookDeliveries",
             Self::DeliveriesWithoutWebhook => "deliveriesWithoutWebhook",
             Self::RateBuckets => "rateBuckets",
+            Self::Sessions => "sessions",
+            Self::SignInLinks => "signInLinks",
         }
     }
 
@@ -136,7 +144,7 @@ impl Kind {
             Self::Operations => ago(keep.operations),
             Self::Notifications => ago(keep.notifications),
             Self::WebhookDeliveries => ago(keep.deliveries),
-            Self::DeliveriesWithoutWebhook => now,
+            Self::DeliveriesWithoutWebhook | Self::Sessions | Self::SignInLinks => now,
             Self::RateBuckets => ago(UNUSED_BUCKET),
         }
     }
@@ -197,6 +205,8 @@ impl Write for RemoveBatch {
             Kind::WebhookDeliveries => deliveries::remove_ended(tx, before, BATCH_SIZE).await,
             Kind::DeliveriesWithoutWebhook => deliveries::remove_lone(tx, before, BATCH_SIZE).await,
             Kind::RateBuckets => limits::remove_unused(tx, before, BATCH_SIZE).await,
+            Kind::Sessions => sessions::remove_old(tx, before, BATCH_SIZE).await,
+            Kind::SignInLinks => links::remove_old(tx, before, BATCH_SIZE).await,
         }
     }
 }

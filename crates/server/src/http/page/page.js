@@ -42,60 +42,189 @@
   };
   const fullTime = iso => iso ? new Date(iso).toLocaleString() : '';
 
-  /* ---- the user's token ---- */
+  /* ---- who is signed in ---- */
 
-  let token = null;
-  const TOKEN_KEY = 'landfall.token';
-  const readToken = () => {
-    const given = new URLSearchParams(location.hash.slice(1)).get('token');
-    if (given) {
-      sessionStorage.setItem(TOKEN_KEY, given);
-      // Remove the token from the address bar and the history, so that it is not copied by accident.
-      history.replaceState(null, '', location.pathname + location.search);
-    }
-    token = sessionStorage.getItem(TOKEN_KEY);
-    return Boolean(given);
+  // The session itself is in a cookie that no script can read. This is what the server says about it; `key` says whose it is.
+  let session = null, ways = { provider: false, link: false, token: false };
+  const SECTIONS = ['upload', 'search', 'file-list', 'quota', 'account', 'results', 'notifications'];
+  const RENEW_MS = 60000;
+  const FAILURES = {
+    SIGN_IN_EXPIRED: 'The sign-in took too long, or was begun in another browser. Sign in again.',
+    SIGN_IN_REFUSED: 'The identity provider did not sign you in.',
+    ANOTHER_SESSION: 'Another person is signed in in this browser. Sign out first.',
+    AUTH_UNAVAILABLE: 'The identity provider does not answer. Try again in a moment.',
   };
-  const userOf = jwt => {
-    try {
-      const bytes = Uint8Array.from(atob(jwt.split('.')[1].replace(/-/g, '+').replace(/_/g, '/')), c => c.charCodeAt(0));
-      return String(JSON.parse(new TextDecoder().decode(bytes)).sub);
-    } catch { return ''; }
+  const keyOf = details => details && JSON.stringify([details.tenantId, details.userId]);
+  const channel = new BroadcastChannel('landfall-session');
+
+  const askSession = async () => {
+    const response = await fetch('/auth/session');
+    if (!response.ok) throw refusalFrom(response.status, await response.text());
+    const view = await response.json();
+    ways = view.ways;
+    return view.session;
   };
   const showSignIn = why => {
-    token = null;
+    session = null;
+    goOn();
     closeStream();
-    sessionStorage.removeItem(TOKEN_KEY);
-    for (const id of ['upload', 'search', 'file-list', 'quota', 'account', 'results', 'notifications']) $(id).hidden = true;
+    if ($('again').open) $('again').close();
+    for (const id of SECTIONS) $(id).hidden = true;
     rows.clear();
     for (const id of ['files', 'hits', 'notification-list']) $(id).replaceChildren();
     $('query').value = '';
     $('offline').hidden = true;
     $('sign-in').hidden = false;
     setText($('sign-in-reason'), why);
+    $('way-link').hidden = true;
+    $('way-provider').hidden = !ways.provider;
+    $('way-token').hidden = !ways.token || ways.provider;
+    $('link-hint').hidden = !ways.link;
     $('token').value = '';
-    $('token').focus();
+    $(ways.provider ? 'provider-sign-in' : ways.token ? 'token' : 'sign-in-title').focus();
   };
-  const start = () => {
-    if (!token) return showSignIn('You need a token to use Landfall.');
+  const start = details => {
+    session = details;
     $('sign-in').hidden = true;
     for (const id of ['upload', 'search', 'file-list', 'account']) $(id).hidden = false;
-    setText($('user'), userOf(token));
+    setText($('user'), details.userId === details.tenantId ? details.userId : details.userId + ' · ' + details.tenantId);
     shown = PAGE;
     refresh();
     openStream();
   };
-  $('sign-in-form').addEventListener('submit', event => {
+  const signInWithToken = async token => {
+    let response;
+    try { response = await fetch('/auth/session', { method: 'POST', headers: { Authorization: 'Bearer ' + token } }); } catch { throw new Unreachable(); }
+    if (!response.ok) throw refusalFrom(response.status, await response.text());
+    return (await response.json()).session;
+  };
+  $('way-token').addEventListener('submit', async event => {
     event.preventDefault();
-    // The user may paste the whole link instead of the token.
-    const given = $('token').value.trim().replace(/^.*#token=/, '');
-    if (!given) return;
-    sessionStorage.setItem(TOKEN_KEY, given);
-    token = given;
-    start();
+    const token = $('token').value.trim();
+    if (!token) return;
+    try { start(await signInWithToken(token)); } catch (error) { setText($('sign-in-reason'), error.message + '.'); }
   });
-  $('sign-out').addEventListener('click', () => showSignIn('You are signed out.'));
-  addEventListener('hashchange', () => { if (readToken()) start(); });
+  $('provider-sign-in').addEventListener('click', () => location.assign('/auth/login'));
+  $('sign-out').addEventListener('click', async () => {
+    let providerUrl = null;
+    // Without an answer it is not certain that the session has ended, so the page stays.
+    try { ({ providerUrl } = await json('POST', '/auth/logout', {})); } catch (error) { if (error.status !== 401) { setText($('offline'), error.message); $('offline').hidden = false; return; } }
+    channel.postMessage('signed-out');
+    showSignIn('You are signed out.');
+    if (providerUrl) location.assign(providerUrl);
+  });
+
+  // A session that has ended is renewed in another tab or with a token: this page keeps what was typed, and its uploads go on.
+  let endedSession = null, waiting = [];
+  const goOn = () => { endedSession = null; for (const done of waiting.splice(0)) done(); };
+  const sessionEnded = () => {
+    if (!session) return;
+    endedSession = session;
+    session = null;
+    closeStream();
+    $('again-provider').hidden = !ways.provider;
+    $('again-token-form').hidden = !ways.token || ways.provider;
+    $('again-hint').hidden = !ways.link;
+    $('again-token').value = '';
+    setText($('again-error'), '');
+    if (!$('again').open) $('again').showModal();
+  };
+  const signedInAgain = details => {
+    if (!endedSession) return;
+    // What is on this page belongs to the person who was here before.
+    if (keyOf(details) !== keyOf(endedSession)) return location.reload();
+    $('again').close();
+    session = details;
+    goOn();
+    refresh();
+    openStream();
+  };
+  const signedInElsewhere = async () => {
+    if (!endedSession) return;
+    const details = await askSession().catch(() => null);
+    if (details) signedInAgain(details);
+  };
+  channel.onmessage = event => {
+    if (event.data === 'signed-in') signedInElsewhere();
+    else if (session) showSignIn('You are signed out.');
+  };
+  addEventListener('focus', signedInElsewhere);
+  // Only the buttons close it: behind it the page does not work.
+  $('again').addEventListener('cancel', event => event.preventDefault());
+  $('again-leave').addEventListener('click', () => { showSignIn('You are signed out.'); });
+  $('again-sign-in').addEventListener('click', () => window.open('/auth/login?returnTo=' + encodeURIComponent('/#signed-in')));
+  $('again-token-form').addEventListener('submit', async event => {
+    event.preventDefault();
+    try { signedInAgain(await signInWithToken($('again-token').value.trim())); } catch (error) { setText($('again-error'), error.message + '.'); }
+  });
+
+  // A person who types or clicks is there: the idle time begins again. A page that only refreshes itself does not count.
+  let renewedAt = performance.now();
+  const isThere = async () => {
+    if (!session || performance.now() - renewedAt < RENEW_MS) return;
+    renewedAt = performance.now();
+    const before = session;
+    const details = await askSession().catch(() => before);
+    if (session !== before) return;
+    if (!details) sessionEnded();
+    else if (keyOf(details) !== keyOf(before)) location.reload();
+    else session = details;
+  };
+  for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, isThere, { passive: true });
+
+  // A link of `landfall open` signs in only after the person has read who that will be.
+  const openLink = async (code, confirm) => {
+    let response;
+    try {
+      response = await fetch('/auth/links/open', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code, confirm }) });
+    } catch { throw new Unreachable(); }
+    if (!response.ok) throw refusalFrom(response.status, await response.text());
+    return response.json();
+  };
+  const ROLES = { member: '', tenant_admin: ', an administrator of the tenant', operator: ', an operator of this server' };
+  const askAboutLink = async (code, current) => {
+    showSignIn('');
+    try {
+      const person = await openLink(code, false);
+      setText($('link-person'), 'This link signs you in as ' + person.userId + ' of the tenant ' + person.tenantId + ROLES[person.role]
+        + (current && keyOf(current) !== keyOf(person) ? '. You are signed in as ' + current.userId + ', and will be signed out.' : '.')
+        + ' Go on only if you made the link yourself, or got it from the person who runs this server.');
+      for (const id of ['way-provider', 'way-token', 'link-hint']) $(id).hidden = true;
+      $('way-link').hidden = false;
+      $('link-confirm').onclick = async () => {
+        try {
+          if (current && keyOf(current) !== keyOf(person)) { session = current; await json('POST', '/auth/logout', {}); session = null; }
+          start((await openLink(code, true)).session);
+          channel.postMessage('signed-in');
+        } catch (error) { showSignIn(error.message + '.'); }
+      };
+      $('link-cancel').onclick = () => (current ? start(current) : showSignIn('You are not signed in.'));
+      $('link-confirm').focus();
+    } catch (error) {
+      if (current) { start(current); setText($('offline'), error.message + '.'); $('offline').hidden = false; }
+      else showSignIn(error.message + '.');
+    }
+  };
+
+  const begin = async () => {
+    const given = new URLSearchParams(location.hash.slice(1));
+    // The code of a link must not stay in the address bar and the history.
+    if (location.hash) history.replaceState(null, '', location.pathname + location.search);
+    let details = null;
+    try { details = await askSession(); } catch (error) {
+      setText($('offline'), error.message || 'The server does not respond.');
+      $('offline').hidden = false;
+      setTimeout(begin, 3000);
+      return;
+    }
+    $('offline').hidden = true;
+    if (given.has('signed-in') && details) { channel.postMessage('signed-in'); window.close(); }
+    if (given.has('open')) return askAboutLink(given.get('open'), details);
+    const failure = given.has('sign-in-failed') ? FAILURES[given.get('sign-in-failed')] || 'The sign-in failed.' : '';
+    if (details) start(details); else showSignIn(failure || 'You are not signed in.');
+    if (details && failure) { setText($('offline'), failure); $('offline').hidden = false; }
+  };
+  addEventListener('hashchange', () => { if (location.hash.startsWith('#open=')) location.reload(); });
 
   /* ---- requests to the server ---- */
 
@@ -118,20 +247,24 @@
     }
   };
   const request = async (method, path, body, headers = {}) => {
-    const requestToken = token;
-    if (!requestToken) throw new Refusal(401, { code: 'UNAUTHENTICATED', message: 'A token is required' });
-    let response;
-    try {
-      response = await fetch(path, {
-        method,
-        headers: { Authorization: 'Bearer ' + requestToken, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
-        body: body === undefined ? undefined : JSON.stringify(body),
-      });
-    } catch { throw new Unreachable(); }
-    if (response.ok) return response;
-    const refusal = refusalFrom(response.status, await response.text().catch(() => ''));
-    if (refusal.status === 401 && token === requestToken) showSignIn(refusal.message + '.');
-    throw refusal;
+    for (;;) {
+      // A request of a session that has ended waits until the person has signed in again, so no upload is lost.
+      if (endedSession) await new Promise(done => waiting.push(done));
+      const requestSession = session;
+      if (!requestSession) throw new Refusal(401, { code: 'UNAUTHENTICATED', message: 'You are not signed in' });
+      let response;
+      try {
+        response = await fetch(path, {
+          method,
+          headers: { ...(method === 'GET' ? {} : { 'X-CSRF-Token': requestSession.csrfToken }), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+          body: body === undefined ? undefined : JSON.stringify(body),
+        });
+      } catch { throw new Unreachable(); }
+      if (response.ok) return response;
+      const refusal = refusalFrom(response.status, await response.text().catch(() => ''));
+      if (refusal.status !== 401 || path === '/auth/logout') throw refusal;
+      if (session === requestSession) sessionEnded();
+    }
   };
   const json = async (...args) => {
     const response = await request(...args);
@@ -158,13 +291,13 @@
   const refresh = async () => {
     clearTimeout(refreshTimer);
     if (refreshing) { refreshAgain = true; return; }
-    if (!token) return;
+    if (!session) return;
     refreshing = true;
-    const requestToken = token;
+    const requestKey = keyOf(session);
     let unfinished = false;
     try {
       const [listing, quota, notifications] = await Promise.all([list(), json('GET', API + '/quota'), json('GET', NOTIFICATIONS + '?unread=true&limit=20')]);
-      if (token !== requestToken) return;
+      if (keyOf(session) !== requestKey) return;
       showFiles(listing);
       showQuota(quota);
       showNotifications(notifications);
@@ -173,7 +306,7 @@
       failures = 0;
       $('offline').hidden = true;
     } catch (error) {
-      if (token && error.status !== 401) {
+      if (session && error.status !== 401) {
         failures += 1;
         setText($('offline'), error instanceof Unreachable
           ? 'The server does not respond. This page keeps trying and continues when the server is back.'
@@ -183,13 +316,13 @@
     } finally {
       refreshing = false;
       if (refreshAgain) { refreshAgain = false; refresh(); }
-      else if (token) refreshTimer = setTimeout(refresh, failures ? Math.min(1000 * failures, 5000) : stream.live ? (unfinished ? 10000 : 60000) : document.hidden ? 15000 : unfinished || uploader.active ? 1000 : 5000);
+      else if (session) refreshTimer = setTimeout(refresh, failures ? Math.min(1000 * failures, 5000) : stream.live ? (unfinished ? 10000 : 60000) : document.hidden ? 15000 : unfinished || uploader.active ? 1000 : 5000);
     }
   };
   document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
 
   // While the event stream is open, the server reports changes and the page polls rarely. Otherwise it polls often.
-  const stream = { source: null, live: false, lastId: null, token: null, retryTimer: null, failures: 0 };
+  const stream = { source: null, live: false, lastId: null, key: null, retryTimer: null, failures: 0 };
   let scheduledRefresh = null;
   const scheduleRefresh = () => { scheduledRefresh ??= setTimeout(() => { scheduledRefresh = null; refresh(); }, 200); };
   const closeStream = () => {
@@ -197,25 +330,22 @@
     if (stream.source) stream.source.close();
     Object.assign(stream, { source: null, live: false });
   };
-  const openStream = async () => {
+  const openStream = () => {
     closeStream();
-    const requestToken = token;
+    const key = keyOf(session);
     // A position in another user's stream is not valid for this one.
-    if (stream.token !== requestToken) Object.assign(stream, { token: requestToken, lastId: null, failures: 0 });
+    if (stream.key !== key) Object.assign(stream, { key, lastId: null, failures: 0 });
     const retryLater = () => {
-      if (token !== requestToken) return;
+      if (keyOf(session) !== key) return;
       closeStream();
       stream.failures += 1;
       stream.retryTimer = setTimeout(openStream, Math.min(1000 * 2 ** stream.failures, 60000) * (0.8 + 0.4 * Math.random()));
+      // It also finds out whether the session has ended.
       scheduleRefresh();
     };
-    let ticket;
-    try { ({ ticket } = await json('POST', API + '/events/ticket', {})); } catch { return retryLater(); }
-    if (token !== requestToken || stream.source) return;
-    const query = new URLSearchParams({ ticket });
-    if (stream.lastId !== null) query.set('after', stream.lastId);
+    const query = new URLSearchParams(stream.lastId === null ? {} : { after: stream.lastId });
     const source = stream.source = new EventSource(API + '/events?' + query);
-    // The browser would reconnect by itself, but with an expired ticket.
+    // The browser would reconnect by itself, but without an end to it.
     source.onerror = () => { if (stream.source === source) retryLater(); };
     source.addEventListener('stream:end', () => source.onerror());
     const changed = event => { stream.lastId = event.lastEventId; scheduleRefresh(); };
@@ -733,7 +863,7 @@
     return files;
   };
   let dragDepth = 0;
-  const hasFiles = event => token && [...event.dataTransfer.types].includes('Files');
+  const hasFiles = event => session && [...event.dataTransfer.types].includes('Files');
   addEventListener('dragenter', event => { if (hasFiles(event)) { dragDepth += 1; document.body.classList.add('drag-over'); } });
   addEventListener('dragleave', event => { if (hasFiles(event) && (dragDepth -= 1) <= 0) { dragDepth = 0; document.body.classList.remove('drag-over'); } });
   addEventListener('dragover', event => { event.preventDefault(); });
@@ -741,7 +871,7 @@
     event.preventDefault();
     dragDepth = 0;
     document.body.classList.remove('drag-over');
-    if (token) uploader.add(await filesFromDrop(event.dataTransfer));
+    if (session) uploader.add(await filesFromDrop(event.dataTransfer));
   });
 
   /* ---- search ---- */
@@ -802,6 +932,5 @@
   });
   $('query').addEventListener('input', () => { if (!$('query').value) { searchNumber += 1; $('results').hidden = true; } });
 
-  readToken();
-  start();
+  begin();
 })();
