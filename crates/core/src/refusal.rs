@@ -70,12 +70,14 @@ reasons! {
     Unauthenticated 401 "UNAUTHENTICATED" "The request has no token and no session";
     CrossSiteRequest 403 "CROSS_SITE_REQUEST" "The request uses a session, and a page of another site sent it or the header X-CSRF-Token is missing";
     Forbidden 403 "FORBIDDEN" "Only administrators, or the owner, may do this";
+    InsufficientScope 403 "INSUFFICIENT_SCOPE" "The API key does not have the scope that this route needs";
     InvalidSignature 403 "INVALID_SIGNATURE" "The upload URL was not issued by this server";
     UploadUrlExpired 403 "UPLOAD_URL_EXPIRED" "The upload URL has expired, and the registration has not; ask for a fresh URL";
     BatchNotFound 404 "BATCH_NOT_FOUND" "There is no such batch, or it belongs to another user";
     DeliveryNotFound 404 "DELIVERY_NOT_FOUND" "There is no such delivery, or it belongs to another user";
     FileNotFound 404 "FILE_NOT_FOUND" "There is no such file, or it belongs to another user, or its bytes are gone";
     JobNotFound 404 "JOB_NOT_FOUND" "There is no such job";
+    KeyNotFound 404 "KEY_NOT_FOUND" "There is no such API key, or it belongs to another user";
     NotificationNotFound 404 "NOTIFICATION_NOT_FOUND" "There is no such notification, or it belongs to another user";
     NotFound 404 "NOT_FOUND" "There is nothing at this address";
     OperationNotFound 404 "OPERATION_NOT_FOUND" "There is no such operation, or it belongs to another user";
@@ -92,6 +94,7 @@ reasons! {
     InvalidState 409 "INVALID_STATE" "The current state does not allow this";
     JobRunning 409 "JOB_RUNNING" "The job is already running";
     NotExtracted 409 "NOT_EXTRACTED" "The text of the file is not extracted yet";
+    TooManyKeys 409 "TOO_MANY_KEYS" "The user has the maximum number of API keys";
     TooManyWebhooks 409 "TOO_MANY_WEBHOOKS" "The caller has the maximum number of webhooks";
     UploadChanged 409 "UPLOAD_CHANGED" "Another upload of the file arrived in the meantime; confirm again";
     UploadInProgress 409 "UPLOAD_IN_PROGRESS" "Another upload of the file is arriving; wait for its end, or a few seconds if its connection was lost";
@@ -148,11 +151,14 @@ pub struct Refusal {
     /// Whether the same request may succeed later.
     pub retryable: bool,
     pub details: Option<Value>,
+    /// Whether the caller lacks a permission, also where the code says that there is nothing. The client does not see it.
+    pub is_not_permitted: bool,
 }
 
 impl Refusal {
     pub fn new(code: RefusalCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: false, details: None }
+        let is_not_permitted = code.status() == 403;
+        Self { code, message: message.into(), retryable: false, details: None, is_not_permitted }
     }
 
     #[must_use]
@@ -164,6 +170,13 @@ impl Refusal {
     #[must_use]
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
+        self
+    }
+
+    /// What is refused exists, and is not the caller's.
+    #[must_use]
+    pub fn not_permitted(mut self) -> Self {
+        self.is_not_permitted = true;
         self
     }
 

@@ -11,10 +11,12 @@ type Table = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// The checks of the whole database compare tables with one another, so they name nearly all of them.
 const AUDIT: &str = "audit/invariants.rs";
 
-const TABLES: [Table; 34] = [
+const TABLES: [Table; 36] = [
     ("alerts", &["reports/alerts"], &[]),
+    ("api_keys", &["auth/api_keys.rs"], &[]),
     ("arriving_uploads", &["records/files/arriving.rs"], &[]),
     ("artifacts", &["content/artifacts.rs"], &[]),
+    ("audit_log", &["records/audit_log.rs"], &[]),
     // A file without a mapping has that of its batch.
     ("batches", &["records/batch"], &[AUDIT, "records/files.rs"]),
     ("chunk_index", &["content/index.rs"], &[AUDIT, "content/search.rs"]),

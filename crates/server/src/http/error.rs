@@ -10,18 +10,25 @@ use landfall_api::refusal::{RefusalBody, RefusalView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 
+/// In the extensions of a response that refuses for lack of permission, whatever its status says.
+#[derive(Debug, Clone, Copy)]
+pub struct NotPermitted;
+
 /// The refusal that a handler returns.
 #[derive(Debug)]
 pub struct ApiError(pub Refusal);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let Refusal { code, message, retryable, details } = self.0;
+        let Refusal { code, message, retryable, details, is_not_permitted } = self.0;
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let details = details.unwrap_or_else(|| Map::new().into());
         let error = RefusalBody { code: code.code().to_owned(), message, retryable, details };
         let mut response = (status, Json(RefusalView { error })).into_response();
         response.extensions_mut().insert(code);
+        if is_not_permitted {
+            response.extensions_mut().insert(NotPermitted);
+        }
         response
     }
 }
