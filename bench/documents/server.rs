@@ -64,12 +64,7 @@ impl Server {
         let claims =
             TokenClaims { sub: "admin".to_owned(), tenant: None, role: Some("admin".to_owned()), exp };
         let token = auth::sign(secret.as_bytes(), &claims)?;
-        Ok(Self {
-            child,
-            base: base.to_owned(),
-            token,
-            http: landfall_server::outbound::client(),
-        })
+        Ok(Self { child, base: base.to_owned(), token, http: landfall_server::outbound::client() })
     }
 
     pub fn cpu(&self) -> anyhow::Result<Duration> {

@@ -82,7 +82,9 @@ async fn a_flipped_bit_is_reported_by_the_scrub_until_the_bytes_are_restored(db:
     assert!(metric(&server, "landfall_damaged_files").await > 1.9);
     let findings = server.findings().await;
     let about = |file: &str| {
-        findings.iter().any(|it| it.invariant == "stored bytes are those that arrived" && it.what.contains(file))
+        findings
+            .iter()
+            .any(|it| it.invariant == "stored bytes are those that arrived" && it.what.contains(file))
     };
     assert!(about(&rotten) && about(&lost) && !about(&good), "{findings:?}");
     download(&alice, &rotten).await;
@@ -109,7 +111,11 @@ async fn work_on_changed_bytes_fails_with_the_reason_and_succeeds_once_they_are_
     let alice = server.client("alice");
     server.idle().await;
     let shown = alice.file(&file).await;
-    assert_eq!((text(&shown["status"]), text(&shown["error"]["code"])), ("failed", "BLOB_DAMAGED"), "{shown}");
+    assert_eq!(
+        (text(&shown["status"]), text(&shown["error"]["code"])),
+        ("failed", "BLOB_DAMAGED"),
+        "{shown}"
+    );
     assert!(text(&shown["error"]["message"]).contains("not those that were uploaded"), "{shown}");
 
     rot(&blob_of(&db, &file), 20);
@@ -160,7 +166,11 @@ async fn files_from_before_get_their_checksum_from_the_scrub(db: TestDb) {
     let run = scrub(&server).await;
     assert_eq!((&run["metrics"]["checked"], &run["metrics"]["damaged"]), (&json!(2), &json!(1)), "{run}");
     let sql = "SELECT CAST(id AS TEXT), blob_sha256 FROM files WHERE blob_sha256 IS NOT NULL";
-    let sql = if server.app.db.is_postgres() { sql } else { "SELECT file_name, blob_sha256 FROM files WHERE blob_sha256 IS NOT NULL" };
+    let sql = if server.app.db.is_postgres() {
+        sql
+    } else {
+        "SELECT file_name, blob_sha256 FROM files WHERE blob_sha256 IS NOT NULL"
+    };
     let known: Vec<(String, String)> =
         server.app.db.read().await.expect("a connection").rows(sql, args![]).await.expect("rows");
     let expected = hex::encode(<sha2::Sha256 as sha2::Digest>::digest(CONTENT));

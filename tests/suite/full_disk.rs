@@ -131,7 +131,8 @@ async fn a_disk_without_a_free_byte_loses_nothing_and_heals_by_itself(db: TestDb
 
     std::fs::remove_file(filler).expect("it is there");
     until("it is ready again", async || status(&server).await == 200).await;
-    until("the same upload is accepted", async || alice.put(&url, vec![b'a'; 3 << 20]).await.status == 200).await;
+    until("the same upload is accepted", async || alice.put(&url, vec![b'a'; 3 << 20]).await.status == 200)
+        .await;
     alice.confirm(text(&ticket["fileId"])).await.ok();
     server.idle().await;
     assert_eq!(alice.status(&kept).await, "ready");

@@ -25,7 +25,8 @@ const MEGABYTE: usize = 1 << 20;
 /// A request whose body does not come to its end.
 async fn begin_put(server: &TestServer, url: &str, length: usize, sent: &[u8]) -> TcpStream {
     let (host, path) = url.strip_prefix("http://").expect("a URL").split_once('/').expect("a path");
-    let mut socket = TcpStream::connect(server.base.strip_prefix("http://").expect("a URL")).await.expect("open");
+    let mut socket =
+        TcpStream::connect(server.base.strip_prefix("http://").expect("a URL")).await.expect("open");
     let head = format!("PUT /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\n\r\n");
     socket.write_all(head.as_bytes()).await.expect("it is sent");
     socket.write_all(sent).await.expect("it is sent");
@@ -109,13 +110,15 @@ async fn an_upload_of_a_process_that_is_not_known_any_more_does_not_count(db: Te
     let alice = server.client("alice");
     let ticket = alice.register(None, "a", 5).await;
     let file: Uuid = text(&ticket["fileId"]).parse().expect("an id");
-    let left = "INSERT INTO arriving_uploads (file_id, upload_id, worker_id, started_at) VALUES ($1, $2, $3, $4)";
+    let left =
+        "INSERT INTO arriving_uploads (file_id, upload_id, worker_id, started_at) VALUES ($1, $2, $3, $4)";
     let values = args![file, Uuid::new_v4(), Uuid::new_v4(), server.app.clock.now()];
     let insert = crate::support::offline_app::Sql(left.to_owned(), values);
     server.app.db.write(insert).await.expect("a row of a dead process");
     alice.put(text(&ticket["uploadUrl"]), "12345").await.ok();
     let rows = "SELECT COUNT(*) FROM arriving_uploads";
-    let rows = server.app.db.read().await.expect("a connection").number(rows, args![]).await.expect("a number");
+    let rows =
+        server.app.db.read().await.expect("a connection").number(rows, args![]).await.expect("a number");
     assert_eq!(rows, 0, "an upload that ended leaves nothing");
     server.stop().await;
 }
@@ -158,11 +161,8 @@ impl SlowUpload {
             asks.add_permits(1);
             receive.recv().await.map(|part| (part, (receive, asks)))
         });
-        let upload = Upload {
-            stall: Duration::from_secs(60),
-            min_rate: 1_024,
-            ..alice.uploading(file, size)
-        };
+        let upload =
+            Upload { stall: Duration::from_secs(60), min_rate: 1_024, ..alice.uploading(file, size) };
         let receiving = tokio::spawn(async move { upload.receive(Box::pin(body)).await.map(drop) });
         Self { parts, asks, receiving }
     }

@@ -41,7 +41,8 @@ fn in_new_folder(db: &TestDb) -> Vec<(&'static str, String)> {
 #[on_each_database]
 async fn all_data_of_a_server_is_for_its_own_user_alone(db: TestDb) {
     let variables = in_new_folder(&db);
-    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let variables: Vec<(&str, &str)> =
+        variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let process = Process::start(&db, &variables);
     let client: Client = process.client();
     let file = client.upload("a.txt", b"The harbour is closed to strangers.").await;
@@ -61,7 +62,8 @@ async fn a_folder_that_others_can_use_is_named_at_the_start_with_the_command(db:
         std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("its mode");
     }
     let log = db.folder.path().join("log");
-    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let variables: Vec<(&str, &str)> =
+        variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let process =
         Process::start_with_log(&db, &variables, Stdio::from(std::fs::File::create(&log).expect("a file")));
     drop(process);
@@ -127,7 +129,10 @@ fn settings_are_read_from_the_current_folder_only() {
         let mut command = Process::command(&db);
         command.env_remove("PORT").current_dir(folder).args(["config", "--json"]);
         let output = command.stderr(Stdio::piped()).output().expect("the program runs");
-        (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+        (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     };
     let file = db.folder.path().join(".env");
     std::fs::write(&file, "PORT=4747\n").expect("it is written");

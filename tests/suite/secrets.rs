@@ -16,7 +16,9 @@ use crate::support::fixture::{Fixture, text};
 use crate::support::hooks::{self, Hook, WEBHOOKS};
 use crate::support::offline_app::Sql;
 use crate::support::webhook_receiver::Receiver;
-use crate::support::{Client, Script, Setup, TestDb, TestServer, config, manual_clock, on_each_database, until};
+use crate::support::{
+    Client, Script, Setup, TestDb, TestServer, config, manual_clock, on_each_database, until,
+};
 
 const ONE: &str = "0f3c9a51e7b2486d9c04f1ab37d5e8620f3c9a51e7b2486d9c04f1ab37d5e8aa";
 const OTHER: &str = "b81d4e7203fa9c65718e2bd40c9fa3567e1d05c8f2a94b63d7e80a1f5c2b9d44";
@@ -181,7 +183,10 @@ async fn a_process_that_runs_on_with_the_old_secret_registers_nothing_that_canno
     let old = Setup::default().with("SECRET_KEY", ONE).with("WEBHOOK_ALLOW_PRIVATE", "true").start(&db).await;
     let rotated = vec![("SECRET_KEY", OTHER.to_owned()), ("SECRET_KEY_PREVIOUS", ONE.to_owned())];
     let new = start(&db, &rotated).await.expect("it starts");
-    old.client("alice").post(WEBHOOKS, json!({ "url": "http://127.0.0.1:9/" })).await.refused(500, "INTERNAL");
+    old.client("alice")
+        .post(WEBHOOKS, json!({ "url": "http://127.0.0.1:9/" }))
+        .await
+        .refused(500, "INTERNAL");
     new.db.close().await;
     old.stop().await;
 }

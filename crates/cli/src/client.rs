@@ -145,11 +145,7 @@ impl Client {
             Credentials::Token(_) => landfall_server::outbound::client(),
             Credentials::Secret(_) => landfall_server::outbound::client_for_this_machine(),
         };
-        Ok(Self {
-            http,
-            server: address.as_str().trim_end_matches('/').to_owned(),
-            credentials,
-        })
+        Ok(Self { http, server: address.as_str().trim_end_matches('/').to_owned(), credentials })
     }
 
     /// Where the server is.

@@ -67,7 +67,13 @@ const TABLES: [Table; 32] = [
         "workers",
         &["process/workers.rs"],
         // What a dead process held is found with the rows that name their holder.
-        &[AUDIT, "delivery/webhooks/rows.rs", "records/files/arriving.rs", "records/files/stuck.rs", "recovery/runs.rs"],
+        &[
+            AUDIT,
+            "delivery/webhooks/rows.rs",
+            "records/files/arriving.rs",
+            "records/files/stuck.rs",
+            "recovery/runs.rs",
+        ],
     ),
 ];
 

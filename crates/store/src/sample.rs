@@ -11,7 +11,11 @@ impl Db {
     pub async fn sample(&self, place: u16) -> Result<(), Error> {
         let mut tx = self.read().await?;
         let place = i64::from(place);
-        if tx.is_postgres() { sample_postgres(&mut tx, place).await } else { sample_sqlite(&mut tx, place).await }
+        if tx.is_postgres() {
+            sample_postgres(&mut tx, place).await
+        } else {
+            sample_sqlite(&mut tx, place).await
+        }
     }
 }
 
@@ -26,7 +30,8 @@ async fn sample_sqlite(tx: &mut Tx, place: i64) -> Result<(), Error> {
         .await?;
     for (table,) in tables {
         // By the table itself, and not by an index that has what is asked for. Each subquery goes straight to one end.
-        let [first, last] = ["MIN(rowid)", "MAX(rowid)"].map(|end| format!("(SELECT {end} FROM \"{table}\" NOT INDEXED)"));
+        let [first, last] =
+            ["MIN(rowid)", "MAX(rowid)"].map(|end| format!("(SELECT {end} FROM \"{table}\" NOT INDEXED)"));
         let sql = format!(
             "SELECT * FROM \"{table}\" NOT INDEXED
              WHERE rowid >= COALESCE({first} + ({last} - {first}) * $1 / {PLACES}, 0) ORDER BY rowid LIMIT 1"
@@ -47,7 +52,9 @@ async fn sample_postgres(tx: &mut Tx, place: i64) -> Result<(), Error> {
     for (table, pages) in tables {
         let page = pages * place / PLACES;
         // By the addresses of its rows one page is read, however many rows of the table are dead.
-        let sql = format!("SELECT * FROM {table} WHERE ctid IN ('({page},1)', '({page},2)', '({page},3)', '({page},4)')");
+        let sql = format!(
+            "SELECT * FROM {table} WHERE ctid IN ('({page},1)', '({page},2)', '({page},3)', '({page},4)')"
+        );
         tx.execute(sql, args![]).await?;
     }
     Ok(())

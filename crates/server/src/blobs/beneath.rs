@@ -160,7 +160,10 @@ mod tests {
         remove(&root, "file").expect("the link itself is removed");
         assert_eq!(std::fs::read_to_string(outside.join("secret")).expect("it is there"), "hush");
         assert_eq!(std::fs::read_dir(&outside).expect("a folder").count(), 1);
-        assert_eq!(names(&root, "").expect("a listing").iter().filter(|(_, is_folder)| *is_folder).count(), 0);
+        assert_eq!(
+            names(&root, "").expect("a listing").iter().filter(|(_, is_folder)| *is_folder).count(),
+            0
+        );
     }
 
     #[test]
@@ -177,7 +180,9 @@ mod tests {
         let (_both, root, _) = folders();
         folder(&root, "a/b", Missing::Create).expect("it is made");
         create(&root, "a/b/file").expect("it is created");
-        let mode = |path: &str| std::fs::metadata(root.join(path)).expect("it is there").permissions().mode() & 0o777;
+        let mode = |path: &str| {
+            std::fs::metadata(root.join(path)).expect("it is there").permissions().mode() & 0o777
+        };
         assert_eq!([mode("a"), mode("a/b"), mode("a/b/file")], [0o700, 0o700, 0o600]);
     }
 }

@@ -62,8 +62,7 @@ impl Checker {
             Checksum::Sha256(expected) => (Hash::Sha256(Sha256::new()), expected),
             Checksum::Md5(expected) => (Hash::Md5(Md5::new()), expected),
         };
-        let checker =
-            Self { hash, expected, integrity: integrity.clone(), has_ended: false };
+        let checker = Self { hash, expected, integrity: integrity.clone(), has_ended: false };
         (checker, integrity)
     }
 

@@ -73,11 +73,14 @@ async fn a_missing_blob_is_a_typed_error(blobs: &Blobs) {
 async fn a_published_blob_is_read_whole_and_in_ranges(blobs: &Blobs) {
     let (key, before) = ("aa/file/one", Clock::System.now());
     let stored = put(blobs, key, b"0123456789").await;
-    assert_eq!(stored, Stored {
-        size: 10,
-        md5: "781e5e245d69b566979b86e28d23f2c7".to_owned(),
-        sha256: "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882".to_owned(),
-    });
+    assert_eq!(
+        stored,
+        Stored {
+            size: 10,
+            md5: "781e5e245d69b566979b86e28d23f2c7".to_owned(),
+            sha256: "84d89877f0d4041efb6bf91a16f0248f2fd573e6af05c19f96bedb9f882f7882".to_owned(),
+        }
+    );
     let info = blobs.head(key).await.unwrap().unwrap();
     assert_eq!((info.key.as_str(), info.size), (key, 10));
     // The clock of a storage may differ from this one, and may count in whole seconds.

@@ -55,10 +55,13 @@ impl UrlSigner {
             Refusal::new(RefusalCode::InvalidSignature, message)
         };
         let bytes = hex::decode(&signed.signature).map_err(|_| wrong())?;
-        let is_by = |key: &[u8; 32]| {
-            mac(key, "PUT", file, signed.size, signed.expires).verify_slice(&bytes).is_ok()
-        };
-        if std::iter::once(&self.key).chain(&self.previous).any(is_by) { Ok(signed.size) } else { Err(wrong()) }
+        let is_by =
+            |key: &[u8; 32]| mac(key, "PUT", file, signed.size, signed.expires).verify_slice(&bytes).is_ok();
+        if std::iter::once(&self.key).chain(&self.previous).any(is_by) {
+            Ok(signed.size)
+        } else {
+            Err(wrong())
+        }
     }
 }
 

@@ -53,11 +53,7 @@ const SCRUB_SECONDS: u64 = 50 * 60;
 
 fn read_scrub(read: &mut Reader) -> ScrubConfig {
     let rate = read.with(BLOB_SCRUB_RATE, bytes);
-    ScrubConfig {
-        interval: read.with(BLOB_SCRUB_DAYS, days),
-        rate,
-        most: rate.saturating_mul(SCRUB_SECONDS),
-    }
+    ScrubConfig { interval: read.with(BLOB_SCRUB_DAYS, days), rate, most: rate.saturating_mul(SCRUB_SECONDS) }
 }
 
 fn windows(text: &str) -> Result<Vec<Duration>, String> {

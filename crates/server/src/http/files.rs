@@ -316,10 +316,8 @@ pub async fn download(
 pub async fn bytes_of(app: &App, file: &File) -> Result<Response, ApiError> {
     let missing = || Refusal::new(RefusalCode::UploadMissing, "The bytes of this file have not arrived yet");
     let key = file.blob_key.as_deref().ok_or_else(missing)?;
-    let (size, checksum) = (
-        file.size_bytes.unsigned_abs(),
-        Checksum::of(file.blob_sha256.as_deref(), file.md5.as_deref()),
-    );
+    let (size, checksum) =
+        (file.size_bytes.unsigned_abs(), Checksum::of(file.blob_sha256.as_deref(), file.md5.as_deref()));
     let open = async || {
         app.blobs.read_checked(key, size, checksum.clone()).await.map_err(|error| match error {
             Error::BlobMissing { .. } => {

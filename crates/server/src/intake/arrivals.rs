@@ -113,7 +113,11 @@ fn in_progress() -> Error {
 
 impl Arrival {
     fn new(now: Time) -> Self {
-        Self { last_bytes_at: Mutex::new(now), gives_way: CancellationToken::new(), ended: CancellationToken::new() }
+        Self {
+            last_bytes_at: Mutex::new(now),
+            gives_way: CancellationToken::new(),
+            ended: CancellationToken::new(),
+        }
     }
 
     fn last_bytes_at(&self) -> Time {

@@ -41,7 +41,10 @@ mod tests {
     #[test]
     fn a_slow_link_keeps_up_and_a_trickle_does_not() {
         let (mut slow, mut trickle) = (Pace::new(1_024, 60 * SECOND), Pace::new(1_024, 60 * SECOND));
-        assert!((0..3_600).all(|_| slow.keeps_up(1_100, SECOND)), "an hour at a little more than the minimum");
+        assert!(
+            (0..3_600).all(|_| slow.keeps_up(1_100, SECOND)),
+            "an hour at a little more than the minimum"
+        );
         let ended_after = (1..).find(|_| !trickle.keeps_up(900, SECOND));
         assert_eq!(ended_after, Some(60));
     }

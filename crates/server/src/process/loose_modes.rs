@@ -42,7 +42,9 @@ mod tests {
     #[test]
     fn what_others_can_reach_is_named_once_with_the_command_that_closes_it() {
         let above = tempfile::tempdir().expect("a folder");
-        let open = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("its mode");
+        let open = |path: &Path, mode| {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("its mode")
+        };
         let (data, file) = (above.path().join("data"), above.path().join("data/landfall.db"));
         std::fs::create_dir(&data).expect("it is made");
         std::fs::write(&file, "x").expect("it is written");

@@ -146,11 +146,7 @@ impl BlobScrub {
     }
 
     /// A single blob that cannot be read is damaged. Where nothing can be read, nothing is known about any.
-    async fn unreadable(
-        &self,
-        file: &ToScrub,
-        error: String,
-    ) -> Result<Result<String, Finding>, Error> {
+    async fn unreadable(&self, file: &ToScrub, error: String) -> Result<Result<String, Finding>, Error> {
         self.blobs.check().await?;
         tracing::warn!(job = NAME, fileId = %file.id, error, "a blob cannot be read");
         Ok(Err(Finding::Unreadable))

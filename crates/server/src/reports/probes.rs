@@ -84,7 +84,8 @@ async fn in_time(what: &str, check: impl Future<Output = Result<(), Error>>) -> 
             Err(match error {
                 Error::DatabaseFileGone { .. } => DATABASE_FILE_GONE.to_owned(),
                 error if error.is_damage() => {
-                    "The database is damaged: restore it from a backup (docs/runbooks/restore-from-backup.md)".to_owned()
+                    "The database is damaged: restore it from a backup (docs/runbooks/restore-from-backup.md)"
+                        .to_owned()
                 }
                 _ => format!("The {what} is not available"),
             })

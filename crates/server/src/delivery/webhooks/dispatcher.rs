@@ -71,9 +71,20 @@ impl Webhooks {
     ) -> Self {
         let sender = Sender::new(target.clone(), config.timeout);
         let turns = Mutex::default();
-        Self { inner: Arc::new(Inner {
-            db, clock, liveness, wake, target, secret, sender, config, interval, turns,
-        }) }
+        Self {
+            inner: Arc::new(Inner {
+                db,
+                clock,
+                liveness,
+                wake,
+                target,
+                secret,
+                sender,
+                config,
+                interval,
+                turns,
+            }),
+        }
     }
 
     /// Checks which addresses may be sent to.

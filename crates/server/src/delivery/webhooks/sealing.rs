@@ -122,7 +122,9 @@ async fn seal_answers(tx: &mut Tx, key: &SecretKey) -> Result<(), Error> {
     for marker in [Secret::PREFIX, IN_ANSWER] {
         for mut kept in idempotency::answers_with(tx, marker).await? {
             let answer = &mut kept.answer["answer"];
-            let Some(webhook) = answer["id"].as_str().and_then(|id| Uuid::parse_str(id).ok()) else { continue };
+            let Some(webhook) = answer["id"].as_str().and_then(|id| Uuid::parse_str(id).ok()) else {
+                continue;
+            };
             let Some(text) = answer["secret"].as_str() else { continue };
             let sealed = Secret::parse(text)
                 .map(|secret| Sealed::new(key, webhook, &secret))
