@@ -10,9 +10,11 @@ use landfall_core::clock::Clock;
 use landfall_server::blobs::signed_url::UrlSigner;
 use landfall_server::config::Config;
 use landfall_server::intake::announce::Announced;
+use landfall_server::intake::arrivals::Arrivals;
 use landfall_server::intake::confirm::confirm;
 use landfall_server::intake::register::Register;
 use landfall_server::intake::upload::Upload;
+use landfall_server::process::disk_space::DiskSpace;
 use landfall_store::wake::Signal;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -100,8 +102,8 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
         clock,
         owner: running.liveness.identity().id,
         tasks: TaskTracker::new(),
-        arrivals: running.arrivals.clone(),
-        disk: running.disk.clone(),
+        arrivals: Arrivals::default(),
+        disk: DiskSpace::new(Vec::new(), 0),
         confirm_window: config.intake.confirm_window,
         stall: config.http.upload_stall,
         min_rate: config.intake.min_rate,
