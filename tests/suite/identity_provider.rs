@@ -47,7 +47,8 @@ impl Issuer {
         let (keys, fetches, is_down) = (issuer.keys.clone(), issuer.fetches.clone(), issuer.is_down.clone());
         let gate = issuer.gate.subscribe();
         let answer = move || {
-            let (keys, fetches, is_down, mut gate) = (keys.clone(), fetches.clone(), is_down.clone(), gate.clone());
+            let (keys, fetches, is_down, mut gate) =
+                (keys.clone(), fetches.clone(), is_down.clone(), gate.clone());
             async move {
                 fetches.fetch_add(1, Ordering::SeqCst);
                 gate.wait_for(|open| *open).await.expect("the issuer is there");
@@ -203,7 +204,9 @@ async fn the_header_of_a_token_must_fit_its_key_and_ask_for_nothing_unknown() {
     // What is published is no secret, and what is signed with it is not signed.
     for (id, text) in [("a", "whatever is published"), ("oct", "secret")] {
         let forged = Header { kid: Some(id.to_owned()), ..Header::new(Algorithm::HS256) };
-        ask(&server, &sign(forged, &EncodingKey::from_secret(text.as_bytes()))).await.refused(401, "INVALID_TOKEN");
+        ask(&server, &sign(forged, &EncodingKey::from_secret(text.as_bytes())))
+            .await
+            .refused(401, "INVALID_TOKEN");
     }
     // Without an id there is only one key that fits.
     ask(&server, &sign(Header { kid: None, ..header("a") }, &key(EC_KEY))).await.ok();
@@ -225,11 +228,11 @@ async fn claims_for_user_tenant_and_role_are_configurable() {
         .start(&db)
         .await;
     let now = Clock::System.now().timestamp();
-    let client = |changed: Value| {
-        Client::new(server.base.clone(), token("a", EC_KEY, &claims(now, changed)))
-    };
+    let client = |changed: Value| Client::new(server.base.clone(), token("a", EC_KEY, &claims(now, changed)));
     let ada = |roles: Value| {
-        client(json!({ "preferred_username": "ada", "org": { "name": "acme" }, "realm_access": { "roles": roles } }))
+        client(
+            json!({ "preferred_username": "ada", "org": { "name": "acme" }, "realm_access": { "roles": roles } }),
+        )
     };
     let status = "/api/v2/admin/queue-status";
     assert_eq!(ada(json!([])).get(QUOTA).await.ok()["tenantId"], "acme");
@@ -256,7 +259,8 @@ async fn a_slow_issuer_delays_only_tokens_with_an_unknown_key() {
     issuer.gate.send_replace(false);
     let unknown: Vec<_> = (0..5)
         .map(|number| {
-            let (server, token) = (server.clone(), token(&format!("new-{number}"), OTHER_KEY, &claims(now, json!({}))));
+            let (server, token) =
+                (server.clone(), token(&format!("new-{number}"), OTHER_KEY, &claims(now, json!({}))));
             tokio::spawn(async move { ask(&server, &token).await })
         })
         .collect();
@@ -320,7 +324,7 @@ async fn keys_are_renewed_in_the_background_and_kept_for_a_while_when_the_issuer
 
     // Down: the known keys stay, and no longer than their time.
     *issuer.is_down.lock().unwrap() = true;
-    clock.advance(jwks::MAX_AGE.to_std().unwrap() - seconds(600));
+    clock.advance((jwks::MAX_AGE - TimeDelta::minutes(10)).to_std().unwrap());
     ask(&server, &valid("b", OTHER_KEY)).await.ok();
     clock.advance(seconds(600));
     ask(&server, &valid("b", OTHER_KEY)).await.refused(503, "AUTH_UNAVAILABLE");
@@ -360,6 +364,7 @@ fn settings_that_would_accept_foreign_tokens_stop_the_start() {
         (vec![("OIDC_CLIENT_ID", "x")], "OIDC_ISSUER"),
         (vec![openid, ("OIDC_CLIENT_SECRET", "x")], "OIDC_CLIENT_ID"),
         (vec![openid, ("OIDC_SCOPES", "profile")], "openid"),
+        (vec![openid, ("OIDC_CLIENT_ID", "x"), ("BIND_ADDRESS", "0.0.0.0")], "PUBLIC_URL"),
     ] {
         let said = refused(&variables);
         assert!(said.contains(named), "{variables:?}: {said}");

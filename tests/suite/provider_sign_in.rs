@@ -46,7 +46,8 @@ fn confidential(provider: &Provider) -> Setup {
 
 /// Where the form on a page goes.
 fn action(page: &Visited) -> String {
-    let (_, rest) = page.text.split_once("action=\"").unwrap_or_else(|| panic!("no form: {} {}", page.url, page.text));
+    let (_, rest) =
+        page.text.split_once("action=\"").unwrap_or_else(|| panic!("no form: {} {}", page.url, page.text));
     page.url.join(rest.split_once('"').expect("it ends").0).expect("an address").to_string()
 }
 
@@ -55,11 +56,16 @@ async fn answer_forms(browser: &mut Browser, name: &str, return_to: &str) -> Url
     let login = format!("{}/auth/login?returnTo={}", browser.base, return_to.replace('#', "%23"));
     let form = browser.visit(&login).await;
     let landfall = std::mem::take(&mut browser.base);
-    let form = browser.submit(&action(&form), &[("prompt", "login"), ("login", name), ("password", "x")]).await;
+    let form =
+        browser.submit(&action(&form), &[("prompt", "login"), ("login", name), ("password", "x")]).await;
     // The consent is the last step, so its redirects are followed by hand.
     let mut to = action(&form);
     browser.base.clone_from(&landfall);
-    let mut request = browser.http.post(&to).header("content-type", "application/x-www-form-urlencoded").body("prompt=consent");
+    let mut request = browser
+        .http
+        .post(&to)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body("prompt=consent");
     loop {
         let response = browser.send(request).await;
         assert!(response.status().is_redirection(), "{} {}", response.status(), to);
@@ -78,7 +84,12 @@ async fn sign_in(browser: &mut Browser, name: &str) -> Visited {
 
 /// What went wrong, as the page is told.
 fn failure(visited: &Visited) -> String {
-    visited.url.fragment().and_then(|text| text.strip_prefix("sign-in-failed=")).unwrap_or_default().to_owned()
+    visited
+        .url
+        .fragment()
+        .and_then(|text| text.strip_prefix("sign-in-failed="))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[on_each_database]
@@ -86,16 +97,24 @@ async fn a_person_signs_in_with_a_real_provider_and_out_again(db: TestDb) {
     let Some(provider) = provider().await else { return };
     let server = confidential(&provider).start(&db).await;
     let mut browser = Browser::new(&server.base);
-    assert_eq!(browser.get("/auth/session").await.ok()["ways"], json!({ "provider": true, "link": false, "token": true }));
+    assert_eq!(
+        browser.get("/auth/session").await.ok()["ways"],
+        json!({ "provider": true, "link": false, "token": true })
+    );
     let back = sign_in(&mut browser, "ada@acme").await;
     assert_eq!(back.url.as_str(), format!("{}/#x", server.base), "back to where the person was");
     let session = browser.session().await;
-    assert_eq!((&session["userId"], &session["tenantId"], &session["role"]), (&json!("ada"), &json!("acme"), &json!("member")));
+    assert_eq!(
+        (&session["userId"], &session["tenantId"], &session["role"]),
+        (&json!("ada"), &json!("acme"), &json!("member"))
+    );
     browser.get(FILES).await.ok();
     browser.post(&format!("{FILES}/init"), json!({ "fileName": "a.txt", "fileSize": 1 })).await.ok();
 
     // Other people, with other roles.
-    for (name, role) in [("bob@acme+boss", "tenant_admin"), ("root@acme+op", "operator"), ("eve@acme+admin", "member")] {
+    for (name, role) in
+        [("bob@acme+boss", "tenant_admin"), ("root@acme+op", "operator"), ("eve@acme+admin", "member")]
+    {
         let mut browser = Browser::new(&server.base);
         sign_in(&mut browser, name).await;
         assert_eq!(browser.session().await["role"], role, "{name}");
@@ -145,7 +164,8 @@ async fn a_code_works_once_and_only_in_the_browser_that_asked_for_it() {
         }
         changed
     };
-    let of = |url: &Url, name: &str| url.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned();
+    let of =
+        |url: &Url, name: &str| url.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned();
     let cookies = victim.cookies.clone();
     let mixed = with(&his, "code", Some(&of(&hers, "code")));
     assert_eq!(failure(&victim.visit(mixed.as_str()).await), "SIGN_IN_REFUSED");
@@ -171,7 +191,9 @@ async fn a_code_works_once_and_only_in_the_browser_that_asked_for_it() {
     let mut mallory = Browser::new(&server.base);
     let hers = answer_forms(&mut mallory, "mallory@acme", "/").await;
     let own = victim.cookies.clone();
-    victim.cookies.extend(mallory.cookies.clone().into_iter().filter(|((_, name), _)| name.contains("sign-in")));
+    victim
+        .cookies
+        .extend(mallory.cookies.clone().into_iter().filter(|((_, name), _)| name.contains("sign-in")));
     assert_eq!(failure(&victim.visit(hers.as_str()).await), "ANOTHER_SESSION");
     assert_eq!(victim.cookies, own);
     assert_eq!(victim.session().await["userId"], "victim");
@@ -207,7 +229,9 @@ async fn programs_use_access_tokens_of_the_provider_also_after_its_keys_changed(
     let access_token = async |resource: &str| {
         let form = format!("grant_type=client_credentials&resource=http://127.0.0.1:1/{resource}");
         let http = landfall_server::outbound::client();
-        let request = http.post(format!("{}/token", provider.issuer)).header("content-type", "application/x-www-form-urlencoded");
+        let request = http
+            .post(format!("{}/token", provider.issuer))
+            .header("content-type", "application/x-www-form-urlencoded");
         // As RFC 6749 writes it: encoded like a form before it is base64.
         let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let answer = request.basic_auth("landfall", Some(encoded(SECRET))).body(form).send().await.unwrap();
@@ -227,7 +251,10 @@ async fn programs_use_access_tokens_of_the_provider_also_after_its_keys_changed(
     quota(&before).await.refused(401, "INVALID_TOKEN");
     // No link signs in beside the provider.
     let link = json!({ "tenantId": "a", "userId": "b" });
-    Client::new(server.base.clone(), access_token("api").await).post("/auth/links", link).await.refused(403, "FORBIDDEN");
+    Client::new(server.base.clone(), access_token("api").await)
+        .post("/auth/links", link)
+        .await
+        .refused(403, "FORBIDDEN");
     let mut browser = Browser::new(&server.base);
     let request = browser.request(reqwest::Method::POST, "/auth/links/open").header(ORIGIN, &server.base);
     browser.api(request.json(&json!({ "code": "x" }))).await.refused(409, "SIGN_IN_UNAVAILABLE");
@@ -256,11 +283,13 @@ async fn a_person_uses_the_page_in_a_real_browser(db: TestDb) {
     let server = confidential(&provider).start(&db).await;
     let file = db.folder.path().join("harbour.txt");
     std::fs::write(&file, "The lighthouse keeper counts the boats in the harbour.").unwrap();
-    let shots = std::env::var("LANDFALL_TEST_SCREENSHOTS").unwrap_or_else(|_| db.folder.path().display().to_string());
+    let shots =
+        std::env::var("LANDFALL_TEST_SCREENSHOTS").unwrap_or_else(|_| db.folder.path().display().to_string());
     let arguments = [server.base.as_str(), file.to_str().unwrap(), &shots];
     let variables = [("CHROMIUM", chromium)];
     let Some(mut page) = NodeClient::start("page.mjs", &arguments, &variables) else { return };
-    let lines = tokio::task::spawn_blocking(move || std::iter::from_fn(|| page.line()).collect::<Vec<Value>>());
+    let lines =
+        tokio::task::spawn_blocking(move || std::iter::from_fn(|| page.line()).collect::<Vec<Value>>());
     let steps = lines.await.unwrap();
     let expected = ["signed in", "uploaded", "another site refused", "signed in again", "signed out"];
     assert_eq!(steps, expected.map(|step| json!({ "step": step })));

@@ -193,7 +193,9 @@ async fn a_page_of_another_site_cannot_use_a_session(db: TestDb) {
         (None, None, None),
     ] {
         let mut request = post(&browser);
-        for (name, value) in [("origin", origin), ("sec-fetch-site", site), ("x-csrf-token", token.map(String::as_str))] {
+        for (name, value) in
+            [("origin", origin), ("sec-fetch-site", site), ("x-csrf-token", token.map(String::as_str))]
+        {
             request = value.into_iter().fold(request, |request, value| request.header(name, value));
         }
         browser.api(request).await.refused(403, "CROSS_SITE_REQUEST");
@@ -285,7 +287,8 @@ async fn a_session_of_another_person_is_never_replaced(db: TestDb) {
     let code = link(&server, person("mallory")).await;
     open(&mut browser, &code).await.refused(409, "ANOTHER_SESSION");
     let token = server.client_of("mallory", "acme").token;
-    let begin = browser.request(Method::POST, "/auth/session").bearer_auth(token).header(ORIGIN, &browser.base);
+    let begin =
+        browser.request(Method::POST, "/auth/session").bearer_auth(token).header(ORIGIN, &browser.base);
     browser.api(begin).await.refused(409, "ANOTHER_SESSION");
     assert_eq!(browser.cookies, before);
     assert_eq!(browser.session().await["userId"], "ada");
@@ -328,9 +331,11 @@ async fn a_person_has_a_limited_number_of_sessions_and_old_ones_are_removed(db: 
 async fn the_cookie_cannot_be_read_by_scripts_or_sent_by_other_sites() {
     let db = TestDb::sqlite();
     let cookie = async |server: &TestServer, base: &str| {
-        let code = server.admin().post("/auth/links", person("ada")).await.ok()["url"].as_str().unwrap().to_owned();
+        let code =
+            server.admin().post("/auth/links", person("ada")).await.ok()["url"].as_str().unwrap().to_owned();
         let code = code.split_once("#open=").unwrap().1.to_owned();
-        let request = server.admin().http.post(format!("{}/auth/links/open", server.base)).header(ORIGIN, base);
+        let request =
+            server.admin().http.post(format!("{}/auth/links/open", server.base)).header(ORIGIN, base);
         let answer = request.json(&json!({ "code": code, "confirm": true })).send().await.unwrap();
         answer.headers()[SET_COOKIE].to_str().unwrap().to_owned()
     };
@@ -354,7 +359,8 @@ async fn a_link_is_printed_on_a_terminal_only() {
     let (code, printed) = process::run(&db, &["open", "--server", &server.base]);
     assert_eq!((code, printed.as_str()), (2, ""));
     // `script` of util-linux is a terminal.
-    let command = format!("{} open --server {} --user ada --tenant acme", env!("CARGO_BIN_EXE_landfall"), server.base);
+    let command =
+        format!("{} open --server {} --user ada --tenant acme", env!("CARGO_BIN_EXE_landfall"), server.base);
     let output = std::process::Command::new("script")
         .args(["--quiet", "--return", "--command", &command, "/dev/null"])
         .current_dir(db.folder.path())
@@ -370,6 +376,12 @@ async fn a_link_is_printed_on_a_terminal_only() {
     let mut browser = Browser::new(&server.base);
     open(&mut browser, code).await.ok();
     let session = browser.session().await;
-    assert_eq!((&session["userId"], &session["tenantId"], &session["role"]), (&json!("ada"), &json!("acme"), &json!("member")));
-    assert!(session["expiresAt"].as_str().unwrap().parse::<chrono::DateTime<chrono::Utc>>().unwrap() > Clock::System.now());
+    assert_eq!(
+        (&session["userId"], &session["tenantId"], &session["role"]),
+        (&json!("ada"), &json!("acme"), &json!("member"))
+    );
+    assert!(
+        session["expiresAt"].as_str().unwrap().parse::<chrono::DateTime<chrono::Utc>>().unwrap()
+            > Clock::System.now()
+    );
 }

@@ -265,9 +265,7 @@ fn secret(config: &Config, server: &Url) -> anyhow::Result<Credentials> {
         return Ok(Credentials::Secret(secret.clone().into_bytes()));
     }
     if config.auth.provider.is_some() {
-        bail!(
-            "a token from the identity provider is needed: give it with --token or LANDFALL_TOKEN"
-        );
+        bail!("a token from the identity provider is needed: give it with --token or LANDFALL_TOKEN");
     }
     // An administrator's token of this machine must not be sent to another one.
     if !is_this_machine(server) {

@@ -40,7 +40,10 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     if as_json {
         println!("{}", serde_json::to_string(&link)?);
     } else {
-        println!("\n  Open this in your browser within five minutes. It works once.\n\n    {}\n", printable(&link.url));
+        println!(
+            "\n  Open this in your browser within five minutes. It works once.\n\n    {}\n",
+            printable(&link.url)
+        );
     }
     Ok(Outcome::Good)
 }

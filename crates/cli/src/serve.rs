@@ -84,12 +84,17 @@ async fn greet(app: &App, address: SocketAddr) -> anyhow::Result<()> {
     if !app.auth.has_own_secret() {
         println!("Landfall is listening on {base}");
     } else if std::io::stdout().is_terminal() {
-        let operator = Caller { tenant: "admin".to_owned(), user: "admin".to_owned(), role: caller::Role::Operator };
+        let operator =
+            Caller { tenant: "admin".to_owned(), user: "admin".to_owned(), role: caller::Role::Operator };
         let code = app.links().issue(&operator, app.clock.now()).await?.code;
-        println!("\n  Landfall is listening. Open this once, within five minutes:\n\n    {base}/#open={code}\n");
+        println!(
+            "\n  Landfall is listening. Open this once, within five minutes:\n\n    {base}/#open={code}\n"
+        );
         println!("  `landfall open` prints a new link.\n");
     } else {
-        println!("Landfall is listening on {base}\nSign in with the link that `landfall open` prints on a terminal");
+        println!(
+            "Landfall is listening on {base}\nSign in with the link that `landfall open` prints on a terminal"
+        );
     }
     Ok(())
 }

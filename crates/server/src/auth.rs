@@ -138,7 +138,8 @@ impl Auth {
         match &self.keys {
             Keys::Secret(secret) => sign(secret, claims),
             Keys::Provider(_) => Err(Error::Internal(
-                "this server cannot issue tokens: it only has the public keys of the identity provider".to_owned(),
+                "this server cannot issue tokens: it only has the public keys of the identity provider"
+                    .to_owned(),
             )),
         }
     }
@@ -172,12 +173,13 @@ impl Auth {
         validation.validate_exp = false;
         validation.validate_aud = false;
         validation.required_spec_claims.clear();
-        let claims = jsonwebtoken::decode::<TokenClaims>(token, &DecodingKey::from_secret(secret), &validation)
-            .map_err(|error| match error.kind() {
-                jsonwebtoken::errors::ErrorKind::Json(_) => invalid("it needs the claims sub and exp"),
-                _ => invalid("its signature is wrong"),
-            })?
-            .claims;
+        let claims =
+            jsonwebtoken::decode::<TokenClaims>(token, &DecodingKey::from_secret(secret), &validation)
+                .map_err(|error| match error.kind() {
+                    jsonwebtoken::errors::ErrorKind::Json(_) => invalid("it needs the claims sub and exp"),
+                    _ => invalid("its signature is wrong"),
+                })?
+                .claims;
         if claims.exp <= now.timestamp() {
             return Err(Refusal::new(RefusalCode::TokenExpired, "The token has expired"));
         }

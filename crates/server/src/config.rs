@@ -168,9 +168,12 @@ impl Config {
         let extract_timeout = extract.map_or(Duration::MAX, |config| config.timeout);
         services::check_gateway(read, gateway.as_ref(), extract_timeout);
         let (log_format, log_filter) = telemetry::read_log(read);
+        let http = server::read(read);
+        let auth = sign_in::read(read);
+        identity_provider::check_address(read, &http, &auth);
         Self {
-            http: server::read(read),
-            auth: sign_in::read(read),
+            http,
+            auth,
             role: server::read_role(read),
             log_format,
             log_filter,

@@ -43,7 +43,8 @@ impl Browser {
     fn keep(&mut self, url: &Url, response: &reqwest::Response) {
         for line in response.headers().get_all(SET_COOKIE) {
             let line = line.to_str().expect("a cookie");
-            let (name, value) = line.split(';').next().and_then(|pair| pair.split_once('=')).expect("a cookie");
+            let (name, value) =
+                line.split(';').next().and_then(|pair| pair.split_once('=')).expect("a cookie");
             let key = (Self::host(url), name.to_owned());
             let is_over = line.contains("Max-Age=0") || line.contains("01 Jan 1970");
             if value.is_empty() || is_over {
@@ -73,7 +74,8 @@ impl Browser {
         let (method, path) = (built.method().to_string(), built.url().path().to_owned());
         let response = self.send(request).await;
         let status = response.status().as_u16();
-        let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).map(str::to_owned);
+        let kind =
+            response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).map(str::to_owned);
         let body = serde_json::from_slice(&response.bytes().await.expect("a body")).unwrap_or(Value::Null);
         contract::check(&method, &path, status, kind.as_deref(), &body);
         ApiResponse { status, body }
@@ -90,7 +92,8 @@ impl Browser {
     /// As the page does it: with its origin and the token against requests of other sites.
     pub async fn post(&mut self, path: &str, body: Value) -> ApiResponse {
         let csrf = self.session().await["csrfToken"].as_str().unwrap_or_default().to_owned();
-        let request = self.request(Method::POST, path).header(ORIGIN, &self.base).header("x-csrf-token", csrf);
+        let request =
+            self.request(Method::POST, path).header(ORIGIN, &self.base).header("x-csrf-token", csrf);
         self.api(request.json(&body)).await
     }
 
@@ -108,7 +111,8 @@ impl Browser {
     /// Sends a form and follows redirects.
     pub async fn submit(&mut self, url: &str, fields: &[(&str, &str)]) -> Visited {
         let body: String = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        let request = self.http.post(url).header("content-type", "application/x-www-form-urlencoded").body(body);
+        let request =
+            self.http.post(url).header("content-type", "application/x-www-form-urlencoded").body(body);
         self.follow(request.header("accept", "text/html")).await
     }
 

@@ -61,7 +61,7 @@ impl ClaimConfig {
         let user = name(self.user.find(claims), &self.user)?
             .ok_or_else(|| invalid(&format!("it has no claim {} with the user", self.user)))?;
         let named = name(self.tenant.find(claims), &self.tenant)?;
-        let tenant = self.default_tenant.tenant_of(&user, named).map_err(|why| invalid(&why))?;
+        let tenant = self.default_tenant.tenant_of(&user, named).map_err(invalid)?;
         Ok(Caller { tenant, user, role: self.role(claims) })
     }
 
@@ -143,7 +143,15 @@ mod tests {
         let one = ClaimConfig { default_tenant: DefaultTenant::Named("shared".to_owned()), ..config() };
         assert_eq!(one.caller(&acme).unwrap().tenant, "shared");
         // What is there and cannot be used is not replaced.
-        for tenant in [json!(""), json!(7), json!(["a", "b"]), json!([]), json!({}), json!("a\0b"), json!("x".repeat(256))] {
+        for tenant in [
+            json!(""),
+            json!(7),
+            json!(["a", "b"]),
+            json!([]),
+            json!({}),
+            json!("a\0b"),
+            json!("x".repeat(256)),
+        ] {
             let given = claims(json!({ "sub": "ada", "tenant": tenant }));
             assert!(one.caller(&given).is_err(), "{tenant}");
         }

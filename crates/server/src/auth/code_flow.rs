@@ -155,7 +155,8 @@ impl Provider {
         }
         let code = returned.code.as_deref().ok_or_else(|| refused("the identity provider sent no code"))?;
         let tokens = exchange(redemption(client, &endpoints, code, &attempt.verifier, redirect)?).await?;
-        let mut claims = self.id_token(&tokens.id_token, &client.id, &attempt.nonce, now).await.map_err(in_sign_in)?;
+        let mut claims =
+            self.id_token(&tokens.id_token, &client.id, &attempt.nonce, now).await.map_err(in_sign_in)?;
         if !self.config.claims.are_complete(&claims)
             && let (Some(address), Some(token)) = (&endpoints.userinfo_endpoint, &tokens.access_token)
         {
@@ -166,7 +167,8 @@ impl Provider {
 
     fn client(&self) -> Result<&ClientConfig, Refusal> {
         self.config.client.as_ref().ok_or_else(|| {
-            let message = "This server does not sign people in with an identity provider: OIDC_CLIENT_ID is not set";
+            let message =
+                "This server does not sign people in with an identity provider: OIDC_CLIENT_ID is not set";
             Refusal::new(RefusalCode::SignInUnavailable, message)
         })
     }
@@ -226,7 +228,8 @@ async fn exchange(redemption: reqwest::RequestBuilder) -> Result<Tokens, Refusal
 
 /// Adds the claims that an ID token does not have. Many providers keep them for this request.
 async fn add_user_info(claims: &mut Claims, address: &str, token: &str) -> Result<(), Refusal> {
-    let (status, body) = answer(http().get(address).bearer_auth(token).header(ACCEPT, "application/json")).await?;
+    let (status, body) =
+        answer(http().get(address).bearer_auth(token).header(ACCEPT, "application/json")).await?;
     let Value::Object(more) = body else {
         tracing::warn!(%status, "the identity provider did not say more about a person who signed in");
         return Err(refused("the identity provider did not say who signed in"));

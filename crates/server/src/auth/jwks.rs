@@ -8,9 +8,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use jsonwebtoken::jwk::{
-    AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse,
-};
+use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
@@ -71,7 +69,9 @@ enum FetchError {
     TooLong,
     #[error("the response is not valid: {0}")]
     Unreadable(#[from] serde_json::Error),
-    #[error("the provider calls itself {found:?}, and OIDC_ISSUER is {expected:?}: they must be equal, up to the last slash")]
+    #[error(
+        "the provider calls itself {found:?}, and OIDC_ISSUER is {expected:?}: they must be equal, up to the last slash"
+    )]
     OtherIssuer { found: String, expected: String },
     #[error("the provider names the address {0:?}, which is not https")]
     NotHttps(String),
@@ -128,7 +128,8 @@ impl Jwks {
         self.fetch(now).await;
         let found = self.inner.usable(now).ok_or_else(unavailable)?;
         find(found).ok_or_else(|| {
-            let message = "The token is signed with a key that its issuer does not publish for this algorithm";
+            let message =
+                "The token is signed with a key that its issuer does not publish for this algorithm";
             Refusal::new(RefusalCode::InvalidToken, message)
         })
     }
@@ -208,6 +209,11 @@ impl Inner {
     }
 }
 
+#[derive(Deserialize)]
+struct Published {
+    keys: Vec<Value>,
+}
+
 async fn fetch_all(source: &Source) -> Result<Found, FetchError> {
     let (address, endpoints) = match source {
         Source::Keys(address) => (address.clone(), None),
@@ -216,10 +222,6 @@ async fn fetch_all(source: &Source) -> Result<Found, FetchError> {
             (endpoints.jwks_uri.clone(), Some(endpoints))
         }
     };
-    #[derive(Deserialize)]
-    struct Published {
-        keys: Vec<Value>,
-    }
     let published: Published = serde_json::from_slice(&get(&address).await?)?;
     // A key that this program does not understand takes none of the others away.
     let keys: Vec<Key> = published.keys.into_iter().take(MAX_KEYS).filter_map(Key::read).collect();
@@ -237,8 +239,12 @@ async fn discover(issuer: &str) -> Result<Endpoints, FetchError> {
     if found.issuer != issuer {
         return Err(FetchError::OtherIssuer { found: found.issuer, expected: issuer.to_owned() });
     }
-    let optional =
-        [&found.authorization_endpoint, &found.token_endpoint, &found.userinfo_endpoint, &found.end_session_endpoint];
+    let optional = [
+        &found.authorization_endpoint,
+        &found.token_endpoint,
+        &found.userinfo_endpoint,
+        &found.end_session_endpoint,
+    ];
     for address in optional.into_iter().flatten().chain([&found.jwks_uri]) {
         if !is_trustworthy(address) {
             return Err(FetchError::NotHttps(address.clone()));

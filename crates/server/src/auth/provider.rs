@@ -110,8 +110,10 @@ impl Provider {
         }
         // Keycloak says the kind in a claim; the hashes and `events` are in ID tokens and logout tokens only.
         let kind = claims.get("typ").and_then(Value::as_str);
-        let is_other = kind.is_some_and(|kind| !["bearer", "jwt", "at+jwt"].contains(&kind.to_lowercase().as_str()));
-        if is_other || ["at_hash", "c_hash", "s_hash", "events"].iter().any(|name| claims.contains_key(*name)) {
+        let is_other =
+            kind.is_some_and(|kind| !["bearer", "jwt", "at+jwt"].contains(&kind.to_lowercase().as_str()));
+        if is_other || ["at_hash", "c_hash", "s_hash", "events"].iter().any(|name| claims.contains_key(*name))
+        {
             return Err(invalid("it says who signed in and is not for an API; send an access token"));
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! One declaration for each setting, in groups. `landfall config`, `docs/configuration.md` and `.env.example` show these.
 
 use super::{
-    alerts, documents, embeddings, events, identity_provider, rate_limits, recovery, retention, retries, server, services,
-    sign_in, storage, telemetry, uploads, workers,
+    alerts, documents, embeddings, events, identity_provider, rate_limits, recovery, retention, retries,
+    server, services, sign_in, storage, telemetry, uploads, workers,
 };
 
 /// A setting as it is documented.

@@ -54,7 +54,10 @@ impl OptionalFromRequestParts<App> for Caller {
 }
 
 pub fn unauthenticated() -> Refusal {
-    Refusal::new(RefusalCode::Unauthenticated, "Send a token (Authorization: Bearer …), or sign in on the page")
+    Refusal::new(
+        RefusalCode::Unauthenticated,
+        "Send a token (Authorization: Bearer …), or sign in on the page",
+    )
 }
 
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -48,7 +48,11 @@ impl Site {
     /// With `__Host-` a browser takes the cookie from this host alone and over https. Without https, servers on several
     /// ports of one machine share their cookies, so each has a name of its own.
     fn name(&self, what: &str) -> String {
-        if self.is_https { format!("__Host-landfall-{what}") } else { format!("landfall-{what}-{}", self.port) }
+        if self.is_https {
+            format!("__Host-landfall-{what}")
+        } else {
+            format!("landfall-{what}-{}", self.port)
+        }
     }
 
     fn cookie(&self, what: &str, value: &str, seconds: i64) -> HeaderValue {
@@ -88,7 +92,9 @@ impl Site {
             // Browsers that do not say the origin of a request say where it comes from.
             return headers.get(FETCH_SITE).is_none_or(|site| site == "same-origin" || site == "none");
         };
-        let Some(origin) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else { return false };
+        let Some(origin) = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok()) else {
+            return false;
+        };
         Url::parse(&self.base).is_ok_and(|base| base.origin() == origin.origin() && origin.has_host())
     }
 }
@@ -112,13 +118,16 @@ pub async fn of_request(parts: &Parts, app: &App) -> Result<Option<Session>, Api
         return Err(cross_site("it does not say where it comes from (Origin)").into());
     }
     if changes && parts.headers.get(CSRF_TOKEN).is_none_or(|token| token != id.csrf_token().as_str()) {
-        return Err(cross_site("the header X-CSRF-Token is missing or wrong; GET /auth/session has it").into());
+        return Err(
+            cross_site("the header X-CSRF-Token is missing or wrong; GET /auth/session has it").into()
+        );
     }
     let now = app.clock.now();
     let sessions = app.sessions();
-    let mut session = sessions.find(id, now).await?.ok_or_else(|| {
-        Refusal::new(RefusalCode::SessionExpired, "The session has ended; sign in again")
-    })?;
+    let mut session = sessions
+        .find(id, now)
+        .await?
+        .ok_or_else(|| Refusal::new(RefusalCode::SessionExpired, "The session has ended; sign in again"))?;
     if changes {
         sessions.renew(&mut session, now).await?;
     }

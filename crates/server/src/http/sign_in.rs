@@ -13,8 +13,8 @@ use crate::auth::sessions::{Origin, Session};
 use crate::auth::{Identity, is_name};
 use crate::http::error::ApiError;
 use landfall_api::sessions::{
-    CallbackQuery, IssueLink, LoggedOut, LoginQuery, Logout, OpenLink, OpenedLink, SessionDetails, SessionView,
-    SignInLink, SignInWays,
+    CallbackQuery, IssueLink, LoggedOut, LoginQuery, Logout, OpenLink, OpenedLink, SessionDetails,
+    SessionView, SignInLink, SignInWays,
 };
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -32,7 +32,11 @@ const MAX_RETURN_LENGTH: usize = 1_000;
         (status = "4XX", description = "DATABASE_UNAVAILABLE DATABASE_FILE_GONE REQUEST_TIMEOUT INTERNAL")
     )
 )]
-pub async fn show(State(app): State<App>, site: Site, headers: HeaderMap) -> Result<Json<SessionView>, ApiError> {
+pub async fn show(
+    State(app): State<App>,
+    site: Site,
+    headers: HeaderMap,
+) -> Result<Json<SessionView>, ApiError> {
     let mut session = site.current(&app, &headers).await?;
     // A page of another site cannot keep a session alive.
     if let Some(session) = &mut session
@@ -288,7 +292,8 @@ fn for_person(
 }
 
 fn no_provider() -> Refusal {
-    let message = "This server has no identity provider: sign in with a link of `landfall open` or with a token";
+    let message =
+        "This server has no identity provider: sign in with a link of `landfall open` or with a token";
     Refusal::new(RefusalCode::SignInUnavailable, message)
 }
 
@@ -306,8 +311,16 @@ mod tests {
         for good in ["/", "/#signed-in", "/api/docs/index.html?x=1"] {
             assert!(is_path(good), "{good}");
         }
-        for bad in ["", "x", "//evil.example", "/\\evil.example", "https://evil.example", "/a b", "/\u{e9}", "/\t/evil.example"]
-        {
+        for bad in [
+            "",
+            "x",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "/a b",
+            "/\u{e9}",
+            "/\t/evil.example",
+        ] {
             assert!(!is_path(bad), "{bad}");
         }
         assert!(!is_path(&format!("/{}", "x".repeat(1_000))));
