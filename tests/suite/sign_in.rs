@@ -8,6 +8,7 @@ use reqwest::header::{ORIGIN, SET_COOKIE};
 use serde_json::{Value, json};
 
 use crate::support::browser::Browser;
+use crate::support::node::NodeClient;
 use crate::support::process::{self, Process};
 use crate::support::{Script, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
@@ -384,4 +385,23 @@ async fn a_link_is_printed_on_a_terminal_only() {
         session["expiresAt"].as_str().unwrap().parse::<chrono::DateTime<chrono::Utc>>().unwrap()
             > Clock::System.now()
     );
+}
+
+#[on_each_database]
+async fn a_page_asks_before_a_link_signs_in(db: TestDb) {
+    let Ok(chromium) = std::env::var("LANDFALL_TEST_CHROMIUM") else {
+        eprintln!("not run: LANDFALL_TEST_CHROMIUM is not set; `make test` installs it");
+        return;
+    };
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let (own, foreign) = (link(&server, person("ada")).await, link(&server, person("mallory")).await);
+    let shots =
+        std::env::var("LANDFALL_TEST_SCREENSHOTS").unwrap_or_else(|_| db.folder.path().display().to_string());
+    let arguments = [server.base.as_str(), &own, &foreign, &shots];
+    let Some(mut page) = NodeClient::start("link.mjs", &arguments, &[("CHROMIUM", chromium)]) else { return };
+    let steps =
+        tokio::task::spawn_blocking(move || std::iter::from_fn(|| page.line()).collect::<Vec<Value>>());
+    let expected =
+        ["a token is ignored", "asked and signed in", "another person's link declined", "used link refused"];
+    assert_eq!(steps.await.unwrap(), expected.map(|step| json!({ "step": step })));
 }
