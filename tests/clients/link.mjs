@@ -43,7 +43,7 @@ try {
   done('another person\'s link declined');
 
   await open(`open=${own}`);
-  await page.waitForSelector('#offline:has-text("was used")');
+  await page.waitForSelector('#sign-in-notice:has-text("was used")');
   await page.waitForSelector('#user:has-text("ada")');
   done('used link refused');
 } catch (error) {

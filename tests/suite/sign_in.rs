@@ -1,5 +1,7 @@
 //! People sign in on the page with a link or a token: a session in a cookie, which other sites cannot use.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use landfall_core::clock::Clock;
 use landfall_store::args;
@@ -241,7 +243,9 @@ async fn a_session_opens_event_streams_of_its_own_pages_only(db: TestDb) {
         browser.api(socket(&browser, origin)).await.refused(403, "CROSS_SITE_REQUEST");
     }
     // As a browser does: with the cookie alone. It ends soon after the session, and at once after that.
-    let request = browser.request(Method::GET, events).header("accept", "text/event-stream");
+    // With a limit, so that a stream that does not end fails the test and does not hold it up.
+    let request = browser.request(Method::GET, events).timeout(Duration::from_secs(60));
+    let request = request.header("accept", "text/event-stream");
     let mut stream = browser.send(request).await;
     assert_eq!(stream.status(), 200);
     browser.post("/auth/logout", json!({})).await.ok();
