@@ -257,7 +257,7 @@ async fn programs_use_access_tokens_of_the_provider_also_after_its_keys_changed(
         .refused(403, "FORBIDDEN");
     let mut browser = Browser::new(&server.base);
     let request = browser.request(reqwest::Method::POST, "/auth/links/open").header(ORIGIN, &server.base);
-    browser.api(request.json(&json!({ "code": "x" }))).await.refused(404, "SIGN_IN_UNAVAILABLE");
+    browser.api(request.json(&json!({ "code": "x" }))).await.refused(409, "SIGN_IN_UNAVAILABLE");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -82,7 +82,6 @@ reasons! {
     NotFound 404 "NOT_FOUND" "There is nothing at this address";
     OperationNotFound 404 "OPERATION_NOT_FOUND" "There is no such operation, or it belongs to another user";
     QueueNotFound 404 "QUEUE_NOT_FOUND" "There is no such queue";
-    SignInUnavailable 404 "SIGN_IN_UNAVAILABLE" "This server does not offer this way to sign in";
     WebhookNotFound 404 "WEBHOOK_NOT_FOUND" "There is no such webhook, or it belongs to another user";
     MethodNotAllowed 405 "METHOD_NOT_ALLOWED" "This address does not support the method";
     NotAcceptable 406 "NOT_ACCEPTABLE" "Events are available as a WebSocket or as text/event-stream, and the request asks for neither";
@@ -94,6 +93,7 @@ reasons! {
     InvalidState 409 "INVALID_STATE" "The current state does not allow this";
     JobRunning 409 "JOB_RUNNING" "The job is already running";
     NotExtracted 409 "NOT_EXTRACTED" "The text of the file is not extracted yet";
+    SignInUnavailable 409 "SIGN_IN_UNAVAILABLE" "This server does not offer this way to sign in";
     TooManyKeys 409 "TOO_MANY_KEYS" "The user has the maximum number of API keys";
     TooManyWebhooks 409 "TOO_MANY_WEBHOOKS" "The caller has the maximum number of webhooks";
     UploadChanged 409 "UPLOAD_CHANGED" "Another upload of the file arrived in the meantime; confirm again";

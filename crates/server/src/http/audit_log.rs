@@ -19,7 +19,7 @@ use landfall_store::Error;
 /// Entries that an export reads at a time.
 const EXPORT_PAGE: i64 = 500;
 
-fn filter(caller: &Caller, query: AuditLogQuery) -> Result<Filter, Refusal> {
+fn filter(caller: &Caller, query: &AuditLogQuery) -> Result<Filter, Refusal> {
     let reach = match (query.scope, caller.role) {
         (Some(scope), _) if caller.role != Role::Member => caller.reach(scope)?,
         (_, Role::Operator) => Reach::All,
@@ -31,10 +31,10 @@ fn filter(caller: &Caller, query: AuditLogQuery) -> Result<Filter, Refusal> {
     };
     Ok(Filter {
         reach,
-        actor: query.actor,
-        action: query.action,
+        actor: query.actor.clone(),
+        action: query.action.clone(),
         outcome: query.outcome,
-        address: query.address,
+        address: query.address.clone(),
         since: query.since,
         until: query.until,
     })
@@ -50,8 +50,8 @@ pub async fn list(
     caller: Caller,
     Params(query): Params<AuditLogQuery>,
 ) -> Result<Json<AuditLog>, ApiError> {
+    let filter = filter(&caller, &query)?;
     let paging: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
-    let filter = filter(&caller, query)?;
     let before = paging.after.unwrap_or(i64::MAX);
     let found = audit_log::list(&mut app.db.read().await?, &filter, before, paging.fetched()).await?;
     Ok(Json(paging.page(found, |entry| entry.id.to_string())))
@@ -68,7 +68,7 @@ pub async fn export(
     caller: Caller,
     Params(query): Params<AuditLogQuery>,
 ) -> Result<Response, ApiError> {
-    let filter = filter(&caller, query)?;
+    let filter = filter(&caller, &query)?;
     let pages = stream::try_unfold((app, filter, Some(i64::MAX)), |(app, filter, before)| async move {
         let Some(before) = before else { return Ok::<_, Error>(None) };
         let page = audit_log::list(&mut app.db.read().await?, &filter, before, EXPORT_PAGE).await?;

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, OriginalUri, Request, State};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::middleware::Next;
@@ -84,9 +84,11 @@ pub async fn note_caller(parts: &Parts, app: &App, identity: &Identity) -> Resul
         return Ok(());
     }
     let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    let mut entry = entry(&parts.method, parts.uri.path(), &parts.headers, &parts.extensions);
+    // A nested route sees only the rest of the path.
+    let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
+    let mut entry = entry(&parts.method, path, &parts.headers, &parts.extensions);
     entry.actor = Some(actor);
-    let target = target(app, route, parts.uri.path()).await?;
+    let target = target(app, route, path).await?;
     (entry.target_tenant, entry.target_user) = target;
     let record =
         Record { entry, outcome: AuditOutcome::Started, status: None, code: None, now: app.clock.now() };

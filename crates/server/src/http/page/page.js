@@ -64,8 +64,11 @@
     ways = view.ways;
     return view.session;
   };
+  // What a person should read about a sign-in while they are signed in. A refresh does not take it away.
+  const notice = text => { setText($('sign-in-notice'), text); $('sign-in-notice').hidden = !text; };
   const showSignIn = why => {
     session = null;
+    notice('');
     goOn();
     closeStream();
     if ($('again').open) $('again').close();
@@ -108,7 +111,7 @@
   $('sign-out').addEventListener('click', async () => {
     let providerUrl = null;
     // Without an answer it is not certain that the session has ended, so the page stays.
-    try { ({ providerUrl } = await json('POST', '/auth/logout', {})); } catch (error) { if (error.status !== 401) { setText($('offline'), error.message); $('offline').hidden = false; return; } }
+    try { ({ providerUrl } = await json('POST', '/auth/logout', {})); } catch (error) { if (error.status !== 401) return notice(error.message + '.'); }
     channel.postMessage('signed-out');
     showSignIn('You are signed out.');
     if (providerUrl) location.assign(providerUrl);
@@ -201,7 +204,7 @@
       $('link-cancel').onclick = () => (current ? start(current) : showSignIn('You are not signed in.'));
       $('link-confirm').focus();
     } catch (error) {
-      if (current) { start(current); setText($('offline'), error.message + '.'); $('offline').hidden = false; }
+      if (current) { start(current); notice(error.message + '.'); }
       else showSignIn(error.message + '.');
     }
   };
@@ -222,7 +225,7 @@
     if (given.has('open')) return askAboutLink(given.get('open'), details);
     const failure = given.has('sign-in-failed') ? FAILURES[given.get('sign-in-failed')] || 'The sign-in failed.' : '';
     if (details) start(details); else showSignIn(failure || 'You are not signed in.');
-    if (details && failure) { setText($('offline'), failure); $('offline').hidden = false; }
+    if (details && failure) notice(failure);
   };
   addEventListener('hashchange', () => { if (location.hash.startsWith('#open=')) location.reload(); });
 
