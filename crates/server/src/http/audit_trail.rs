@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::extract::{MatchedPath, OriginalUri, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::middleware::Next;
@@ -51,6 +51,8 @@ pub struct Trail(Arc<Mutex<Known>>);
 
 #[derive(Default)]
 struct Known {
+    /// As it was before a nested route took a part of its path.
+    request: Entry,
     actor: Option<AuditActor>,
     /// The entry of an action that has begun.
     begun: Option<i64>,
@@ -73,22 +75,20 @@ pub async fn note_caller(parts: &Parts, app: &App, identity: &Identity) -> Resul
         role: role.name().to_owned(),
         credential: identity.credential.name(),
     };
-    {
+    let mut entry = {
         let mut known = trail.known();
         if known.begun.is_some() {
             return Ok(());
         }
         known.actor = Some(actor.clone());
-    }
+        known.request.clone()
+    };
     if *role == Role::Member || parts.method.is_safe() {
         return Ok(());
     }
     let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    // A nested route sees only the rest of the path.
-    let path = parts.extensions.get::<OriginalUri>().map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
-    let mut entry = entry(&parts.method, path, &parts.headers, &parts.extensions);
     entry.actor = Some(actor);
-    let target = target(app, route, path).await?;
+    let target = target(app, route, &entry.path).await?;
     (entry.target_tenant, entry.target_user) = target;
     let record =
         Record { entry, outcome: AuditOutcome::Started, status: None, code: None, now: app.clock.now() };
@@ -190,8 +190,9 @@ impl AuditTrail {
 /// The layer around all routes.
 pub async fn follow(State(audit): State<AuditTrail>, mut request: Request, next: Next) -> Response {
     let trail = Trail::default();
-    request.extensions_mut().insert(trail.clone());
     let mut entry = entry(request.method(), request.uri().path(), request.headers(), request.extensions());
+    trail.known().request = entry.clone();
+    request.extensions_mut().insert(trail.clone());
     let query = request.uri().query().unwrap_or_default().to_owned();
     let is_safe = request.method().is_safe();
     let address = request.extensions().get::<ClientAddress>().copied();
@@ -202,7 +203,7 @@ pub async fn follow(State(audit): State<AuditTrail>, mut request: Request, next:
     let code = response.extensions().get::<RefusalCode>().copied();
     let is_wrong = matches!(code, Some(RefusalCode::InvalidToken | RefusalCode::InvalidTicket));
     let is_refused = is_wrong || response.extensions().get::<NotPermitted>().is_some();
-    let Known { actor, begun } = std::mem::take(&mut *trail.known());
+    let Known { actor, begun, .. } = std::mem::take(&mut *trail.known());
     let role = actor.as_ref().map(|actor| actor.role.clone());
     entry.actor = actor;
     let outcome = match status {
