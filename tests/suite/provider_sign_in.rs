@@ -187,7 +187,7 @@ async fn a_code_works_once_and_only_in_the_browser_that_asked_for_it() {
     again.cookies = cookies;
     assert_eq!(failure(&again.visit(his.as_str()).await), "SIGN_IN_REFUSED");
 
-    // The person who is signed in stays, whoever else signs in at the provider.
+    // The person who is signed in stays, also when another person signs in at the provider.
     let mut mallory = Browser::new(&server.base);
     let hers = answer_forms(&mut mallory, "mallory@acme", "/").await;
     let own = victim.cookies.clone();

@@ -244,7 +244,7 @@ async fn a_session_opens_event_streams_of_its_own_pages_only(db: TestDb) {
     }
     // As a browser does: with the cookie alone. It ends soon after the session, and at once after that.
     // With a limit, so that a stream that does not end fails the test and does not hold it up.
-    let request = browser.request(Method::GET, events).timeout(Duration::from_secs(60));
+    let request = browser.request(Method::GET, events).timeout(Duration::from_mins(1));
     let request = request.header("accept", "text/event-stream");
     let mut stream = browser.send(request).await;
     assert_eq!(stream.status(), 200);

@@ -479,7 +479,7 @@ async fn without_a_token_only_health_and_the_description_are_available(db: TestD
         let (status, answer) = send(&anonymous, &call, false).await;
         let what = format!("{} {}: {status} {answer}", call.method, call.path);
         if call.operation["tags"][0] == "sign-in" {
-            // Nobody is signed in, and no way in works: no link, no token, no identity provider.
+            // No person is signed in, and no way in works: no link, no token, no identity provider.
             assert!([200, 401, 409].contains(&status), "{what}");
             assert!(!answer.contains("set-cookie") && !answer.contains("csrfToken"), "{what}");
         } else if is_public(call.operation) {

@@ -225,12 +225,13 @@ impl CreateKey {
         if expires_at.is_some_and(|at| at <= self.now) {
             return invalid("expiresAt: this time is over".to_owned());
         }
-        let subject = self.subject()?;
-        if !is_name(&subject.tenant) || !is_name(&subject.user) {
+        let mut names = [&self.wanted.tenant_id, &self.wanted.user_id].into_iter().flatten();
+        if !names.all(|name| is_name(name)) {
             return invalid(
                 "A user and a tenant have a name of 1 to 255 bytes without a NUL in it".to_owned(),
             );
         }
+        let subject = self.subject()?;
         if subject.role != Role::Member && !scopes.contains(&KeyScope::Admin) {
             return invalid(format!("role: a key uses the role {} only with the scope admin", subject.role));
         }
