@@ -291,6 +291,13 @@ async fn a_person_uses_the_page_in_a_real_browser(db: TestDb) {
     let lines =
         tokio::task::spawn_blocking(move || std::iter::from_fn(|| page.line()).collect::<Vec<Value>>());
     let steps = lines.await.unwrap();
-    let expected = ["signed in", "uploaded", "another site refused", "signed in again", "signed out"];
+    let expected = [
+        "signed in",
+        "uploaded",
+        "created and revoked a key",
+        "another site refused",
+        "signed in again",
+        "signed out",
+    ];
     assert_eq!(steps, expected.map(|step| json!({ "step": step })));
 }
