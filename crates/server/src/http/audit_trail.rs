@@ -201,7 +201,10 @@ pub async fn follow(State(audit): State<AuditTrail>, mut request: Request, next:
     let response = next.run(request).await;
     let status = response.status().as_u16();
     let code = response.extensions().get::<RefusalCode>().copied();
-    let is_wrong = matches!(code, Some(RefusalCode::InvalidToken | RefusalCode::InvalidTicket));
+    let is_wrong = matches!(
+        code,
+        Some(RefusalCode::InvalidToken | RefusalCode::InvalidTicket | RefusalCode::InvalidLink)
+    );
     let is_refused = is_wrong || response.extensions().get::<NotPermitted>().is_some();
     let Known { actor, begun, .. } = std::mem::take(&mut *trail.known());
     let role = actor.as_ref().map(|actor| actor.role.clone());

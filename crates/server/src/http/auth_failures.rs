@@ -42,7 +42,8 @@ pub async fn limit(State(failures): State<AuthFailures>, request: Request, next:
     };
     counted::authentication_failed(code);
     // An expired credential was a valid one, and a request without any is no attempt.
-    let is_wrong = matches!(code, RefusalCode::InvalidToken | RefusalCode::InvalidTicket);
+    let is_wrong =
+        matches!(code, RefusalCode::InvalidToken | RefusalCode::InvalidTicket | RefusalCode::InvalidLink);
     let (Some(ClientAddress(address)), true) = (address, is_wrong) else { return response };
     let Some(left) = failures.wrong.count(address) else { return response };
     if let Some(count) = failures.lines.count(failures.clock.now()) {
