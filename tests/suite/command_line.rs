@@ -100,7 +100,13 @@ async fn the_health_of_a_server_is_an_exit_code() {
     assert!(ready.code == 0 && ready.json()["status"] == "ready", "{} {}", ready.out, ready.err);
 
     std::fs::remove_file(session.db.folder.path().join("landfall.db")).unwrap();
-    let broken = session.run(&["health", "--ready", "--server", &server]);
+    // The result of a check serves all requests of the next second.
+    let mut broken = session.run(&["health", "--ready", "--server", &server]);
+    until("the server notices", async || {
+        broken = session.run(&["health", "--ready", "--server", &server]);
+        broken.code != 0
+    })
+    .await;
     assert!(broken.code == 1 && broken.out.starts_with("not ready\n  database: "), "{}", broken.out);
     assert_eq!(session.run(&["health", "--server", &server]).code, 0, "it is still alive");
 

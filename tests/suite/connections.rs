@@ -86,6 +86,14 @@ async fn a_client_that_reads_nothing_loses_its_connection_and_others_get_its_slo
     }
     until("the slots are free again", async || client.get(SMALL).await.status == 200).await;
     assert_monitored(&client).await;
+    // One that is not cut off yet would get everything as soon as it reads.
+    until("all of them are cut off", async || {
+        let metrics = client.http.get(format!("{}/metrics", client.base)).send().await.expect("an answer");
+        let metrics = metrics.text().await.expect("text");
+        let line = format!("landfall_connections_stalled_total {SLOTS}");
+        metrics.lines().any(|found| found == line)
+    })
+    .await;
     for mut attacker in attackers {
         let mut all = Vec::new();
         // What was sent is still there to read, and then comes the end, which may be a reset.

@@ -71,7 +71,10 @@ impl Issuer {
     }
 
     fn setup(&self) -> Setup {
-        let setup = Setup::default().with("ROLE", "api").with("JWT_JWKS_URL", format!("{}/jwks", self.base));
+        let setup = Setup::default()
+            .with("ROLE", "api")
+            .with("AUTH_FAILURES_PER_MINUTE", 1_000)
+            .with("JWT_JWKS_URL", format!("{}/jwks", self.base));
         setup.with("JWT_ISSUER", ISSUER).with("JWT_AUDIENCE", format!("other, {AUDIENCE}"))
     }
 
@@ -416,7 +419,10 @@ impl Scripted {
     }
 
     fn setup(&self) -> Setup {
-        let setup = Setup::default().with("ROLE", "api").with("OIDC_ISSUER", &self.base);
+        let setup = Setup::default()
+            .with("ROLE", "api")
+            .with("AUTH_FAILURES_PER_MINUTE", 1_000)
+            .with("OIDC_ISSUER", &self.base);
         setup.with("OIDC_CLIENT_ID", "landfall").with("JWT_ADMIN_ROLES", "boss")
     }
 

@@ -53,6 +53,12 @@ fn own_address(config: &Config) -> anyhow::Result<SocketAddr> {
         return Ok(SocketAddr::new(reachable(address.ip()), address.port()));
     }
     match config.role {
+        // The certificate is for the server's name, and not for the address on this machine.
+        Role::All | Role::Api if config.http.tls.is_some() => {
+            bail!(
+                "a server with TLS_CERT answers health checks on METRICS_ADDRESS: set it, for example to 127.0.0.1:9464"
+            )
+        }
         Role::All | Role::Api => Ok(SocketAddr::new(reachable(config.http.bind_address), config.http.port)),
         Role::Worker | Role::Maintenance => bail!(
             "a process with ROLE=worker or ROLE=maintenance answers only on METRICS_ADDRESS: set it, for example to \
@@ -124,17 +130,20 @@ mod tests {
     #[test]
     fn a_process_is_asked_where_it_answers_health_checks() {
         let secret = ("JWT_SECRET", "correct horse battery staple, and then some");
+        let proxies = ("TRUSTED_PROXIES", "private");
         for (variables, expected) in [
             (vec![], "127.0.0.1:3002"),
-            (vec![("BIND_ADDRESS", "0.0.0.0"), ("PORT", "8080"), secret], "127.0.0.1:8080"),
-            (vec![("BIND_ADDRESS", "::"), secret], "[::1]:3002"),
-            (vec![("BIND_ADDRESS", "10.1.2.3"), secret], "10.1.2.3:3002"),
+            (vec![("BIND_ADDRESS", "0.0.0.0"), ("PORT", "8080"), secret, proxies], "127.0.0.1:8080"),
+            (vec![("BIND_ADDRESS", "::"), secret, proxies], "[::1]:3002"),
+            (vec![("BIND_ADDRESS", "10.1.2.3"), secret, proxies], "10.1.2.3:3002"),
             (vec![("METRICS_ADDRESS", "0.0.0.0:9464")], "127.0.0.1:9464"),
             (vec![("ROLE", "worker"), ("METRICS_ADDRESS", "10.1.2.3:9464")], "10.1.2.3:9464"),
         ] {
             assert_eq!(address(&variables).as_deref(), Ok(expected), "{variables:?}");
         }
         assert!(address(&[("ROLE", "worker")]).unwrap_err().contains("METRICS_ADDRESS"));
+        let tls = [("TLS_CERT", "/etc/landfall/cert.pem"), ("TLS_KEY", "/etc/landfall/key.pem")];
+        assert!(address(&tls).unwrap_err().contains("METRICS_ADDRESS"));
     }
 
     #[test]

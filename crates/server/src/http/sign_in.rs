@@ -229,7 +229,7 @@ pub async fn issue_link(
     post, path = "/auth/links/open", operation_id = "openLink", tag = "sign-in", security(()), request_body = OpenLink,
     responses(
         (status = 200, body = OpenedLink),
-        (status = "4XX", description = "INVALID_LINK ANOTHER_SESSION CROSS_SITE_REQUEST SIGN_IN_UNAVAILABLE \
+        (status = "4XX", description = "INVALID_LINK TOO_MANY_AUTH_FAILURES ANOTHER_SESSION CROSS_SITE_REQUEST SIGN_IN_UNAVAILABLE \
             DATABASE_UNAVAILABLE DATABASE_FILE_GONE REQUEST_TIMEOUT INTERNAL")
     )
 )]
