@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::auth::Identity;
 use crate::http::error::ApiError;
-use crate::http::sessions;
+use crate::http::{sessions, write_limits};
 use crate::intake::idempotency;
 use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, Page};
 use landfall_core::caller::Caller;
@@ -29,11 +29,20 @@ async fn identify(parts: &Parts, app: &App) -> Result<Option<Identity>, ApiError
     }
 }
 
+/// The same, within the limit of what the caller may change.
+async fn identity(parts: &mut Parts, app: &App) -> Result<Option<Identity>, ApiError> {
+    let identity = identify(parts, app).await?;
+    if let Some(identity) = &identity {
+        write_limits::admit(parts, &identity.caller)?;
+    }
+    Ok(identity)
+}
+
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        Ok(identify(parts, app).await?.ok_or_else(unauthenticated)?.caller)
+        Ok(identity(parts, app).await?.ok_or_else(unauthenticated)?.caller)
     }
 }
 
@@ -41,7 +50,7 @@ impl FromRequestParts<App> for Identity {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        Ok(identify(parts, app).await?.ok_or_else(unauthenticated)?)
+        Ok(identity(parts, app).await?.ok_or_else(unauthenticated)?)
     }
 }
 
@@ -49,7 +58,7 @@ impl OptionalFromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, ApiError> {
-        Ok(identify(parts, app).await?.map(|identity| identity.caller))
+        Ok(identity(parts, app).await?.map(|identity| identity.caller))
     }
 }
 

@@ -102,6 +102,7 @@ async fn kept_answer<A: DeserializeOwned>(tx: &mut Tx, key: &Key) -> Result<A, E
 /// The answer that is kept with a key.
 #[derive(sqlx::FromRow)]
 pub struct KeptAnswer {
+    tenant_id: String,
     user_id: String,
     key: String,
     pub answer: Value,
@@ -112,7 +113,7 @@ pub struct KeptAnswer {
 pub async fn answers_with(tx: &mut Tx, marker: &str) -> Result<Vec<KeptAnswer>, Error> {
     let lock = tx.for_update();
     let sql = format!(
-        "SELECT user_id, key, answer FROM idempotency_keys
+        "SELECT tenant_id, user_id, key, answer FROM idempotency_keys
          WHERE answer IS NOT NULL AND CAST(answer AS TEXT) LIKE $1 {lock}"
     );
     tx.rows(sql, args![format!("%{marker}%")]).await
@@ -120,8 +121,8 @@ pub async fn answers_with(tx: &mut Tx, marker: &str) -> Result<Vec<KeptAnswer>, 
 
 pub async fn replace_answer(tx: &mut Tx, kept: &KeptAnswer) -> Result<(), Error> {
     tx.execute(
-        "UPDATE idempotency_keys SET answer = $3 WHERE user_id = $1 AND key = $2",
-        args![&kept.user_id, &kept.key, kept.answer.clone()],
+        "UPDATE idempotency_keys SET answer = $4 WHERE tenant_id = $1 AND user_id = $2 AND key = $3",
+        args![&kept.tenant_id, &kept.user_id, &kept.key, kept.answer.clone()],
     )
     .await
     .map(drop)
