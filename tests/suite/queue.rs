@@ -325,6 +325,7 @@ async fn files_claimed_without_the_workers_knowledge_are_released(db: TestDb) {
         worker: identity.id,
         worker_name: name.clone(),
         wants: vec![Want { stage: Extract, room: 5, services: &[] }],
+        held: landfall_server::queue::tenant_share::Held::default(),
         token,
         rounds: Arc::default(),
         limits: RateLimits::default(),
