@@ -160,6 +160,7 @@ async fn a_stage_that_takes_too_long_twice_fails_and_can_be_retried_by_hand(db: 
     let file = alice.upload("a.txt", b"a").await;
     for _ in 0..2 {
         gate.reached().await;
+        assert_eq!(alice.file(&file).await["inflight"]["stage"], "extract");
         clock.advance(Duration::from_millis(1_001));
         server.idle().await;
         clock.advance(LONG);

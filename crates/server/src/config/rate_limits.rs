@@ -12,8 +12,8 @@ group! { "Rate limits" {
     CHUNK_RATE_LIMIT = "": "How many files may start the chunk stage, over all processes."
     EMBED_RATE_LIMIT = "": "How many files may start the embed stage, over all processes."
     USER_RATE_LIMIT = "": "How many files of one user may start processing, over all processes."
-    REGISTRATIONS_PER_TENANT = "1000000/24h": "How many files and batches one tenant may register, over all processes, deleted ones included; each started KB of their mapping and metadata counts as one more. Beyond it the response is 429 with `Retry-After`."
-    WRITES_PER_USER = "360000/1h": "How many requests that change something each process accepts from one user. Beyond it the response is 429 with `Retry-After`. Uploaded bytes have limits of their own."
+    REGISTRATIONS_PER_TENANT = "1000000/24h": "How many files and batches one tenant may register, over all processes, deleted ones included; each started KB of mapping and metadata counts as one more, and further requests get 429 with `Retry-After`."
+    WRITES_PER_USER = "360000/1h": "How many requests that change something each process accepts from one user; further ones get 429 with `Retry-After`."
 } }
 
 pub(super) fn read(read: &mut Reader, first_stage: Stage) -> RateLimits {
