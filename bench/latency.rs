@@ -103,7 +103,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
         owner: running.liveness.identity().id,
         tasks: TaskTracker::new(),
         arrivals: Arrivals::default(),
-        disk: DiskSpace::new(Vec::new(), config.min_free_disk),
+        disk: DiskSpace::new(Vec::new(), 0),
         confirm_window: config.intake.confirm_window,
         stall: config.http.upload_stall,
         min_rate: config.intake.min_rate,

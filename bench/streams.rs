@@ -43,6 +43,8 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     variables.set("DATABASE_URL", fresh.url.clone());
     variables.set("DATA_DIR", fresh.path().display().to_string());
     variables.set("JWT_SECRET", SECRET);
+    // All streams come from this machine.
+    variables.set("MAX_CONNECTIONS_PER_ADDRESS", "2000");
     let replacements = Replacements { work: Some(NoWork::new()), ..Replacements::default() };
     let app = App::start(Config::from_variables(variables)?, replacements).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;

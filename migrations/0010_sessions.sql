@@ -1,5 +1,5 @@
 -- People who are signed in on the page. A browser keeps the id in a cookie, and only its hash is here: a copy of the
--- database signs nobody in.
+-- database lets no person in.
 CREATE TABLE sessions (
     -- The SHA-256 of the id, in hexadecimal.
     id         TEXT PRIMARY KEY,

@@ -40,6 +40,23 @@ try {
   await page.screenshot({ path: `${shots}/page-signed-in.png` });
   done('uploaded');
 
+  await page.click('#open-keys');
+  await page.fill('#key-name', 'nightly backup');
+  await page.click('#key-form button');
+  await page.waitForSelector('#new-key:not([hidden])');
+  const key = await page.inputValue('#new-key-text');
+  const withKey = () => fetch(`${base}/api/v2/uploads/files`, { headers: { Authorization: `Bearer ${key}` } });
+  if ((await withKey()).status !== 200) fail('the key is not accepted');
+  await page.waitForSelector('#key-list :text("nightly backup")');
+  await page.screenshot({ path: `${shots}/page-keys.png` });
+  await page.click('#key-list button');
+  await page.click('#key-list button.confirming');
+  await page.waitForSelector('#key-list :text("revoked")');
+  if ((await withKey()).status !== 401) fail('the revoked key is accepted');
+  await page.click('#close-keys');
+  if (await page.inputValue('#new-key-text') !== '') fail('the key is still on the page');
+  done('created and revoked a key');
+
   // A page on another port of this machine: for the browser the same site, so it sends the cookie.
   const evil = createServer((_, response) => {
     response.setHeader('Content-Type', 'text/html');

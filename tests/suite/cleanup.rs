@@ -493,7 +493,7 @@ async fn records_are_removed_when_their_retention_ends_and_not_before(db: TestDb
     let record = async |name: &str, at: Time| {
         match name {
         "events" => rest.sql("INSERT INTO events (at, kind, tenant_id, user_id) VALUES ($1, 'circuit:changed', '', '')", args![at]).await,
-        "idempotencyKeys" => rest.sql("INSERT INTO idempotency_keys (user_id, key, request, created_at) VALUES ('alice', $2, 'x', $1)", args![at, id().to_string()]).await,
+        "idempotencyKeys" => rest.sql("INSERT INTO idempotency_keys (tenant_id, user_id, key, request, created_at) VALUES ('alice', 'alice', $2, 'x', $1)", args![at, id().to_string()]).await,
         "hourlyMetrics" => rest.sql("INSERT INTO hourly (hour, name, count) VALUES ($1, $2, 1)", args![at, id().to_string()]).await,
         "jobRuns" => rest.sql("INSERT INTO job_runs (id, name, worker, worker_name, started_at, ended_at, errors) VALUES ($2, 'x', $2, 'w', $1, $1, $3)", args![at, id(), json!([])]).await,
         "operations" => rest.sql(
@@ -502,6 +502,12 @@ async fn records_are_removed_when_their_retention_ends_and_not_before(db: TestDb
         "notifications" => rest.sql(
             "INSERT INTO notifications (id, tenant_id, user_id, kind, file_id, file_name, message, data, created_at)
              VALUES ($2, 'alice', 'alice', 'file-deletion-warning', $2, 'f', 'm', $3, $1)", args![at, id(), json!({})]).await,
+        "auditLog" => rest.sql(
+            "INSERT INTO audit_log (at, actor_tenant, actor_user, action, method, path, outcome)
+             VALUES ($1, 'alice', 'alice', 'deleteFile', 'DELETE', '/', 'done')", args![at]).await,
+        "apiKeys" => rest.sql(
+            "INSERT INTO api_keys (id, tenant_id, user_id, role, scopes, name, hash, hint, creator_tenant, creator_user, created_at, revoked_at, revoked_by)
+             VALUES ($2, 'alice', 'alice', 'member', $4, 'k', $3, 'lf_', 'alice', 'alice', $1, $1, 'alice')", args![at, id(), id().to_string(), json!(["read"])]).await,
         "rateBuckets" => rest.sql("INSERT INTO rate_buckets (name, next_at) VALUES ($2, $1)", args![at, id().to_string()]).await,
         "webhookDeliveries" => rest.sql(
             "INSERT INTO webhook_deliveries (id, webhook_id, message_id, event_type, body, status, created_at, ended_at)
@@ -527,6 +533,8 @@ async fn records_are_removed_when_their_retention_ends_and_not_before(db: TestDb
         ("jobRuns", now - TimeDelta::days(30)),
         ("operations", now - TimeDelta::days(30)),
         ("notifications", now - TimeDelta::days(90)),
+        ("auditLog", now - TimeDelta::days(365)),
+        ("apiKeys", now - TimeDelta::days(90)),
         ("rateBuckets", now - TimeDelta::days(1)),
         ("webhookDeliveries", now - TimeDelta::days(30)),
         ("deliveriesWithoutWebhook", now),

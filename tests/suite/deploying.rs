@@ -61,7 +61,10 @@ fn variables(text: &str) -> Vec<(String, String)> {
             line.split_once(':')
         };
         if let Some((name, value)) = pair.filter(|(name, _)| is_name(name)) {
-            found.push((name.to_owned(), value.trim().trim_matches('"').to_owned()));
+            let value = value.trim().trim_matches('"');
+            // `${NAME:-default}`: what Compose uses if the variable is not set.
+            let default = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')?.split_once(":-"));
+            found.push((name.to_owned(), default.map_or(value, |(_, default)| default).to_owned()));
         }
     }
     found
@@ -129,6 +132,8 @@ fn a_name_that_is_no_setting_would_be_noticed() {
     assert_eq!(found("env:\n  - name: PROT\n    value: x\n  - name: data"), ["PROT"]);
     assert_eq!(found("ENV PROT=1 \\\n    DATA=/x\nRUN X=1 true"), ["PROT", "DATA"]);
     assert_eq!(found("Environment=PROT=1\nEnvironmentFile=/x"), ["PROT"]);
+    let value = variables("PROXIES: ${PROXIES:-private}").remove(0).1;
+    assert_eq!(value, "private");
 }
 
 /// The times of the unit, of the compose files and of the chart leave the server its time to stop.

@@ -1,5 +1,6 @@
 //! Which hosts the server answers for, where it says that it can be reached, and the headers of its responses.
 
+use landfall_server::config::{Config, Variables};
 use reqwest::Method;
 use serde_json::json;
 
@@ -180,6 +181,9 @@ fn an_address_that_others_reach_needs_tls_or_a_declared_proxy() {
     let db = TestDb::sqlite();
     let secret = ("JWT_SECRET", "a secret that is long enough to be one");
     for address in ["0.0.0.0", "::", "192.0.2.1"] {
+        let mut variables = Variables::default();
+        variables.set("BIND_ADDRESS", address);
+        assert!(Config::from_variables(variables).is_err(), "{address}");
         let mut command = Process::command(&db);
         command.env("BIND_ADDRESS", address).env(secret.0, secret.1).env("PORT", "0").arg("serve");
         let ended = command.stderr(std::process::Stdio::piped()).output().unwrap();

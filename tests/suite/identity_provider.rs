@@ -15,9 +15,11 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use landfall_core::clock::{Clock, ManualClock};
 use landfall_server::auth::jwks;
 use landfall_server::config::{Config, Variables};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::support::browser::Browser;
 use crate::support::{ApiResponse, Client, Setup, TestDb, TestServer, config, manual_clock, until};
 
 const QUOTA: &str = "/api/v2/uploads/quota";
@@ -324,7 +326,7 @@ async fn keys_are_renewed_in_the_background_and_kept_for_a_while_when_the_issuer
 
     // Down: the known keys stay, and no longer than their time.
     *issuer.is_down.lock().unwrap() = true;
-    clock.advance(jwks::MAX_AGE.to_std().unwrap() - seconds(600));
+    clock.advance((jwks::MAX_AGE - TimeDelta::minutes(10)).to_std().unwrap());
     ask(&server, &valid("b", OTHER_KEY)).await.ok();
     clock.advance(seconds(600));
     ask(&server, &valid("b", OTHER_KEY)).await.refused(503, "AUTH_UNAVAILABLE");
@@ -364,9 +366,181 @@ fn settings_that_would_accept_foreign_tokens_stop_the_start() {
         (vec![("OIDC_CLIENT_ID", "x")], "OIDC_ISSUER"),
         (vec![openid, ("OIDC_CLIENT_SECRET", "x")], "OIDC_CLIENT_ID"),
         (vec![openid, ("OIDC_SCOPES", "profile")], "openid"),
+        (vec![openid, ("OIDC_CLIENT_ID", "x"), ("BIND_ADDRESS", "0.0.0.0")], "PUBLIC_URL"),
     ] {
         let said = refused(&variables);
         assert!(said.contains(named), "{variables:?}: {said}");
+    }
+}
+
+/// A provider whose answers a test chooses.
+#[derive(Clone)]
+struct Scripted {
+    base: String,
+    description: Arc<Mutex<Value>>,
+    /// The status and body of the token endpoint and of the userinfo endpoint.
+    tokens: Arc<Mutex<(u16, Value)>>,
+    user_info: Arc<Mutex<(u16, Value)>>,
+}
+
+impl Scripted {
+    async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let description = json!({ "issuer": base, "jwks_uri": format!("{base}/jwks"),
+            "authorization_endpoint": format!("{base}/auth"), "token_endpoint": format!("{base}/token"),
+            "userinfo_endpoint": format!("{base}/userinfo") });
+        let provider = Self {
+            base,
+            description: Arc::new(Mutex::new(description)),
+            tokens: Arc::default(),
+            user_info: Arc::default(),
+        };
+        let (description, tokens, user_info) =
+            (provider.description.clone(), provider.tokens.clone(), provider.user_info.clone());
+        let answer = |(status, body): (u16, Value)| (StatusCode::from_u16(status).unwrap(), Json(body));
+        let routes = axum::Router::new()
+            .route(
+                "/.well-known/openid-configuration",
+                get(async move || Json(description.lock().unwrap().clone())),
+            )
+            .route("/jwks", get(async || Json(json!({ "keys": [published(EC_KEY, "a")] }))))
+            .route("/token", axum::routing::post(async move || answer(tokens.lock().unwrap().clone())))
+            .route("/userinfo", get(async move || answer(user_info.lock().unwrap().clone())));
+        tokio::spawn(async move {
+            let db = TestDb::sqlite();
+            let stop = tokio_util::sync::CancellationToken::new();
+            landfall_server::http::serve(listener, routes, &config(&db, &[]).http, stop).await;
+        });
+        provider
+    }
+
+    fn setup(&self) -> Setup {
+        let setup = Setup::default().with("ROLE", "api").with("OIDC_ISSUER", &self.base);
+        setup.with("OIDC_CLIENT_ID", "landfall").with("JWT_ADMIN_ROLES", "boss")
+    }
+
+    /// Signs in with an ID token that is right but for these claims. The code of the refusal, or nothing.
+    async fn sign_in(&self, server: &TestServer, typ: &str, changed: Value) -> (String, Value) {
+        let mut browser = Browser::new(&server.base);
+        let sent = browser.send(browser.request(Method::GET, "/auth/login")).await;
+        let to = url::Url::parse(sent.headers()["location"].to_str().unwrap()).unwrap();
+        let asked: std::collections::HashMap<_, _> = to.query_pairs().into_owned().collect();
+        assert_eq!((asked["code_challenge_method"].as_str(), asked["code_challenge"].len()), ("S256", 43));
+        let mut claims = claims(
+            Clock::System.now().timestamp(),
+            json!({ "iss": self.base, "aud": "landfall",
+            "role": "boss", "nonce": asked["nonce"] }),
+        );
+        for (name, value) in changed.as_object().unwrap() {
+            claims[name] = value.clone();
+            if value.is_null() {
+                claims.as_object_mut().unwrap().remove(name);
+            }
+        }
+        let header = Header { typ: Some(typ.to_owned()), ..header("a") };
+        let id_token = jsonwebtoken::encode(&header, &claims, &key(EC_KEY)).unwrap();
+        *self.tokens.lock().unwrap() = (200, json!({ "id_token": id_token, "access_token": "x" }));
+        self.come_back(browser, &asked["state"]).await
+    }
+
+    async fn come_back(&self, mut browser: Browser, state: &str) -> (String, Value) {
+        let path = format!("/auth/callback?code=x&state={state}");
+        let answer = browser.api(browser.request(Method::GET, &path)).await;
+        (answer.code().to_owned(), browser.session().await)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_token_must_answer_this_attempt_of_this_client() {
+    let provider = Scripted::start().await;
+    let db = TestDb::sqlite();
+    let server = provider.setup().start(&db).await;
+    let now = Clock::System.now().timestamp();
+    for good in [
+        json!({}),
+        json!({ "aud": ["landfall"] }),
+        json!({ "aud": ["landfall", "other"], "azp": "landfall" }),
+        json!({ "at_hash": "x" }),
+    ] {
+        let (code, session) = provider.sign_in(&server, "JWT", good.clone()).await;
+        assert_eq!(
+            (code.as_str(), &session["userId"], &session["role"]),
+            ("", &json!("ada"), &json!("tenant_admin")),
+            "{good}"
+        );
+    }
+    for bad in [
+        json!({ "nonce": null }),
+        json!({ "nonce": "of another attempt" }),
+        json!({ "aud": "payroll" }),
+        json!({ "aud": null }),
+        json!({ "aud": ["landfall", "other"] }),
+        json!({ "azp": "payroll" }),
+        json!({ "azp": 7 }),
+        json!({ "iss": ISSUER }),
+        json!({ "exp": now - 61 }),
+        json!({ "exp": null }),
+        json!({ "nbf": now + 120 }),
+        json!({ "sub": 7 }),
+        json!({ "tenant": "" }),
+    ] {
+        let (code, session) = provider.sign_in(&server, "JWT", bad.clone()).await;
+        assert_eq!((code.as_str(), session), ("SIGN_IN_REFUSED", Value::Null), "{bad}");
+    }
+    assert_eq!(provider.sign_in(&server, "at+jwt", json!({})).await.0, "SIGN_IN_REFUSED", "an access token");
+
+    // Claims that the ID token does not have come from the userinfo endpoint, if they are of the same person.
+    let without = json!({ "tenant": null, "role": null });
+    for (answer, expected) in [
+        ((200, json!({ "sub": "ada", "tenant": "globex", "role": "boss", "iss": "x" })), ""),
+        ((200, json!({ "sub": "eve", "tenant": "globex", "role": "boss" })), "SIGN_IN_REFUSED"),
+        ((200, json!({ "tenant": "globex" })), "SIGN_IN_REFUSED"),
+        ((200, json!("rubbish")), "SIGN_IN_REFUSED"),
+        ((403, json!({ "sub": "ada", "tenant": "globex" })), "SIGN_IN_REFUSED"),
+        ((200, json!({ "sub": "ada" })), "SIGN_IN_REFUSED"),
+    ] {
+        *provider.user_info.lock().unwrap() = answer.clone();
+        let (code, session) = provider.sign_in(&server, "JWT", without.clone()).await;
+        assert_eq!(code, expected, "{answer:?}");
+        assert_eq!(session["tenantId"].as_str(), expected.is_empty().then_some("globex"), "{answer:?}");
+    }
+    // What the ID token says is not replaced.
+    *provider.user_info.lock().unwrap() = (200, json!({ "sub": "ada", "tenant": "globex", "role": "boss" }));
+    let (_, session) = provider.sign_in(&server, "JWT", json!({ "role": null })).await;
+    assert_eq!((&session["tenantId"], &session["role"]), (&json!("acme"), &json!("tenant_admin")));
+
+    for answer in [
+        (400, json!({ "error": "invalid_grant" })),
+        (500, json!("x")),
+        (200, json!({})),
+        (200, json!({ "id_token": "x" })),
+    ] {
+        let mut browser = Browser::new(&server.base);
+        let sent = browser.send(browser.request(Method::GET, "/auth/login")).await;
+        let to = url::Url::parse(sent.headers()["location"].to_str().unwrap()).unwrap();
+        let state = to.query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+        *provider.tokens.lock().unwrap() = answer.clone();
+        assert_eq!(
+            provider.come_back(browser, &state).await,
+            ("SIGN_IN_REFUSED".to_owned(), Value::Null),
+            "{answer:?}"
+        );
+    }
+    // People only sign in here: without JWT_AUDIENCE no token of the provider is accepted.
+    let access = token("a", EC_KEY, &claims(now, json!({ "iss": provider.base, "aud": "landfall" })));
+    let refused = ask(&server, &access).await.refused(401, "INVALID_TOKEN");
+    assert!(refused["message"].as_str().unwrap().contains("JWT_AUDIENCE"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_with_an_address_that_others_can_read_is_not_used() {
+    for name in ["jwks_uri", "authorization_endpoint", "token_endpoint", "userinfo_endpoint"] {
+        let provider = Scripted::start().await;
+        provider.description.lock().unwrap()[name] = json!("http://login.example/x");
+        let db = TestDb::sqlite();
+        let server = provider.setup().start(&db).await;
+        Browser::new(&server.base).get("/auth/login").await.refused(503, "AUTH_UNAVAILABLE");
     }
 }
 

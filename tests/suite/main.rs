@@ -5,6 +5,8 @@ mod support;
 
 mod alerts;
 mod api;
+mod api_keys;
+mod audit_log;
 mod auth;
 mod batches;
 mod bit_rot;

@@ -161,8 +161,7 @@ impl SlowUpload {
             asks.add_permits(1);
             receive.recv().await.map(|part| (part, (receive, asks)))
         });
-        let upload =
-            Upload { stall: Duration::from_secs(60), min_rate: 1_024, ..alice.uploading(file, size) };
+        let upload = Upload { stall: Duration::from_mins(1), min_rate: 1_024, ..alice.uploading(file, size) };
         let receiving = tokio::spawn(async move { upload.receive(Box::pin(body)).await.map(drop) });
         Self { parts, asks, receiving }
     }

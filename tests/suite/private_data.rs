@@ -66,9 +66,9 @@ async fn a_folder_that_others_can_use_is_named_at_the_start_with_the_command(db:
         variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let process =
         Process::start_with_log(&db, &variables, Stdio::from(std::fs::File::create(&log).expect("a file")));
+    let command = format!("chmod -R go= '{}'", data.display());
+    until("it is named", async || std::fs::read_to_string(&log).expect("the log").contains(&command)).await;
     drop(process);
-    let log = std::fs::read_to_string(&log).expect("the log");
-    assert!(log.contains(&format!("chmod -R go= '{}'", data.display())), "{log}");
 }
 
 #[tokio::test]

@@ -187,7 +187,7 @@ async fn a_code_works_once_and_only_in_the_browser_that_asked_for_it() {
     again.cookies = cookies;
     assert_eq!(failure(&again.visit(his.as_str()).await), "SIGN_IN_REFUSED");
 
-    // The person who is signed in stays, whoever else signs in at the provider.
+    // The person who is signed in stays, also when another person signs in at the provider.
     let mut mallory = Browser::new(&server.base);
     let hers = answer_forms(&mut mallory, "mallory@acme", "/").await;
     let own = victim.cookies.clone();
@@ -257,7 +257,7 @@ async fn programs_use_access_tokens_of_the_provider_also_after_its_keys_changed(
         .refused(403, "FORBIDDEN");
     let mut browser = Browser::new(&server.base);
     let request = browser.request(reqwest::Method::POST, "/auth/links/open").header(ORIGIN, &server.base);
-    browser.api(request.json(&json!({ "code": "x" }))).await.refused(404, "SIGN_IN_UNAVAILABLE");
+    browser.api(request.json(&json!({ "code": "x" }))).await.refused(409, "SIGN_IN_UNAVAILABLE");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -291,6 +291,13 @@ async fn a_person_uses_the_page_in_a_real_browser(db: TestDb) {
     let lines =
         tokio::task::spawn_blocking(move || std::iter::from_fn(|| page.line()).collect::<Vec<Value>>());
     let steps = lines.await.unwrap();
-    let expected = ["signed in", "uploaded", "another site refused", "signed in again", "signed out"];
+    let expected = [
+        "signed in",
+        "uploaded",
+        "created and revoked a key",
+        "another site refused",
+        "signed in again",
+        "signed out",
+    ];
     assert_eq!(steps, expected.map(|step| json!({ "step": step })));
 }

@@ -292,6 +292,7 @@ async fn a_scheduled_run_is_done_even_if_the_response_to_its_start_is_lost(db: T
         ("BATCH_TIMEOUT_SCHEDULE", NEVER.to_owned()),
         ("RETENTION_SCHEDULE", NEVER.to_owned()),
         ("UPLOAD_EXPIRY_SCHEDULE", NEVER.to_owned()),
+        ("BLOB_SCRUB_SCHEDULE", NEVER.to_owned()),
     ];
     let rest = OfflineApp::open_with(&db, &clock, &yearly, Script::new(), Some(fault_injector.clone())).await;
     let ended = async || {

@@ -126,7 +126,13 @@ async fn a_process_with_another_secret_does_not_start_and_says_what_to_set(db: T
         assert!(refused.contains(said), "{refused}");
     }
     // It changed nothing.
-    start(&db, &with_key(ONE)).await.expect("the right one still starts").db.close().await;
+    let app = start(&db, &with_key(ONE)).await.expect("the right one still starts");
+    // Where the secret is lost, an operator removes the fingerprint, as docs/secrets.md says.
+    let remove = "DELETE FROM secrets WHERE name = 'key-fingerprint'";
+    assert!(include_str!("../../docs/secrets.md").contains(remove));
+    app.db.write(Sql(remove.to_owned(), args![])).await.expect("it is removed");
+    app.db.close().await;
+    start(&db, &with_key(OTHER)).await.expect("another one starts").db.close().await;
 }
 
 #[on_each_database]
@@ -278,4 +284,32 @@ async fn an_upgrade_that_breaks_anywhere_is_finished_by_the_next_start(db: TestD
         break;
     }
     assert!(step > 10, "the start has that many steps: {step}");
+}
+
+#[on_each_database]
+async fn answers_that_0_1_0_kept_are_encrypted_and_can_still_be_repeated(db: TestDb) {
+    let receiver = Receiver::serve([]).await;
+    let server = hooks::setup().with("SECRET_KEY", ONE).start(&db).await;
+    let registered = register(&server.client("alice"), "a key", &receiver.url).await;
+    let secret = text(&registered["secret"]).to_owned();
+    // As 0.1.0 wrote it.
+    let bytes = BASE64_STANDARD.decode(secret.strip_prefix("whsec_").expect("a secret")).expect("base64");
+    for (sql, values) in [
+        ("UPDATE webhooks SET secret = $1", args![bytes]),
+        ("UPDATE idempotency_keys SET answer = $1", args![json!({ "answer": registered })]),
+        ("DELETE FROM secrets", args![]),
+    ] {
+        server.app.db.write(Sql(sql.to_owned(), values)).await.expect("it is written");
+    }
+    assert!(everything_secret(&server.app.db).await.contains(&forms(&secret)[0]));
+    server.stop().await;
+
+    let server = hooks::setup().with("SECRET_KEY", ONE).start(&db).await;
+    assert_not_in_the_database(&server.app.db, &secret).await;
+    let client = server.client("alice");
+    assert_eq!(register(&client, "a key", &receiver.url).await, registered);
+    let hook = Hook { client, id: text(&registered["id"]).to_owned(), secret };
+    assert_signs(&server, &receiver, &hook).await;
+    server.stop().await;
+    assert_not_in_the_files(&db, &hook.secret);
 }

@@ -1,5 +1,7 @@
 //! People sign in on the page with a link or a token: a session in a cookie, which other sites cannot use.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use landfall_core::clock::Clock;
 use landfall_store::args;
@@ -8,6 +10,7 @@ use reqwest::header::{ORIGIN, SET_COOKIE};
 use serde_json::{Value, json};
 
 use crate::support::browser::Browser;
+use crate::support::node::NodeClient;
 use crate::support::process::{self, Process};
 use crate::support::{Script, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
@@ -240,7 +243,9 @@ async fn a_session_opens_event_streams_of_its_own_pages_only(db: TestDb) {
         browser.api(socket(&browser, origin)).await.refused(403, "CROSS_SITE_REQUEST");
     }
     // As a browser does: with the cookie alone. It ends soon after the session, and at once after that.
-    let request = browser.request(Method::GET, events).header("accept", "text/event-stream");
+    // With a limit, so that a stream that does not end fails the test and does not hold it up.
+    let request = browser.request(Method::GET, events).timeout(Duration::from_mins(1));
+    let request = request.header("accept", "text/event-stream");
     let mut stream = browser.send(request).await;
     assert_eq!(stream.status(), 200);
     browser.post("/auth/logout", json!({})).await.ok();
@@ -384,4 +389,23 @@ async fn a_link_is_printed_on_a_terminal_only() {
         session["expiresAt"].as_str().unwrap().parse::<chrono::DateTime<chrono::Utc>>().unwrap()
             > Clock::System.now()
     );
+}
+
+#[on_each_database]
+async fn a_page_asks_before_a_link_signs_in(db: TestDb) {
+    let Ok(chromium) = std::env::var("LANDFALL_TEST_CHROMIUM") else {
+        eprintln!("not run: LANDFALL_TEST_CHROMIUM is not set; `make test` installs it");
+        return;
+    };
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let (own, foreign) = (link(&server, person("ada")).await, link(&server, person("mallory")).await);
+    let shots =
+        std::env::var("LANDFALL_TEST_SCREENSHOTS").unwrap_or_else(|_| db.folder.path().display().to_string());
+    let arguments = [server.base.as_str(), &own, &foreign, &shots];
+    let Some(mut page) = NodeClient::start("link.mjs", &arguments, &[("CHROMIUM", chromium)]) else { return };
+    let steps =
+        tokio::task::spawn_blocking(move || std::iter::from_fn(|| page.line()).collect::<Vec<Value>>());
+    let expected =
+        ["a token is ignored", "asked and signed in", "another person's link declined", "used link refused"];
+    assert_eq!(steps.await.unwrap(), expected.map(|step| json!({ "step": step })));
 }

@@ -24,6 +24,8 @@ use crate::support::offline_app::OfflineApp;
 use crate::support::{TestDb, on_each_database};
 
 const DAY: Duration = Duration::from_hours(24);
+/// Before an upload whose bytes are stored is written to its row.
+const BYTES_ARE_STORED: HoldPoint = HoldPoint::BeforeBeginAfter("INSERT INTO arriving_uploads");
 const HOUR: Duration = Duration::from_hours(1);
 
 /// Two processes on one database: one that sweeps and one that serves. Either can be held.
@@ -216,7 +218,7 @@ async fn an_upload_that_expires_with_stored_bytes_that_its_row_does_not_record_l
     let two = TwoProcesses::start(&db).await;
     let file = two.alice.register(None, "a", 5).await.unwrap();
     two.clock.advance(HOUR);
-    let gate = two.at_server.hold_at(HoldPoint::BeforeBegin);
+    let gate = two.at_server.hold_at(BYTES_ARE_STORED);
     let upload = tokio::spawn({
         let alice = two.alice.clone();
         async move { alice.upload(file).await }
@@ -234,7 +236,7 @@ async fn an_upload_that_expires_with_stored_bytes_that_its_row_does_not_record_l
 async fn an_upload_recorded_after_the_orphan_sweep_has_read_the_rows_is_no_orphan(db: TestDb) {
     let two = TwoProcesses::start(&db).await;
     let file = two.alice.register(None, "a", 5).await.unwrap();
-    let gate = two.at_server.hold_at(HoldPoint::BeforeBegin);
+    let gate = two.at_server.hold_at(BYTES_ARE_STORED);
     let upload = tokio::spawn({
         let alice = two.alice.clone();
         async move { alice.upload(file).await }
@@ -255,7 +257,7 @@ async fn an_upload_recorded_between_the_listing_and_the_read_of_the_rows_is_no_o
     for question in 1..=2 {
         let two = TwoProcesses::start(&db).await;
         let file = two.alice.register(None, &format!("a{question}"), 5).await.unwrap();
-        let at_row = two.at_server.hold_at(HoldPoint::BeforeBegin);
+        let at_row = two.at_server.hold_at(BYTES_ARE_STORED);
         let upload = tokio::spawn({
             let alice = two.alice.clone();
             async move { alice.upload(file).await }
@@ -340,7 +342,7 @@ async fn a_batch_that_expires_before_its_last_upload_is_recorded_deletes_only_th
     let last = two.alice.register(Some(batch), "c", 5).await.unwrap();
     two.clock.advance(DAY);
     // Both have read: the upload its row, and the confirm its blob.
-    let arriving = two.at_server.hold_at(HoldPoint::BeforeBegin);
+    let arriving = two.at_server.hold_at(BYTES_ARE_STORED);
     let upload = tokio::spawn({
         let alice = two.alice.clone();
         async move { alice.upload(last).await }

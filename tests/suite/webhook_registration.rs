@@ -224,7 +224,7 @@ async fn an_address_that_becomes_private_later_is_not_connected_to(db: TestDb) {
         let failed = hook.after(1, &test).await;
         let error = failed["error"].as_str().unwrap();
         // The host as it was registered, and not the address that the name has.
-        assert!(error.contains(&format!("{host} is not a public address")), "{error}");
+        assert!(error.contains(&format!("the address of {host} is not public")), "{error}");
         assert_eq!((&failed["status"], &failed["responseStatus"]), (&json!("pending"), &Value::Null));
     }
     assert!(receiver.calls().is_empty());

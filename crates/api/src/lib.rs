@@ -7,6 +7,7 @@
 
 pub mod page;
 
+pub mod audit_log;
 pub mod batches;
 pub mod dashboard;
 pub mod dead_letters;
@@ -14,6 +15,7 @@ pub mod events;
 pub mod files;
 pub mod health;
 pub mod jobs;
+pub mod keys;
 pub mod maintenance;
 pub mod notifications;
 pub mod operations;

@@ -9,7 +9,7 @@ use landfall_core::caller::Role;
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionView {
-    /// Null if nobody is signed in.
+    /// Null if no person is signed in.
     pub session: Option<SessionDetails>,
     pub ways: SignInWays,
 }

@@ -1,6 +1,7 @@
 //! The command line: text for people, and `--json` for programs.
 
 mod audit;
+mod audit_log;
 mod client;
 mod config;
 mod dlq;
@@ -9,6 +10,7 @@ mod files;
 mod format;
 mod health;
 mod jobs;
+mod keys;
 mod logs;
 mod notifications;
 mod open;
@@ -71,6 +73,8 @@ enum Command {
     Health(health::Args),
     /// Print a link that signs you in on the page, once.
     Open(open::Args),
+    /// Create, list and revoke API keys.
+    Keys(keys::Args),
     /// Make a token for the API.
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
@@ -79,6 +83,8 @@ enum Command {
     Reindex,
     /// Show which database the storage belongs to, or assign it to this one.
     Storage(storage::Args),
+    /// Show what administrators did, and which requests were refused.
+    AuditLog(audit_log::Args),
     /// Check that all files, batches, quotas, blobs and index entries are consistent.
     Audit(audit::Args),
 }
@@ -116,10 +122,12 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Jobs(args) => jobs::run(&args, cli.json).await,
             Command::Health(args) => health::run(&args, cli.json).await,
             Command::Open(args) => open::run(&args, cli.json).await,
+            Command::Keys(args) => keys::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config(args) => config::run(args, cli.json).await,
             Command::Reindex => reindex::run(settings()?, cli.json).await,
             Command::Storage(args) => storage::run(settings()?, &args, cli.json).await,
+            Command::AuditLog(args) => audit_log::run(&args, cli.json).await,
             Command::Audit(args) => audit::run(settings()?, &args, cli.json).await,
         }
     });

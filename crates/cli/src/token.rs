@@ -54,7 +54,7 @@ pub fn issue(claims: &TokenClaims) -> anyhow::Result<String> {
     Ok(auth::sign(secret.as_bytes(), claims)?)
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     let allowed = || "a number with a unit, like 30s, 15m, 1h or 7d".to_owned();
     let (number, unit) = text.split_at(text.len().saturating_sub(1));
     let seconds: u64 = match unit {

@@ -39,6 +39,20 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// What a credential may be used for. API keys have some of them; tokens and sessions have all.
+    pub enum KeyScope {
+        /// See files, their content, events and reports.
+        Read = "read",
+        /// Register, upload and confirm files.
+        Upload = "upload",
+        /// Change and delete what is there: files, webhooks, notifications, keys.
+        Manage = "manage",
+        /// Use the role: without it a key sees and changes only its user's own.
+        Admin = "admin",
+    }
+}
+
 /// The caller: the owner of files, and the tenant whose quota they count against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {

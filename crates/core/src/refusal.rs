@@ -73,17 +73,18 @@ reasons! {
     Unauthenticated 401 "UNAUTHENTICATED" "The request has no token and no session";
     CrossSiteRequest 403 "CROSS_SITE_REQUEST" "The request uses a session, and a page of another site sent it or the header X-CSRF-Token is missing";
     Forbidden 403 "FORBIDDEN" "Only administrators, or the owner, may do this";
+    InsufficientScope 403 "INSUFFICIENT_SCOPE" "The API key does not have the scope that this route needs";
     InvalidSignature 403 "INVALID_SIGNATURE" "The upload URL was not issued by this server";
     UploadUrlExpired 403 "UPLOAD_URL_EXPIRED" "The upload URL has expired, and the registration has not; ask for a fresh URL";
     BatchNotFound 404 "BATCH_NOT_FOUND" "There is no such batch, or it belongs to another user";
     DeliveryNotFound 404 "DELIVERY_NOT_FOUND" "There is no such delivery, or it belongs to another user";
     FileNotFound 404 "FILE_NOT_FOUND" "There is no such file, or it belongs to another user, or its bytes are gone";
     JobNotFound 404 "JOB_NOT_FOUND" "There is no such job";
+    KeyNotFound 404 "KEY_NOT_FOUND" "There is no such API key, or it belongs to another user";
     NotificationNotFound 404 "NOTIFICATION_NOT_FOUND" "There is no such notification, or it belongs to another user";
     NotFound 404 "NOT_FOUND" "There is nothing at this address";
     OperationNotFound 404 "OPERATION_NOT_FOUND" "There is no such operation, or it belongs to another user";
     QueueNotFound 404 "QUEUE_NOT_FOUND" "There is no such queue";
-    SignInUnavailable 404 "SIGN_IN_UNAVAILABLE" "This server does not offer this way to sign in";
     WebhookNotFound 404 "WEBHOOK_NOT_FOUND" "There is no such webhook, or it belongs to another user";
     MethodNotAllowed 405 "METHOD_NOT_ALLOWED" "This address does not support the method";
     NotAcceptable 406 "NOT_ACCEPTABLE" "Events are available as a WebSocket or as text/event-stream, and the request asks for neither";
@@ -95,7 +96,9 @@ reasons! {
     InvalidState 409 "INVALID_STATE" "The current state does not allow this";
     JobRunning 409 "JOB_RUNNING" "The job is already running";
     NotExtracted 409 "NOT_EXTRACTED" "The text of the file is not extracted yet";
+    SignInUnavailable 409 "SIGN_IN_UNAVAILABLE" "This server does not offer this way to sign in";
     TooManyBatches 409 "TOO_MANY_BATCHES" "The tenant has the maximum number of active batches; close or cancel one first";
+    TooManyKeys 409 "TOO_MANY_KEYS" "The user has the maximum number of API keys";
     TooManyWebhooks 409 "TOO_MANY_WEBHOOKS" "The caller has the maximum number of webhooks";
     UploadChanged 409 "UPLOAD_CHANGED" "Another upload of the file arrived in the meantime; confirm again";
     UploadInProgress 409 "UPLOAD_IN_PROGRESS" "Another upload of the file is arriving; wait for its end, or a few seconds if its connection was lost";
@@ -156,11 +159,15 @@ pub struct Refusal {
     /// How long to wait before the same request may succeed, where that is known.
     pub retry_after: Option<Duration>,
     pub details: Option<Value>,
+    /// Whether the caller lacks a permission, also where the code says that there is nothing. The client does not see it.
+    pub is_not_permitted: bool,
 }
 
 impl Refusal {
     pub fn new(code: RefusalCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retryable: false, retry_after: None, details: None }
+        let is_not_permitted = code.status() == 403;
+        let message = message.into();
+        Self { code, message, retryable: false, retry_after: None, details: None, is_not_permitted }
     }
 
     #[must_use]
@@ -180,6 +187,13 @@ impl Refusal {
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self.retryable()
+    }
+
+    /// What is refused exists, and is not the caller's.
+    #[must_use]
+    pub fn not_permitted(mut self) -> Self {
+        self.is_not_permitted = true;
+        self
     }
 
     /// Also for a file that belongs to another user.

@@ -52,6 +52,19 @@ named_enum! {
 }
 
 named_enum! {
+    /// How an action in the audit log ended.
+    pub enum AuditOutcome {
+        /// It has not ended, or the process ended during it.
+        Started = "started",
+        Done = "done",
+        /// It was allowed, and failed.
+        Failed = "failed",
+        /// It was not allowed.
+        Refused = "refused",
+    }
+}
+
+named_enum! {
     /// The state of the circuit breaker of a service.
     pub enum CircuitState {
         Closed = "closed",

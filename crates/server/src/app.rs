@@ -118,29 +118,14 @@ impl App {
             Db::open_with(&config.database_url, config.database_connections, replacements.faults).await?;
         let blobs = Blobs::open(config.blobs_dir.clone()).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
-        let standing = ownership.keep().await?;
-        match &standing {
-            Standing::Ours => {}
-            standing if standing.may_be_used() => tracing::warn!("{standing}"),
-            standing => return Err(Error::StorageMismatch(standing.to_string())),
-        }
-        restores::notice(&db, &standing).await?;
-        index::install(&db).await?;
-        db.leave_gap("events").await?;
-        let database_file = db.sqlite_file().cloned();
-        let places: Vec<PathBuf> =
-            [config.data_dir.clone(), config.blobs_dir.clone()].into_iter().chain(database_file).collect();
-        for warning in loose_modes::warnings(&places) {
-            tracing::warn!("{warning}");
-        }
+        begin_with(&ownership).await?;
+        warn_of_loose_modes(&config, &db);
         let auth = Auth::new(&config.auth, &config.data_dir, config.http.bind_address)?;
         let secret = SecretKey::of(&config.auth, &config.data_dir)?;
         keep_secrets_sealed(&db, &secret).await?;
         let signer = UrlSigner::new(secret.derive("upload URLs"), secret.derive_previous("upload URLs"));
         let tickets = Tickets::new(secret.derive("event tickets"));
-        let beside_database = db.sqlite_file().and_then(|file| file.parent()).map(Path::to_owned);
-        let folders = std::iter::once(config.blobs_dir.clone()).chain(beside_database).collect();
-        let disk = DiskSpace::new(folders, config.min_free_disk);
+        let disk = disk_space(&config, &db);
         let embedder = Embedder::open(&config.embed).await?;
         db.connect_wake();
         let wake = db.wake().clone();
@@ -180,25 +165,12 @@ impl App {
         let sweeps = Sweeps::new(&config, &ownership, &clock);
         let scheduled = sweeps.scheduled(&config.healing.schedules);
         let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
-        let orphans = Scanner {
-            db: db.clone(),
-            blobs: blobs.clone(),
-            clock: clock.clone(),
-            config: config.cleaning.clone(),
-            scanning: Arc::default(),
-        };
-        let probes = Probes {
-            db: db.clone(),
-            blobs: blobs.clone(),
-            disk: disk.clone(),
-            liveness: liveness.clone(),
-            last: Arc::default(),
-        };
+        let orphans = scanner(&config, &ownership, &clock);
+        let probes = Probes::new(&ownership, &disk, &liveness);
         let webhooks = Webhooks::new(
             db.clone(),
             clock.clone(),
             liveness.clone(),
-            wake.clone(),
             TargetCheck {
                 names: replacements.names.unwrap_or_else(target::system_names),
                 allow_private: config.webhooks.allow_private,
@@ -383,6 +355,42 @@ impl Sweeps {
         ];
         jobs.map(|(sweep, schedule)| Job { sweep, schedule: schedule.clone() }).into()
     }
+}
+
+/// Checks that the storage belongs to the database, and prepares both for this process.
+async fn begin_with(ownership: &Ownership) -> Result<(), Error> {
+    let db = &ownership.db;
+    let standing = ownership.keep().await?;
+    match &standing {
+        Standing::Ours => {}
+        standing if standing.may_be_used() => tracing::warn!("{standing}"),
+        standing => return Err(Error::StorageMismatch(standing.to_string())),
+    }
+    restores::notice(db, &standing).await?;
+    index::install(db).await?;
+    db.leave_gap("events").await
+}
+
+/// Names the data that other users of the machine can read.
+fn warn_of_loose_modes(config: &Config, db: &Db) {
+    let folders = [config.data_dir.clone(), config.blobs_dir.clone()];
+    let places: Vec<PathBuf> = folders.into_iter().chain(db.sqlite_file().cloned()).collect();
+    for warning in loose_modes::warnings(&places) {
+        tracing::warn!("{warning}");
+    }
+}
+
+fn scanner(config: &Config, ownership: &Ownership, clock: &Clock) -> Scanner {
+    let Ownership { db, blobs } = ownership.clone();
+    let (clock, config) = (clock.clone(), config.cleaning.clone());
+    Scanner { db, blobs, clock, config, scanning: Arc::default() }
+}
+
+/// The disks of the blobs and of a SQLite database. That of another database is not seen from here.
+fn disk_space(config: &Config, db: &Db) -> DiskSpace {
+    let beside_database = db.sqlite_file().and_then(|file| file.parent()).map(Path::to_owned);
+    let folders = std::iter::once(config.blobs_dir.clone()).chain(beside_database).collect();
+    DiskSpace::new(folders, config.min_free_disk)
 }
 
 /// Compares the secret of this process with that of the database, and encrypts what is not encrypted with it yet.

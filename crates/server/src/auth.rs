@@ -1,6 +1,7 @@
 //! Authentication: a signed token names the caller.
 
 pub mod agreement;
+pub mod api_keys;
 pub mod secret;
 pub mod secret_file;
 pub mod strength;
@@ -17,8 +18,9 @@ use std::path::Path;
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use landfall_core::caller::{Caller, Role};
+use landfall_core::caller::{Caller, KeyScope, Role};
 use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
@@ -96,11 +98,45 @@ impl std::fmt::Debug for AuthConfig {
     }
 }
 
-/// A caller whose token was verified.
+/// A caller whose credential was verified.
 #[derive(Debug, Clone)]
 pub struct Identity {
     pub caller: Caller,
     pub until: Time,
+    pub credential: Credential,
+}
+
+/// How a caller is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    Token,
+    Session,
+    Ticket,
+    /// An API key, and what it may be used for.
+    Key {
+        id: Uuid,
+        scopes: Vec<KeyScope>,
+        expires_at: Option<Time>,
+    },
+}
+
+impl Credential {
+    pub fn allows(&self, scope: KeyScope) -> bool {
+        match self {
+            Self::Token | Self::Session | Self::Ticket => true,
+            Self::Key { scopes, .. } => scopes.contains(&scope),
+        }
+    }
+
+    /// What the audit log says.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Token => "token".to_owned(),
+            Self::Session => "session".to_owned(),
+            Self::Ticket => "ticket".to_owned(),
+            Self::Key { id, .. } => id.to_string(),
+        }
+    }
 }
 
 pub struct Auth {
@@ -199,6 +235,7 @@ impl Auth {
             // A date that the calendar cannot hold counts as never.
             until: Time::from_timestamp(claims.exp, 0).unwrap_or(Time::MAX_UTC),
             caller: Caller { tenant, user: claims.sub, role: role(claims.role.as_deref()) },
+            credential: Credential::Token,
         })
     }
 }

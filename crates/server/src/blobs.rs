@@ -121,7 +121,7 @@ impl Blobs {
     ) -> Result<(BlobReader, Integrity), Error> {
         let blob = self.read(key).await?;
         if blob.size() != size {
-            return Ok((blob.of_wrong_size(size), Integrity::broken()));
+            return Ok((BlobReader::of_wrong_size(size), Integrity::broken()));
         }
         Ok(match checksum {
             Some(checksum) => {

@@ -194,9 +194,11 @@ impl Config {
         let (log_format, log_filter) = telemetry::read_log(read);
         let (http, role) = (server::read(read), server::read_role(read));
         server::check_exposure(read, &http, role);
+        let auth = sign_in::read(read);
+        identity_provider::check_address(read, &http, &auth);
         Self {
             http,
-            auth: sign_in::read(read),
+            auth,
             role,
             log_format,
             log_filter,

@@ -1,5 +1,7 @@
 //! The API: its routes, authorization, and responses.
 
+mod audit_log;
+mod audit_trail;
 mod auth_failures;
 mod batches;
 pub mod client_address;
@@ -16,6 +18,7 @@ mod health;
 mod host;
 mod in_progress;
 mod jobs;
+mod keys;
 mod maintenance;
 mod metrics;
 mod notifications;
@@ -23,6 +26,8 @@ mod operations;
 mod orphans;
 mod page;
 mod per_address;
+mod per_minute;
+mod permissions;
 mod queues;
 mod request;
 mod search;
@@ -54,6 +59,7 @@ use utoipa_axum::routes;
 pub use connections::{Tls, serve, serve_with};
 
 use crate::app::App;
+use crate::http::audit_trail::AuditTrail;
 use crate::http::auth_failures::AuthFailures;
 use crate::http::client_address::Arrival;
 use crate::http::error::ApiError;
@@ -116,12 +122,15 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(webhooks::test))
         .routes(routes!(webhooks::deliveries))
         .routes(routes!(webhooks::redeliver))
+        .routes(routes!(keys::create, keys::list))
+        .routes(routes!(keys::revoke))
         .routes(routes!(search::search))
         .routes(routes!(tenants::set_quota))
         .routes(routes!(settings::show))
         .routes(routes!(queues::status))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
+        .routes(routes!(audit_log::list))
         .routes(routes!(maintenance::list))
         .routes(routes!(maintenance::run))
         .routes(routes!(maintenance::cleanup_failures))
@@ -154,6 +163,7 @@ fn streaming_routes() -> OpenApiRouter<App> {
         .routes(routes!(uploads::receive))
         .routes(routes!(files::download))
         .routes(routes!(jobs::download))
+        .routes(routes!(audit_log::export))
 }
 
 /// The OpenAPI description of all routes.
@@ -200,6 +210,7 @@ fn framed(routes: Router<App>, app: &App) -> Router<App> {
     let failures = AuthFailures::new(app.clock.clone(), http.auth_failures_per_minute);
     routes
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
+        .layer(middleware::from_fn_with_state(AuditTrail::new(app.clone()), audit_trail::follow))
         .layer(middleware::from_fn_with_state(failures, auth_failures::limit))
         .layer(middleware::from_fn(frame))
         .layer(middleware::from_fn_with_state(http.trusted_proxies.clone(), client_address::add))

@@ -55,6 +55,7 @@ arg_from! {
     landfall_core::failure::Code => Text(value) Cow::Borrowed(value.name());
     landfall_core::event::EventKind => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::BatchStatus => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::AuditOutcome => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::OperationStatus => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::DeliveryStatus => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::Scope => Text(value) Cow::Borrowed(value.name());

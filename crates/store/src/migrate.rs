@@ -22,6 +22,8 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "warnings", include_str!("../../../migrations/0005_warnings.sql")),
     (6, "visibility", include_str!("../../../migrations/0006_visibility.sql")),
     (7, "tenants", include_str!("../../../migrations/0007_tenants.sql")),
+    (8, "api_keys", include_str!("../../../migrations/0008_api_keys.sql")),
+    (9, "audit_log", include_str!("../../../migrations/0009_audit_log.sql")),
     (10, "sessions", include_str!("../../../migrations/0010_sessions.sql")),
     (11, "secrets_and_blobs", include_str!("../../../migrations/0011_secrets_and_blobs.sql")),
 ];

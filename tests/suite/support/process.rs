@@ -8,7 +8,7 @@ use super::{Client, TestDb};
 pub struct Process {
     child: Child,
     pub base: String,
-    token: String,
+    pub token: String,
 }
 
 impl Process {

@@ -9,11 +9,13 @@ use uuid::Uuid;
 
 use super::{Client, ClientError, RESPONSE_TIMEOUT};
 use landfall_api::Page;
+use landfall_api::audit_log::{AuditLog, AuditLogQuery};
 use landfall_api::batches::{BatchView, NewBatch, OpenedBatch};
 use landfall_api::dashboard::{Dashboard, DashboardQuery};
 use landfall_api::dead_letters::{DeadLetterFilter, DeadLetterList, DeadLetterQuery, GroupList, Retried};
 use landfall_api::events::StreamQuery;
 use landfall_api::files::{FileList, FileQuery, FileView, History};
+use landfall_api::keys::{CreatedKey, KeyList, KeyQuery, NewKey};
 use landfall_api::maintenance::{CleanupFailureList, CleanupFailureQuery, JobList, JobRun, RunQuery};
 use landfall_api::notifications::{MarkedRead, NotificationList, NotificationQuery, NotificationView};
 use landfall_api::operations::OperationView;
@@ -30,6 +32,7 @@ use landfall_core::clock::Clock;
 
 const UPLOADS: &str = "/api/v2/uploads";
 const ADMIN: &str = "/api/v2/admin";
+const KEYS: &str = "/api/v2/keys";
 const NOTIFICATIONS: &str = "/api/v2/notifications";
 
 /// For routes without parameters.
@@ -38,6 +41,28 @@ const NO_QUERY: &[(&str, &str)] = &[];
 impl Client {
     pub async fn issue_link(&self, link: &IssueLink) -> Result<SignInLink, ClientError> {
         self.fetch(self.request(Method::POST, "/auth/links")?.json(link)).await
+    }
+
+    /// Not repeated: each request makes another key.
+    pub async fn create_key(&self, wanted: &NewKey) -> Result<CreatedKey, ClientError> {
+        self.fetch(self.request(Method::POST, KEYS)?.json(wanted)).await
+    }
+
+    pub async fn keys(&self, query: &KeyQuery) -> Result<KeyList, ClientError> {
+        self.get(KEYS, query).await
+    }
+
+    pub async fn revoke_key(&self, id: Uuid) -> Result<(), ClientError> {
+        self.delete(&format!("{KEYS}/{id}")).await
+    }
+
+    pub async fn audit_log(&self, query: &AuditLogQuery) -> Result<AuditLog, ClientError> {
+        self.get(&format!("{ADMIN}/audit-log"), query).await
+    }
+
+    /// All entries, as JSON lines.
+    pub async fn export_audit_log(&self, query: &AuditLogQuery) -> Result<reqwest::Response, ClientError> {
+        self.send(self.request(Method::GET, &format!("{ADMIN}/audit-log/export"))?.query(query)).await
     }
 
     pub async fn files(&self, query: &FileQuery) -> Result<FileList, ClientError> {

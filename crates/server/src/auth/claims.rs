@@ -61,7 +61,7 @@ impl ClaimConfig {
         let user = name(self.user.find(claims), &self.user)?
             .ok_or_else(|| invalid(&format!("it has no claim {} with the user", self.user)))?;
         let named = name(self.tenant.find(claims), &self.tenant)?;
-        let tenant = self.default_tenant.tenant_of(&user, named).map_err(|why| invalid(&why))?;
+        let tenant = self.default_tenant.tenant_of(&user, named).map_err(invalid)?;
         Ok(Caller { tenant, user, role: self.role(claims) })
     }
 

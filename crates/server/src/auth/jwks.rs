@@ -209,6 +209,11 @@ impl Inner {
     }
 }
 
+#[derive(Deserialize)]
+struct Published {
+    keys: Vec<Value>,
+}
+
 async fn fetch_all(source: &Source) -> Result<Found, FetchError> {
     let (address, endpoints) = match source {
         Source::Keys(address) => (address.clone(), None),
@@ -217,10 +222,6 @@ async fn fetch_all(source: &Source) -> Result<Found, FetchError> {
             (endpoints.jwks_uri.clone(), Some(endpoints))
         }
     };
-    #[derive(Deserialize)]
-    struct Published {
-        keys: Vec<Value>,
-    }
     let published: Published = serde_json::from_slice(&get(&address).await?)?;
     // A key that this program does not understand takes none of the others away.
     let keys: Vec<Key> = published.keys.into_iter().take(MAX_KEYS).filter_map(Key::read).collect();

@@ -9,10 +9,10 @@ use chrono::TimeDelta;
 use jsonwebtoken::{Algorithm, Header, Validation};
 use serde_json::Value;
 
-use super::Identity;
 use super::claims::{ClaimConfig, Claims};
 use super::code_flow::ClientConfig;
 use super::jwks::{Endpoints, Jwks, Source};
+use super::{Credential, Identity};
 use landfall_core::clock::{Clock, Time};
 use landfall_core::refusal::{Refusal, RefusalCode};
 
@@ -61,7 +61,7 @@ impl Provider {
     /// The caller that a token for the API names.
     pub async fn identify(&self, token: &str, now: Time) -> Result<Identity, Refusal> {
         let (claims, until) = self.check(token, Kind::Access, now).await?;
-        Ok(Identity { caller: self.config.claims.caller(&claims)?, until })
+        Ok(Identity { caller: self.config.claims.caller(&claims)?, until, credential: Credential::Token })
     }
 
     /// The claims of an ID token.

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
 use sha2::{Digest, Sha256};
 
-use super::Identity;
+use super::{Credential, Identity};
 use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
@@ -97,7 +97,7 @@ impl Session {
     /// The caller. Streams that are opened with it do not outlive the session by much.
     pub fn identity(&self, now: Time) -> Identity {
         let until = self.expires_at.min(self.idle_until).min(now + MAX_STREAM);
-        Identity { caller: self.caller.clone(), until }
+        Identity { caller: self.caller.clone(), until, credential: Credential::Session }
     }
 }
 

@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::Identity;
+use super::{Credential, Identity};
 use landfall_api::events::Ticket;
 use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::Time;
@@ -40,7 +40,7 @@ impl Tickets {
 
     pub fn issue(&self, identity: Identity, now: Time) -> Ticket {
         let expires_at = identity.until.min(now + LIFETIME);
-        let Identity { caller: Caller { user, tenant, role }, until } = identity;
+        let Identity { caller: Caller { user, tenant, role }, until, .. } = identity;
         let claims = TicketClaims { user, tenant, role, until, expires: expires_at };
         let text = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&claims).expect("claims are plain JSON"));
         let signature = hex::encode(self.mac(&text).finalize().into_bytes());
@@ -58,7 +58,7 @@ impl Tickets {
             return Err(Refusal::new(RefusalCode::TicketExpired, "This ticket has expired; get a fresh one"));
         }
         let TicketClaims { user, tenant, role, until, .. } = claims;
-        Ok(Identity { caller: Caller { user, tenant, role }, until })
+        Ok(Identity { caller: Caller { user, tenant, role }, until, credential: Credential::Ticket })
     }
 
     fn mac(&self, text: &str) -> Hmac<Sha256> {

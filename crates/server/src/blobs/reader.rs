@@ -24,7 +24,7 @@ impl BlobReader {
     }
 
     /// A reader that fails at once, because the blob has another size than it must have.
-    pub(super) fn of_wrong_size(self, expected: u64) -> Self {
+    pub(super) fn of_wrong_size(expected: u64) -> Self {
         let nothing: Pin<Box<dyn AsyncRead + Send>> = Box::pin(tokio::io::empty());
         Self { size: expected, bytes: nothing.take(expected.max(1)), checker: None }
     }

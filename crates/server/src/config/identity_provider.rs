@@ -2,11 +2,12 @@
 
 use super::declared::{Declaration, group};
 use super::reader::Reader;
-use crate::auth::DefaultTenant;
+use super::{HttpConfig, server};
 use crate::auth::claims::{ClaimConfig, ClaimPath};
 use crate::auth::code_flow::ClientConfig;
 use crate::auth::jwks::Source;
 use crate::auth::provider::{ProviderConfig, is_trustworthy};
+use crate::auth::{AuthConfig, DefaultTenant};
 
 group! { "Identity provider" {
     OIDC_ISSUER = "": "The issuer of an OpenID provider, exactly as it calls itself; its addresses and keys are discovered; instead of `JWT_SECRET`."
@@ -38,14 +39,14 @@ pub(super) fn read(
     let scopes = read.with(OIDC_SCOPES, scopes);
     let jwks_url = read.url(JWT_JWKS_URL);
     let jwt_issuer = read.optional(JWT_ISSUER, text);
-    let audiences = read.with(JWT_AUDIENCE, list);
+    let audiences = list(&read.text(JWT_AUDIENCE));
     let claims = ClaimConfig {
-        user: read.with(JWT_USER_CLAIM, path),
-        tenant: read.with(JWT_TENANT_CLAIM, path),
-        role: read.with(JWT_ROLE_CLAIM, path),
+        user: ClaimPath::new(&read.text(JWT_USER_CLAIM)),
+        tenant: ClaimPath::new(&read.text(JWT_TENANT_CLAIM)),
+        role: ClaimPath::new(&read.text(JWT_ROLE_CLAIM)),
         default_tenant: default_tenant.clone(),
-        operator_roles: read.with(JWT_OPERATOR_ROLES, list),
-        admin_roles: read.with(JWT_ADMIN_ROLES, list),
+        operator_roles: list(&read.text(JWT_OPERATOR_ROLES)),
+        admin_roles: list(&read.text(JWT_ADMIN_ROLES)),
     };
     let mut complain = |is_wrong: bool, setting: Declaration, allowed: &str| {
         if is_wrong {
@@ -86,9 +87,21 @@ pub(super) fn read(
     Some(ProviderConfig { source, issuer, audiences, claims, client })
 }
 
-fn list(text: &str) -> Result<Vec<String>, String> {
+/// A provider sends people back to an address that it knows. Where other machines reach the server, that cannot be whatever
+/// address a request names.
+pub(super) fn check_address(read: &mut Reader, http: &HttpConfig, auth: &AuthConfig) {
+    let signs_in = auth.provider.as_ref().is_some_and(|provider| provider.client.is_some());
+    if signs_in && http.public_url.is_none() && !http.bind_address.is_loopback() {
+        read.complain(
+            server::PUBLIC_URL,
+            "the URL at which people reach the server where OIDC_CLIENT_ID is set: the identity provider sends them back to it",
+        );
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
     let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-    Ok(items.map(str::to_owned).collect())
+    items.map(str::to_owned).collect()
 }
 
 fn scopes(text: &str) -> Result<String, String> {
@@ -98,8 +111,4 @@ fn scopes(text: &str) -> Result<String, String> {
     } else {
         Err("a list of scopes with openid among them".to_owned())
     }
-}
-
-fn path(text: &str) -> Result<ClaimPath, String> {
-    Ok(ClaimPath::new(text))
 }

@@ -27,7 +27,7 @@ pub struct Networks(Vec<IpNet>);
 
 impl Networks {
     /// A list of networks, addresses and names of networks, with commas or spaces between them.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut networks = Vec::new();
         for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
             if let Some((_, named)) = NAMED.iter().find(|(name, _)| *name == part) {

@@ -12,6 +12,7 @@ group! { "Retention" {
     FAILED_FILE_RETENTION_DAYS = "30": "How long a failed file is kept; its owner is warned 7 days before, and it is never deleted sooner than 7 days after that warning."
     TOMBSTONE_RETENTION_DAYS = "7": "How long the row of a deleted file is kept, with its history."
     EVENT_RETENTION_DAYS = "30": "How long events are kept; the history of a file is kept as long as the file."
+    AUDIT_LOG_RETENTION_DAYS = "365": "How long the entries of the audit log are kept."
     NOTIFICATION_RETENTION_DAYS = "90": "How long notifications are kept, read or not."
     WEBHOOK_DELIVERY_RETENTION_DAYS = "30": "How long webhook deliveries stay in the log after their end."
 } }
@@ -30,6 +31,7 @@ pub(super) fn read(read: &mut Reader) -> CleaningConfig {
         idempotency_keys: IDEMPOTENCY_KEYS,
         job_runs: JOB_RUNS,
         operations: OPERATIONS,
+        audit_log: read.with(AUDIT_LOG_RETENTION_DAYS, days),
         notifications: read.with(NOTIFICATION_RETENTION_DAYS, days),
         deliveries: read.with(WEBHOOK_DELIVERY_RETENTION_DAYS, days),
     }

@@ -185,8 +185,7 @@ impl Serving {
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = cut.cancelled() => return tracing::debug!("a connection was closed early"),
-            () = make_way.cancelled() => return tracing::debug!("a connection made way for another"),
-            () = stay_in_reserve(&place) => return tracing::debug!("a connection was in the reserve for too long"),
+            () = must_leave(&place, &make_way) => return tracing::debug!("a connection left the reserve"),
             () = self.stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 cut.run_until_cancelled(connection).await.unwrap_or(Ok(()))
@@ -207,12 +206,14 @@ fn may_proceed(place: &Mutex<Place>, request: &Request) -> bool {
     !health::is_monitoring(request.uri().path()) && place.take_slot()
 }
 
-/// Ends when the connection has been in the reserve for too long; never if it has a slot by then.
-async fn stay_in_reserve(place: &Mutex<Place>) {
-    if !place.lock().unwrap_or_else(PoisonError::into_inner).has_slot() {
-        Clock::System.sleep(RESERVE_TIMEOUT).await;
+/// Ends when a connection has been in the reserve for too long, or must make way; never if it has a slot by then.
+async fn must_leave(place: &Mutex<Place>, make_way: &CancellationToken) {
+    let has_slot = || place.lock().unwrap_or_else(PoisonError::into_inner).has_slot();
+    if !has_slot() {
+        // Which of them it was makes no difference.
+        drop(tokio::time::timeout(RESERVE_TIMEOUT, make_way.cancelled()).await);
     }
-    if place.lock().unwrap_or_else(PoisonError::into_inner).has_slot() {
-        std::future::pending().await
+    if has_slot() {
+        std::future::pending::<()>().await;
     }
 }

@@ -14,6 +14,7 @@ use utoipa::OpenApi;
 use utoipa_swagger_ui::Config;
 
 use super::health;
+use super::permissions;
 use super::request::InPath;
 use crate::http::error::ApiError;
 use landfall_api::refusal::RefusalView;
@@ -49,6 +50,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
         (name = "notifications", description = "Notifications of the caller"),
         (name = "events", description = "Events, live"),
         (name = "webhooks", description = "Addresses that events are sent to"),
+        (name = "keys", description = "API keys for programs"),
         (name = "jobs", description = "The same files under the names of an older API"),
         (name = "administration", description = "For administrators"),
         (name = "sign-in", description = "People sign in on the page"),
@@ -64,7 +66,8 @@ pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "`landfall token --user NAME` issues one, or the identity provider.",
+        "description": "A token of `landfall token --user NAME` or of the identity provider, or an API key (`lf_…`). A key needs the \
+            scope that `x-scope` names.",
     });
     document["components"]["securitySchemes"]["session"] = json!({
         "type": "apiKey",
@@ -76,8 +79,11 @@ pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
     });
     let Some(paths) = document["paths"].as_object_mut() else { return document };
     for (path, item) in paths {
-        for (method, operation) in item.as_object_mut().into_iter().flatten() {
+        for (method, operation) in item.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             complete_operation(path, method, operation);
+            if !operation["security"].is_array() {
+                operation["x-scope"] = permissions::scope_of(method, operation).name().into();
+            }
         }
     }
     require_what_is_always_there(&mut document);
@@ -167,6 +173,7 @@ fn refusals_that_follow(operation: &Value, parameters: &[Value]) -> Vec<String> 
     let mut codes = Vec::new();
     let public = operation["security"].is_array();
     if !public {
+        codes.push("INSUFFICIENT_SCOPE");
         codes.extend(["UNAUTHENTICATED", "INVALID_TOKEN", "TOKEN_EXPIRED", "AUTH_UNAVAILABLE"]);
         codes.extend(["SESSION_EXPIRED", "CROSS_SITE_REQUEST"]);
         codes.extend(["DATABASE_FILE_GONE", "DATABASE_UNAVAILABLE", "REQUEST_TIMEOUT", "INTERNAL"]);

@@ -12,13 +12,17 @@ use landfall_api::refusal::{RefusalBody, RefusalView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 
+/// In the extensions of a response that refuses for lack of permission, whatever its status says.
+#[derive(Debug, Clone, Copy)]
+pub struct NotPermitted;
+
 /// The refusal that a handler returns.
 #[derive(Debug)]
 pub struct ApiError(pub Refusal);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let Refusal { code, message, retryable, retry_after, details } = self.0;
+        let Refusal { code, message, retryable, retry_after, details, is_not_permitted } = self.0;
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let details = details.unwrap_or_else(|| Map::new().into());
         let error = RefusalBody { code: code.code().to_owned(), message, retryable, details };
@@ -26,6 +30,9 @@ impl IntoResponse for ApiError {
         response.extensions_mut().insert(code);
         if let Some(wait) = retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
+        }
+        if is_not_permitted {
+            response.extensions_mut().insert(NotPermitted);
         }
         response
     }

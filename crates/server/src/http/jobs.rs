@@ -150,7 +150,8 @@ pub async fn retry(
 fn older_refusal(error: ApiError) -> ApiError {
     match error {
         ApiError(refusal)
-            if refusal == Refusal::no_such_file() || refusal.code == RefusalCode::FileDeleted =>
+            if refusal.message == Refusal::no_such_file().message
+                || refusal.code == RefusalCode::FileDeleted =>
         {
             Refusal::new(RefusalCode::Forbidden, "Not authorized").into()
         }

@@ -9,18 +9,20 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use axum::extract::{Extension, State};
-use axum::http::{HeaderMap, header};
+use axum::extract::{Extension, Request, State};
+use axum::http::header;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
 use super::client_address::{Arrival, Way};
-use super::request::{bearer, require_operator};
+use super::request::{bearer, identify_bearer, require_operator, require_scope};
 use crate::app::App;
 use crate::config::HttpConfig;
 use crate::http::error::ApiError;
 use crate::reports::scrape::{self, Exposition};
 use crate::telemetry::metrics;
+use landfall_core::caller::KeyScope;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 
@@ -50,9 +52,10 @@ pub async fn show(
     State(app): State<App>,
     Extension(listener): Extension<Listener>,
     Extension(arrival): Extension<Arrival>,
-    headers: HeaderMap,
+    request: Request,
 ) -> Result<Response, ApiError> {
-    admit(&app, listener, arrival, &headers).await?;
+    let (parts, _) = request.into_parts();
+    admit(&app, listener, arrival, &parts).await?;
     let mut exposition = Exposition::default();
     let (database, probed, free) =
         tokio::join!(facts(&app, &mut exposition), app.probes.probe(), app.disk.free());
@@ -85,21 +88,23 @@ async fn facts(app: &App, to: &mut Exposition) -> Result<(), String> {
     Ok(())
 }
 
-async fn admit(app: &App, listener: Listener, arrival: Arrival, headers: &HeaderMap) -> Result<(), Refusal> {
+async fn admit(app: &App, listener: Listener, arrival: Arrival, parts: &Parts) -> Result<(), ApiError> {
     let wanted = app.config.http.metrics_token.as_deref();
-    let Some(token) = bearer(headers) else {
+    let Some(token) = bearer(&parts.headers) else {
         return if wanted.is_none() && is_from_here(&app.config.http, listener, arrival) {
             Ok(())
         } else {
             let message = "Send the METRICS_TOKEN or an administrator's token: Authorization: Bearer …";
-            Err(Refusal::new(RefusalCode::Unauthenticated, message))
+            Err(Refusal::new(RefusalCode::Unauthenticated, message).into())
         };
     };
     // Hashes are compared, so that the time of the comparison reveals nothing about the token.
     if wanted.is_some_and(|wanted| Sha256::digest(wanted) == Sha256::digest(token)) {
         return Ok(());
     }
-    require_operator(&app.auth.verify(token, app.clock.now()).await?)
+    let identity = identify_bearer(app, token, &parts.extensions).await?;
+    require_scope(&identity, KeyScope::Admin)?;
+    Ok(require_operator(&identity.caller)?)
 }
 
 /// Whether the request can only have come from a program on this machine.

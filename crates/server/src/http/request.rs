@@ -3,30 +3,57 @@
 use std::str::FromStr;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, OptionalFromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequestParts, MatchedPath, OptionalFromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{Extensions, HeaderMap, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::auth::Identity;
+use crate::auth::{Identity, api_keys};
+use crate::http::audit_trail;
+use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
+use crate::http::permissions::operation_of;
 use crate::http::{sessions, write_limits};
 use crate::intake::idempotency;
 use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, Page};
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, KeyScope};
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// The caller with a token, or with the session of a browser if there is no token.
+/// The caller with a token or an API key, or with the session of a browser if there is neither.
 async fn identify(parts: &Parts, app: &App) -> Result<Option<Identity>, ApiError> {
     let now = app.clock.now();
-    match bearer(&parts.headers) {
-        Some(token) => Ok(Some(app.auth.identify(token, now).await?)),
-        None => Ok(sessions::of_request(parts, app).await?.map(|session| session.identity(now))),
+    let identity = match bearer(&parts.headers) {
+        Some(token) => Some(identify_bearer(app, token, &parts.extensions).await?),
+        None => sessions::of_request(parts, app).await?.map(|session| session.identity(now)),
+    };
+    if let Some(identity) = &identity {
+        audit_trail::note_caller(parts, app, identity).await?;
+        let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        require_scope(identity, operation_of(&parts.method, route).scope)?;
     }
+    Ok(identity)
+}
+
+/// The caller with a token or an API key.
+pub async fn identify_bearer(app: &App, token: &str, extensions: &Extensions) -> Result<Identity, ApiError> {
+    let now = app.clock.now();
+    if token.starts_with(api_keys::PREFIX) {
+        let from = extensions.get::<ClientAddress>().map(|ClientAddress(address)| address.to_string());
+        return Ok(api_keys::identify(&app.db, token, from, now).await?);
+    }
+    Ok(app.auth.identify(token, now).await?)
+}
+
+pub fn require_scope(identity: &Identity, scope: KeyScope) -> Result<(), Refusal> {
+    if identity.credential.allows(scope) {
+        return Ok(());
+    }
+    let message = format!("This API key does not have the scope {scope}, which is needed here");
+    Err(Refusal::new(RefusalCode::InsufficientScope, message))
 }
 
 /// The same, within the limit of what the caller may change.

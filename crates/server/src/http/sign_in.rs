@@ -8,6 +8,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use super::request::{Params, Received, bearer, require_operator, unauthenticated};
 use super::sessions::{self, Site};
 use crate::app::App;
+use crate::auth::Credential;
 use crate::auth::code_flow::{Attempt, Returned};
 use crate::auth::sessions::{Origin, Session};
 use crate::auth::{Identity, is_name};
@@ -200,11 +201,13 @@ pub async fn logout(State(app): State<App>, site: Site, request: Request) -> Res
 pub async fn issue_link(
     State(app): State<App>,
     site: Site,
-    headers: HeaderMap,
+    Identity { caller, credential, .. }: Identity,
     request: Request,
 ) -> Result<Json<SignInLink>, ApiError> {
-    let token = bearer(&headers).ok_or_else(unauthenticated)?;
-    let caller = app.auth.verify(token, app.clock.now()).await?;
+    // Not with a session: a browser that was left open must not give a stranger more sessions.
+    if credential == Credential::Session {
+        return Err(unauthenticated().into());
+    }
     require_operator(&caller)?;
     if app.auth.provider().is_some() {
         return Err(links_unavailable().into());

@@ -29,6 +29,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub struct Arrivals {
     here: Arc<Mutex<HashMap<Uuid, Arc<Arrival>>>>,
+    /// For each file, the upload whose end could not be written yet.
+    left: Arc<Mutex<HashMap<Uuid, Uuid>>>,
 }
 
 struct Arrival {
@@ -62,7 +64,8 @@ impl Arrivals {
             upload,
             is_noted: true,
         };
-        match db.write(Begin { file, upload, worker, now: clock.now() }).await {
+        let left = self.left().get(&file).copied();
+        match db.write(Begin { file, upload, worker, left, now: clock.now() }).await {
             Ok(true) => Ok(place),
             Ok(false) => {
                 place.left();
@@ -98,6 +101,10 @@ impl Arrivals {
                 () = Clock::System.sleep(GIVING_WAY) => return Err(in_progress()),
             }
         }
+    }
+
+    fn left(&self) -> MutexGuard<'_, HashMap<Uuid, Uuid>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn here(&self) -> MutexGuard<'_, HashMap<Uuid, Arc<Arrival>>> {
@@ -163,12 +170,17 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if self.is_noted {
-            let (db, end) = (self.db.clone(), (self.file, self.upload));
+            let (db, arrivals, file, upload) =
+                (self.db.clone(), self.arrivals.clone(), self.file, self.upload);
+            arrivals.left().insert(file, upload);
             self.tasks.spawn(async move {
-                let (file, upload) = end;
                 while let Err(error) = db.write(End { file, upload }).await {
                     tracing::debug!(%error, "the end of an upload could not be written yet");
                     Clock::System.sleep(TRY_AGAIN).await;
+                }
+                let mut left = arrivals.left();
+                if left.get(&file) == Some(&upload) {
+                    left.remove(&file);
                 }
             });
         }
@@ -182,6 +194,7 @@ struct Begin {
     file: Uuid,
     upload: Uuid,
     worker: Uuid,
+    left: Option<Uuid>,
     now: Time,
 }
 
@@ -198,7 +211,7 @@ impl Write for Begin {
         if !workers::hold(tx, self.worker).await? {
             return Err(super::upload::interrupted());
         }
-        arriving::begin(tx, self.file, self.upload, self.worker, self.now).await
+        arriving::begin(tx, self.file, self.upload, self.worker, self.left, self.now).await
     }
 }
 

@@ -43,7 +43,7 @@ mod tests {
     fn what_others_can_reach_is_named_once_with_the_command_that_closes_it() {
         let above = tempfile::tempdir().expect("a folder");
         let open = |path: &Path, mode| {
-            std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("its mode")
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("its mode");
         };
         let (data, file) = (above.path().join("data"), above.path().join("data/landfall.db"));
         std::fs::create_dir(&data).expect("it is made");
@@ -57,7 +57,7 @@ mod tests {
         assert!(found[0].contains(&format!("chmod -R go= '{}'", data.display())), "{found:?}");
         open(&data, 0o700);
         assert!(warnings(&places).is_empty(), "no other user gets to the file");
-        assert_eq!(warnings(&[file.clone()]).len(), 0);
+        assert_eq!(warnings(std::slice::from_ref(&file)).len(), 0);
         open(&data, 0o755);
         assert!(warnings(&[file])[0].contains("chmod go= "));
     }

@@ -17,7 +17,7 @@ use super::lines;
 use super::notifications;
 use super::reach;
 use landfall_api::batches::{Progress, Summary};
-use landfall_core::caller::{Caller, Reach};
+use landfall_core::caller::{Caller, Reach, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::Status;
@@ -81,7 +81,7 @@ impl Batch {
         if caller.may_access(&batch.tenant_id, &batch.user_id) {
             Ok(batch)
         } else {
-            Err(Refusal::no_such_batch().into())
+            Err(Refusal::no_such_batch().not_permitted().into())
         }
     }
 
@@ -399,6 +399,13 @@ pub async fn take_owed_progress(tx: &mut Tx, limit: i64, now: Time) -> Result<Ve
         args![now, limit],
     )
     .await
+}
+
+/// Whose a batch is.
+pub async fn owner_of(tx: &mut Tx, batch: Uuid) -> Result<Option<TenantUser>, Error> {
+    let sql = "SELECT tenant_id, user_id FROM batches WHERE id = $1";
+    let owner: Option<(String, String)> = tx.row(sql, args![batch]).await?;
+    Ok(owner.map(|(tenant, user)| TenantUser::new(tenant, user)))
 }
 
 /// How many batches are active.

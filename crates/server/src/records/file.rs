@@ -114,9 +114,12 @@ impl File {
     }
 
     fn visible(found: Option<Self>, caller: &Caller) -> Result<Self, Error> {
-        found
-            .filter(|file| caller.may_access(&file.tenant_id, &file.user_id))
-            .ok_or_else(|| Refusal::no_such_file().into())
+        let file = found.ok_or_else(Refusal::no_such_file)?;
+        if caller.may_access(&file.tenant_id, &file.user_id) {
+            Ok(file)
+        } else {
+            Err(Refusal::no_such_file().not_permitted().into())
+        }
     }
 
     pub fn tenant_user(&self) -> TenantUser {
@@ -189,6 +192,13 @@ impl File {
     pub fn code(&self) -> Option<Code> {
         self.error_code.as_deref().and_then(Code::parse)
     }
+}
+
+/// Whose a file is, also if it was deleted.
+pub async fn owner_of(tx: &mut Tx, file: Uuid) -> Result<Option<TenantUser>, Error> {
+    let sql = "SELECT tenant_id, user_id FROM files WHERE id = $1";
+    let owner: Option<(String, String)> = tx.row(sql, args![file]).await?;
+    Ok(owner.map(|(tenant, user)| TenantUser::new(tenant, user)))
 }
 
 /// Whose a file is, and what else does not change while a worker holds it.

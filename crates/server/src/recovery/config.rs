@@ -61,6 +61,7 @@ pub struct CleaningConfig {
     pub idempotency_keys: Duration,
     pub job_runs: Duration,
     pub operations: Duration,
+    pub audit_log: Duration,
     pub notifications: Duration,
     pub deliveries: Duration,
 }

@@ -13,6 +13,8 @@
 //! | notification | it was made longer ago than its time |
 //! | delivery to a webhook | it ended longer ago than its time, or its webhook is gone |
 //! | session of the page, one-time link | it expired |
+//! | entry of the audit log | it was made longer ago than its time |
+//! | API key | it was revoked or expired 90 days ago |
 //! | rate bucket | its next turn came a day ago: a new one would be the same |
 //!
 //! The history of a file that still has a row stays with it, whatever its age. Everything goes in batches, each of which
@@ -27,20 +29,22 @@ use uuid::Uuid;
 
 use super::config::CleaningConfig;
 use super::{Sweep, SweepReport, runs};
-use crate::auth::{links, sessions};
+use crate::auth::{api_keys, links, sessions};
 use crate::delivery::webhooks::deliveries;
 use crate::intake::idempotency;
 use crate::queue::{limits, operations};
 use crate::records::batch::removal as removal_of_batches;
 use crate::records::events::removal;
 use crate::records::files::blobs;
-use crate::records::{hourly, notifications, throughput};
+use crate::records::{audit_log, hourly, notifications, throughput};
 use landfall_core::clock::{Time, to_delta};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
 /// Records that go in one transaction.
 const BATCH_SIZE: i64 = 500;
+/// How long a key that was revoked or has expired stays in the list.
+const DEAD_KEYS: Duration = Duration::from_hours(90 * 24);
 /// A bucket that was not used for so long delays no file.
 const UNUSED_BUCKET: Duration = Duration::from_hours(24);
 
@@ -104,10 +108,12 @@ enum Kind {
     RateBuckets,
     Sessions,
     SignInLinks,
+    AuditLog,
+    ApiKeys,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::IdempotencyKeys,
         Self::HourlyMetrics,
         Self::Throughput,
@@ -117,6 +123,8 @@ impl Kind {
         Self::WebhookDeliveries,
         Self::DeliveriesWithoutWebhook,
         Self::RateBuckets,
+        Self::AuditLog,
+        Self::ApiKeys,
         Self::Sessions,
         Self::SignInLinks,
     ];
@@ -133,6 +141,8 @@ impl Kind {
             Self::WebhookDeliveries => "webhookDeliveries",
             Self::DeliveriesWithoutWebhook => "deliveriesWithoutWebhook",
             Self::RateBuckets => "rateBuckets",
+            Self::AuditLog => "auditLog",
+            Self::ApiKeys => "apiKeys",
             Self::Sessions => "sessions",
             Self::SignInLinks => "signInLinks",
         }
@@ -151,6 +161,8 @@ impl Kind {
             Self::WebhookDeliveries => ago(keep.deliveries),
             Self::DeliveriesWithoutWebhook | Self::Sessions | Self::SignInLinks => now,
             Self::RateBuckets => ago(UNUSED_BUCKET),
+            Self::AuditLog => ago(keep.audit_log),
+            Self::ApiKeys => ago(DEAD_KEYS),
         }
     }
 }
@@ -220,6 +232,8 @@ impl Write for RemoveBatch {
             Kind::WebhookDeliveries => deliveries::remove_ended(tx, before, BATCH_SIZE).await,
             Kind::DeliveriesWithoutWebhook => deliveries::remove_lone(tx, before, BATCH_SIZE).await,
             Kind::RateBuckets => limits::remove_unused(tx, before, BATCH_SIZE).await,
+            Kind::AuditLog => audit_log::remove_old(tx, before, BATCH_SIZE).await,
+            Kind::ApiKeys => api_keys::remove_old(tx, before, BATCH_SIZE).await,
             Kind::Sessions => sessions::remove_old(tx, before, BATCH_SIZE).await,
             Kind::SignInLinks => links::remove_old(tx, before, BATCH_SIZE).await,
         }

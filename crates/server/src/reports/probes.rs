@@ -13,6 +13,7 @@ use crate::blobs::Blobs;
 use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
 use crate::process::workers;
+use crate::recovery::ownership::Ownership;
 use landfall_core::clock::Stopwatch;
 use landfall_store::{Db, Durability, Error, Tx, Write};
 use uuid::Uuid;
@@ -23,16 +24,16 @@ const KEPT_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
 pub struct Probes {
-    pub db: Db,
-    pub blobs: Blobs,
-    pub disk: DiskSpace,
-    pub liveness: Arc<Liveness>,
-    pub last: Arc<Mutex<Last>>,
+    db: Db,
+    blobs: Blobs,
+    disk: DiskSpace,
+    liveness: Arc<Liveness>,
+    last: Arc<Mutex<Last>>,
 }
 
 /// The last answer, and how many there were.
 #[derive(Default)]
-pub struct Last {
+struct Last {
     answer: Option<(Stopwatch, Probed)>,
     count: u64,
 }
@@ -46,6 +47,11 @@ pub struct Probed {
 }
 
 impl Probes {
+    pub fn new(ownership: &Ownership, disk: &DiskSpace, liveness: &Arc<Liveness>) -> Self {
+        let Ownership { db, blobs } = ownership.clone();
+        Self { db, blobs, disk: disk.clone(), liveness: liveness.clone(), last: Arc::default() }
+    }
+
     pub async fn probe(&self) -> Probed {
         let mut last = self.last.lock().await;
         if let Some((probed_at, probed)) = &last.answer

@@ -99,6 +99,7 @@ metrics! {
     DAMAGED_BLOBS "landfall_damaged_blobs_found_total" Kind::Counter, "Blobs that were found to be damaged, by what is wrong";
     EVENT_LAG "landfall_event_lag_seconds" Kind::Gauge, "How long the oldest event that this process has not sent to its listeners has waited";
     CLOCK_SKEW "landfall_clock_skew_seconds" Kind::Gauge, "By how much the clock of this machine is ahead of the database's; only with PostgreSQL";
+    AUDIT_DROPPED "landfall_audit_entries_dropped_total" Kind::Counter, "Refused requests that are not in the audit log, because their address had too many";
     AUTH_FAILURES "landfall_auth_failures_total" Kind::Counter, "Requests whose token or ticket was missing, wrong or expired";
     CONNECTIONS_REFUSED "landfall_connections_refused_total" Kind::Counter, "Connections or requests that were refused because the server, or their address, had too many";
     CONNECTIONS_STALLED "landfall_connections_stalled_total" Kind::Counter, "Connections that were closed because the client did not read";
@@ -282,6 +283,10 @@ pub fn cleanup_failed(error: &Error) {
         Error::Refused(_) | Error::Internal(_) => "internal",
     };
     counter!(CLEANUP_FAILURES, "error_type" => kind).increment(1);
+}
+
+pub fn audit_entry_dropped() {
+    counter!(AUDIT_DROPPED).increment(1);
 }
 
 pub fn authentication_failed(code: RefusalCode) {

@@ -63,12 +63,12 @@ impl Webhooks {
         db: Db,
         clock: Clock,
         liveness: Arc<Liveness>,
-        wake: Wake,
         target: TargetCheck,
         secret: SecretKey,
         config: WebhookConfig,
         interval: Duration,
     ) -> Self {
+        let wake = db.wake().clone();
         let sender = Sender::new(target.clone(), config.timeout);
         let turns = Mutex::default();
         Self {

@@ -19,16 +19,21 @@ impl Webhook {
 
     /// A webhook that the caller may manage.
     pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
-        Self::find(tx, id)
-            .await?
-            .filter(|webhook| webhook.is_of(caller))
-            .ok_or_else(|| Refusal::no_such_webhook().into())
+        Self::visible(Self::find(tx, id).await?, caller)
     }
 
     /// The same, locked until the transaction ends.
     pub async fn lock_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
-        let locked = Self::lock(tx, id).await?;
-        locked.filter(|webhook| webhook.is_of(caller)).ok_or_else(|| Refusal::no_such_webhook().into())
+        Self::visible(Self::lock(tx, id).await?, caller)
+    }
+
+    fn visible(found: Option<Self>, caller: &Caller) -> Result<Self, Error> {
+        let webhook = found.ok_or_else(Refusal::no_such_webhook)?;
+        if webhook.is_of(caller) {
+            Ok(webhook)
+        } else {
+            Err(Refusal::no_such_webhook().not_permitted().into())
+        }
     }
 
     /// A webhook, locked until the transaction ends.

@@ -43,7 +43,7 @@ pub struct TargetCheck {
 #[derive(Debug, thiserror::Error)]
 pub enum Unreachable {
     /// The message does not say which address a name has: that of a name inside the network is not for users.
-    #[error("{host} is not a public address, and webhooks may reach no other")]
+    #[error("the address of {host} is not public, and webhooks may reach no other")]
     Private { host: String },
     #[error("the name {host} cannot be resolved: {reason}")]
     Unknown { host: String, reason: String },

@@ -48,10 +48,7 @@ impl Places {
 
     /// `None` where this address has the maximum of connections open. A proxy has those of many clients.
     pub fn admit(&self, peer: IpAddr) -> Option<Place> {
-        let address = match self.proxies.contains(peer) {
-            true => None,
-            false => Some(self.addresses.admit(peer)?),
-        };
+        let address = if self.proxies.contains(peer) { None } else { Some(self.addresses.admit(peer)?) };
         let mut place = Place {
             slots: self.slots.clone(),
             reserve: self.reserve.clone(),
@@ -109,4 +106,47 @@ impl Drop for Place {
 
 fn lock(reserve: &Reserve) -> MutexGuard<'_, VecDeque<CancellationToken>> {
     reserve.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Variables};
+
+    fn places() -> Places {
+        let mut variables = Variables::default();
+        variables.set("MAX_CONNECTIONS", "1");
+        Places::new(&Config::from_variables(variables).expect("the settings are valid").http)
+    }
+
+    fn admit(places: &Places) -> Place {
+        places.admit("192.0.2.1".parse().expect("an address")).expect("it has few open")
+    }
+
+    #[test]
+    fn the_oldest_in_the_reserve_makes_way_for_the_newest() {
+        let places = places();
+        let slot = admit(&places);
+        let reserved: Vec<Place> = (0..RESERVE).map(|_| admit(&places)).collect();
+        assert!(slot.has_slot() && reserved.iter().all(|place| !place.has_slot()));
+        assert!(reserved.iter().all(|place| !place.make_way().is_cancelled()));
+        let _newest = admit(&places);
+        let ended: Vec<bool> = reserved.iter().map(|place| place.make_way().is_cancelled()).collect();
+        assert!(ended[0] && !ended[1..].contains(&true), "{ended:?}");
+        assert!(!slot.make_way().is_cancelled());
+        assert_eq!(lock(&places.reserve).len(), RESERVE);
+    }
+
+    #[test]
+    fn a_connection_in_the_reserve_takes_a_slot_that_is_free_again() {
+        let places = places();
+        let slot = admit(&places);
+        let mut waiting = admit(&places);
+        assert!(!waiting.take_slot());
+        drop(slot);
+        assert!(waiting.take_slot() && waiting.take_slot());
+        assert!(lock(&places.reserve).is_empty());
+        drop(waiting);
+        assert!(admit(&places).has_slot());
+    }
 }

@@ -179,8 +179,8 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    fn rubbish(cert: &str) -> Result<Pair, String> {
-        Ok(Pair { cert: cert.into(), key: Vec::new(), names: ("cert.pem".to_owned(), "key.pem".to_owned()) })
+    fn rubbish(cert: &str) -> Pair {
+        Pair { cert: cert.into(), key: Vec::new(), names: ("cert.pem".to_owned(), "key.pem".to_owned()) }
     }
 
     #[test]
@@ -191,11 +191,11 @@ mod tests {
             Finding::New(_) => panic!("it is broken"),
             Finding::Broken(error) => Some(error),
         };
-        assert_eq!(found(rubbish("half")), None, "the other file may follow in a moment");
-        assert_eq!(found(rubbish("whole")), None, "it is another content");
-        let said = found(rubbish("whole")).expect("it stays broken");
+        assert_eq!(found(Ok(rubbish("half"))), None, "the other file may follow in a moment");
+        assert_eq!(found(Ok(rubbish("whole"))), None, "it is another content");
+        let said = found(Ok(rubbish("whole"))).expect("it stays broken");
         assert!(said.contains("cert.pem") && said.contains("BEGIN CERTIFICATE"), "{said}");
-        assert_eq!(found(rubbish("whole")), None);
+        assert_eq!(found(Ok(rubbish("whole"))), None);
         let gone = || Err("cert.pem cannot be read: No such file or directory".to_owned());
         assert_eq!(found(gone()), None);
         assert!(found(gone()).expect("it stays away").contains("cannot be read"));

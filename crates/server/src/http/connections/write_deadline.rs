@@ -131,7 +131,7 @@ mod tests {
             let mut few = [0; MIN_PROGRESS / 2];
             theirs.read_exact(&mut few).await.map(|_| theirs)
         });
-        let error = connection.write_all(&[0; 2 * MIN_PROGRESS]).await.unwrap_err();
+        let error = connection.write_all(&vec![0; 2 * MIN_PROGRESS]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         reading.await.unwrap().unwrap();
     }
@@ -144,7 +144,7 @@ mod tests {
             let mut all = Vec::new();
             theirs.read_to_end(&mut all).await.map(|_| all.len())
         });
-        connection.write_all(&[0; 100_000]).await.unwrap();
+        connection.write_all(&vec![0; 100_000]).await.unwrap();
         connection.flush().await.unwrap();
         assert!(connection.waiting.is_none(), "the time between two responses is not the client's fault");
         drop(connection);

@@ -46,7 +46,7 @@
 
   // The session itself is in a cookie that no script can read. This is what the server says about it; `key` says whose it is.
   let session = null, ways = { provider: false, link: false, token: false };
-  const SECTIONS = ['upload', 'search', 'file-list', 'quota', 'account', 'results', 'notifications'];
+  const SECTIONS = ['upload', 'search', 'file-list', 'quota', 'account', 'results', 'notifications', 'keys'];
   const RENEW_MS = 60000;
   const FAILURES = {
     SIGN_IN_EXPIRED: 'The sign-in took too long, or was begun in another browser. Sign in again.',
@@ -64,14 +64,19 @@
     ways = view.ways;
     return view.session;
   };
+  // What a person should read about a sign-in while they are signed in. A refresh does not take it away.
+  const notice = text => { setText($('sign-in-notice'), text); $('sign-in-notice').hidden = !text; };
+  const forgetKey = () => { $('new-key-text').value = ''; $('new-key').hidden = true; setText($('copy-key'), 'Copy'); };
   const showSignIn = why => {
     session = null;
+    notice('');
     goOn();
     closeStream();
     if ($('again').open) $('again').close();
     for (const id of SECTIONS) $(id).hidden = true;
     rows.clear();
-    for (const id of ['files', 'hits', 'notification-list']) $(id).replaceChildren();
+    for (const id of ['files', 'hits', 'notification-list', 'key-list']) $(id).replaceChildren();
+    forgetKey();
     $('query').value = '';
     $('offline').hidden = true;
     $('sign-in').hidden = false;
@@ -108,7 +113,7 @@
   $('sign-out').addEventListener('click', async () => {
     let providerUrl = null;
     // Without an answer it is not certain that the session has ended, so the page stays.
-    try { ({ providerUrl } = await json('POST', '/auth/logout', {})); } catch (error) { if (error.status !== 401) { setText($('offline'), error.message); $('offline').hidden = false; return; } }
+    try { ({ providerUrl } = await json('POST', '/auth/logout', {})); } catch (error) { if (error.status !== 401) return notice(error.message + '.'); }
     channel.postMessage('signed-out');
     showSignIn('You are signed out.');
     if (providerUrl) location.assign(providerUrl);
@@ -201,7 +206,7 @@
       $('link-cancel').onclick = () => (current ? start(current) : showSignIn('You are not signed in.'));
       $('link-confirm').focus();
     } catch (error) {
-      if (current) { start(current); setText($('offline'), error.message + '.'); $('offline').hidden = false; }
+      if (current) { start(current); notice(error.message + '.'); }
       else showSignIn(error.message + '.');
     }
   };
@@ -222,7 +227,7 @@
     if (given.has('open')) return askAboutLink(given.get('open'), details);
     const failure = given.has('sign-in-failed') ? FAILURES[given.get('sign-in-failed')] || 'The sign-in failed.' : '';
     if (details) start(details); else showSignIn(failure || 'You are not signed in.');
-    if (details && failure) { setText($('offline'), failure); $('offline').hidden = false; }
+    if (details && failure) notice(failure);
   };
   addEventListener('hashchange', () => { if (location.hash.startsWith('#open=')) location.reload(); });
 
@@ -936,6 +941,75 @@
     }
   });
   $('query').addEventListener('input', () => { if (!$('query').value) { searchNumber += 1; $('results').hidden = true; } });
+
+  /* ---- API keys ---- */
+
+  const KEYS = '/api/v2/keys';
+  const DAY_MS = 86400000;
+  const keyState = key => key.revokedAt ? 'revoked ' + ago(key.revokedAt)
+    : key.expiresAt && Date.parse(key.expiresAt) <= Date.now() ? 'expired ' + ago(key.expiresAt)
+      : key.expiresAt ? 'until ' + new Date(key.expiresAt).toLocaleDateString() : 'does not expire';
+  const isUsable = key => !key.revokedAt && !(key.expiresAt && Date.parse(key.expiresAt) <= Date.now());
+  const showKeys = async () => {
+    const requestKey = keyOf(session);
+    try {
+      const { keys } = await json('GET', KEYS + '?limit=100');
+      if (keyOf(session) !== requestKey) return;
+      if ($('key-list').contains(document.activeElement)) $('keys-title').focus();
+      $('key-list').replaceChildren(...keys.map(key => el('li', {},
+        el('span', {}, el('span', { className: 'name' }, key.name), ' ', el('code', {}, key.hint), ' ',
+          el('span', { className: 'meta' }, [key.scopes.join(', '), keyState(key), key.lastUsedAt ? 'last used ' + ago(key.lastUsedAt) : 'never used'].join(' · '))),
+        isUsable(key) ? revokeButton(key) : null)));
+    } catch (error) { setText($('key-error'), error.message + '.'); }
+  };
+  // The second click revokes, so that no program stops working by a slip.
+  const revokeButton = key => {
+    const button = el('button', { type: 'button', 'aria-label': 'Revoke ' + key.name }, 'Revoke');
+    button.addEventListener('click', async () => {
+      if (!button.classList.contains('confirming')) {
+        button.classList.add('confirming');
+        setText(button, 'Revoke it now?');
+        return;
+      }
+      button.disabled = true;
+      try { await request('DELETE', KEYS + '/' + key.keyId); setText($('key-error'), ''); } catch (error) { setText($('key-error'), error.message + '.'); }
+      showKeys();
+    });
+    button.addEventListener('blur', () => { button.classList.remove('confirming'); setText(button, 'Revoke'); });
+    return button;
+  };
+  const setKeysOpen = open => {
+    $('keys').hidden = !open;
+    $('open-keys').setAttribute('aria-expanded', String(open));
+    if (!open) return forgetKey();
+    showKeys();
+    $('keys-title').focus();
+  };
+  $('open-keys').addEventListener('click', () => setKeysOpen($('keys').hidden));
+  $('close-keys').addEventListener('click', () => { setKeysOpen(false); $('open-keys').focus(); });
+  $('key-form').addEventListener('submit', async event => {
+    event.preventDefault();
+    const scopes = [...$('key-form').querySelectorAll('input[name=scope]:checked')].map(box => box.value);
+    const days = Number($('key-days').value);
+    setText($('key-error'), '');
+    forgetKey();
+    try {
+      const created = await json('POST', KEYS, {
+        name: $('key-name').value.trim(), scopes,
+        ...(days ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}),
+      });
+      $('new-key-text').value = created.key;
+      $('new-key').hidden = false;
+      $('key-name').value = '';
+      $('new-key-text').select();
+      showKeys();
+    } catch (error) { setText($('key-error'), error.message + '.'); }
+  });
+  $('copy-key').addEventListener('click', async () => {
+    $('new-key-text').select();
+    // Without permission to write to the clipboard the key is selected, and the person copies it.
+    try { await navigator.clipboard.writeText($('new-key-text').value); setText($('copy-key'), 'Copied'); } catch {}
+  });
 
   begin();
 })();

@@ -14,10 +14,13 @@ use crate::records::reach;
 
 impl Operation {
     pub async fn find_for(tx: &mut Tx, caller: &Caller, id: Uuid) -> Result<Self, Error> {
-        tx.row::<Self>("SELECT * FROM operations WHERE id = $1", args![id])
-            .await?
-            .filter(|operation| operation.is_of(caller))
-            .ok_or_else(|| Refusal::no_such_operation().into())
+        let found = tx.row::<Self>("SELECT * FROM operations WHERE id = $1", args![id]).await?;
+        let operation = found.ok_or_else(Refusal::no_such_operation)?;
+        if operation.is_of(caller) {
+            Ok(operation)
+        } else {
+            Err(Refusal::no_such_operation().not_permitted().into())
+        }
     }
 
     /// An operation that has not ended.
