@@ -76,6 +76,7 @@ impl ClaimHarness {
                 worker: self.liveness.identity().id,
                 worker_name: self.liveness.name().to_owned(),
                 wants: wants.to_vec(),
+                held: landfall_server::queue::tenant_share::Held::default(),
                 token: Clock::System.new_id(),
                 rounds,
                 limits: self.config.limits.clone(),

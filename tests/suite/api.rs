@@ -76,8 +76,9 @@ async fn a_batch_that_cannot_be_opened_is_refused(db: TestDb) {
         open(json!({ "fileCount": count })).await.refused(400, "INVALID_FILE_COUNT");
     }
     open(json!({ "fileCount": 1, "priority": "urgent" })).await.refused(400, "INVALID_REQUEST");
-    open(json!({ "fileCount": 1, "metadata": 5 })).await.refused(400, "INVALID_REQUEST");
+    open(json!({ "fileCount": 1, "metadata": 5 })).await.refused(400, "INVALID_METADATA");
     open(json!({ "fileCount": 10_000, "metadata": { "a": [1, null] } })).await.ok();
+    open(json!({ "fileCount": 1, "metadata": { "a": "\u{0}" } })).await.refused(400, "INVALID_METADATA");
     let batch = alice.open_batch(5).await;
     let path = format!("/api/v2/uploads/batches/{batch}/upload-urls");
     alice.post(&path, json!([])).await.refused(400, "INVALID_FILE_COUNT");

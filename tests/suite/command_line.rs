@@ -64,6 +64,19 @@ impl Session {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_waits_when_the_server_limits_it_and_loses_nothing() {
+    let session = Session::with(&[("WRITES_PER_USER", "4/1s")]);
+    let names: Vec<String> = (0..12).map(|number| format!("{number}.txt")).collect();
+    names.iter().for_each(|name| session.write(name, "The harbour closes at low tide."));
+    let mut arguments = vec!["upload"];
+    arguments.extend(names.iter().map(String::as_str));
+    let sent = session.run(&arguments);
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    let listed = session.run(&["files", "--json"]).json();
+    assert_eq!(listed["files"].as_array().unwrap().len(), names.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_are_uploaded_followed_listed_and_found() {
     let session = Session::new();
     session.write("tides.md", "# Tides\n\nThe harbour closes at low tide.");

@@ -22,7 +22,7 @@ async fn every_failed_attempt_is_counted_by_its_class_beside_the_files(db: TestD
     let clock = manual_clock();
     let script = Script::new();
     script.then(Stage::Extract, Step::Fail(Code::StageTimeout));
-    script.then(Stage::Extract, Step::Fail(Code::StageTimeout));
+    script.then(Stage::Extract, Step::Fail(Code::GatewayTimeout));
     script.then(Stage::Embed, Step::Fail(Code::DbError));
     let server = Setup::default().clock(&clock).work(script).start(&db).await;
     let alice = server.client("alice");

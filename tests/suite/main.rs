@@ -13,6 +13,7 @@ mod bit_rot;
 mod blame;
 mod bombs;
 mod browser;
+mod caller_limits;
 mod cancelling;
 mod cleanup;
 mod clocks;

@@ -146,6 +146,37 @@ async fn a_hanging_stage_is_stopped_at_its_timeout(db: TestDb) {
 }
 
 #[on_each_database]
+async fn a_stage_that_takes_too_long_twice_fails_and_can_be_retried_by_hand(db: TestDb) {
+    let clock = manual_clock();
+    let gate = Gate::default();
+    let script = Script::new().then(Extract, Step::Block(gate.clone())).then(Extract, Step::Block(gate.clone()));
+    let server = Setup::default()
+        .clock(&clock)
+        .work(script.clone())
+        .with("EXTRACT_TIMEOUT_MS", 1_000)
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"a").await;
+    for _ in 0..2 {
+        gate.reached().await;
+        assert_eq!(alice.file(&file).await["inflight"]["stage"], "extract");
+        clock.advance(Duration::from_millis(1_001));
+        server.idle().await;
+        clock.advance(LONG);
+    }
+    server.idle().await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("STAGE_TIMEOUT")));
+    let message = seen["error"]["message"].as_str().unwrap();
+    assert!(message.contains("longer than its limit of 1 s"), "{message}");
+    assert_eq!(script.runs(), [(Extract, 1), (Extract, 2)], "a third attempt would take as long");
+    alice.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
+    server.idle().await;
+    assert_eq!(alice.status(&file).await, "ready");
+}
+
+#[on_each_database]
 async fn no_more_files_are_in_progress_than_the_stages_have_room_for(db: TestDb) {
     let gate = Gate::default();
     let script = Script::new();
@@ -295,6 +326,7 @@ async fn files_claimed_without_the_workers_knowledge_are_released(db: TestDb) {
         worker: identity.id,
         worker_name: name.clone(),
         wants: vec![Want { stage: Extract, room: 5, services: &[] }],
+        held: landfall_server::queue::tenant_share::Held::default(),
         token,
         rounds: Arc::default(),
         limits: RateLimits::default(),

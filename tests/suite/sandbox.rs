@@ -231,6 +231,15 @@ async fn a_document_that_hangs_is_killed_for_lack_of_progress() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_that_computes_without_progress_is_told_from_one_that_hangs() {
+    let readers = Readers::with_stall(Some(2_000), &[], &[]);
+    let (code, message) = readers.fails_with("compute").await;
+    assert_eq!(code, ErrorKind::ComputingLimit);
+    assert!(message.contains("computed for 2 s without any progress"), "{message}");
+    readers.leave_nothing().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn progress_does_not_extend_the_total_time() {
     let readers = Readers::with_stall(Some(600), &[], &[("EXTRACT_TIMEOUT_MS", "1500")]);
     let (code, message) = readers.fails_with("hang-with-progress").await;

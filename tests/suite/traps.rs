@@ -119,6 +119,7 @@ async fn two_workers_cannot_hold_one_file(db: TestDb) {
                 worker: app.liveness.identity().id,
                 worker_name: app.liveness.name().to_owned(),
                 wants: vec![Want { stage: Extract, room: 3, services: &[] }],
+                held: landfall_server::queue::tenant_share::Held::default(),
                 token: app.clock.new_id(),
                 rounds: Arc::default(),
                 limits: RateLimits::default(),

@@ -70,7 +70,7 @@ async fn the_operator_sees_the_results_of_the_last_hours(db: TestDb) {
     use landfall_core::failure::Code;
     let clock = manual_clock();
     let script = Script::new();
-    for code in [Code::ParseError, Code::StageTimeout, Code::StageTimeout, Code::StageTimeout] {
+    for code in [Code::ParseError, Code::StageTimeout, Code::StageTimeout] {
         script.then(Extract, Step::Fail(code));
     }
     let server = Setup::default().clock(&clock).work(script).with("EXTRACT_CONCURRENCY", 1).start(&db).await;

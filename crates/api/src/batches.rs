@@ -19,13 +19,13 @@ use landfall_core::states::BatchStatus;
 pub struct NewBatch {
     #[schema(minimum = 1, maximum = 10000)]
     pub file_count: i64,
-    /// Anything that the client wants to find again with the batch.
+    /// Anything that the client wants to find again with the batch: up to 16 KB of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Value>,
     #[serde(default)]
     pub priority: Priority,
-    /// For the operator's own extraction.
+    /// For the operator's own extraction: up to 16 KB of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = mapping_schema)]
     pub mapping: Option<Value>,
@@ -54,7 +54,9 @@ pub struct BatchView {
     pub progress: Option<Progress>,
     pub summary: Summary,
     pub priority: Priority,
-    #[schema(value_type = Option<Object>)]
+    /// What the client stored with the batch. It is left out in lists, and if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>, nullable = false)]
     pub metadata: Option<Value>,
     pub created_at: DateTime<Utc>,
     pub expires_at: DateTime<Utc>,

@@ -22,7 +22,7 @@ pub struct Announcement {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
     pub md5: Option<String>,
-    /// For the operator's own extraction.
+    /// For the operator's own extraction: up to 16 KB of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = mapping_schema)]
     pub mapping: Option<Value>,

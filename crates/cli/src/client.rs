@@ -6,6 +6,7 @@ pub mod routes;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,6 +25,9 @@ const TOKEN_LIFETIME: Duration = Duration::from_mins(5);
 /// How long to wait before each retry of a request that failed for a transient reason: 13 s in all, enough for a server
 /// to restart.
 const RETRY_DELAYS_MS: [u64; 6] = [250, 500, 1_000, 2_000, 4_000, 5_000];
+/// The longest that a request waits because the server says when to come back, all times together. A server that asks for
+/// more is not waited for.
+const MAX_ASKED_WAIT: Duration = Duration::from_mins(10);
 
 #[derive(Debug, clap::Args)]
 pub struct Connection {
@@ -58,6 +62,8 @@ pub enum ClientError {
         code: String,
         message: String,
         retryable: bool,
+        /// How long the server asks to wait.
+        retry_after: Option<Duration>,
         details: Value,
         hint: &'static str,
     },
@@ -77,6 +83,14 @@ impl ClientError {
                         || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN" | "UPLOAD_IN_PROGRESS"))
             }
             Self::Untrusted { .. } | Self::Unexpected { .. } => false,
+        }
+    }
+
+    /// How long to wait before the same request may succeed, if the server limits how many there may be.
+    fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { status: 429, retry_after, .. } => *retry_after,
+            _ => None,
         }
     }
 
@@ -159,22 +173,31 @@ impl Client {
         &self.server
     }
 
-    /// Sends a request, and repeats it a few times if it fails for a transient reason.
+    /// Sends a request, and repeats it a few times if it fails for a transient reason. A server that limits the number of
+    /// requests says when the next may come, and is asked again then.
     pub async fn retry<T>(
         &self,
         mut request: impl AsyncFnMut() -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        for delay in RETRY_DELAYS_MS {
-            match request().await {
-                Err(error) if error.is_transient() => {
-                    // Jitter: clients that failed together should not come back together.
-                    let delay = Duration::from_millis(delay).mul_f64(0.8 + 0.4 * rand::random::<f64>());
-                    Clock::System.sleep(delay).await;
-                }
+        let mut delays = RETRY_DELAYS_MS.into_iter().map(Duration::from_millis);
+        let mut left = MAX_ASKED_WAIT;
+        loop {
+            let error = match request().await {
+                Err(error) if error.is_transient() => error,
                 done => return done,
-            }
+            };
+            // Jitter: clients that failed together should not come back together.
+            let delay = if let Some(asked) = error.asked_wait() {
+                let wait = asked.mul_f64(1.0 + 0.2 * rand::random::<f64>());
+                let Some(after) = left.checked_sub(wait) else { return Err(error) };
+                left = after;
+                wait
+            } else {
+                let Some(delay) = delays.next() else { return Err(error) };
+                delay.mul_f64(0.8 + 0.4 * rand::random::<f64>())
+            };
+            Clock::System.sleep(delay).await;
         }
-        request().await
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
@@ -208,6 +231,7 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
+        let retry_after = retry_after(response.headers());
         let body = response.bytes().await.map_err(|error| self.failed(&error))?;
         Err(match serde_json::from_slice::<RefusalView>(&body) {
             Ok(RefusalView { error }) => ClientError::Refused {
@@ -215,6 +239,7 @@ impl Client {
                 code: error.code,
                 message: error.message,
                 retryable: error.retryable,
+                retry_after,
                 details: error.details,
                 hint: if status == StatusCode::UNAUTHORIZED {
                     ". Make a token with `landfall token --user NAME` where the server runs, and put it in LANDFALL_TOKEN"
@@ -258,6 +283,11 @@ impl Client {
     pub fn unexpected(&self, why: String) -> ClientError {
         ClientError::Unexpected { server: self.server.clone(), why }
     }
+}
+
+/// The seconds in `Retry-After`. The server sends no dates.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Whether an error is that of a certificate. An error of TLS is inside one of input and output, which may be in another.
@@ -327,6 +357,7 @@ mod tests {
             code: code.to_owned(),
             message: String::new(),
             retryable,
+            retry_after: None,
             details: Value::Null,
             hint: "",
         }
@@ -342,6 +373,22 @@ mod tests {
         assert!(!refused(500, "INTERNAL", false).is_transient());
         // The file changed on disk: sending it again sends the same wrong bytes.
         assert!(!refused(400, "CHECKSUM_MISMATCH", true).is_transient());
+    }
+
+    #[test]
+    fn a_wait_that_the_server_asks_for_is_that_of_a_limit() {
+        let asked = |status, wait| {
+            let mut error = refused(status, "X", true);
+            if let ClientError::Refused { retry_after, .. } = &mut error {
+                *retry_after = wait;
+            }
+            error.asked_wait()
+        };
+        let five = Some(Duration::from_secs(5));
+        assert_eq!(asked(429, five), five);
+        assert_eq!(asked(429, None), None);
+        // A server that restarts is asked again as soon as it may be back.
+        assert_eq!(asked(503, five), None);
     }
 
     #[test]

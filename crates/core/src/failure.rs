@@ -89,7 +89,7 @@ codes! {
     EmbedError "EMBED_ERROR" Always LlmError "The embedding service failed";
     IoError "IO_ERROR" Once StorageError "The storage failed";
     DbError "DB_ERROR" Always DbError "The database failed";
-    StageTimeout "STAGE_TIMEOUT" Always Timeout "The stage took longer than its limit";
+    StageTimeout "STAGE_TIMEOUT" Once Timeout "The stage took longer than its limit; a document that computes all that time without progress is not tried again";
     MemoryError "MEMORY_ERROR" Never DocumentError "The document needs more memory than allowed";
     ParseError "PARSE_ERROR" Never DocumentError "The document cannot be read: it is damaged";
     ValidationError "VALIDATION_ERROR" Never DocumentError "The document cannot be read: it is encrypted, or it exceeds the limits for documents";

@@ -3,6 +3,8 @@
 //! This is the only list of them. The description of the API lists for each route which of them it can return, and
 //! `docs/errors.md` prints them all.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::lifecycle::{InvalidTransition, Status};
@@ -45,7 +47,8 @@ reasons! {
     InvalidFileSize 400 "INVALID_FILE_SIZE" "A file cannot have this size";
     InvalidIdempotencyKey 400 "INVALID_IDEMPOTENCY_KEY" "The Idempotency-Key is empty, too long, or not plain text";
     InvalidJson 400 "INVALID_JSON" "The body is not JSON";
-    InvalidMapping 400 "INVALID_MAPPING" "The mapping is not an object or array, or is too long";
+    InvalidMapping 400 "INVALID_MAPPING" "The mapping is not an object or array, has a NUL character, or is longer than 16 KB";
+    InvalidMetadata 400 "INVALID_METADATA" "The metadata is not an object, has a NUL character, or is longer than 16 KB";
     InvalidMd5 400 "INVALID_MD5" "The MD5 is not valid";
     InvalidQuery 400 "INVALID_QUERY" "The search query is empty or too long";
     InvalidRequest 400 "INVALID_REQUEST" "The body, the query or the path is not valid for this route";
@@ -94,6 +97,7 @@ reasons! {
     JobRunning 409 "JOB_RUNNING" "The job is already running";
     NotExtracted 409 "NOT_EXTRACTED" "The text of the file is not extracted yet";
     SignInUnavailable 409 "SIGN_IN_UNAVAILABLE" "This server does not offer this way to sign in";
+    TooManyBatches 409 "TOO_MANY_BATCHES" "The tenant has the maximum number of active batches; close or cancel one first";
     TooManyKeys 409 "TOO_MANY_KEYS" "The user has the maximum number of API keys";
     TooManyWebhooks 409 "TOO_MANY_WEBHOOKS" "The caller has the maximum number of webhooks";
     UploadChanged 409 "UPLOAD_CHANGED" "Another upload of the file arrived in the meantime; confirm again";
@@ -110,6 +114,8 @@ reasons! {
     TooManyConnections 429 "TOO_MANY_CONNECTIONS" "Too many requests of this address are in progress";
     TooManyDeliveries 429 "TOO_MANY_DELIVERIES" "Too many deliveries already wait for the webhook";
     TooManyEventStreams 429 "TOO_MANY_EVENT_STREAMS" "The caller has the maximum number of open streams";
+    TooManyRegistrations 429 "TOO_MANY_REGISTRATIONS" "The tenant has registered too many files and batches in a short time, deleted ones included; try again after Retry-After";
+    TooManyWrites 429 "TOO_MANY_WRITES" "The caller has sent too many requests that change something; try again after Retry-After";
     FileDamaged 500 "FILE_DAMAGED" "The stored bytes are not those that were uploaded, so they are not sent; upload the file again, or restore the storage from a backup";
     Internal 500 "INTERNAL" "Something unexpected went wrong; the server has logged it";
     AuthUnavailable 503 "AUTH_UNAVAILABLE" "Tokens cannot be checked at the moment";
@@ -150,6 +156,8 @@ pub struct Refusal {
     pub message: String,
     /// Whether the same request may succeed later.
     pub retryable: bool,
+    /// How long to wait before the same request may succeed, where that is known.
+    pub retry_after: Option<Duration>,
     pub details: Option<Value>,
     /// Whether the caller lacks a permission, also where the code says that there is nothing. The client does not see it.
     pub is_not_permitted: bool,
@@ -158,7 +166,8 @@ pub struct Refusal {
 impl Refusal {
     pub fn new(code: RefusalCode, message: impl Into<String>) -> Self {
         let is_not_permitted = code.status() == 403;
-        Self { code, message: message.into(), retryable: false, details: None, is_not_permitted }
+        let message = message.into();
+        Self { code, message, retryable: false, retry_after: None, details: None, is_not_permitted }
     }
 
     #[must_use]
@@ -171,6 +180,13 @@ impl Refusal {
     pub fn retryable(mut self) -> Self {
         self.retryable = true;
         self
+    }
+
+    /// The same request may succeed after this time.
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self.retryable()
     }
 
     /// What is refused exists, and is not the caller's.

@@ -78,7 +78,8 @@ pub enum ErrorKind {
     Stopped,
     /// It took too long, or made no progress. A busy machine can cause this, so another attempt may succeed.
     TimedOut,
-    /// It used more processor time than allowed. Another attempt would use as much.
+    /// It used more processor time than allowed, or computed for long without any progress. Another attempt would use as
+    /// much.
     ComputingLimit,
     /// The sandbox process was killed from outside. Another attempt may succeed.
     Killed,

@@ -43,6 +43,7 @@ use crate::delivery::EventsConfig;
 use crate::delivery::webhooks::WebhookConfig;
 use crate::intake::IntakeConfig;
 use crate::queue::config::{OptionalServices, QueueConfig};
+use crate::queue::limits::RateLimit;
 use crate::recovery::config::{CleaningConfig, HealingConfig};
 use crate::reports::alerts::AlertConfig;
 use crate::stages::embed::{EmbedConfig, Model};
@@ -117,6 +118,8 @@ pub struct HttpConfig {
     /// How long a client may read nothing of what is written to it.
     pub write_timeout: Duration,
     pub auth_failures_per_minute: u32,
+    /// How many requests that change something each process accepts from one user.
+    pub writes_per_user: RateLimit,
     pub max_body_bytes: usize,
     pub request_timeout: Duration,
     pub header_timeout: Duration,

@@ -38,6 +38,7 @@ mod stuck;
 mod tenants;
 mod uploads;
 mod webhooks;
+mod write_limits;
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -64,6 +65,7 @@ use crate::http::client_address::Arrival;
 use crate::http::error::ApiError;
 use crate::http::metrics::Listener;
 use crate::http::per_address::PerAddress;
+use crate::http::write_limits::WriteLimits;
 use crate::telemetry::metrics as counted;
 use crate::telemetry::spans;
 use landfall_core::clock::Stopwatch;
@@ -178,7 +180,8 @@ pub fn router(app: App) -> Router {
     let in_progress = PerAddress::new(app.config.http.max_connections_per_address);
     let routes = with_fallbacks(Router::from(streaming_routes()).merge(limited))
         .layer(middleware::from_fn_with_state(app.clone(), host::check))
-        .layer(middleware::from_fn_with_state(in_progress, in_progress::limit));
+        .layer(middleware::from_fn_with_state(in_progress, in_progress::limit))
+        .layer(Extension(WriteLimits::new(app.clock.clone(), app.config.http.writes_per_user)));
     framed(routes, &app).with_state(app)
 }
 

@@ -10,12 +10,14 @@ pub mod delete;
 pub mod idempotency;
 pub mod pace;
 pub mod register;
+pub mod registrations;
 pub mod upload;
 
 use std::time::Duration;
 
 use landfall_core::lifecycle::Stage;
 
+use crate::queue::limits::RateLimit;
 use crate::records::quota;
 
 #[derive(Debug, Clone)]
@@ -30,6 +32,10 @@ pub struct IntakeConfig {
     pub batch_timeout: Duration,
     /// The limits of a tenant that has none of its own.
     pub quota: quota::Limits,
+    /// How many files and batches a tenant may register in some time.
+    pub registrations: RateLimit,
+    /// How many batches of a tenant may be active at the same time.
+    pub max_active_batches: i64,
     /// The first stage of a confirmed file.
     pub first_stage: Stage,
 }

@@ -18,6 +18,7 @@ mod room;
 mod carrier;
 pub mod settle;
 pub mod settler;
+pub mod tenant_share;
 pub mod breaker;
 pub mod circuits;
 pub mod patience;

@@ -65,7 +65,7 @@ impl TestUser {
             id: app.clock.new_id(),
             batch: serde_json::from_value(json!({ "fileCount": files })).expect("a good batch"),
             now: app.clock.now(),
-            timeout: app.config.intake.batch_timeout,
+            config: app.config.intake.clone(),
         };
         let opened =
             app.db.write(Idempotent { key: Some(self.key(key)), now: app.clock.now(), change }).await?;

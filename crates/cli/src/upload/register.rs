@@ -176,6 +176,7 @@ mod tests {
             code: code.to_owned(),
             message: message.to_owned(),
             retryable: false,
+            retry_after: None,
             details,
             hint: "",
         }

@@ -3,7 +3,9 @@
 mod attachments;
 mod contents;
 mod ending;
+mod forms;
 mod outline;
+mod page_tree;
 mod pictures;
 mod right_to_left;
 mod unmapped;
@@ -22,6 +24,7 @@ use crate::missing::{self, PageCount};
 use crate::reading::Reading;
 use ending::{Declared, Ending};
 use landfall_core::warning::{Warning, WarningCode};
+use page_tree::PageTree;
 use pictures::{OfPage, Pictures};
 use unmapped::Unmapped;
 
@@ -50,7 +53,8 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
         ));
     }
     let mut pages = Pages::new(&document, ending, bounds);
-    let number = count_pages(&document, ending, bounds)?;
+    let tree = page_tree::check(&document, bytes.len(), bounds.limits)?;
+    let number = count_pages(&document, tree, ending, bounds)?;
     pages.read_all(number)?;
     pages.finish(bytes, number)
 }
@@ -103,6 +107,10 @@ impl<'a> Pages<'a> {
     /// Reads a page. Returns whether it is there at all.
     fn read(&mut self, page: usize) -> Result<bool, Error> {
         let number = page_number(page);
+        if !self.pictures.can_be_followed(self.document, page) {
+            self.unreadable.insert(number);
+            return Ok(true);
+        }
         let text = match page_text(self.document, page) {
             Ok(text) => self.unmapped.remove_from(text, number),
             Err(error) => {
@@ -243,8 +251,17 @@ fn page_text(document: &PdfDocument, page: usize) -> Result<String, pdf_oxide::E
 }
 
 /// The number of pages. The declared number may be false.
-fn count_pages(document: &PdfDocument, ending: Ending, bounds: Bounds<'_>) -> Result<usize, Error> {
+fn count_pages(
+    document: &PdfDocument,
+    tree: PageTree,
+    ending: Ending,
+    bounds: Bounds<'_>,
+) -> Result<usize, Error> {
     let limit = bounds.limits.pages;
+    if tree.repeats && tree.pages > 0 {
+        // The library would count some of them several times.
+        return Ok(tree.pages);
+    }
     let pages = document.page_count().map_err(|error| damaged(ending, error))?;
     if pages > limit && document.get_page(limit).is_ok() {
         return Err(bounds.limits.too_many_pages());

@@ -28,6 +28,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// How much of a document is sent at once.
 const BATCH_SIZE: usize = 256 * 1024;
+/// A process that uses at least this part of the time is busy.
+const BUSY_DIVISOR: u32 = 5;
 /// A process is replaced when it has grown by this part of its memory limit: one eighth.
 const MAX_GROWTH_DIVISOR: u64 = 8;
 
@@ -138,9 +140,19 @@ impl Worker {
         self.owner = Some(document.owner.to_owned());
         self.documents += 1;
         self.raise_cpu_limit();
+        let before = self.cpu_time();
         let mut stderr = Vec::new();
         let outcome = match self.exchange(document, bytes, &mut stderr).await {
             Ok(response) => response,
+            Err(ExchangeError::Stalled) if is_computing(self.cpu_time(), before, self.config.stall) => {
+                Err(Error::new(
+                    ErrorKind::ComputingLimit,
+                    format!(
+                        "Reading this file computed for {} s without any progress",
+                        self.config.stall.as_secs_f64()
+                    ),
+                ))
+            }
             Err(error) => Err(self.explain(error, document).await),
         };
         drain_available(&self.process.stderr, &mut stderr);
@@ -153,6 +165,12 @@ impl Worker {
             );
         }
         outcome
+    }
+
+    /// The processor time that the process has used since its start.
+    fn cpu_time(&self) -> Duration {
+        let usage = self.process.handle.with_pid(Usage::of).flatten();
+        usage.map_or(Duration::ZERO, |usage| usage.cpu)
     }
 
     /// The limit counts from the start of the process, so each document raises it.
@@ -280,6 +298,12 @@ impl Worker {
             }
         }
     }
+}
+
+/// Whether a process that made no progress for so long was busy, and did not only wait: then another attempt would be as busy
+/// for as long. A busy machine gives each process a part of its time.
+fn is_computing(now: Duration, before: Duration, stall: Duration) -> bool {
+    now.saturating_sub(before) >= stall / BUSY_DIVISOR
 }
 
 fn unreadable(why: &str) -> Error {

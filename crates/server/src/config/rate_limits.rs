@@ -1,4 +1,4 @@
-//! How many files may start in some time.
+//! How many files may start, how many may be registered, and how many requests may come in some time.
 
 use landfall_core::lifecycle::Stage;
 
@@ -12,6 +12,8 @@ group! { "Rate limits" {
     CHUNK_RATE_LIMIT = "": "How many files may start the chunk stage, over all processes."
     EMBED_RATE_LIMIT = "": "How many files may start the embed stage, over all processes."
     USER_RATE_LIMIT = "": "How many files of one user may start processing, over all processes."
+    REGISTRATIONS_PER_TENANT = "1000000/24h": "How many files and batches one tenant may register, over all processes, deleted ones included; each started KB of mapping and metadata counts as one more, and further requests get 429 with `Retry-After`."
+    WRITES_PER_USER = "360000/1h": "How many requests that change something each process accepts from one user; further ones get 429 with `Retry-After`."
 } }
 
 pub(super) fn read(read: &mut Reader, first_stage: Stage) -> RateLimits {
@@ -29,4 +31,12 @@ pub(super) fn read(read: &mut Reader, first_stage: Stage) -> RateLimits {
         user: read.optional(USER_RATE_LIMIT, str::parse::<RateLimit>),
         first_stage: Some(first_stage),
     }
+}
+
+pub(super) fn read_registrations(read: &mut Reader) -> RateLimit {
+    read.with(REGISTRATIONS_PER_TENANT, str::parse)
+}
+
+pub(super) fn read_writes(read: &mut Reader) -> RateLimit {
+    read.with(WRITES_PER_USER, str::parse)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::declared::group;
 use super::reader::{Reader, milliseconds, one_of};
-use super::{HttpConfig, Networks, Role, TlsFiles, telemetry};
+use super::{HttpConfig, Networks, Role, TlsFiles, rate_limits, telemetry};
 
 group! { "Server" {
     BIND_ADDRESS = "127.0.0.1": "The address to listen on; any address other than loopback needs `JWT_SECRET`, `OIDC_ISSUER` or `JWT_JWKS_URL`, and `TLS_CERT` with `TLS_KEY` or `TRUSTED_PROXIES`."
@@ -42,6 +42,7 @@ pub(super) fn read(read: &mut Reader) -> HttpConfig {
         max_connections_per_address: read.at_least(MAX_CONNECTIONS_PER_ADDRESS, 1),
         write_timeout: read.with(WRITE_TIMEOUT_MS, milliseconds),
         auth_failures_per_minute: read.at_least(AUTH_FAILURES_PER_MINUTE, 1),
+        writes_per_user: rate_limits::read_writes(read),
         max_body_bytes: MAX_BODY_BYTES,
         request_timeout: REQUEST_TIMEOUT,
         header_timeout: HEADER_TIMEOUT,

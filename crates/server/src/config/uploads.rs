@@ -3,6 +3,7 @@
 use landfall_core::lifecycle::Stage;
 
 use super::declared::group;
+use super::rate_limits;
 use super::reader::{Reader, bytes, milliseconds};
 use crate::intake::IntakeConfig;
 use crate::records::quota::Limits;
@@ -13,6 +14,7 @@ group! { "Uploads and quotas" {
     UPLOAD_URL_TTL_MS = "900000": "How long an upload URL is valid; while the registration lives, a client can ask for a fresh one."
     UPLOAD_CONFIRM_WINDOW_MS = "3600000": "How long a registration lives after its last sign of life: a fresh URL, bytes that arrive, an upload of the same batch."
     BATCH_TIMEOUT_MS = "86400000": "How long after its opening a batch expires."
+    MAX_ACTIVE_BATCHES = "10000": "How many batches of one tenant may be active at the same time; one more is refused with `TOO_MANY_BATCHES`."
     DEFAULT_TENANT_QUOTA_BYTES = "10GB": "How much a tenant may store, unless an administrator sets another limit."
     DEFAULT_TENANT_QUOTA_FILES = "1000000": "How many files a tenant may store, unless an administrator sets another limit."
 } }
@@ -28,6 +30,8 @@ pub(super) fn read(read: &mut Reader, first_stage: Stage) -> IntakeConfig {
             bytes: i64::try_from(read.with(DEFAULT_TENANT_QUOTA_BYTES, bytes)).unwrap_or(i64::MAX),
             files: read.at_least(DEFAULT_TENANT_QUOTA_FILES, 1),
         },
+        registrations: rate_limits::read_registrations(read),
+        max_active_batches: read.at_least(MAX_ACTIVE_BATCHES, 1),
         first_stage,
     }
 }

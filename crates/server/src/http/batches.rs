@@ -23,7 +23,8 @@ use landfall_core::priority::Priority;
     post, path = "/batches", operation_id = "openBatch", tag = "batches", request_body = NewBatch,
     responses(
         (status = 201, body = OpenedBatch),
-        (status = "4XX", description = "INVALID_FILE_COUNT INVALID_MAPPING IDEMPOTENCY_KEY_REUSED")
+        (status = "4XX", description = "INVALID_FILE_COUNT INVALID_METADATA INVALID_MAPPING TOO_MANY_BATCHES \
+            TOO_MANY_REGISTRATIONS IDEMPOTENCY_KEY_REUSED")
     )
 )]
 pub async fn open(
@@ -45,7 +46,7 @@ pub async fn open(
                 id: app.clock.new_id(),
                 batch,
                 now,
-                timeout: app.config.intake.batch_timeout,
+                config: app.config.intake.clone(),
             },
         })
         .await?;
@@ -66,6 +67,11 @@ pub async fn show(
     let batch = Batch::find_for(&mut tx, &caller, batch_id(&id)?).await?;
     let progress = batch::progress(&mut tx, batch.id).await?;
     Ok(Json(view(batch, Some(progress))))
+}
+
+/// What a client stored with its batch is shown with the batch itself: in a list it could be very long.
+fn listed(batch: Batch) -> BatchView {
+    BatchView { metadata: None, ..view(batch, None) }
 }
 
 fn view(batch: Batch, progress: Option<Progress>) -> BatchView {
@@ -97,7 +103,7 @@ pub async fn list(
     let paging: Paging<Uuid> = Paging::new(query.limit, query.cursor.as_deref())?;
     let before = paging.after.unwrap_or(Uuid::max());
     let batches = Batch::list_for(&mut app.db.read().await?, &caller, before, paging.fetched()).await?;
-    Ok(Json(paging.page(batches, |batch| batch.id.to_string()).map(|batch| view(batch, None))))
+    Ok(Json(paging.page(batches, |batch| batch.id.to_string()).map(listed)))
 }
 
 /// Closes a batch for new files: it is complete when all its files are.

@@ -80,7 +80,7 @@ pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
     let Some(paths) = document["paths"].as_object_mut() else { return document };
     for (path, item) in paths {
         for (method, operation) in item.as_object_mut().into_iter().flat_map(Map::iter_mut) {
-            complete_operation(path, operation);
+            complete_operation(path, method, operation);
             if !operation["security"].is_array() {
                 operation["x-scope"] = permissions::scope_of(method, operation).name().into();
             }
@@ -90,7 +90,7 @@ pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
     document
 }
 
-fn complete_operation(path: &str, operation: &mut Value) {
+fn complete_operation(path: &str, method: &str, operation: &mut Value) {
     let mut parameters = ids_in(path);
     parameters.extend(operation["parameters"].as_array().cloned().unwrap_or_default());
     for parameter in &mut parameters {
@@ -119,6 +119,9 @@ fn complete_operation(path: &str, operation: &mut Value) {
     }
     if refusals.contains("INVALID_TOKEN") || refusals.contains("INVALID_TICKET") {
         refusals.insert("TOO_MANY_AUTH_FAILURES".to_owned());
+    }
+    if method != "get" && refusals.contains("INVALID_TOKEN") {
+        refusals.insert("TOO_MANY_WRITES".to_owned());
     }
     operation["parameters"] = parameters.into();
     let mut by_status: BTreeMap<u16, Vec<RefusalCode>> = BTreeMap::new();

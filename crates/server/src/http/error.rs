@@ -1,7 +1,9 @@
 //! The form of all error responses: a code and a message. Details that are not for the caller are only logged.
 
+use std::time::Duration;
+
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Map;
 
@@ -20,17 +22,25 @@ pub struct ApiError(pub Refusal);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let Refusal { code, message, retryable, details, is_not_permitted } = self.0;
+        let Refusal { code, message, retryable, retry_after, details, is_not_permitted } = self.0;
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let details = details.unwrap_or_else(|| Map::new().into());
         let error = RefusalBody { code: code.code().to_owned(), message, retryable, details };
         let mut response = (status, Json(RefusalView { error })).into_response();
         response.extensions_mut().insert(code);
+        if let Some(wait) = retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
+        }
         if is_not_permitted {
             response.extensions_mut().insert(NotPermitted);
         }
         response
     }
+}
+
+/// `Retry-After` has no fractions, and a client that comes too early only comes twice.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
 impl From<Refusal> for ApiError {

@@ -17,7 +17,7 @@ use crate::http::audit_trail;
 use crate::http::client_address::ClientAddress;
 use crate::http::error::ApiError;
 use crate::http::permissions::operation_of;
-use crate::http::sessions;
+use crate::http::{sessions, write_limits};
 use crate::intake::idempotency;
 use landfall_api::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET, Page};
 use landfall_core::caller::{Caller, KeyScope};
@@ -56,11 +56,20 @@ pub fn require_scope(identity: &Identity, scope: KeyScope) -> Result<(), Refusal
     Err(Refusal::new(RefusalCode::InsufficientScope, message))
 }
 
+/// The same, within the limit of what the caller may change.
+async fn identity(parts: &mut Parts, app: &App) -> Result<Option<Identity>, ApiError> {
+    let identity = identify(parts, app).await?;
+    if let Some(identity) = &identity {
+        write_limits::admit(parts, &identity.caller)?;
+    }
+    Ok(identity)
+}
+
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        Ok(identify(parts, app).await?.ok_or_else(unauthenticated)?.caller)
+        Ok(identity(parts, app).await?.ok_or_else(unauthenticated)?.caller)
     }
 }
 
@@ -68,7 +77,7 @@ impl FromRequestParts<App> for Identity {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        Ok(identify(parts, app).await?.ok_or_else(unauthenticated)?)
+        Ok(identity(parts, app).await?.ok_or_else(unauthenticated)?)
     }
 }
 
@@ -76,7 +85,7 @@ impl OptionalFromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Option<Self>, ApiError> {
-        Ok(identify(parts, app).await?.map(|identity| identity.caller))
+        Ok(identity(parts, app).await?.map(|identity| identity.caller))
     }
 }
 

@@ -1,10 +1,9 @@
 //! A batch is opened for a number of files, and closed when no more will come.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::{IntakeConfig, registrations};
 use crate::records::batch::Batch;
 use crate::records::batch::changes::{self, Opened};
 use landfall_api::batches::{NewBatch, OpenedBatch};
@@ -25,32 +24,40 @@ pub fn check(batch: &NewBatch) -> Result<(), Refusal> {
             format!("A batch has 1 to {MAX_FILES} files, not {}", batch.file_count),
         ));
     }
-    if batch.metadata.as_ref().is_some_and(|value| !value.is_object() || has_nul(value)) {
-        let message = "metadata must be a JSON object without NUL characters";
-        return Err(Refusal::new(RefusalCode::InvalidRequest, message));
-    }
+    batch.metadata.as_ref().map_or(Ok(()), check_metadata)?;
     batch.mapping.as_ref().map_or(Ok(()), check_mapping)
+}
+
+/// The bytes that a client may store as JSON with a batch or a file: enough for labels and ids. Documents are uploaded.
+const MAX_JSON_BYTES: usize = 16 * 1024;
+
+fn check_metadata(metadata: &Value) -> Result<(), Refusal> {
+    let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidMetadata, message));
+    if !metadata.is_object() {
+        return refuse("metadata must be a JSON object".to_owned());
+    }
+    check_json(metadata).or_else(|why| refuse(format!("metadata is not valid: {why}")))
 }
 
 /// A mapping is sent unchanged to the operator's own extraction service, so it must be valid and not too large.
 pub fn check_mapping(mapping: &Value) -> Result<(), Refusal> {
-    const MAX_BYTES: usize = 64 * 1024;
-    let refuse = |message: &str| Err(Refusal::new(RefusalCode::InvalidMapping, message));
+    let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidMapping, message));
     if !(mapping.is_object() || mapping.is_array()) {
-        return refuse("The mapping is not valid: it must be a JSON object or array");
+        return refuse("The mapping is not valid: it must be a JSON object or array".to_owned());
     }
-    if has_nul(mapping) {
-        return refuse("The mapping is not valid: it has a NUL character in it");
-    }
-    if mapping.to_string().len() > MAX_BYTES {
-        return refuse("The mapping is not valid: it is longer than 64 KB");
-    }
-    Ok(())
+    check_json(mapping).or_else(|why| refuse(format!("The mapping is not valid: {why}")))
 }
 
-/// PostgreSQL cannot store a NUL, not even an escaped one.
-fn has_nul(value: &Value) -> bool {
-    value.to_string().contains("\\u0000")
+fn check_json(value: &Value) -> Result<(), String> {
+    let text = value.to_string();
+    if text.len() > MAX_JSON_BYTES {
+        return Err(format!("it has {} bytes as JSON, and the limit is {MAX_JSON_BYTES}", text.len()));
+    }
+    // PostgreSQL cannot store a NUL, not even an escaped one.
+    if text.contains("\\u0000") {
+        return Err("it has a NUL character in it".to_owned());
+    }
+    Ok(())
 }
 
 pub struct OpenBatch {
@@ -58,14 +65,18 @@ pub struct OpenBatch {
     pub id: Uuid,
     pub batch: NewBatch,
     pub now: Time,
-    pub timeout: Duration,
+    pub config: IntakeConfig,
 }
 
 impl Write for OpenBatch {
     type Output = OpenedBatch;
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        let expires_at = self.now + to_delta(self.timeout);
+        let NewBatch { metadata, mapping, .. } = &self.batch;
+        let rows = 1 + registrations::rows_of(metadata.as_ref()) + registrations::rows_of(mapping.as_ref());
+        registrations::take(tx, &self.caller.tenant, rows, self.config.registrations, self.now).await?;
+        self.check_active(tx).await?;
+        let expires_at = self.now + to_delta(self.config.batch_timeout);
         let opened = Opened {
             id: self.id,
             tenant: &self.caller.tenant,
@@ -84,6 +95,20 @@ impl Write for OpenBatch {
             file_count: self.batch.file_count,
             expires_at,
         })
+    }
+}
+
+impl OpenBatch {
+    /// The transaction is the only one that registers something for the tenant, so the count is right until it ends.
+    async fn check_active(&self, tx: &mut Tx) -> Result<(), Error> {
+        let most = self.config.max_active_batches;
+        if changes::count_active(tx, &self.caller.tenant, most).await? < most {
+            return Ok(());
+        }
+        let message = format!(
+            "This tenant has {most} active batches, the maximum: close or cancel one, or wait until one is complete"
+        );
+        Err(Refusal::new(RefusalCode::TooManyBatches, message).into())
     }
 }
 

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::IntakeConfig;
 use super::announce::Announced;
+use super::registrations;
 use crate::blobs::signed_url::UrlSigner;
 use crate::records::batch::changes::{self, Places};
 use crate::records::batch::deadline;
@@ -60,6 +61,9 @@ impl Write for Register {
             Some(batch) => self.take_places(tx, batch, count).await?,
             None => Priority::default().rank(),
         };
+        let mappings = self.files.iter().map(|(_, file)| registrations::rows_of(file.mapping.as_ref()));
+        let rows = self.files.len() + mappings.sum::<usize>();
+        registrations::take(tx, &self.caller.tenant, rows, self.config.registrations, self.now).await?;
         quota::reserve(tx, &self.caller.tenant, bytes, count, &self.config.quota).await?;
         let priority = self.priority.map_or(priority, Priority::rank);
 

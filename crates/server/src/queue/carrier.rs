@@ -110,7 +110,7 @@ impl Carrier {
         let calls = self.calls(file, &ended).await;
         let verdict = match ended {
             Ok(Ok(output)) => {
-                next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter());
+                next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter(&file.tenant_id));
                 Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
             }
             Ok(Err(failure)) => self.judge(file, stage, failure),
@@ -165,6 +165,7 @@ impl Carrier {
             }
         };
         tokio::pin!(interrupted);
+        let waiting = room.tenants.wait(&file.tenant_id);
         let slot = tokio::select! {
             biased;
             slot = room.slot() => slot,
@@ -172,6 +173,8 @@ impl Carrier {
             // The stage has become slow. Another process may have a free slot.
             () = async { self.inner.clock.sleep(SLOT_TIMEOUT).await } => return Err(Interrupted::Release),
         };
+        drop(waiting);
+        let running = room.tenants.run(&file.tenant_id, self.stop.clone());
         tokio::select! {
             begins = self.note_beginning(file) => begins?,
             interrupted = &mut interrupted => return Err(interrupted),
@@ -199,7 +202,7 @@ impl Carrier {
             Err(_) => "interrupted",
         };
         metrics::attempt(stage, outcome, took);
-        drop(slot);
+        drop((running, slot));
         ended
     }
 

@@ -1,7 +1,7 @@
 //! Claims due files from the queue, many at once, with a token that only the new holder knows.
 //!
 //! Claims take turns among the tenants and users that have work. A user's own files are ordered by priority and then
-//! by age. From a stage that is paused, at its rate limit, or in need of a service that is down, fewer files or none
+//! by age. A tenant that has half of what a worker has in hand waits for the others (`tenant_share.rs`). From a stage that is paused, at its rate limit, or in need of a service that is down, fewer files or none
 //! are claimed.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use super::fairness::Rounds;
 use super::gates::{CallRounds, Gates};
 use super::isolation::Next;
 use super::limits::RateLimits;
+use super::tenant_share::{Held, HeldAtStage};
 use crate::process::workers;
 use crate::records::effects::Counts;
 use crate::records::file::File;
@@ -39,6 +40,8 @@ pub struct ClaimDue {
     pub wants: Vec<Want>,
     /// Fresh for each claim, so that no two attempts at a file ever share one.
     pub token: Uuid,
+    /// What each tenant has in hand.
+    pub held: Held,
     /// The position of this process in its rounds. The caller advances it with the result.
     pub rounds: Arc<Rounds>,
     pub limits: RateLimits,
@@ -117,12 +120,20 @@ impl Write for ClaimDue {
             if most == 0 {
                 continue;
             }
-            let shares = self.shares(tx, &mut gates, stage, tenants, most).await?;
-            let files = if gates.probes(services) {
-                self.take_probes(tx, stage, &shares, gates.claim_time(self.now)).await?
-            } else {
-                self.take(tx, stage, &shares, gates.claim_time(self.now)).await?
-            };
+            let (mut shares, mut files) = (Vec::new(), Vec::new());
+            for in_turn in self.turns(stage, tenants) {
+                shares = self.shares(tx, &mut gates, stage, &in_turn, most).await?;
+                self.cut(stage, tenants, &mut shares);
+                let at = gates.claim_time(self.now);
+                files = if gates.probes(services) {
+                    self.take_probes(tx, stage, &shares, at).await?
+                } else {
+                    self.take(tx, stage, &shares, at).await?
+                };
+                if !files.is_empty() {
+                    break;
+                }
+            }
             let files = in_turn(files, &shares);
             gates.took(stage, &self.limits, &files, self.now);
             taken.served.push((stage, shares.into_iter().map(|(lane, _)| lane).collect()));
@@ -191,10 +202,30 @@ impl ClaimDue {
         self.claim(tx, stage, due, at).await
     }
 
-    /// The most tenants that can have their turn at each stage.
+    /// The most tenants that can have their turn at each stage, and one more that shows that others wait.
     fn most_tenants(&self, wants: &[Want]) -> Vec<(Stage, usize)> {
         let passed_over = |stage| if self.limits.of_users_at(stage).is_some() { MAX_PASSED_OVER } else { 0 };
-        wants.iter().map(|want| (want.stage, want.room + passed_over(want.stage))).collect()
+        let at_half = |stage| self.held.get(&stage).map_or(0, HeldAtStage::at_half);
+        let most = |want: &Want| want.room + passed_over(want.stage) + at_half(want.stage) + 1;
+        wants.iter().map(|want| (want.stage, most(want))).collect()
+    }
+
+    /// The tenants that have their turn, and those that have it if no file of the first can be claimed.
+    fn turns(&self, stage: Stage, tenants: &[String]) -> Vec<Vec<String>> {
+        let Some(held) = self.held.get(&stage) else { return vec![tenants.to_vec()] };
+        let (first, at_half) = held.split(tenants);
+        let at_half = if held.is_reserved { Vec::new() } else { at_half };
+        [first, at_half].into_iter().filter(|turn| !turn.is_empty()).collect()
+    }
+
+    /// While several tenants wait, none gets more than what is missing to its half.
+    fn cut(&self, stage: Stage, tenants: &[String], shares: &mut [(Lane, usize)]) {
+        let Some(held) = self.held.get(&stage) else { return };
+        let (below_half, _) = held.split(tenants);
+        let is_last_resort = shares.iter().any(|(lane, _)| !below_half.contains(&lane.tenant));
+        if (tenants.len() > 1 || held.is_reserved) && !is_last_resort {
+            held.cut(shares);
+        }
     }
 
     /// The lanes that are next in the round, each with the number of files that it may have.

@@ -5,6 +5,7 @@
 //! file that may not begin yet waits.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -56,6 +57,13 @@ impl FromStr for RateLimit {
     }
 }
 
+/// As a sentence has it: `100 in 60 s`.
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {} s", self.max, self.per.as_secs_f64())
+    }
+}
+
 impl RateLimit {
     /// The time from one file to the next.
     fn interval(self) -> TimeDelta {
@@ -64,7 +72,7 @@ impl RateLimit {
     }
 
     /// How many files may begin now, if the next may begin at `next`.
-    fn allows(self, next: Time, now: Time) -> usize {
+    pub fn allows(self, next: Time, now: Time) -> usize {
         let waited = now - self.within_reach(next, now);
         if waited < TimeDelta::zero() {
             return 0;
@@ -75,9 +83,24 @@ impl RateLimit {
     }
 
     /// When the next file may begin after `taken` did now.
-    fn next_after(self, next: Time, taken: usize, now: Time) -> Time {
+    pub fn next_after(self, next: Time, taken: usize, now: Time) -> Time {
         let taken = i32::try_from(taken).unwrap_or(i32::MAX);
         self.within_reach(next, now) + self.interval() * taken
+    }
+
+    /// How long it takes until `count` may begin at once, if the next may begin at `next`. `None` if so many never may.
+    pub fn wait_for(self, next: Time, count: usize, now: Time) -> Option<Duration> {
+        if count > usize::try_from(self.max).unwrap_or(usize::MAX) {
+            return None;
+        }
+        let others = i32::try_from(count.saturating_sub(1)).unwrap_or(i32::MAX);
+        let ready = self.within_reach(next, now) + self.interval() * others;
+        Some((ready - now).to_std().unwrap_or_default())
+    }
+
+    /// Whether all of the limit is available, if the next may begin at `next`: one that was never used is the same.
+    pub fn is_unused(self, next: Time, now: Time) -> bool {
+        next <= now - self.burst()
     }
 
     /// `next`, clamped to the times that this limit can have set. After a change of the settings or of a clock, the
@@ -118,6 +141,10 @@ pub fn bucket_of_stage(stage: Stage) -> String {
 
 pub fn bucket_of_user(user: &TenantUser) -> String {
     format!("user:{user}")
+}
+
+pub fn bucket_of_registrations(tenant: &str) -> String {
+    format!("registrations:{tenant}")
 }
 
 /// The buckets that let no file begin before a later time, of all stages and of one user, each with that time.
@@ -197,6 +224,10 @@ impl Buckets {
 
     pub fn allows(&self, limit: RateLimit, name: &str, now: Time) -> usize {
         limit.allows(self.get(name).0, now)
+    }
+
+    pub fn wait_for(&self, limit: RateLimit, name: &str, count: usize, now: Time) -> Option<Duration> {
+        limit.wait_for(self.get(name).0, count, now)
     }
 
     pub fn next_at(&self, name: &str) -> Time {

@@ -29,6 +29,8 @@ use landfall_store::Error;
 use landfall_store::wake::{Signal, Wake};
 use landfall_store::{Db, Tx, Write};
 
+/// How many operations of a user are kept, whatever their age.
+const MAX_KEPT: i64 = 1_000;
 /// How often a process polls for operations to continue, and for the results of their canaries.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Blobs that are looked for at the same time.
@@ -118,6 +120,7 @@ impl Write for RetryAll {
         let status = if one_cause { OperationStatus::Canary } else { OperationStatus::Running };
         let from = Cursor::newest(self.now);
         rows::insert(tx, self, status, from, traces::current()).await?;
+        rows::keep_last(tx, &self.user, MAX_KEPT).await?;
         started(tx, self);
         Ok(self.id)
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::StageConfig;
+use super::tenant_share::{Presence, TenantsAtStage};
 
 /// How far ahead files are taken in hand.
 const MOMENT: Duration = Duration::from_millis(10);
@@ -25,6 +26,7 @@ pub struct Room {
     pub config: StageConfig,
     slots: Arc<Semaphore>,
     in_hand: AtomicUsize,
+    pub tenants: Arc<TenantsAtStage>,
     /// As the last claim read it. A carried file must not enter a paused stage.
     paused: AtomicBool,
     /// About how many nanoseconds the work on a file takes here.
@@ -34,6 +36,7 @@ pub struct Room {
 /// One of the files that a worker has in hand at a stage.
 pub struct Place {
     room: Arc<Room>,
+    _of_tenant: Presence,
 }
 
 impl Room {
@@ -41,6 +44,7 @@ impl Room {
         Arc::new(Self {
             slots: Arc::new(Semaphore::new(config.concurrency)),
             in_hand: AtomicUsize::new(0),
+            tenants: Arc::default(),
             paused: AtomicBool::new(false),
             // Assume that the stage is slow until it is measured.
             pace: AtomicU64::new(nanoseconds(MOMENT)),
@@ -62,15 +66,23 @@ impl Room {
         self.paused.store(paused, Ordering::Relaxed);
     }
 
+    pub fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
+    }
+
     /// Takes a claimed file in hand.
-    pub fn enter(self: &Arc<Self>) -> Place {
+    pub fn enter(self: &Arc<Self>, tenant: &str) -> Place {
         self.in_hand.fetch_add(1, Ordering::Relaxed);
-        Place { room: self.clone() }
+        self.place(tenant)
+    }
+
+    fn place(self: &Arc<Self>, tenant: &str) -> Place {
+        Place { room: self.clone(), _of_tenant: self.tenants.take_in_hand(tenant) }
     }
 
     /// Takes a file from the previous stage in hand, if there is room for it.
-    pub fn try_enter(self: &Arc<Self>) -> Option<Place> {
-        if self.paused.load(Ordering::Relaxed) || !self.config.takes_carried_files() {
+    pub fn try_enter(self: &Arc<Self>, tenant: &str) -> Option<Place> {
+        if self.is_paused() || !self.config.takes_carried_files() {
             return None;
         }
         let most = self.most(MAX_CARRIED_AHEAD);
@@ -79,7 +91,7 @@ impl Room {
                 (in_hand < most).then_some(in_hand + 1)
             })
             .is_ok()
-            .then(|| Place { room: self.clone() })
+            .then(|| self.place(tenant))
     }
 
     /// Resolves when there is a slot for the work on a file.
@@ -142,8 +154,8 @@ mod tests {
         let room = room(8);
         assert_eq!(room.wanted(), 8);
         room.took(Duration::from_secs(2));
-        let places: Vec<Place> = (0..8).map(|_| room.try_enter().unwrap()).collect();
-        assert!(room.try_enter().is_none());
+        let places: Vec<Place> = (0..8).map(|_| room.try_enter("acme").unwrap()).collect();
+        assert!(room.try_enter("acme").is_none());
         assert_eq!(room.wanted(), 0);
         drop(places);
         assert_eq!(room.wanted(), 8);
@@ -152,7 +164,7 @@ mod tests {
     #[test]
     fn a_free_slot_of_a_slow_stage_is_filled_at_once() {
         let room = room(8);
-        let mut places: Vec<Place> = (0..8).map(|_| room.enter()).collect();
+        let mut places: Vec<Place> = (0..8).map(|_| room.enter("acme")).collect();
         places.pop();
         assert_eq!(room.wanted(), 1);
     }
@@ -163,7 +175,7 @@ mod tests {
         (0..200).for_each(|_| room.took(Duration::from_micros(5)));
         assert_eq!(room.wanted(), 8 + MAX_AHEAD);
         let most = 8 + MAX_AHEAD;
-        let mut places: Vec<Place> = (0..most).map(|_| room.enter()).collect();
+        let mut places: Vec<Place> = (0..most).map(|_| room.enter("acme")).collect();
         places.truncate(most - 10);
         assert_eq!(room.wanted(), 0);
         places.truncate(most / 2);

@@ -20,7 +20,9 @@ use super::reconcile;
 use super::release::Release;
 use super::room::{Place, Room};
 use super::settler::Settler;
+use super::tenant_share::Held;
 use crate::process::liveness::{Identity, Liveness};
+use crate::records::files::queue;
 use crate::stages::Work;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::Stage;
@@ -32,6 +34,8 @@ use landfall_store::wake::{Signal, Wake};
 pub(super) const WRITE_AGAIN: Duration = Duration::from_millis(500);
 /// The queue is not polled more often than this, even if a blocked file may be claimed sooner.
 const MIN_INTERVAL: Duration = Duration::from_millis(5);
+/// Where all slots are taken, the queue is not looked at more often than this.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long the last settlements of a process that shuts down may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -61,6 +65,8 @@ pub(super) struct Inner {
     pub(super) settler: Settler,
     rooms: Vec<Arc<Room>>,
     rounds: Mutex<Arc<Rounds>>,
+    /// When it was last looked for files that wait for a slot.
+    looked_at: Mutex<Option<Time>>,
     /// Whether a file is worked on alone.
     pub(super) isolation: Isolation,
     tasks: TaskTracker,
@@ -107,6 +113,7 @@ impl Worker {
             settler: Settler::start(db.clone(), clock.clone(), config.breaker, liveness.name().to_owned()),
             rooms: config.stages.iter().copied().map(Room::new).collect(),
             rounds: Mutex::default(),
+            looked_at: Mutex::default(),
             isolation: Isolation::default(),
             tasks: TaskTracker::new(),
             in_hand: Mutex::default(),
@@ -207,6 +214,9 @@ impl Inner {
         let identity = self.liveness.identity();
         let next = self.isolation.next(self.in_hand().is_empty());
         let is_full = next == Next::Many && wants.iter().all(|want| want.room == 0);
+        if let Err(error) = self.make_way().await {
+            tracing::warn!(%error, "could not look for files that wait for a slot");
+        }
         if is_full || identity.lost.is_cancelled() {
             return Ok(Polled::default());
         }
@@ -216,8 +226,9 @@ impl Inner {
         let claim = ClaimDue {
             worker: identity.id,
             worker_name: self.liveness.name().to_owned(),
-            wants,
             token,
+            held: self.held(&wants, now),
+            wants,
             rounds: self.rounds().clone(),
             limits: self.config.limits.clone(),
             breaker: self.config.breaker,
@@ -263,8 +274,8 @@ impl Inner {
             again_in: taken.poll_again_at.map(|at| (at - now).to_std().unwrap_or_default().max(MIN_INTERVAL)),
         };
         for file in taken.files {
-            let place =
-                self.room(file.next_stage).expect("only the stages of this worker are claimed").enter();
+            let room = self.room(file.next_stage).expect("only the stages of this worker are claimed");
+            let place = room.enter(&file.tenant_id);
             let stop = CancellationToken::new();
             self.in_hand().insert((file.id, token), stop.clone());
             let (identity, rounds) = (identity.clone(), rounds.clone());
@@ -272,6 +283,48 @@ impl Inner {
             self.tasks.spawn(carrier.carry(file));
         }
         Ok(polled)
+    }
+
+    fn held(&self, wants: &[Want], now: Time) -> Held {
+        let at_stage = |(room, want): (&Arc<Room>, &Want)| (want.stage, room.tenants.held(want.room, now));
+        self.rooms.iter().zip(wants).map(at_stage).collect()
+    }
+
+    /// Stops work of a tenant that has more than half of a stage's slots, if none is free and a file of another waits.
+    async fn make_way(&self) -> Result<(), Error> {
+        let crowding =
+            |room: &Arc<Room>| Some((room.clone(), room.tenants.crowding(room.config.concurrency)?));
+        let crowded: Vec<(Arc<Room>, (String, bool))> =
+            self.rooms.iter().filter(|room| !room.is_paused()).filter_map(crowding).collect();
+        let now = self.clock.now();
+        if crowded.is_empty() || !self.may_look(now) {
+            return Ok(());
+        }
+        for (room, (tenant, other_waits_here)) in crowded {
+            let stage = room.config.stage;
+            if other_waits_here
+                || queue::other_tenant_waits(&mut self.db.read().await?, stage, &tenant).await?
+            {
+                tracing::info!(
+                    tenantId = tenant,
+                    stage = stage.name(),
+                    "work of a tenant makes way for another's"
+                );
+                room.tenants.make_way(&tenant, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is time to look for files that wait for a slot. Files of one tenant often take all slots, and each of
+    /// them that is uploaded wakes the worker.
+    fn may_look(&self, now: Time) -> bool {
+        let mut last = self.looked_at.lock().expect("nothing panics while it holds this");
+        let may = last.is_none_or(|last| now < last || now - last >= to_delta(LOOK_INTERVAL));
+        if may {
+            *last = Some(now);
+        }
+        may
     }
 
     /// Releases what `claim` holds, and retries until the database is back. Until then there is no point in claiming

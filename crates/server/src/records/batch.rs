@@ -3,6 +3,7 @@
 
 pub mod changes;
 pub mod deadline;
+pub mod removal;
 
 use std::ops::AddAssign;
 
@@ -84,16 +85,18 @@ impl Batch {
         }
     }
 
-    /// A page of the caller's batches, newest first, before `before`.
+    /// A page of the caller's batches, newest first, before `before`. They come without their metadata, which may be
+    /// long.
     pub async fn list_for(
         tx: &mut Tx,
         caller: &Caller,
         before: Uuid,
         limit: i64,
     ) -> Result<Vec<Self>, Error> {
+        let columns = COLUMNS.replace(" metadata,", " NULL AS metadata,");
         tx.rows(
             format!(
-                "SELECT {COLUMNS} FROM batches WHERE tenant_id = $1 AND user_id = $2 AND id < $3
+                "SELECT {columns} FROM batches WHERE tenant_id = $1 AND user_id = $2 AND id < $3
                  ORDER BY id DESC LIMIT $4"
             ),
             args![&caller.tenant, &caller.user, before, limit],

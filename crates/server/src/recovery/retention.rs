@@ -3,6 +3,7 @@
 //! | record | goes if and only if |
 //! |---|---|
 //! | tombstone, with its history and its last events | it is older than its time, and its blob is gone |
+//! | batch | it has ended, none of its files has a row any more, and its last change is older than the time of a tombstone |
 //! | event that is no step in a file's history | it is older than its time |
 //! | idempotency key | it was made longer ago than its time |
 //! | hourly counters | they are of an hour that no report shows any more |
@@ -24,6 +25,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::config::CleaningConfig;
 use super::{Sweep, SweepReport, runs};
@@ -31,6 +33,7 @@ use crate::auth::{api_keys, links, sessions};
 use crate::delivery::webhooks::deliveries;
 use crate::intake::idempotency;
 use crate::queue::{limits, operations};
+use crate::records::batch::removal as removal_of_batches;
 use crate::records::events::removal;
 use crate::records::files::blobs;
 use crate::records::{audit_log, hourly, notifications, throughput};
@@ -61,7 +64,9 @@ impl Sweep for Retention {
             let mut report = SweepReport::default();
             let tombstones = self.remove_tombstones(now - to_delta(self.config.tombstones)).await;
             let events = self.remove_events(now - to_delta(self.config.events)).await;
-            let mut done = vec![("tombstones", tombstones), ("events", events)];
+            // After the tombstones: a batch stays as long as one of them.
+            let batches = self.remove_batches(now - to_delta(self.config.tombstones)).await;
+            let mut done = vec![("tombstones", tombstones), ("batches", batches), ("events", events)];
             for kind in Kind::ALL {
                 let before = kind.before(&self.config, now);
                 done.push((kind.name(), self.remove_all(kind, before).await));
@@ -174,6 +179,16 @@ impl Retention {
         }
     }
 
+    async fn remove_batches(&self, before: Time) -> Result<u64, Error> {
+        let (mut removed, mut after) = (0, Some(Uuid::nil()));
+        while let Some(page) = after {
+            let (gone, last) = self.db.write(RemoveBatches { before, after: page }).await?;
+            removed += gone;
+            after = last;
+        }
+        Ok(removed)
+    }
+
     async fn remove_events(&self, before: Time) -> Result<u64, Error> {
         let mut removed = 0;
         loop {
@@ -236,6 +251,20 @@ impl Write for RemoveEvents {
     async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
         let gone = removal::remove_old(tx, self.before, BATCH_SIZE).await?;
         Ok(u64::try_from(gone).unwrap_or(u64::MAX))
+    }
+}
+
+/// Removes those of a page of ended batches that have no file any more. Returns how many, and the last of the page.
+struct RemoveBatches {
+    before: Time,
+    after: Uuid,
+}
+
+impl Write for RemoveBatches {
+    type Output = (u64, Option<Uuid>);
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        removal_of_batches::remove_page(tx, self.before, self.after, BATCH_SIZE).await
     }
 }
 

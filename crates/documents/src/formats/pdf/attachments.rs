@@ -1,12 +1,15 @@
 //! The names of the files that are attached to a PDF. The files themselves are not unpacked.
 
+use std::collections::HashSet;
+
 use pdf_oxide::PdfDocument;
-use pdf_oxide::object::Object;
+use pdf_oxide::object::{Object, ObjectRef};
 
 use super::outline;
 
-/// The most nodes of the tree of names that are visited. It may have a cycle.
+/// The most nodes of the tree of names that are visited, and the most names that are read.
 const MAX_NODES: usize = 1_000;
+const MAX_NAMES: usize = 10_000;
 
 pub fn names(document: &PdfDocument) -> Vec<String> {
     let mut names = Vec::new();
@@ -14,19 +17,19 @@ pub fn names(document: &PdfDocument) -> Vec<String> {
     let tree = catalog.and_then(|catalog| member(document, &catalog, "Names"));
     let mut waiting: Vec<Object> =
         tree.and_then(|names| member(document, &names, "EmbeddedFiles")).into_iter().collect();
-    let mut visited = 0;
+    // The tree may have a cycle.
+    let mut visited: HashSet<ObjectRef> = HashSet::new();
     while let Some(node) = waiting.pop() {
-        visited += 1;
-        if visited > MAX_NODES {
-            break;
-        }
         if let Some(Object::Array(below)) = member(document, &node, "Kids") {
-            let nodes = below.iter().take(MAX_NODES).rev();
-            waiting.extend(nodes.filter_map(|node| document.resolve_object(node).ok()));
+            for child in below.iter().rev().filter_map(Object::as_reference) {
+                if visited.len() < MAX_NODES && visited.insert(child) {
+                    waiting.extend(document.load_object(child).ok());
+                }
+            }
         }
         // Pairs of a key and a file.
         if let Some(Object::Array(pairs)) = member(document, &node, "Names") {
-            let files = pairs.as_chunks().0.iter().take(MAX_NODES);
+            let files = pairs.as_chunks().0.iter().take(MAX_NAMES - names.len());
             names.extend(files.map(|[key, file]| name(document, key, file)));
         }
     }

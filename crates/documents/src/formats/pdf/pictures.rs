@@ -3,6 +3,7 @@
 use pdf_oxide::PdfDocument;
 use pdf_oxide::extractors::{ColorSpace, ImageData, PdfImage};
 
+use super::forms::Forms;
 use crate::limits::Limits;
 use crate::reading::Picture;
 
@@ -10,6 +11,9 @@ use crate::reading::Picture;
 const MIN_PIXELS: u64 = 10_000;
 /// Scanners cut a page into a few strips; a page of hundreds of pictures is a drawing.
 const MAX_ON_A_PAGE: usize = 16;
+
+/// Drawings and pictures that are followed on all pages. A map or a plan has some thousands.
+const MAX_DRAWINGS: u64 = 1_000_000;
 
 /// What became of the pictures of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +30,22 @@ pub struct Pictures<'a> {
     limits: &'a Limits,
     taken: Vec<Picture>,
     bytes: usize,
+    forms: Forms,
+    drawings_left: u64,
 }
 
 impl<'a> Pictures<'a> {
     pub fn new(limits: &'a Limits) -> Self {
-        Self { limits, taken: Vec::new(), bytes: 0 }
+        Self { limits, taken: Vec::new(), bytes: 0, forms: Forms::default(), drawings_left: MAX_DRAWINGS }
+    }
+
+    /// Whether the library can follow all drawings of a page in the time that a document may take. Only a hostile document
+    /// has so many.
+    pub fn can_be_followed(&mut self, document: &PdfDocument, page: usize) -> bool {
+        let drawings = self.forms.on_page(document, page);
+        let left = self.drawings_left.checked_sub(drawings);
+        self.drawings_left = left.unwrap_or(self.drawings_left);
+        left.is_some()
     }
 
     /// Takes the pictures of a page, within the limits. A picture that cannot be decoded is left out.

@@ -267,6 +267,7 @@
       } catch { throw new Unreachable(); }
       if (response.ok) return response;
       const refusal = refusalFrom(response.status, await response.text().catch(() => ''));
+      refusal.waitMs = 1000 * Math.min(Number(response.headers.get('Retry-After')) || 0, 60);
       if (refusal.status !== 401 || path === '/auth/logout') throw refusal;
       if (session === requestSession) sessionEnded();
     }
@@ -277,8 +278,12 @@
   };
   const withRetries = async action => {
     for (const wait of [400, 800, 1600, 3200, 6400]) {
-      try { return await action(); } catch (error) { if (!error.isTemporary) throw error; }
-      await sleep(wait * (0.8 + 0.4 * Math.random()));
+      let asked = 0;
+      try { return await action(); } catch (error) {
+        if (!error.isTemporary) throw error;
+        asked = error.waitMs || 0;
+      }
+      await sleep(asked + wait * (0.8 + 0.4 * Math.random()));
     }
     return action();
   };

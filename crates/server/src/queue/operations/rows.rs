@@ -1,6 +1,6 @@
 //! The statements about the table `operations`.
 
-use landfall_core::caller::{Caller, Reach};
+use landfall_core::caller::{Caller, Reach, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::refusal::Refusal;
 use landfall_core::states::OperationStatus;
@@ -90,6 +90,19 @@ pub(super) async fn insert(
             operation.now,
             trace,
         ],
+    )
+    .await
+    .map(drop)
+}
+
+/// Removes the oldest operations of a user that have ended, of those beyond the last `most`.
+pub(super) async fn keep_last(tx: &mut Tx, user: &TenantUser, most: i64) -> Result<(), Error> {
+    // One comes at a time. More are removed where a former version left more.
+    const AT_ONCE: i64 = 100;
+    tx.execute(
+        "DELETE FROM operations WHERE ended_at IS NOT NULL AND id IN (
+             SELECT id FROM operations WHERE tenant_id = $1 AND user_id = $2 ORDER BY id DESC LIMIT $4 OFFSET $3)",
+        args![&user.tenant, &user.user, most, AT_ONCE],
     )
     .await
     .map(drop)

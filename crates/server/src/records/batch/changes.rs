@@ -42,6 +42,15 @@ pub async fn open(tx: &mut Tx, batch: Opened<'_>) -> Result<(), Error> {
     .map(drop)
 }
 
+/// How many batches of a tenant are active, counted up to `most`.
+pub async fn count_active(tx: &mut Tx, tenant: &str, most: i64) -> Result<i64, Error> {
+    tx.number(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM batches WHERE tenant_id = $1 AND status = 'active' LIMIT $2) AS active",
+        args![tenant, most],
+    )
+    .await
+}
+
 /// Takes `count` of the free places of a user's batch. Returns the batch's priority; `None` if it has not so many, or takes
 /// none.
 pub async fn take_places(

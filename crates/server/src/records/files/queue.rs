@@ -100,6 +100,14 @@ pub async fn tenants_waiting(tx: &mut Tx, walks: &[TenantWalk<'_>]) -> Result<Ve
     .await
 }
 
+/// Whether a file of another tenant could be claimed at a stage.
+pub async fn other_tenant_waits(tx: &mut Tx, stage: Stage, tenant: &str) -> Result<bool, Error> {
+    // The first tenant in the index, and the first behind this one.
+    let walks = ["", tenant].map(|after| TenantWalk { stage, after, steps: 1, part: 0 });
+    let found = tenants_waiting(tx, &walks).await?;
+    Ok(found.iter().any(|(_, waiting)| waiting != tenant))
+}
+
 /// Where a walk from user to user of a tenant begins: behind `after`, for so many steps. `turn` and `part` come back with
 /// what it meets.
 #[derive(Debug, Clone, Copy)]
