@@ -72,7 +72,7 @@ async fn a_folder_that_others_can_use_is_named_at_the_start_with_the_command(db:
 }
 
 #[tokio::test]
-async fn a_server_prints_a_token_on_a_terminal_only() {
+async fn a_server_prints_a_link_that_signs_in_on_a_terminal_only() {
     let db = TestDb::sqlite();
     let mut child = Process::command(&db).arg("serve").stdout(Stdio::piped()).spawn().expect("it starts");
     let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -80,8 +80,8 @@ async fn a_server_prints_a_token_on_a_terminal_only() {
     child.kill().expect("it was running");
     child.wait().expect("it ended");
     assert!(printed[0].contains("listening on http://"), "{printed:?}");
-    assert!(printed[1].contains("landfall token --user NAME"), "{printed:?}");
-    assert!(!printed.concat().contains("token="), "{printed:?}");
+    assert!(printed[1].contains("landfall open"), "{printed:?}");
+    assert!(!printed.concat().contains("/#"), "{printed:?}");
 
     let program = format!("{} serve", env!("CARGO_BIN_EXE_landfall"));
     let mut terminal = Command::new("script")
@@ -97,9 +97,9 @@ async fn a_server_prints_a_token_on_a_terminal_only() {
     let mut shown = String::new();
     let mut out = terminal.stdout.take().expect("piped");
     let mut bytes = [0; 4_096];
-    while !shown.contains("/#token=") {
+    while !shown.contains("/#open=") {
         let read = out.read(&mut bytes).expect("output");
-        assert!(read > 0, "no token on the terminal: {shown}");
+        assert!(read > 0, "no link on the terminal: {shown}");
         shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
     }
     terminal.kill().expect("it was running");

@@ -173,6 +173,7 @@ fn start_at_zero() {
         counter!(CONNECTIONS_REFUSED, "reason" => reason).absolute(0);
     }
     counter!(CONNECTIONS_STALLED).absolute(0);
+    counter!(AUDIT_DROPPED).absolute(0);
     for action in [RE_ENQUEUED, PERMANENTLY_FAILED] {
         counter!(STUCK_RECOVERY, "action" => action).absolute(0);
     }
