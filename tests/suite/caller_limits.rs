@@ -200,8 +200,8 @@ async fn the_last_operations_of_a_user_are_kept(db: TestDb) {
         rows.push(args![Uuid::from_u128(number), json!([]), rest.now()]);
     }
     let insert = async |rows: Rows| {
-        let mut tx = rest.app.db.read().await.unwrap();
-        let (values, arguments) = rows.into_values(&mut tx);
+        let tx = rest.app.db.read().await.unwrap();
+        let (values, arguments) = rows.into_values(&tx);
         drop(tx);
         let sql = format!(
             "INSERT INTO operations (id, tenant_id, user_id, status, canaries, errors, cursor_at, cursor_id, created_at,

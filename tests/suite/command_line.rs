@@ -67,7 +67,9 @@ impl Session {
 async fn an_upload_waits_when_the_server_limits_it_and_loses_nothing() {
     let session = Session::with(&[("WRITES_PER_USER", "4/1s")]);
     let names: Vec<String> = (0..12).map(|number| format!("{number}.txt")).collect();
-    names.iter().for_each(|name| session.write(name, "The harbour closes at low tide."));
+    for name in &names {
+        session.write(name, "The harbour closes at low tide.");
+    }
     let mut arguments = vec!["upload"];
     arguments.extend(names.iter().map(String::as_str));
     let sent = session.run(&arguments);

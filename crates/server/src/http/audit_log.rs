@@ -69,6 +69,8 @@ pub async fn export(
     Params(query): Params<AuditLogQuery>,
 ) -> Result<Response, ApiError> {
     let filter = filter(&caller, &query)?;
+    // Values that no list accepts are refused here as well.
+    let _: Paging<i64> = Paging::new(query.limit, query.cursor.as_deref())?;
     let pages = stream::try_unfold((app, filter, Some(i64::MAX)), |(app, filter, before)| async move {
         let Some(before) = before else { return Ok::<_, Error>(None) };
         let page = audit_log::list(&mut app.db.read().await?, &filter, before, EXPORT_PAGE).await?;

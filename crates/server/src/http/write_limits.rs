@@ -134,7 +134,7 @@ mod tests {
         for number in 0..MAX_CALLERS {
             limits.admit(caller("acme", &number.to_string())).unwrap();
         }
-        clock.advance(Duration::from_secs(60));
+        clock.advance(Duration::from_mins(1));
         limits.admit(caller("acme", "new")).unwrap();
         assert_eq!(limits.next.lock().unwrap().len(), 1);
     }

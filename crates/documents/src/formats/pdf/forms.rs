@@ -107,7 +107,7 @@ fn drawn(content: &[u8]) -> HashMap<&[u8], u64> {
     let mut times = HashMap::new();
     for at in memchr::memmem::find_iter(content, b"Do") {
         let before = content[..at].trim_ascii_end();
-        if content.get(at + 2).is_some_and(|next| next.is_ascii_alphanumeric()) {
+        if content.get(at + 2).is_some_and(u8::is_ascii_alphanumeric) {
             continue;
         }
         // A name is short: a longer one is none.
