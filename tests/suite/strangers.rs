@@ -68,11 +68,11 @@ impl Resources {
     /// Values for query parameters, besides those that every list accepts.
     fn values(&self, parameter: &str) -> Vec<String> {
         match parameter {
-            // What an identity provider sends back, and where to go on.
-            "state" | "error" | "iss" | "returnTo" => Vec::new(),
-            // Every call to the stream has the last four anyway, or cannot have them.
-            "actor" | "action" | "outcome" | "address" | "since" | "until" | "limit" | "status" | "code"
-            | "stage" | "unread" | "after" | "types" | "ticket" | "follow" => Vec::new(),
+            // The first four are what an identity provider sends back, and where to go on. Every call to the stream has the
+            // last four anyway, or cannot have them.
+            "state" | "error" | "iss" | "returnTo" | "actor" | "action" | "outcome" | "address" | "since"
+            | "until" | "limit" | "status" | "code" | "stage" | "unread" | "after" | "types" | "ticket"
+            | "follow" => Vec::new(),
             "batchId" => self.batches.clone(),
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "offset" => vec!["0".to_owned(), "1".to_owned()],

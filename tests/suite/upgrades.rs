@@ -508,7 +508,7 @@ async fn refusal(db: &TestDb, sql: &str) -> SchemaError {
 async fn an_older_program_refuses_a_newer_schema(db: TestDb) {
     let sql = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                SELECT version + 1000, 'of the future', success, checksum, execution_time FROM _sqlx_migrations";
-    let refusal = refusal(&db, sql).await;
+    let refusal = Box::pin(refusal(&db, sql)).await;
     let SchemaError::Newer { database, program, written_by } = &refusal else { panic!("{refusal}") };
     assert_eq!((*database, written_by.as_deref()), (program + 1000, Some(VERSION)));
     let sentence = refusal.to_string();
@@ -576,7 +576,7 @@ async fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
 #[on_each_database]
 async fn a_database_that_was_made_with_another_migration_is_refused(db: TestDb) {
     let sql = "UPDATE _sqlx_migrations SET checksum = (SELECT value FROM secrets LIMIT 1) WHERE version = 1";
-    let refusal = refusal(&db, sql).await;
+    let refusal = Box::pin(refusal(&db, sql)).await;
     assert!(matches!(refusal, SchemaError::Changed { version: 1, .. }), "{refusal}");
     assert!(refusal.to_string().contains(&format!("last written by Landfall {VERSION}")), "{refusal}");
     assert!(refusal.to_string().starts_with("Migration 1 of the database is another one"), "{refusal}");

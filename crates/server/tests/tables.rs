@@ -42,6 +42,8 @@ const TABLES: [Table; 36] = [
             "queue/gates.rs",
             // A batch is timed out while it misses files, and the totals of a user begin with their files.
             "records/batch/changes.rs",
+            // A batch goes when none of its files is left.
+            "records/batch/removal.rs",
             "records/totals.rs",
         ],
     ),

@@ -182,7 +182,7 @@ impl<'a> Orphans<'a> {
             let file = Blobs::file_of(&blob.key);
             let owner = owners.iter().find(|owner| Some(owner.id) == file);
             let owner = owner.map(|owner| TenantUser::new(owner.tenant_id.clone(), owner.user_id.clone()));
-            Orphan { owner, blob }
+            Orphan { blob, owner }
         });
         Ok(Some(orphans.collect()))
     }
