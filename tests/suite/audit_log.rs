@@ -46,8 +46,15 @@ async fn actions_of_administrators_are_written_down_with_their_outcome(db: TestD
     assert_eq!((&retried["outcome"], &retried["code"]), (&json!("failed"), &json!("FILE_DELETED")));
     let quota = &entries(&root, "action=setQuota").await[0];
     assert_eq!((&quota["actorUserId"], &quota["targetTenantId"]), (&json!("root"), &json!("acme")));
-    // What members do with their own files is in the history of these.
+    // What members do with their own files is in the history of these, and so are the uploads of administrators.
     assert!(entries(&root, "actor=bob").await.is_empty());
+    let before = entries(&root, "actor=dana").await.len();
+    dana.upload("hers.txt", b"The ebb.").await;
+    dana.search("ebb").await;
+    assert_eq!(entries(&root, "actor=dana").await.len(), before);
+    let his = bob.send_bytes(None, "his.txt", b"The flood.").await;
+    dana.confirm(&his).await.ok();
+    assert_eq!(entries(&root, "actor=dana").await[0]["action"], "confirmFile");
 }
 
 #[on_each_database]

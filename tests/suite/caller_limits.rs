@@ -1,4 +1,4 @@
-//! What one caller or tenant may store and how often it may write: nobody fills the database past its quota.
+//! What one caller or tenant may store and how often it may write: no caller fills the database past its quota.
 
 use std::time::Duration;
 

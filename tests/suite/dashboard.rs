@@ -80,7 +80,7 @@ async fn compare(app: &App) {
         )
         .await
         .unwrap();
-    let mut reaches = vec![Reach::All, Reach::User(TenantUser::new("nobody", "nobody"))];
+    let mut reaches = vec![Reach::All, Reach::User(TenantUser::new("no tenant", "no user"))];
     for (tenant, user, ..) in &rows {
         reaches.extend([Reach::User(TenantUser::new(tenant, user)), Reach::Tenant(tenant.clone())]);
     }

@@ -132,8 +132,8 @@ async fn a_new_certificate_is_used_without_a_restart_and_open_connections_stay()
     until("the new certificate is in use", accepted).await;
     // Its connection is still open: a new one would not have the certificate that this client trusts.
     before.get("/healthz").await.ok();
-    let anew = secure.client(&old);
-    assert!(anew.http.get(format!("{}/healthz", anew.base)).send().await.is_err());
+    let again = secure.client(&old);
+    assert!(again.http.get(format!("{}/healthz", again.base)).send().await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! Files below a folder, reached without following a symbolic link on the way. A user who can write to the folder cannot
 //! make the server read, write or remove a file elsewhere.
 //!
-//! Every call opens the way anew, a folder at a time, so that the folder itself may be moved away and put back. The way to
+//! Every call opens the path again, a folder at a time, so that the folder itself may be moved away and put back. The way to
 //! the folder itself is the operator's and may have links in it.
 
 use std::fs::File;

@@ -2,7 +2,7 @@
 //!
 //! | request | entry |
 //! |---|---|
-//! | an administrator or operator changes something | before it begins, and again with its outcome |
+//! | an administrator or operator changes something, other than to upload files of their own | before it begins, and again with its outcome |
 //! | an administrator or operator reads what is not their own | once in ten minutes for the same thing |
 //! | any request that is refused for lack of permission, or for a wrong credential | one, up to a limit for each address |
 //!
@@ -30,7 +30,7 @@ use crate::auth::Identity;
 use crate::records::audit_log::{AuditActor, End, Entry, Record};
 use crate::records::{batch, file};
 use crate::telemetry::metrics as counted;
-use landfall_core::caller::{Caller, Role};
+use landfall_core::caller::{Caller, KeyScope, Role};
 use landfall_core::clock::Time;
 use landfall_core::refusal::RefusalCode;
 use landfall_core::states::AuditOutcome;
@@ -83,12 +83,18 @@ pub async fn note_caller(parts: &Parts, app: &App, identity: &Identity) -> Resul
         known.actor = Some(actor.clone());
         known.request.clone()
     };
-    if *role == Role::Member || parts.method.is_safe() {
+    let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let scope = operation_of(&parts.method, route).scope;
+    if *role == Role::Member || parts.method.is_safe() || scope == KeyScope::Read {
         return Ok(());
     }
-    let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-    entry.actor = Some(actor);
     let target = target(app, route, &entry.path).await?;
+    // Files that they bring in themselves have their own history.
+    let is_own = target.1.is_none() || target == (Some(tenant.clone()), Some(user.clone()));
+    if scope == KeyScope::Upload && is_own {
+        return Ok(());
+    }
+    entry.actor = Some(actor);
     (entry.target_tenant, entry.target_user) = target;
     let record =
         Record { entry, outcome: AuditOutcome::Started, status: None, code: None, now: app.clock.now() };

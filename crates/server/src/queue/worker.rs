@@ -34,8 +34,8 @@ use landfall_store::wake::{Signal, Wake};
 pub(super) const WRITE_AGAIN: Duration = Duration::from_millis(500);
 /// The queue is not polled more often than this, even if a blocked file may be claimed sooner.
 const MIN_INTERVAL: Duration = Duration::from_millis(5);
-/// Where all slots are taken, the queue is not looked at more often than this.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// Where all slots are taken, the queue is not checked for files of other tenants more often than this.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long the last settlements of a process that shuts down may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -65,8 +65,8 @@ pub(super) struct Inner {
     pub(super) settler: Settler,
     rooms: Vec<Arc<Room>>,
     rounds: Mutex<Arc<Rounds>>,
-    /// When it was last looked for files that wait for a slot.
-    looked_at: Mutex<Option<Time>>,
+    /// When the queue was last checked for files that wait for a slot.
+    checked_at: Mutex<Option<Time>>,
     /// Whether a file is worked on alone.
     pub(super) isolation: Isolation,
     tasks: TaskTracker,
@@ -113,7 +113,7 @@ impl Worker {
             settler: Settler::start(db.clone(), clock.clone(), config.breaker, liveness.name().to_owned()),
             rooms: config.stages.iter().copied().map(Room::new).collect(),
             rounds: Mutex::default(),
-            looked_at: Mutex::default(),
+            checked_at: Mutex::default(),
             isolation: Isolation::default(),
             tasks: TaskTracker::new(),
             in_hand: Mutex::default(),
@@ -215,7 +215,7 @@ impl Inner {
         let next = self.isolation.next(self.in_hand().is_empty());
         let is_full = next == Next::Many && wants.iter().all(|want| want.room == 0);
         if let Err(error) = self.make_way().await {
-            tracing::warn!(%error, "could not look for files that wait for a slot");
+            tracing::warn!(%error, "could not check for files that wait for a slot");
         }
         if is_full || identity.lost.is_cancelled() {
             return Ok(Polled::default());
@@ -297,7 +297,7 @@ impl Inner {
         let crowded: Vec<(Arc<Room>, (String, bool))> =
             self.rooms.iter().filter(|room| !room.is_paused()).filter_map(crowding).collect();
         let now = self.clock.now();
-        if crowded.is_empty() || !self.may_look(now) {
+        if crowded.is_empty() || !self.may_check(now) {
             return Ok(());
         }
         for (room, (tenant, other_waits_here)) in crowded {
@@ -316,11 +316,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether it is time to look for files that wait for a slot. Files of one tenant often take all slots, and each of
+    /// Whether it is time to check for files that wait for a slot. Files of one tenant often take all slots, and each of
     /// them that is uploaded wakes the worker.
-    fn may_look(&self, now: Time) -> bool {
-        let mut last = self.looked_at.lock().expect("nothing panics while it holds this");
-        let may = last.is_none_or(|last| now < last || now - last >= to_delta(LOOK_INTERVAL));
+    fn may_check(&self, now: Time) -> bool {
+        let mut last = self.checked_at.lock().expect("nothing panics while it holds this");
+        let may = last.is_none_or(|last| now < last || now - last >= to_delta(CHECK_INTERVAL));
         if may {
             *last = Some(now);
         }
