@@ -18,6 +18,7 @@ use axum::http::{Extensions, HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use chrono::TimeDelta;
+use url::form_urlencoded;
 use uuid::Uuid;
 
 use super::REQUEST_ID;
@@ -117,16 +118,26 @@ fn entry(method: &Method, path: &str, headers: &HeaderMap, extensions: &Extensio
     }
 }
 
+/// A part of a path, as the handler sees it: a caller may write its characters as `%61`.
+fn decoded(part: &str) -> String {
+    form_urlencoded::parse(part.as_bytes()).map(|(name, _)| name.into_owned()).next().unwrap_or_default()
+}
+
+/// Whether a query asks for more than the caller's own.
+fn is_wide(query: &str) -> bool {
+    form_urlencoded::parse(query.as_bytes()).any(|(name, value)| name == "scope" && value != "own")
+}
+
 /// Whose it is that the path names.
 async fn target(app: &App, route: &str, path: &str) -> Result<(Option<String>, Option<String>), Error> {
     let value = |name: &str| {
         let position = route.split('/').position(|part| part == name)?;
-        path.split('/').nth(position)
+        path.split('/').nth(position).map(decoded)
     };
     if let Some(tenant) = value("{tenantId}") {
         return Ok((Some(tenant.chars().take(MAX_PATH_LENGTH).collect()), None));
     }
-    let id = |name: &str| value(name).and_then(|text| Uuid::parse_str(text).ok());
+    let id = |name: &str| value(name).and_then(|text| Uuid::parse_str(&text).ok());
     let owner = if let Some(id) = id("{fileId}") {
         file::owner_of(&mut app.db.read().await?, id).await?
     } else if let Some(id) = id("{batchId}") {
@@ -231,7 +242,6 @@ pub async fn follow(State(audit): State<AuditTrail>, mut request: Request, next:
         }
     } else if is_safe && status < 400 && role.is_some_and(|role| role != Role::Member.name()) {
         let is_administration = route.starts_with("/api/v2/admin/");
-        let is_wide = ["scope=tenant", "scope=all"].iter().any(|scope| query.contains(scope));
         // Without an answer of the database the entry lacks its target, and is written rather than left out.
         let target = target(&audit.app, route, &entry.path).await;
         let is_anothers = match &target {
@@ -244,11 +254,26 @@ pub async fn follow(State(audit): State<AuditTrail>, mut request: Request, next:
             Err(_) => true,
         };
         (entry.target_tenant, entry.target_user) = target.unwrap_or_default();
-        if (is_administration || is_wide || is_anothers)
+        if (is_administration || is_wide(&query) || is_anothers)
             && audit.is_new_read(&entry, &query, audit.app.clock.now())
         {
             audit.write(entry, outcome, status, code).await;
         }
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_in_another_way_is_recognised() {
+        assert_eq!(decoded("0199%61a00"), "0199aa00");
+        assert_eq!(decoded(""), "");
+        for wide in ["scope=all", "limit=1&scope=tenant", "sc%6Fpe=al%6C"] {
+            assert!(is_wide(wide), "{wide}");
+        }
+        assert!(!is_wide("scope=own&limit=1") && !is_wide("q=scope%3Dall") && !is_wide(""));
+    }
 }
