@@ -94,6 +94,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
             now: clock.now(),
             config: config.intake.clone(),
             signer: UrlSigner::new([7; 32], Vec::new()),
+            direct: None,
         })
         .await?;
     let upload = Upload {

@@ -402,6 +402,7 @@ async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db
         now: app.clock.now(),
         config: app.config.intake.clone(),
         signer: app.signer.clone(),
+        direct: None,
     };
     // The file has its place in the batch and is not committed when the batch is cancelled.
     let adding = tokio::spawn({

@@ -85,6 +85,7 @@ impl TestUser {
             now: app.clock.now(),
             config: app.config.intake.clone(),
             signer: app.signer.clone(),
+            direct: None,
         };
         let tickets =
             app.db.write(Idempotent { key: Some(self.key(name)), now: app.clock.now(), change }).await?;
