@@ -81,8 +81,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
         name: "hello.txt".to_owned(),
         size,
         content_type: Some("text/plain".to_owned()),
-        md5: None,
-        mapping: None,
+        ..Announced::default()
     };
     running
         .db

@@ -159,8 +159,6 @@ impl Upload<'_> {
             metadata: None,
             priority: self.priority,
             mapping: None,
-            sha256: None,
-            attributes: None,
         };
         let opened = self.client.open_batch(&request).await?;
         let batch = opened.batch_id;

@@ -2,15 +2,13 @@
 //!
 //! Everything that reads or changes blobs calls [`Blobs`]. The backend behind it is private: a folder, or a bucket of an object
 //! store. The calls ask only for what both have: whole objects that are never overwritten, sizes, streams, ranges, listings
-//! in key order, and one small object that is replaced by compare-and-set. `blobs/contract.rs` tests what each backend
-//! must keep. What only object stores have, requests that clients send there themselves, is in [`direct`].
+//! in key order, and one small object that is replaced by compare-and-set. `tests/suite/storage_contract.rs` tests what each
+//! backend must keep. What only object stores have, requests that clients send there themselves, is in [`direct`].
 //!
 //! A key is made of ids only. The name that the client gave the file stays in its row and never becomes a path.
 
 mod beneath;
 mod checked;
-#[cfg(test)]
-mod contract;
 pub mod direct;
 mod incoming;
 mod listing;

@@ -76,7 +76,7 @@ impl TestUser {
     pub async fn register(&self, batch: Option<Uuid>, name: &str, size: i64) -> Result<Uuid, Error> {
         let app = &self.rest.app;
         let announced =
-            Announced { name: name.to_owned(), size, content_type: None, md5: None, mapping: None };
+            Announced { name: name.to_owned(), size, ..Announced::default() };
         let change = Register {
             caller: self.caller.clone(),
             batch,

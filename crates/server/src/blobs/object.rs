@@ -36,8 +36,9 @@ use store::Store;
 
 const BLOBS: &str = "blobs";
 const INCOMING: &str = "incoming";
-/// Beside the blobs, not among them.
-const MARK: &str = "database.json";
+/// Beside the blobs, not among them. Each time that it is written it ends with another id, so that the process whose answer was
+/// lost recognises what it wrote.
+const MARK: &str = "database-mark";
 const PROBE: &str = "probe";
 /// How long one written probe shows that the bucket can be written.
 const PROBE_INTERVAL: chrono::TimeDelta = chrono::TimeDelta::minutes(1);
@@ -261,21 +262,21 @@ impl Objects {
     }
 
     pub async fn mark(&self) -> Result<Option<String>, Error> {
-        Ok(self.text(&self.path(MARK)).await?.map(|(text, _)| text))
+        Ok(self.text(&self.path(MARK)).await?.map(|(text, _)| mark_in(&text).to_owned()))
     }
 
     pub async fn replace_mark(&self, expected: Option<&str>, mark: &str) -> Result<bool, Error> {
         let path = self.path(MARK);
         let found = self.text(&path).await?;
-        if found.as_ref().map(|(text, _)| text.as_str()) != expected {
+        if found.as_ref().map(|(text, _)| mark_in(text)) != expected {
             return Ok(false);
         }
         let mode = match found {
             Some((_, version)) => PutMode::Update(version),
             None => PutMode::Create,
         };
-        let put =
-            self.store().objects().put_opts(&path, mark.to_owned().into(), PutOptions::from(mode)).await;
+        let written = format!("{mark}\n{}", Uuid::new_v4());
+        let put = self.store().objects().put_opts(&path, written.clone().into(), PutOptions::from(mode)).await;
         match put {
             Ok(_) => Ok(true),
             // Another process was faster. Or this one was, and the answer to its first attempt was lost.
@@ -283,7 +284,7 @@ impl Objects {
                 object_store::Error::Precondition { .. }
                 | object_store::Error::AlreadyExists { .. }
                 | object_store::Error::NotModified { .. },
-            ) => Ok(self.text(&path).await?.is_some_and(|(text, _)| text == mark)),
+            ) => Ok(self.text(&path).await?.is_some_and(|(text, _)| text == written)),
             Err(error) => Err(failed("write", MARK, error)),
         }
     }
@@ -315,6 +316,10 @@ impl Objects {
         }
         Ok(())
     }
+}
+
+fn mark_in(text: &str) -> &str {
+    text.rsplit_once('\n').map_or(text, |(mark, _)| mark)
 }
 
 fn info(key: String, found: &ObjectMeta) -> BlobInfo {

@@ -14,7 +14,7 @@ const MAX_ATTRIBUTE_NAME: usize = 64;
 const MAX_ATTRIBUTE_TEXT: usize = 512;
 
 /// An announcement that passed all checks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Announced {
     pub name: String,
     pub size: i64,
