@@ -59,6 +59,7 @@ mod model_folder;
 mod notifications;
 mod observability;
 mod ocr;
+mod object_stores;
 mod openapi;
 mod one_upload;
 mod operations;
