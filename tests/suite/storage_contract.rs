@@ -222,6 +222,7 @@ async fn a_blob_is_never_overwritten(blobs: &Blobs) {
 async fn an_upload_is_unfinished_until_it_is_finished_or_dropped(blobs: &Blobs) {
     let (one, other) = (Uuid::new_v4(), Uuid::new_v4());
     let (kept, left) = (Blobs::key(Uuid::new_v4(), one), Blobs::key(Uuid::new_v4(), other));
+    unfinished_become(blobs, &[]).await;
     let mut incoming = blobs.receive(one, &kept).await.unwrap();
     let dropped = blobs.receive(other, &left).await.unwrap();
     let entry = |owner, key: &str| Unfinished { owner, key: key.to_owned() };
@@ -301,7 +302,8 @@ async fn a_listing_goes_on_after_a_key(blobs: &Blobs, keys: &[&str]) {
     }
     let is_whole_order = keys.len() == KEYS.len();
     for after in ["", "a", "a/b", "a/b/cc", "a/b/zz", "aaa", "c"] {
-        let is_folder = keys.iter().any(|key| key.strip_prefix(after).is_some_and(|rest| rest.starts_with('/')));
+        let is_folder =
+            keys.iter().any(|key| key.strip_prefix(after).is_some_and(|rest| rest.starts_with('/')));
         if is_folder && !is_whole_order {
             // SeaweedFS begins behind all that is in it. Only keys of blobs are ever asked for.
             continue;
@@ -354,7 +356,8 @@ async fn a_listing_goes_on_while_blobs_are_removed(blobs: &Blobs, keys: &[&str])
 
 /// The keys below a prefix that come after a key.
 fn below<'a>(keys: &[&'a str], prefix: &str, after: &str) -> Vec<&'a str> {
-    let is_below = |key: &str| prefix.is_empty() || key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
+    let is_below =
+        |key: &str| prefix.is_empty() || key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'));
     keys.iter().copied().filter(|key| is_below(key) && *key > after).collect()
 }
 

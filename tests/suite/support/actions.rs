@@ -75,8 +75,7 @@ impl TestUser {
     /// Registers a file; its name is its key.
     pub async fn register(&self, batch: Option<Uuid>, name: &str, size: i64) -> Result<Uuid, Error> {
         let app = &self.rest.app;
-        let announced =
-            Announced { name: name.to_owned(), size, ..Announced::default() };
+        let announced = Announced { name: name.to_owned(), size, ..Announced::default() };
         let change = Register {
             caller: self.caller.clone(),
             batch,

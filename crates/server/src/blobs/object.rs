@@ -276,7 +276,8 @@ impl Objects {
             None => PutMode::Create,
         };
         let written = format!("{mark}\n{}", Uuid::new_v4());
-        let put = self.store().objects().put_opts(&path, written.clone().into(), PutOptions::from(mode)).await;
+        let put =
+            self.store().objects().put_opts(&path, written.clone().into(), PutOptions::from(mode)).await;
         match put {
             Ok(_) => Ok(true),
             // Another process was faster. Or this one was, and the answer to its first attempt was lost.

@@ -10,9 +10,9 @@ group! { "Database and storage" {
     DATA_DIR = "data": "The folder for everything that has no folder of its own."
     DATABASE_URL = "sqlite://data/landfall.db": "The database: `sqlite://FILE` or `postgres://USER:PASSWORD@HOST/DATABASE`."
     DATABASE_CONNECTIONS = "16": "The maximum number of database connections of one process."
-    STORAGE_URL = "file://data/blobs": "The uploaded bytes, which all processes that use the same database share: `file://FOLDER`, or `s3://BUCKET`, `az://CONTAINER`, `gs://BUCKET`, each with an optional `/PREFIX`. How to reach a bucket is said by the usual variables of its store (`AWS_…`, `AZURE_…`, `GOOGLE_…`)."
+    STORAGE_URL = "file://data/blobs": "Where the uploaded bytes are, for all processes that use the same database: `file://FOLDER`, or `s3://BUCKET`, `az://CONTAINER` or `gs://BUCKET` with an optional `/PREFIX`, which the usual variables of the store (`AWS_…`, `AZURE_…`, `GOOGLE_…`) say how to reach."
     STORAGE_PUBLIC_URL = "": "Where clients reach the object store, if that is another address than the server uses: URLs for clients are signed for it."
-    UPLOAD_MODE = "direct": "With an object store: `direct` has clients send and load bytes straight there, `proxy` through this server. With a folder, bytes always go through this server."
+    UPLOAD_MODE = "direct": "With an object store: `direct` has clients send and load bytes straight there, and `proxy` through this server, as always with a folder."
     MIN_FREE_DISK = "256MB": "With less free space on the disk of the blobs or of a SQLite database, the server takes in nothing new; deletions still work."
 } }
 

@@ -270,7 +270,7 @@ impl Kind {
             ),
             Self::Confirm => (
                 &["trace", "recoveries", "blob", "md5", "sha256", "etag", "version"],
-                "blob_key = COALESCE(v.blob, blob_key), md5 = COALESCE(v.md5, md5),
+                "blob_key = COALESCE(v.blob, blob_key), md5 = COALESCE(v.md5, files.md5),
                  blob_sha256 = COALESCE(v.sha256, blob_sha256), blob_etag = COALESCE(v.etag, blob_etag),
                  blob_version = COALESCE(v.version, blob_version),
                  run_after = v.now, is_due = TRUE, confirmed_at = v.now, upload_until = NULL,
