@@ -31,6 +31,7 @@ mod database_outage;
 mod deadlines;
 mod dead_letters;
 mod deploying;
+mod direct_uploads;
 mod documents;
 mod embedding_service;
 mod event_clients;
