@@ -28,6 +28,7 @@ mod damage;
 mod dashboard;
 mod database_file;
 mod database_outage;
+mod database_tls;
 mod deadlines;
 mod dead_letters;
 mod deploying;
