@@ -56,7 +56,10 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     let Some(file) = Blobs::file_of(key) else {
         return Ok(false);
     };
-    blobs::has(&mut db.read().await?, file, key).await
+    let known = blobs::key_of(&mut db.read().await?, file).await?;
+    Ok(known.is_some_and(|(known, awaits_direct)| {
+        known.as_deref() == Some(key) || (awaits_direct && key == Blobs::direct_key(file))
+    }))
 }
 
 /// Rows whose blob is missing or has another size than the row says.

@@ -15,7 +15,7 @@ use crate::process::disk_space::DiskSpace;
 use crate::process::workers;
 use crate::records::batch::deadline;
 use crate::records::events;
-use crate::records::file::File;
+use crate::records::file::{File, StoredBytes};
 use crate::records::files::{arriving, uploads};
 use crate::records::moves::{self, Change};
 use crate::telemetry::spans;
@@ -157,14 +157,12 @@ impl Upload {
             return Err(wrong_size(expected, format!("{}", incoming.size())));
         }
 
-        let declared = [file.declared_md5.as_deref(), self.md5.as_deref()];
-        let stored = incoming.publish(|stored| check_md5(stored, declared)).await?;
+        let stored = incoming.publish(|stored| check_sums(stored, file, self.md5.as_deref())).await?;
         let arrived = Arrived {
             file: id,
             owner,
             upload,
-            key: key.clone(),
-            stored: stored.clone(),
+            bytes: stored.clone().under(key.clone()),
             now: clock.now(),
             window: self.confirm_window,
         };
@@ -261,7 +259,9 @@ pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), 
     let under_way = blobs.unfinished().await?;
     let known = File::find(&mut db.read().await?, id).await?.and_then(|file| file.blob_key);
     for other in stored {
-        let is_others = other != key && under_way.iter().any(|upload| upload.key == other);
+        let is_others = (other != key && under_way.iter().any(|upload| upload.key == other))
+            // The client sends it to the object store itself.
+            || other == Blobs::direct_key(id);
         if !is_others && known.as_ref() != Some(&other) {
             blobs.remove(&other).await?;
         }
@@ -295,15 +295,23 @@ fn wrong_size(expected: u64, actual: String) -> Error {
         .into()
 }
 
-fn check_md5(stored: &Stored, expected: [Option<&str>; 2]) -> Result<(), Refusal> {
-    match expected.into_iter().flatten().find(|md5| *md5 != stored.md5) {
-        None => Ok(()),
-        Some(md5) => Err(Refusal::new(
-            RefusalCode::ChecksumMismatch,
-            format!("The MD5 {md5} was declared; the bytes that arrived have {}", stored.md5),
-        )
-        .retryable()),
+/// Compares what arrived with what was declared: at the registration, and with the bytes.
+pub fn check_sums(stored: &Stored, file: &File, md5: Option<&str>) -> Result<(), Refusal> {
+    let declared = [
+        ("MD5", &stored.md5, file.declared_md5.as_deref()),
+        ("MD5", &stored.md5, md5),
+        ("SHA-256", &stored.sha256, file.declared_sha256.as_deref()),
+    ];
+    for (kind, arrived, declared) in declared {
+        if let Some(declared) = declared
+            && declared != arrived
+        {
+            let message =
+                format!("The {kind} {declared} was declared; the bytes that arrived have {arrived}");
+            return Err(Refusal::new(RefusalCode::ChecksumMismatch, message).retryable());
+        }
     }
+    Ok(())
 }
 
 /// Extends the deadline while bytes keep arriving: the upload is slow, not abandoned.
@@ -323,13 +331,12 @@ impl Write for StillArriving {
     }
 }
 
-/// The whole upload is on disk under `key`. Returns the key of an earlier upload that it replaces.
+/// The whole upload is in the storage. Returns the key of an earlier upload that it replaces.
 struct Arrived {
     file: Uuid,
     owner: Uuid,
     upload: Uuid,
-    key: String,
-    stored: Stored,
+    bytes: StoredBytes,
     now: Time,
     window: Duration,
 }
@@ -348,11 +355,9 @@ impl Write for Arrived {
         let until = self.now + to_delta(self.window);
         let replaced = file.blob_key.clone();
         if file.status == Status::Uploaded {
-            let checksums = (self.stored.md5.as_str(), self.stored.sha256.as_str());
-            uploads::replace(tx, file.id, &self.key, checksums, until, self.now).await?;
+            uploads::replace(tx, file.id, &self.bytes, until, self.now).await?;
         } else {
-            let Stored { md5, sha256, .. } = self.stored.clone();
-            let change = Change::Upload { blob: self.key.clone(), md5, sha256, until };
+            let change = Change::Upload { bytes: self.bytes.clone(), until };
             // The signed URL is the owner's.
             let actor = Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id);
             moves::apply_to(tx, &mut file, Transition::Upload, change, actor, None, self.now).await?;
