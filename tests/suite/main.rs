@@ -84,6 +84,7 @@ mod search;
 mod secrets;
 mod sign_in;
 mod starts;
+mod storage_check;
 mod storage_contract;
 mod strangers;
 mod sweep_races;
