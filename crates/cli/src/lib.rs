@@ -81,7 +81,7 @@ enum Command {
     Config(config::Args),
     /// Re-embed the files that were embedded with another model. Servers may run meanwhile; it can be stopped at any time.
     Reindex,
-    /// Show which database the storage belongs to, or assign it to this one.
+    /// Check the storage, show which database it belongs to, or assign it to this one.
     Storage(storage::Args),
     /// Show what administrators did, and which requests were refused.
     AuditLog(audit_log::Args),

@@ -18,6 +18,7 @@ mod pin;
 mod place;
 mod reader;
 pub mod signed_url;
+pub mod trial;
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -90,6 +90,23 @@ impl Blobs {
         }
     }
 
+    /// The rules for pages of these origins that send bytes straight to the object store, as the command line of the store's
+    /// vendor takes them. `None` for a folder.
+    pub fn cors_rules(&self, origins: &[String]) -> Option<serde_json::Value> {
+        match &self.backend {
+            Backend::Local(_) => None,
+            Backend::Objects(objects) => Some(super::object::cors_rules(objects.bucket().kind, origins)),
+        }
+    }
+
+    /// Sets these rules. Rules for other origins stay.
+    pub async fn set_cors(&self, origins: &[String]) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Local(_) => Err(Error::Internal("a folder has no CORS rules".to_owned())),
+            Backend::Objects(objects) => objects.set_cors(origins).await,
+        }
+    }
+
     /// The key of the blob that an object of the bucket is. `None` if it is none, or the storage is a folder.
     pub fn key_of_object(&self, bucket: &str, object: &str) -> Option<String> {
         match &self.backend {

@@ -5,12 +5,15 @@
 
 mod aws_profile;
 mod azure_sas;
+mod cors;
 mod direct;
+mod explain;
 mod multipart_listing;
 mod part_writer;
 mod ranges;
 mod sigv4;
 mod store;
+mod trial;
 mod upload;
 
 use std::path::PathBuf;
@@ -22,6 +25,7 @@ use object_store::{GetOptions, ObjectMeta, ObjectStoreExt, PutMode, PutOptions, 
 use tokio::sync::{Mutex, Semaphore};
 use uuid::Uuid;
 
+pub use cors::rules as cors_rules;
 pub use direct::{Declared, DirectUpload, Download, PartsRequest};
 pub use multipart_listing::{AbandonedParts, Marker};
 pub use part_writer::{PartWriter, Parts};

@@ -207,13 +207,14 @@ impl Objects {
         &self,
         method: &str,
         query: Vec<(String, String)>,
+        headers: &[(String, String)],
         ttl: Duration,
     ) -> Result<Url, Error> {
         let object = "x";
         let mut url = address_in(self.store(), &Path::from(object)).await?;
         let bucket = url.path().strip_suffix(object).unwrap_or_default().to_owned();
         url.set_path(&bucket);
-        self.sign_s3(Presigned { method, url, query, headers: &[], seconds: ttl.as_secs().max(1) }).await
+        self.sign_s3(Presigned { method, url, query, headers, seconds: ttl.as_secs().max(1) }).await
     }
 
     async fn sign_s3(&self, presigned: Presigned<'_>) -> Result<Url, Error> {
@@ -285,7 +286,7 @@ impl Objects {
     }
 }
 
-async fn address_in(store: &Store, path: &Path) -> Result<Url, Error> {
+pub(super) async fn address_in(store: &Store, path: &Path) -> Result<Url, Error> {
     let signed = store.signer().signed_url(Method::GET, path, Duration::from_mins(1)).await;
     let mut url = signed.map_err(|error| failed("find the address of", path.as_ref(), error))?;
     url.set_query(None);
