@@ -74,6 +74,7 @@ mod recovery;
 mod recovery_document;
 mod reindex;
 mod restores;
+mod resumable;
 mod retries;
 mod runbooks;
 mod sandbox;

@@ -47,8 +47,15 @@ impl Resumables {
             return self.progress(id).await;
         }
         let this = self.clone();
-        self.run_to_end(async move { this.settle(id).await }).await?;
-        self.progress(id).await
+        match self.run_to_end(async move { this.settle(id).await }).await {
+            // An older request may have brought the last byte in the meantime.
+            Err(Error::Refused(refusal)) if refusal.code == RefusalCode::UploadNotFound => {}
+            settled => settled?,
+        }
+        match self.find(caller, id).await? {
+            Found::Done(file) => Ok(done(&file)),
+            Found::Upload(_) => self.progress(id).await,
+        }
     }
 
     /// Whether all is noted, and there is nothing to do.
@@ -94,9 +101,21 @@ impl Resumables {
             return Err(too_long(length).into());
         }
         self.disk.require_room().await?;
-        let this = self.clone();
-        self.run_to_end(async move { this.receive_piece(id, piece, body).await }).await?;
-        self.progress(id).await
+        let (this, came) = (self.clone(), piece.clone());
+        let received = self.run_to_end(async move { this.receive_piece(id, piece, body).await }).await;
+        match received {
+            // An older request may have brought the last byte in the meantime.
+            Err(Error::Refused(refusal)) if refusal.code == RefusalCode::UploadNotFound => {
+                match self.find(caller, id).await? {
+                    Found::Done(file) => after_the_end(&file, &came),
+                    Found::Upload(_) => Err(refusal.into()),
+                }
+            }
+            received => {
+                received?;
+                self.progress(id).await
+            }
+        }
     }
 
     /// Runs to its end even if the caller stops waiting, so that no turn is left and what came is noted.
