@@ -36,7 +36,7 @@ DEBIAN := $(CLAMD) $(PROMTOOL) $(NGINX) $(CADDY) $(CHROMIUM)
 TEST_PROGRAMS := LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NGINX=$(NGINX) \
 	LANDFALL_TEST_CADDY=$(CADDY) LANDFALL_TEST_CHROMIUM=$(CHROMIUM)
 
-# Third-party clients for the tests. npm writes this file when it is done.
+# Third-party clients and Azurite for the tests. npm writes this file when it is done.
 NODE := $(TOOLS)/node
 NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 
@@ -60,7 +60,7 @@ model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
 test: lint deny deploy-check $(DEBIAN) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
-	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres --no-sync $(RUN_TESTS)
+	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres --no-sync scripts/with-object-stores $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --workspace
@@ -72,7 +72,7 @@ test-quick: ## Run the tests on SQLite only
 coverage: $(CARGO_LLVM_COV) $(DEBIAN) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
 	PATH="$(abspath $(dir $(CARGO_LLVM_COV))):$$PATH" \
 		$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) \
-		scripts/with-postgres --no-sync scripts/coverage $(TESTS)
+		scripts/with-postgres --no-sync scripts/with-object-stores scripts/coverage $(TESTS)
 
 bench: ## Measure the queue on both databases, the reading of documents, and the quality of search
 	scripts/with-postgres cargo bench --locked -p landfall-cli --bench flows

@@ -81,8 +81,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
         name: "hello.txt".to_owned(),
         size,
         content_type: Some("text/plain".to_owned()),
-        md5: None,
-        mapping: None,
+        ..Announced::default()
     };
     running
         .db
@@ -94,6 +93,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
             now: clock.now(),
             config: config.intake.clone(),
             signer: UrlSigner::new([7; 32], Vec::new()),
+            direct: None,
         })
         .await?;
     let upload = Upload {

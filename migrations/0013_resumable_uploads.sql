@@ -20,6 +20,8 @@ CREATE TABLE resumable_uploads (
     -- The request that may write, and its process. Both count while that process is known.
     turn          UUID,
     worker_id     UUID,
+    -- The newer request that waits for its end.
+    wanted        UUID,
     -- The start of the machine that wrote last. Bytes that it wrote and did not sync are right as long as it runs.
     boot          TEXT NOT NULL,
     -- Whether bytes behind the offset were not compared with the checksum of their request.

@@ -135,7 +135,7 @@ async fn what_could_not_be_cleaned_is_listed_until_it_is(db: TestDb) {
     // Where the blob was is a folder, so it cannot be removed.
     let sql = "SELECT blob_key FROM files";
     let key: Option<(String,)> = server.app.db.read().await.unwrap().row(sql, args![]).await.unwrap();
-    let blob = server.app.config.blobs_dir.join("blobs").join(key.expect("a file").0);
+    let blob = server.app.config.storage.place.folder().unwrap().join("blobs").join(key.expect("a file").0);
     std::fs::remove_file(&blob).unwrap();
     std::fs::create_dir(&blob).unwrap();
     assert_ne!(alice.delete(&format!("{FILES}/{file}")).await.status, 204);

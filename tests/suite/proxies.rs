@@ -51,7 +51,7 @@ async fn uploads_pass_as_they_arrive(kind: Kind) {
         let alice = alice.clone();
         async move { alice.send(request).await }
     });
-    let incoming = server.app.config.blobs_dir.join("incoming");
+    let incoming = server.app.config.storage.place.folder().unwrap().join("incoming");
     until("half of it has arrived while the client still has the other half", async || {
         let mut files = std::fs::read_dir(&incoming).unwrap().flatten();
         // What is in the buffers of the connections may still be on its way.

@@ -393,7 +393,7 @@ async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db
     let batch = alice.open_batch(5).await;
     let (app, gate) = (server.app.clone(), Gate::default());
     let file = app.clock.new_id();
-    let announced = Announced { name: "a".to_owned(), size: 7, content_type: None, md5: None, mapping: None };
+    let announced = Announced { name: "a".to_owned(), size: 7, ..Announced::default() };
     let register = Register {
         caller: Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), role: Role::Member },
         batch: Some(batch.parse().unwrap()),
@@ -402,6 +402,7 @@ async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db
         now: app.clock.now(),
         config: app.config.intake.clone(),
         signer: app.signer.clone(),
+        direct: None,
     };
     // The file has its place in the batch and is not committed when the batch is cancelled.
     let adding = tokio::spawn({

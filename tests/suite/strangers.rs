@@ -79,7 +79,7 @@ impl Resources {
             "q" => vec![MARK.to_owned()],
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["tenant".to_owned(), "all".to_owned()],
-            "refresh" | "force" => vec!["true".to_owned()],
+            "refresh" | "force" | "proxy" => vec!["true".to_owned()],
             other => panic!("add what Alice should send as ?{other}="),
         }
     }

@@ -27,6 +27,10 @@ pub struct FileView {
     pub size: i64,
     pub content_type: Option<String>,
     pub batch_id: Option<Uuid>,
+    /// What the client noted about the file.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub attributes: Option<serde_json::Value>,
     pub status: Status,
     pub next_stage: Option<Stage>,
     pub priority: Priority,

@@ -22,6 +22,14 @@ pub struct Announcement {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^([0-9A-Fa-f]{32}|[A-Za-z0-9+/]{21}[AQgw]==)$")]
     pub md5: Option<String>,
+    /// 64 hexadecimal digits, or 44 characters of base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^([0-9A-Fa-f]{64}|[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)$")]
+    pub sha256: Option<String>,
+    /// Up to 16 names of up to 64 characters, each with a string of up to 512 characters, a number or a boolean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub attributes: Option<Map<String, Value>>,
     /// For the operator's own extraction: up to 16 KB of JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = mapping_schema)]

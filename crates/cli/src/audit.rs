@@ -26,7 +26,7 @@ pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<O
     logs::start(&config);
     let db = Db::open(&config.database_url, config.database_connections).await?;
     index::install(&db).await?;
-    let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+    let blobs = Blobs::connect(&config.storage).await?;
     let now = db.clock(Clock::System).await?.now();
     let oldest_heartbeat = now - to_delta(config.queue.liveness.heartbeat_expiry);
     let fixed = if args.fix {

@@ -31,7 +31,7 @@ enum Command {
 pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     logs::start(&config);
     let db = Db::open(&config.database_url, config.database_connections).await?;
-    let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+    let blobs = Blobs::connect(&config.storage).await?;
     let ownership = Ownership { db: db.clone(), blobs };
     let adopt = matches!(args.command, Command::Adopt);
     let before = if adopt { Some(ownership.adopt().await?) } else { None };

@@ -99,6 +99,7 @@ codes! {
     ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes do not match the declared MD5; the upload can be confirmed again";
     SizeMismatch "SIZE_MISMATCH" Never StorageError "The number of stored bytes does not match the declared size; the upload can be confirmed again";
     BlobDamaged "BLOB_DAMAGED" Never StorageError "The stored bytes are not those that were uploaded; upload the file again, or restore the storage from a backup and retry";
+    BlobChanged "BLOB_CHANGED" Never StorageError "The object in the object store was replaced after it was confirmed; upload the file again, or restore the object and retry";
     WorkerLost "WORKER_LOST" Always Unknown "The worker died while it held the file; a file that kills its worker twice when it is worked on alone fails";
     StuckExhausted "STUCK_EXHAUSTED" Never Timeout "The file was stuck, was recovered the maximum number of times, and never finished";
     Cancelled "CANCELLED" Never Unknown "A person cancelled the file";

@@ -93,6 +93,7 @@ impl Code {
             Self::ScannerUnavailable => "Retry it when the virus scanner works again",
             Self::ChecksumMismatch | Self::SizeMismatch => "Upload it again",
             Self::BlobDamaged => "Upload it again, or retry it when the operator has restored its bytes",
+            Self::BlobChanged => "Upload it again, or retry it when the operator has restored the object",
             Self::WorkerLost | Self::StuckExhausted | Self::Unknown => {
                 "Retry it; if it fails again, tell the operator"
             }

@@ -38,7 +38,8 @@ macro_rules! reasons {
 
 reasons! {
     BodyBroken 400 "BODY_BROKEN" "The body ended early; send it again";
-    ChecksumMismatch 400 "CHECKSUM_MISMATCH" "The bytes do not match the declared MD5";
+    ChecksumMismatch 400 "CHECKSUM_MISMATCH" "The bytes do not match the declared MD5 or SHA-256";
+    InvalidAttributes 400 "INVALID_ATTRIBUTES" "The attributes are not up to 16 short names with strings, numbers or booleans";
     InvalidContentType 400 "INVALID_CONTENT_TYPE" "The content type is not valid";
     InvalidCursor 400 "INVALID_CURSOR" "The cursor is not valid";
     InvalidEventType 400 "INVALID_EVENT_TYPE" "The event type does not exist, or the caller may not see it";
@@ -50,6 +51,7 @@ reasons! {
     InvalidMapping 400 "INVALID_MAPPING" "The mapping is not an object or array, has a NUL character, or is longer than 16 KB";
     InvalidMetadata 400 "INVALID_METADATA" "The metadata is not an object, has a NUL character, or is longer than 16 KB";
     InvalidMd5 400 "INVALID_MD5" "The MD5 is not valid";
+    InvalidSha256 400 "INVALID_SHA256" "The SHA-256 is not valid";
     InvalidQuery 400 "INVALID_QUERY" "The search query is empty or too long";
     InvalidRequest 400 "INVALID_REQUEST" "The body, the query or the path is not valid for this route";
     NotInProgress 400 "INVALID_STATE" "The file is not in progress, so it cannot be stuck";
@@ -95,6 +97,7 @@ reasons! {
     UploadStalled 408 "UPLOAD_STALLED" "No bytes arrived for too long; send them again";
     UploadTooSlow 408 "UPLOAD_TOO_SLOW" "The bytes arrived too slowly; send them again over a faster connection";
     AnotherSession 409 "ANOTHER_SESSION" "Another person is signed in in this browser; sign out first";
+    BlobChanged 409 "BLOB_CHANGED" "The object in the object store was replaced after it was confirmed, so it is not read; upload the file again, or restore the object";
     BatchFull 409 "BATCH_FULL" "The batch was opened for fewer files";
     BatchNotActive 409 "BATCH_NOT_ACTIVE" "The batch accepts no more files";
     InvalidState 409 "INVALID_STATE" "The current state does not allow this";

@@ -120,7 +120,7 @@ impl App {
         metrics::recorder();
         let db =
             Db::open_with(&config.database_url, config.database_connections, replacements.faults).await?;
-        let blobs = Blobs::open(config.blobs_dir.clone()).await?;
+        let blobs = Blobs::connect(&config.storage).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
         begin_with(&ownership).await?;
         warn_of_loose_modes(&config, &db);
@@ -394,8 +394,8 @@ async fn begin_with(ownership: &Ownership) -> Result<(), Error> {
 
 /// Names the data that other users of the machine can read.
 fn warn_of_loose_modes(config: &Config, db: &Db) {
-    let folders = [config.data_dir.clone(), config.blobs_dir.clone()];
-    let places: Vec<PathBuf> = folders.into_iter().chain(db.sqlite_file().cloned()).collect();
+    let folders = std::iter::once(config.data_dir.clone()).chain(config.storage.place.folder().cloned());
+    let places: Vec<PathBuf> = folders.chain(db.sqlite_file().cloned()).collect();
     for warning in loose_modes::warnings(&places) {
         tracing::warn!("{warning}");
     }
@@ -410,7 +410,9 @@ fn scanner(config: &Config, ownership: &Ownership, clock: &Clock) -> Scanner {
 /// The disks of the blobs and of a SQLite database. That of another database is not seen from here.
 fn disk_space(config: &Config, db: &Db) -> DiskSpace {
     let beside_database = db.sqlite_file().and_then(|file| file.parent()).map(Path::to_owned);
-    let folders = std::iter::once(config.blobs_dir.clone()).chain(beside_database).collect();
+    // Where the bytes are in an object store, parts of uploads wait on this disk.
+    let blobs = config.storage.place.folder().unwrap_or(&config.storage.spool).clone();
+    let folders = std::iter::once(blobs).chain(beside_database).collect();
     DiskSpace::new(folders, config.min_free_disk)
 }
 

@@ -1,19 +1,21 @@
 //! The storage of the uploaded bytes.
 //!
-//! Everything that reads or changes blobs calls [`Blobs`]. The backend behind it is private: a folder today. The calls
-//! ask only for what an object store has too: whole objects that are never overwritten, sizes, streams, ranges, listings
-//! in key order, and one small object that is replaced by compare-and-set. `blobs/contract.rs` tests what each backend
-//! must keep.
+//! Everything that reads or changes blobs calls [`Blobs`]. The backend behind it is private: a folder, or a bucket of an object
+//! store. The calls ask only for what both have: whole objects that are never overwritten, sizes, streams, ranges, listings
+//! in key order, and one small object that is replaced by compare-and-set. `tests/suite/storage_contract.rs` tests what each
+//! backend must keep. What only object stores have, requests that clients send there themselves, is in [`direct`].
 //!
 //! A key is made of ids only. The name that the client gave the file stays in its row and never becomes a path.
 
 mod beneath;
 mod checked;
-#[cfg(test)]
-mod contract;
+pub mod direct;
 mod incoming;
 mod listing;
 mod local;
+mod object;
+mod pin;
+mod place;
 mod reader;
 pub mod resumable;
 pub mod signed_url;
@@ -21,11 +23,14 @@ pub mod signed_url;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use serde_json::Value;
 use uuid::Uuid;
 
 pub use checked::{Checksum, Integrity};
 pub use incoming::{Incoming, Stored};
 pub use listing::Listing;
+pub use pin::{Pin, Revision};
+pub use place::{Bucket, Place, StorageConfig, StoreKind};
 pub use reader::BlobReader;
 pub use resumable::{Appending, Saved, Unsaved};
 
@@ -40,6 +45,7 @@ pub struct Blobs {
 #[derive(Debug, Clone)]
 enum Backend {
     Local(local::Folder),
+    Objects(object::Objects),
 }
 
 /// What the storage knows of a blob without reading it.
@@ -49,6 +55,7 @@ pub struct BlobInfo {
     pub size: u64,
     /// When its last byte was written.
     pub written_at: Time,
+    pub revision: Revision,
 }
 
 /// An upload that is still arriving, or that arrived and is not yet known to its file's row.
@@ -60,6 +67,16 @@ pub struct Unfinished {
 }
 
 impl Blobs {
+    /// Opens the storage that is configured.
+    pub async fn connect(config: &StorageConfig) -> Result<Self, Error> {
+        match &config.place {
+            Place::Folder(folder) => Self::open(folder).await,
+            Place::Objects(bucket) => {
+                Ok(Self { backend: Backend::Objects(object::Objects::open(bucket, config).await?) })
+            }
+        }
+    }
+
     /// Opens the storage in a local folder, which is created if it does not exist.
     pub async fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = local::Folder::open(folder.into()).await?;
@@ -93,6 +110,7 @@ impl Blobs {
         }
         match &self.backend {
             Backend::Local(folder) => Ok(Incoming::local(folder.receive(owner, key).await?)),
+            Backend::Objects(objects) => Ok(Incoming::objects(objects.receive(owner, key).await?)),
         }
     }
 
@@ -100,6 +118,7 @@ impl Blobs {
     pub async fn head(&self, key: &str) -> Result<Option<BlobInfo>, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.head(key).await,
+            Backend::Objects(objects) => objects.head(key).await,
         }
     }
 
@@ -113,19 +132,17 @@ impl Blobs {
         self.read_range(key, 0..u64::MAX).await
     }
 
-    /// Streams a whole blob that must have this size and checksum. Where it has not, the stream fails before its last bytes, and
-    /// the second value says why.
-    pub async fn read_checked(
-        &self,
-        key: &str,
-        size: u64,
-        checksum: Option<Checksum>,
-    ) -> Result<(BlobReader, Integrity), Error> {
-        let blob = self.read(key).await?;
-        if blob.size() != size {
-            return Ok((BlobReader::of_wrong_size(size), Integrity::broken()));
+    /// Streams a whole blob, exactly the bytes that the row of its file names. Where they are others, this fails with
+    /// [`Error::BlobChanged`], or the stream fails before its last bytes and the second value says why.
+    pub async fn read_pinned(&self, pin: &Pin) -> Result<(BlobReader, Integrity), Error> {
+        let blob = match &self.backend {
+            Backend::Local(folder) => folder.read_range(&pin.key, 0..u64::MAX).await?,
+            Backend::Objects(objects) => objects.read_pinned(pin).await?,
+        };
+        if blob.size() != pin.size {
+            return Ok((BlobReader::of_wrong_size(pin.size), Integrity::broken()));
         }
-        Ok(match checksum {
+        Ok(match pin.checksum.clone() {
             Some(checksum) => {
                 let (checker, integrity) = checked::Checker::new(checksum);
                 (blob.checked(checker), integrity)
@@ -139,6 +156,7 @@ impl Blobs {
     pub async fn read_range(&self, key: &str, range: Range<u64>) -> Result<BlobReader, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.read_range(key, range).await,
+            Backend::Objects(objects) => objects.read_range(key, range).await,
         }
     }
 
@@ -146,6 +164,7 @@ impl Blobs {
     pub async fn remove(&self, key: &str) -> Result<(), Error> {
         match &self.backend {
             Backend::Local(folder) => folder.remove(key).await,
+            Backend::Objects(objects) => objects.remove(key).await,
         }
     }
 
@@ -156,6 +175,7 @@ impl Blobs {
     pub fn list(&self, prefix: &str, after: Option<&str>) -> Listing {
         match &self.backend {
             Backend::Local(folder) => Listing::local(folder.clone(), prefix, after),
+            Backend::Objects(objects) => Listing::objects(objects.clone(), prefix, after),
         }
     }
 
@@ -169,6 +189,7 @@ impl Blobs {
     pub async fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.unfinished().await,
+            Backend::Objects(objects) => objects.unfinished().await,
         }
     }
 
@@ -176,50 +197,57 @@ impl Blobs {
     pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
         match &self.backend {
             Backend::Local(folder) => folder.forget_unfinished(owner, key).await,
+            Backend::Objects(objects) => objects.forget_unfinished(owner, key).await,
         }
     }
 
-    /// Opens an upload that is written in several sittings, to write to its end. `saved` is how far it was noted to be, and
-    /// `unsaved` what becomes of bytes behind that. `None` while another one writes to it.
+    /// Opens an upload that is written in several sittings, to write to its end. `saved` is how far it was noted to be, `unsaved`
+    /// what becomes of bytes behind that, and `length` how many it will have. `None` while another one writes to it.
     pub async fn append(
         &self,
         key: &str,
         saved: &Saved,
         unsaved: Unsaved,
+        length: u64,
     ) -> Result<Option<Appending>, Error> {
         if !is_made_of_ids(key) {
             return Err(Error::Internal(format!("{key:?} is not a key for an upload")));
         }
         match &self.backend {
             Backend::Local(folder) => Appending::local(folder, key, saved, unsaved).await,
+            Backend::Objects(objects) => Appending::objects(objects, key, saved, length).await.map(Some),
         }
     }
 
     /// How many bytes of such an upload are here while no one writes to it.
-    pub async fn appended(&self, key: &str) -> Result<u64, Error> {
+    pub async fn appended(&self, key: &str, saved: &Saved) -> Result<u64, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.appended(key).await,
+            Backend::Objects(objects) => objects.appended(key, saved.stored.as_ref(), saved.offset).await,
         }
     }
 
-    /// Streams the bytes of such an upload that has `size` of them, from a position on.
+    /// Streams the bytes of such an upload that was sealed and has `size` of them, from a position on.
     pub async fn read_appended(&self, key: &str, from: u64, size: u64) -> Result<BlobReader, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.read_appended(key, from, size).await,
+            Backend::Objects(objects) => objects.read_range(key, from..size).await,
         }
     }
 
     /// Removes what is here of such an upload. A blob that was made of it stays.
-    pub async fn discard_appended(&self, key: &str) -> Result<(), Error> {
+    pub async fn discard_appended(&self, key: &str, stored: Option<&Value>) -> Result<(), Error> {
         match &self.backend {
             Backend::Local(folder) => folder.discard_appended(key).await,
+            Backend::Objects(objects) => objects.discard_appended(key, stored).await,
         }
     }
 
-    /// The keys of all such uploads of which something is here.
+    /// The keys of all such uploads of which something is here that is not in a listing of blobs.
     pub async fn all_appended(&self) -> Result<Vec<String>, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.all_appended().await,
+            Backend::Objects(objects) => objects.all_appended().await,
         }
     }
 
@@ -227,6 +255,7 @@ impl Blobs {
     pub async fn mark(&self) -> Result<Option<String>, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.mark().await,
+            Backend::Objects(objects) => objects.mark().await,
         }
     }
 
@@ -236,6 +265,7 @@ impl Blobs {
     pub async fn replace_mark(&self, expected: Option<&str>, mark: &str) -> Result<bool, Error> {
         match &self.backend {
             Backend::Local(folder) => folder.replace_mark(expected, mark).await,
+            Backend::Objects(objects) => objects.replace_mark(expected, mark).await,
         }
     }
 
@@ -243,6 +273,7 @@ impl Blobs {
     pub async fn check(&self) -> Result<(), Error> {
         match &self.backend {
             Backend::Local(folder) => folder.check().await,
+            Backend::Objects(objects) => objects.check().await,
         }
     }
 }

@@ -39,6 +39,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_models::chunk::ChunkConfig;
 
 use crate::auth::AuthConfig;
+use crate::blobs::StorageConfig;
 use crate::delivery::EventsConfig;
 use crate::delivery::webhooks::WebhookConfig;
 use crate::intake::IntakeConfig;
@@ -65,7 +66,7 @@ pub struct Config {
     pub auth: AuthConfig,
     pub database_url: String,
     pub database_connections: u32,
-    pub blobs_dir: PathBuf,
+    pub storage: StorageConfig,
     /// With less free space, nothing new is taken in.
     pub min_free_disk: u64,
     pub data_dir: PathBuf,
@@ -196,6 +197,7 @@ impl Config {
         server::check_exposure(read, &http, role);
         let auth = sign_in::read(read);
         identity_provider::check_address(read, &http, &auth);
+        let intake = uploads::read(read, services.first_stage(), storage.is_direct);
         Self {
             http,
             auth,
@@ -203,7 +205,7 @@ impl Config {
             log_format,
             log_filter,
             traces: TracesConfig::read(read),
-            intake: uploads::read(read, services.first_stage()),
+            intake: intake.clone(),
             queue,
             cleaning: retention::read(read),
             alerts: alerts::read(read),
@@ -219,7 +221,7 @@ impl Config {
             data_dir: storage.data_dir,
             database_url: storage.database_url,
             database_connections: storage.database_connections,
-            blobs_dir: storage.blobs_dir,
+            storage: StorageConfig { max_file_bytes: intake.max_file_bytes, ..storage.storage },
             min_free_disk: storage.min_free_disk,
             settings: Vec::new(),
             secrets: Secrets::default(),
@@ -242,7 +244,10 @@ impl Config {
             chunks: self.chunks,
             ocr_languages: self.ocr_languages.clone(),
             ocr_timeout: self.sandbox.timeout.saturating_mul(OCR_TIMEOUT_FACTOR),
-            hidden: vec![self.data_dir.clone(), self.blobs_dir.clone(), ".env".into()],
+            hidden: [self.data_dir.clone(), ".env".into()]
+                .into_iter()
+                .chain(self.storage.place.folder().cloned())
+                .collect(),
             clamd: self.clamd.clone(),
             gateway: self.gateway.clone(),
         }

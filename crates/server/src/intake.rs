@@ -8,6 +8,7 @@ pub mod cancel;
 pub mod cancel_batch;
 pub mod confirm;
 pub mod delete;
+pub mod direct;
 pub mod idempotency;
 pub mod pace;
 pub mod register;
@@ -42,4 +43,6 @@ pub struct IntakeConfig {
     pub max_active_batches: i64,
     /// The first stage of a confirmed file.
     pub first_stage: Stage,
+    /// Whether clients send bytes straight to the object store.
+    pub is_direct: bool,
 }

@@ -37,6 +37,9 @@ pub enum Error {
     /// The key has a blob already, and a blob is never overwritten.
     #[error("storage: there is a blob {key} already")]
     BlobExists { key: String },
+    /// The object store has other bytes under the key than those that were confirmed.
+    #[error("storage: the object {key} was replaced after it was confirmed")]
+    BlobChanged { key: String },
     #[error("storage: full, cannot {what}: {source}")]
     StorageFull { what: String, source: Cause },
     /// Any other failure of the storage, or of a file of the server's own.

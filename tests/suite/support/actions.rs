@@ -75,8 +75,7 @@ impl TestUser {
     /// Registers a file; its name is its key.
     pub async fn register(&self, batch: Option<Uuid>, name: &str, size: i64) -> Result<Uuid, Error> {
         let app = &self.rest.app;
-        let announced =
-            Announced { name: name.to_owned(), size, content_type: None, md5: None, mapping: None };
+        let announced = Announced { name: name.to_owned(), size, ..Announced::default() };
         let change = Register {
             caller: self.caller.clone(),
             batch,
@@ -85,6 +84,7 @@ impl TestUser {
             now: app.clock.now(),
             config: app.config.intake.clone(),
             signer: app.signer.clone(),
+            direct: None,
         };
         let tickets =
             app.db.write(Idempotent { key: Some(self.key(name)), now: app.clock.now(), change }).await?;

@@ -94,6 +94,8 @@ fn announcement(file: &Hashed) -> Announcement {
         content_type: None,
         md5: Some(file.md5.clone()),
         mapping: None,
+        sha256: None,
+        attributes: None,
     }
 }
 

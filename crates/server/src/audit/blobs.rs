@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Report, Violations};
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, Saved};
 use crate::records::files::blobs;
 use crate::records::resumable::{self, Seen};
 use crate::recovery::ownership::Ownership;
@@ -58,7 +58,11 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
         return Ok(false);
     };
     let mut tx = db.read().await?;
-    Ok(blobs::has(&mut tx, file, key).await? || resumable::has_key(&mut tx, file, key).await?)
+    let known = blobs::key_of(&mut tx, file).await?;
+    let is_of_file = known.is_some_and(|(known, awaits_direct)| {
+        known.as_deref() == Some(key) || (awaits_direct && key == Blobs::direct_key(file))
+    });
+    Ok(is_of_file || resumable::has_key(&mut tx, file, key).await?)
 }
 
 /// Uploads that come in several requests: what was noted of them is here, and what is here belongs to one of them.
@@ -78,13 +82,18 @@ pub async fn resumables(db: &Db, storage: &Blobs, report: &mut Report) -> Result
         let Some(seen) = page.last() else { break };
         last = seen.upload.id;
         for Seen { upload, .. } in page {
-            let here = storage.appended(&upload.blob_key).await?;
-            let is_short = here < u64::try_from(upload.offset_bytes).unwrap_or(0);
+            let saved = Saved {
+                offset: u64::try_from(upload.offset_bytes).unwrap_or(0),
+                hashes: String::new(),
+                stored: upload.stored.clone(),
+            };
+            let here = storage.appended(&upload.blob_key, &saved).await?;
+            let is_short = here < saved.offset;
             let is_current = match resumable::find(&mut db.read().await?, upload.id).await? {
                 Some(now) => now.offset_bytes == upload.offset_bytes && !now.is_over,
                 None => false,
             };
-            if is_short && is_current && storage.appended(&upload.blob_key).await? == here {
+            if is_short && is_current && storage.appended(&upload.blob_key, &saved).await? == here {
                 violations.push(format!(
                     "upload {}: {here} bytes are stored, should be {} or more",
                     upload.id, upload.offset_bytes

@@ -3,7 +3,8 @@
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
-use super::local;
+use super::{Revision, local, object};
+use crate::records::file::StoredBytes;
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
 
@@ -21,6 +22,7 @@ pub struct Incoming {
 
 enum Upload {
     Local(local::Upload),
+    Objects(Box<object::Upload>),
 }
 
 /// What arrived.
@@ -30,6 +32,16 @@ pub struct Stored {
     /// Both in hexadecimal digits.
     pub md5: String,
     pub sha256: String,
+    /// What an object store calls exactly these bytes.
+    pub revision: Revision,
+}
+
+impl Stored {
+    /// As the row of its file has it.
+    pub fn under(self, key: String) -> StoredBytes {
+        let Revision { etag, version } = self.revision;
+        StoredBytes { key, md5: Some(self.md5), sha256: Some(self.sha256), etag, version }
+    }
 }
 
 impl Incoming {
@@ -37,9 +49,14 @@ impl Incoming {
         Self { upload: Upload::Local(upload), md5: Md5::new(), sha256: Sha256::new(), size: 0 }
     }
 
+    pub(super) fn objects(upload: object::Upload) -> Self {
+        Self { upload: Upload::Objects(Box::new(upload)), md5: Md5::new(), sha256: Sha256::new(), size: 0 }
+    }
+
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         match &mut self.upload {
             Upload::Local(upload) => upload.write(bytes).await?,
+            Upload::Objects(upload) => upload.write(bytes).await?,
         }
         self.md5.update(bytes);
         self.sha256.update(bytes);
@@ -62,10 +79,11 @@ impl Incoming {
     ) -> Result<Stored, Error> {
         let md5 = hex::encode(self.md5.clone().finalize());
         let sha256 = hex::encode(self.sha256.clone().finalize());
-        let stored = Stored { size: self.size, md5, sha256 };
+        let mut stored = Stored { size: self.size, md5, sha256, revision: Revision::default() };
         check(&stored)?;
         match &mut self.upload {
             Upload::Local(upload) => upload.publish().await?,
+            Upload::Objects(upload) => stored.revision = upload.publish(stored.size, &stored.md5).await?,
         }
         Ok(stored)
     }
@@ -76,6 +94,7 @@ impl Incoming {
     pub async fn finish(self) {
         match self.upload {
             Upload::Local(upload) => upload.finish().await,
+            Upload::Objects(upload) => upload.finish().await,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A listing of the storage, in the order of the keys.
 
-use super::{BlobInfo, local};
+use std::collections::VecDeque;
+
+use super::{BlobInfo, local, object};
 use landfall_store::Error;
 
 /// Walks through the storage, a page at a time, so that memory does not grow with the number of blobs.
@@ -20,11 +22,24 @@ enum Walk {
         /// Where the walk is. `None` before it begins, and when a page did not come to its end.
         position: Option<local::Position>,
     },
+    Objects {
+        objects: object::Objects,
+        /// Where the store goes on. `None` before it begins.
+        token: Option<String>,
+        has_ended: bool,
+        /// What the store returned and the caller has not asked for yet.
+        ahead: VecDeque<BlobInfo>,
+    },
 }
 
 impl Listing {
     pub(super) fn local(folder: local::Folder, prefix: &str, after: Option<&str>) -> Self {
         let walk = Walk::Local { folder, position: None };
+        Self { prefix: prefix.to_owned(), after: after.map(str::to_owned), walk }
+    }
+
+    pub(super) fn objects(objects: object::Objects, prefix: &str, after: Option<&str>) -> Self {
+        let walk = Walk::Objects { objects, token: None, has_ended: false, ahead: VecDeque::new() };
         Self { prefix: prefix.to_owned(), after: after.map(str::to_owned), walk }
     }
 
@@ -39,6 +54,18 @@ impl Listing {
                 let (page, end) = begin.walk(limit).await?;
                 *position = Some(end);
                 page
+            }
+            Walk::Objects { objects, token, has_ended, ahead } => {
+                // Nothing is taken from what is ahead before the page is whole, so that one that is not waited for comes again.
+                while ahead.len() < limit && !*has_ended {
+                    let behind = ahead.back().map(|blob| blob.key.as_str()).or(self.after.as_deref());
+                    let (page, next) =
+                        objects.page(&self.prefix, behind, token.clone(), limit - ahead.len()).await?;
+                    *has_ended = next.is_none();
+                    *token = next;
+                    ahead.extend(page);
+                }
+                ahead.drain(..limit.min(ahead.len())).collect()
             }
         };
         if let Some(last) = page.last() {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncSeekExt, AsyncWriteExt, BufWriter};
 use uuid::Uuid;
 
 use super::beneath::{self, Missing};
-use super::{BlobInfo, BlobReader, Unfinished};
+use super::{BlobInfo, BlobReader, Revision, Unfinished};
 use landfall_core::clock::Time;
 use landfall_store::Error;
 
@@ -429,7 +429,7 @@ fn info(key: String, found: &rustix::fs::Stat) -> Result<BlobInfo, Error> {
     let written = Time::from_timestamp(found.st_mtime, u32::try_from(found.st_mtime_nsec).unwrap_or(0));
     let unknown = || Error::Internal(format!("the time of the blob {key} is not one"));
     let (written_at, size) = (written.ok_or_else(unknown)?, u64::try_from(found.st_size).unwrap_or(0));
-    Ok(BlobInfo { key, size, written_at })
+    Ok(BlobInfo { key, size, written_at, revision: Revision::default() })
 }
 
 /// Whether there is nothing under a name. A name below a file, instead of a folder, has nothing either.

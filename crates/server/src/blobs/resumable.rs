@@ -7,6 +7,7 @@ use sha2::Sha256;
 
 use super::incoming::Stored;
 use super::local::{self, appending};
+use super::{Revision, object};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
 
@@ -43,6 +44,7 @@ impl Hashes {
 
     fn stored(&self, size: u64) -> Stored {
         Stored {
+            revision: Revision::default(),
             size,
             md5: hex::encode(self.md5.clone().finalize()),
             sha256: hex::encode(self.sha256.clone().finalize()),
@@ -78,11 +80,15 @@ pub struct Appending {
     upload: Upload,
     offset: u64,
     hashes: Hashes,
+    /// As it was saved last.
     saved: (u64, Hashes),
+    /// How far the parts of an object store reach, where that is known.
+    in_parts: Option<(u64, Hashes)>,
 }
 
 enum Upload {
     Local(appending::Appending),
+    Objects(Box<object::Appending>),
 }
 
 impl Appending {
@@ -114,7 +120,30 @@ impl Appending {
             upload.cut(saved.offset).await?;
             at_save.clone()
         };
-        Ok(Some(Self { upload: Upload::Local(upload), offset, hashes, saved: at_save }))
+        Ok(Some(Self { upload: Upload::Local(upload), offset, hashes, saved: at_save, in_parts: None }))
+    }
+
+    pub(super) async fn objects(
+        objects: &object::Objects,
+        key: &str,
+        saved: &Saved,
+        length: u64,
+    ) -> Result<Self, Error> {
+        let hashes = match Hashes::from_text(&saved.hashes) {
+            Some(hashes) => hashes,
+            None if saved.offset == 0 => Hashes::new(),
+            // The bytes are in parts, which cannot be read.
+            None => return Err(Error::Internal(format!("the checksums of the upload {key} cannot be read"))),
+        };
+        let upload = objects.append(key, saved.stored.as_ref(), length).await?;
+        let at_save = (saved.offset, hashes.clone());
+        let (offset, hashes) = if upload.is_published() {
+            (length, upload.hash(hashes, saved.offset, length).await?)
+        } else {
+            at_save.clone()
+        };
+        let upload = Upload::Objects(Box::new(upload));
+        Ok(Self { upload, offset, hashes, saved: at_save, in_parts: None })
     }
 
     /// How many bytes there are.
@@ -122,12 +151,42 @@ impl Appending {
         self.offset
     }
 
-    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    /// Prepares for so many bytes more. Returns what is to be noted before they are written.
+    pub async fn prepare(&mut self, bytes: usize) -> Result<Option<Saved>, Error> {
         match &mut self.upload {
-            Upload::Local(upload) => upload.write(bytes).await?,
+            Upload::Local(_) => Ok(None),
+            Upload::Objects(upload) => {
+                let has_begun = upload.begin_parts(bytes).await?;
+                let stored = upload.noted();
+                Ok(has_begun.then(|| saved_at(&self.saved, Some(stored))))
+            }
         }
-        self.hashes.update(bytes);
-        self.offset += bytes.len() as u64;
+    }
+
+    pub async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        while !bytes.is_empty() {
+            let now = match &mut self.upload {
+                Upload::Local(upload) => {
+                    upload.write(bytes).await?;
+                    bytes.len()
+                }
+                Upload::Objects(upload) => {
+                    let room = usize::try_from(upload.room()).unwrap_or(usize::MAX);
+                    let now = bytes.len().min(room);
+                    upload.write(&bytes[..now]).await?;
+                    now
+                }
+            };
+            let (now, later) = bytes.split_at(now);
+            self.hashes.update(now);
+            self.offset += now.len() as u64;
+            if let Upload::Objects(upload) = &self.upload
+                && upload.is_between_parts()
+            {
+                self.in_parts = Some((self.offset, self.hashes.clone()));
+            }
+            bytes = later;
+        }
         Ok(())
     }
 
@@ -138,24 +197,74 @@ impl Appending {
 
     /// Whether so much came since the last time that it should be saved.
     pub fn is_due(&self) -> bool {
-        self.offset - self.saved.0 >= SAVE_EVERY
+        match &self.upload {
+            Upload::Local(_) => self.offset - self.saved.0 >= SAVE_EVERY,
+            Upload::Objects(_) => self.in_parts.as_ref().is_some_and(|(offset, _)| *offset > self.saved.0),
+        }
+    }
+
+    /// Makes bytes durable in the middle of a sitting, as many as it costs little for. Returns what is to be noted.
+    pub async fn checkpoint(&mut self) -> Result<Saved, Error> {
+        match &mut self.upload {
+            Upload::Local(_) => self.save().await,
+            Upload::Objects(upload) => {
+                let stored = match self.in_parts.take() {
+                    Some(in_parts) if in_parts.0 > self.saved.0 => {
+                        self.saved = in_parts;
+                        // More may have come since, but only whole parts can be sent.
+                        upload.note_parts()
+                    }
+                    _ => upload.noted(),
+                };
+                Ok(saved_at(&self.saved, Some(stored)))
+            }
+        }
     }
 
     /// Makes all bytes durable. Returns what is to be noted.
     pub async fn save(&mut self) -> Result<Saved, Error> {
-        match &mut self.upload {
-            Upload::Local(upload) => upload.sync().await?,
-        }
+        let is_unsaved = self.is_unsaved();
+        let stored = match &mut self.upload {
+            Upload::Local(upload) => {
+                upload.sync().await?;
+                None
+            }
+            Upload::Objects(upload) if is_unsaved && !upload.is_published() => Some(upload.note_all().await?),
+            Upload::Objects(upload) => Some(upload.noted()),
+        };
         self.saved = (self.offset, self.hashes.clone());
-        Ok(Saved { offset: self.offset, hashes: self.hashes.to_text(), stored: None })
+        Ok(saved_at(&self.saved, stored))
     }
 
-    /// Takes away what was not saved.
+    /// Makes the bytes of a part of a file such that they can be read, once all are here. Returns what is to be noted before.
+    pub fn begin_finishing(&mut self) -> Option<Saved> {
+        match &mut self.upload {
+            Upload::Local(_) => None,
+            Upload::Objects(upload) if upload.is_published() => None,
+            Upload::Objects(upload) => {
+                let stored = upload.note_finishing();
+                Some(saved_at(&self.saved, Some(stored)))
+            }
+        }
+    }
+
+    /// Makes bytes that are no file by themselves such that they can be read, after all of them have come.
+    pub async fn seal(&mut self) -> Result<(), Error> {
+        let Stored { size, md5, .. } = self.hashes.stored(self.offset);
+        match &mut self.upload {
+            Upload::Local(_) => Ok(()),
+            Upload::Objects(upload) => upload.publish(size, &md5).await.map(drop),
+        }
+    }
+
+    /// Takes away what was not saved. `length`: how many bytes it will have.
     pub async fn take_back(&mut self) -> Result<(), Error> {
         match &mut self.upload {
             Upload::Local(upload) => upload.cut(self.saved.0).await?,
+            Upload::Objects(upload) => upload.take_back().await?,
         }
         (self.offset, self.hashes) = self.saved.clone();
+        self.in_parts = None;
         Ok(())
     }
 
@@ -165,13 +274,18 @@ impl Appending {
         &mut self,
         check: impl FnOnce(&Stored) -> Result<(), Refusal>,
     ) -> Result<Stored, Error> {
-        let stored = self.hashes.stored(self.offset);
+        let mut stored = self.hashes.stored(self.offset);
         check(&stored)?;
         match &mut self.upload {
             Upload::Local(upload) => upload.publish().await?,
+            Upload::Objects(upload) => stored.revision = upload.publish(stored.size, &stored.md5).await?,
         }
         Ok(stored)
     }
+}
+
+fn saved_at((offset, hashes): &(u64, Hashes), stored: Option<Value>) -> Saved {
+    Saved { offset: *offset, hashes: hashes.to_text(), stored }
 }
 
 #[cfg(test)]

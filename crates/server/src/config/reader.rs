@@ -129,6 +129,21 @@ impl Reader {
         self.secrets.extend(values.cloned());
     }
 
+    /// The variables that begin like one of these, which belong to the convention of another program. Their values may be
+    /// keys, so none of them is shown.
+    pub fn foreign(&mut self, prefixes: &[&str]) -> Vec<(String, String)> {
+        let is_one = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        let found: Vec<(String, String)> = self
+            .variables
+            .iter()
+            .filter(|(name, ..)| is_one(name))
+            .map(|(name, value, _)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let is_secret = |name: &str| ["SECRET", "KEY", "TOKEN", "SAS"].iter().any(|word| name.contains(word));
+        self.hide(found.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value));
+        found
+    }
+
     /// Names a value that can be used and does not do what it seems to do.
     pub fn warn(&mut self, setting: Declaration, message: String) {
         self.warnings.push(Warning { name: setting.name.to_owned(), message });

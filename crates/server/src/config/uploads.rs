@@ -20,7 +20,7 @@ group! { "Uploads and quotas" {
     DEFAULT_TENANT_QUOTA_FILES = "1000000": "How many files a tenant may store, unless an administrator sets another limit."
 } }
 
-pub(super) fn read(read: &mut Reader, first_stage: Stage) -> IntakeConfig {
+pub(super) fn read(read: &mut Reader, first_stage: Stage, is_direct: bool) -> IntakeConfig {
     IntakeConfig {
         max_file_bytes: read.with(MAX_FILE_BYTES, bytes),
         min_rate: read.with(UPLOAD_MIN_RATE, bytes),
@@ -35,5 +35,6 @@ pub(super) fn read(read: &mut Reader, first_stage: Stage) -> IntakeConfig {
         registrations: rate_limits::read_registrations(read),
         max_active_batches: read.at_least(MAX_ACTIVE_BATCHES, 1),
         first_stage,
+        is_direct,
     }
 }

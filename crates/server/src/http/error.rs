@@ -62,12 +62,22 @@ impl From<Error> for ApiError {
     }
 }
 
+/// The key is made of ids, so it tells the caller nothing but which object the operator has to look at.
+fn blob_changed(key: &str) -> Refusal {
+    let message = format!(
+        "The object {key} in the object store was replaced after this file was confirmed, so it is not read. Upload the file \
+         again, or ask the operator to restore the object"
+    );
+    Refusal::new(RefusalCode::BlobChanged, message)
+}
+
 /// What the caller learns about an error that it did not cause.
 fn hidden(error: &Error) -> Refusal {
     match error {
         Error::StorageFull { .. } => {
             Refusal::new(RefusalCode::StorageFull, "The storage is full").retryable()
         }
+        Error::BlobChanged { key } => blob_changed(key),
         Error::Storage { .. } | Error::BlobMissing { .. } | Error::BlobExists { .. } => {
             Refusal::new(RefusalCode::StorageUnavailable, "The storage does not answer").retryable()
         }

@@ -127,6 +127,7 @@ impl Surroundings {
             size: file.size_bytes,
             content_type: file.content_type,
             batch_id: file.batch_id,
+            attributes: file.attributes,
             status: file.status,
             attempt: file.attempt,
             retry_count: file.retry_count,

@@ -1,10 +1,13 @@
 //! Files: their state and their content.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 use uuid::Uuid;
@@ -12,7 +15,8 @@ use uuid::Uuid;
 use super::file_view::Surroundings;
 use super::request::{InPath, Paging, Params, Received, file_id};
 use crate::app::App;
-use crate::blobs::{Checksum, Integrity};
+use crate::blobs::direct::Download;
+use crate::blobs::{Integrity, Pin};
 use crate::content::{artifacts, chunks};
 use crate::http::error::ApiError;
 use crate::intake::cancel::Cancel;
@@ -32,6 +36,8 @@ use landfall_store::Tx;
 
 /// A blob up to this size is compared with its checksum before the first byte is sent. A larger one is compared on the way.
 const MAX_CHECKED_FIRST: u64 = 4 << 20;
+/// How long a redirect to the object store can be followed.
+const DOWNLOAD_TTL: Duration = Duration::from_mins(5);
 
 /// One file: its state, what it waits for, and its last error.
 #[utoipa::path(
@@ -296,38 +302,78 @@ pub async fn chunks(
     Ok(Json(paging.page(chunks, |chunk| chunk.ordinal.to_string()).map(ChunkView::from)))
 }
 
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct DownloadQuery {
+    /// Have the bytes sent by this server also where they are in an object store.
+    #[serde(default)]
+    proxy: bool,
+}
+
 /// The bytes of a file as they were uploaded. Always as an attachment: an upload is not a page of this server.
+///
+/// Where the bytes are in an object store, the response is a redirect to it, unless `proxy=true`.
 #[utoipa::path(
     get, path = "/api/v2/uploads/files/{fileId}/download", operation_id = "downloadFile", tag = "files",
+    params(DownloadQuery),
     responses(
         (status = 200, body = Vec<u8>, content_type = "*/*",
             headers(("Content-Disposition" = String, description = "An attachment with the file's name"))),
-        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING STORAGE_UNAVAILABLE FILE_DAMAGED")
+        (status = 302, headers(("Location" = String, description = "The address of the bytes in the object store"))),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING STORAGE_UNAVAILABLE FILE_DAMAGED \
+            BLOB_CHANGED")
     )
 )]
 pub async fn download(
     State(app): State<App>,
     caller: Caller,
     InPath(id): InPath<String>,
+    Params(query): Params<DownloadQuery>,
 ) -> Result<Response, ApiError> {
     let file = find(&mut app.db.read().await?, &caller, &id).await?;
+    if app.config.intake.is_direct
+        && !query.proxy
+        && let Some(response) = redirect_to_store(&app, &file).await?
+    {
+        return Ok(response);
+    }
     bytes_of(&app, &file).await
+}
+
+/// The address of the bytes in the object store, if the store has exactly those that were confirmed. `None` where the bytes
+/// must go through this server.
+async fn redirect_to_store(app: &App, file: &File) -> Result<Option<Response>, ApiError> {
+    let Some(pin) = Pin::of(file) else { return Ok(None) };
+    let [(_, content_type), (_, disposition), _] = attachment(&file.file_name, file.content_type.as_deref());
+    let download = Download {
+        disposition: disposition.to_str().unwrap_or("attachment"),
+        content_type: content_type.to_str().unwrap_or("application/octet-stream"),
+    };
+    let signed = app.blobs.sign_download(&pin, &download, DOWNLOAD_TTL).await?;
+    let Some(url) = signed.and_then(|url| HeaderValue::from_str(&url).ok()) else { return Ok(None) };
+    // A signed address binds a version, where the bucket keeps versions, and otherwise only the key.
+    app.blobs.must_be_unchanged(&pin).await.map_err(or_gone)?;
+    // The address is this caller's, and expires.
+    let headers = [(header::LOCATION, url), (header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    Ok(Some((StatusCode::FOUND, headers).into_response()))
+}
+
+/// The storage works and has no such blob: the caller learns that.
+fn or_gone(error: Error) -> Error {
+    match error {
+        Error::BlobMissing { .. } => {
+            let message = "The bytes of this file are gone from the storage";
+            Refusal::new(RefusalCode::FileNotFound, message).into()
+        }
+        other => other,
+    }
 }
 
 pub async fn bytes_of(app: &App, file: &File) -> Result<Response, ApiError> {
     let missing = || Refusal::new(RefusalCode::UploadMissing, "The bytes of this file have not arrived yet");
-    let key = file.blob_key.as_deref().ok_or_else(missing)?;
-    let (size, checksum) =
-        (file.size_bytes.unsigned_abs(), Checksum::of(file.blob_sha256.as_deref(), file.md5.as_deref()));
-    let open = async || {
-        app.blobs.read_checked(key, size, checksum.clone()).await.map_err(|error| match error {
-            Error::BlobMissing { .. } => {
-                let message = "The bytes of this file are gone from the storage";
-                Refusal::new(RefusalCode::FileNotFound, message).into()
-            }
-            other => other,
-        })
-    };
+    let pin = Pin::of(file).ok_or_else(missing)?;
+    let (key, size) = (&pin.key, pin.size);
+    let open = async || app.blobs.read_pinned(&pin).await.map_err(or_gone);
     let (mut blob, integrity) = open().await?;
     let body = if size <= MAX_CHECKED_FIRST {
         let mut bytes = Vec::new();

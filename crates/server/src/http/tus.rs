@@ -96,7 +96,7 @@ pub async fn describe_one(app: State<App>) -> Response {
 /// Registers a file and begins its resumable upload, with its first bytes if the request has some.
 ///
 /// `Upload-Metadata` has pairs of a name and a value in base64: `filename` (or `name`), `filetype` (or `type`), `batch` (the id of a
-/// batch), `mapping` (JSON) and `md5`. With `Upload-Concat: partial` the bytes are a part of a file; `Upload-Concat: final;`
+/// batch), `mapping` and `attributes` (JSON), `md5` and `sha256`. With `Upload-Concat: partial` the bytes are a part of a file; `Upload-Concat: final;`
 /// and the addresses of the parts makes a file of them.
 #[utoipa::path(
     post, path = "/api/v2/uploads/tus", operation_id = "createUpload", tag = "uploads",
@@ -116,7 +116,7 @@ pub async fn describe_one(app: State<App>) -> Response {
             ("X-File-Id" = String, description = "The id of the file"),
         )),
         (status = "4XX", description = "UNSUPPORTED_TUS_VERSION INVALID_UPLOAD_HEADER INVALID_METADATA INVALID_FILE_NAME \
-            INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_MAPPING TOO_LARGE BATCH_NOT_FOUND BATCH_NOT_ACTIVE \
+            INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_SHA256 INVALID_MAPPING INVALID_ATTRIBUTES TOO_LARGE BATCH_NOT_FOUND BATCH_NOT_ACTIVE \
             BATCH_FULL QUOTA_EXCEEDED TOO_MANY_REGISTRATIONS STORAGE_FULL STORAGE_UNAVAILABLE IDEMPOTENCY_KEY_REUSED \
             UNSUPPORTED_MEDIA_TYPE UNSUPPORTED_CHECKSUM PIECE_CHECKSUM_MISMATCH CHECKSUM_MISMATCH UPLOAD_NOT_FOUND \
             INVALID_STATE UPLOAD_BROKEN UPLOAD_STALLED UPLOAD_TOO_SLOW UPLOAD_LOCKED UPLOAD_INTERRUPTED FILE_DELETED \
@@ -527,11 +527,18 @@ impl Metadata {
                 Refusal::new(RefusalCode::InvalidMapping, format!("The mapping is not valid: {error}"))
             })
         });
+        let attributes = self.value(&["attributes"]).map(|text| {
+            serde_json::from_str(text).map_err(|error| {
+                Refusal::new(RefusalCode::InvalidAttributes, format!("The attributes are not valid: {error}"))
+            })
+        });
         let announcement = Announcement {
             file_name: self.value(&["filename", "name"]).unwrap_or_default().to_owned(),
             file_size,
             content_type: self.value(&["filetype", "type"]).map(str::to_owned),
             md5: self.value(&["md5"]).map(str::to_owned),
+            sha256: self.value(&["sha256"]).map(str::to_owned),
+            attributes: attributes.transpose()?,
             mapping: mapping.transpose()?,
         };
         Ok((batch, announcement))

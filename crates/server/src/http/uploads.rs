@@ -13,10 +13,12 @@ use super::client_address::Arrival;
 use super::host::base_url;
 use super::request::{InPath, Params, Received, batch_id, file_id};
 use crate::app::App;
+use crate::blobs::direct::Declared;
 use crate::blobs::signed_url::Signature;
 use crate::http::error::ApiError;
-use crate::intake::announce::{self, parse_md5};
+use crate::intake::announce::{self, Announced, parse_md5};
 use crate::intake::confirm;
+use crate::intake::direct;
 use crate::intake::idempotency::Idempotent;
 use crate::intake::register::{Register, Reissue};
 use crate::intake::upload::{Upload, awaiting_bytes};
@@ -33,7 +35,7 @@ const MAX_FILES_PER_REQUEST: usize = 1_000;
     responses(
         (status = 201, body = UploadTicket),
         (status = "4XX", description = "INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 \
-            INVALID_MAPPING TOO_LARGE QUOTA_EXCEEDED TOO_MANY_REGISTRATIONS STORAGE_FULL IDEMPOTENCY_KEY_REUSED")
+            INVALID_SHA256 INVALID_ATTRIBUTES INVALID_MAPPING TOO_LARGE QUOTA_EXCEEDED TOO_MANY_REGISTRATIONS STORAGE_FULL IDEMPOTENCY_KEY_REUSED")
     )
 )]
 pub async fn register(
@@ -51,7 +53,7 @@ pub async fn register(
     responses(
         (status = 201, body = OneOrMany<UploadTicket>),
         (status = "4XX", description = "BATCH_NOT_FOUND BATCH_NOT_ACTIVE BATCH_FULL INVALID_FILE_COUNT \
-            INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_MAPPING TOO_LARGE \
+            INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_SHA256 INVALID_ATTRIBUTES INVALID_MAPPING TOO_LARGE \
             QUOTA_EXCEEDED TOO_MANY_REGISTRATIONS STORAGE_FULL IDEMPOTENCY_KEY_REUSED")
     )
 )]
@@ -92,6 +94,9 @@ async fn register_files(
         })
         .collect::<Result<Vec<_>, Refusal>>()?;
     let now = app.clock.now();
+    let direct = app.config.intake.is_direct.then(|| app.blobs.max_direct()).flatten();
+    let direct = direct.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let declared: Vec<Announced> = files.iter().map(|(_, file)| file.clone()).collect();
     let tickets = app
         .db
         .write(Idempotent {
@@ -105,10 +110,17 @@ async fn register_files(
                 now,
                 config: app.config.intake.clone(),
                 signer: app.signer.clone(),
+                direct,
             },
         })
         .await?;
-    let mut tickets: Vec<UploadTicket> = tickets.into_iter().map(|ticket| with_base(ticket, &base)).collect();
+    let mut addressed = Vec::with_capacity(tickets.len());
+    for (ticket, file) in tickets.into_iter().zip(declared) {
+        let is_direct = direct.is_some_and(|limit| file.size <= limit);
+        let sums = (file.md5.as_deref(), file.sha256.as_deref());
+        addressed.push(address(app, ticket, is_direct, file.size, sums, &base).await?);
+    }
+    let mut tickets = addressed;
     let response = if many { OneOrMany::Many(tickets) } else { OneOrMany::One(tickets.remove(0)) };
     Ok((StatusCode::CREATED, Json(response)).into_response())
 }
@@ -138,7 +150,7 @@ pub async fn fresh_url(
     Extension(arrival): Extension<Arrival>,
     headers: HeaderMap,
 ) -> Result<Json<UploadTicket>, ApiError> {
-    let ticket = app
+    let (ticket, file) = app
         .db
         .write(Reissue {
             caller,
@@ -149,12 +161,26 @@ pub async fn fresh_url(
             signer: app.signer.clone(),
         })
         .await?;
-    Ok(Json(with_base(ticket, &base_url(&app.config.http, arrival, &headers))))
+    let base = base_url(&app.config.http, arrival, &headers);
+    let sums = (file.declared_md5.as_deref(), file.declared_sha256.as_deref());
+    Ok(Json(address(&app, ticket, file.is_direct, file.size_bytes, sums, &base).await?))
 }
 
-fn with_base(mut ticket: UploadTicket, base: &str) -> UploadTicket {
+/// Adds where the bytes go: to the object store, or to this server.
+async fn address(
+    app: &App,
+    mut ticket: UploadTicket,
+    is_direct: bool,
+    size: i64,
+    (md5, sha256): (Option<&str>, Option<&str>),
+    base: &str,
+) -> Result<UploadTicket, ApiError> {
+    if is_direct {
+        let declared = Declared { size: size.unsigned_abs(), md5, sha256 };
+        return Ok(direct::readdress(&app.blobs, ticket, &declared, app.config.intake.url_ttl).await?);
+    }
     ticket.upload_url.insert_str(0, base);
-    ticket
+    Ok(ticket)
 }
 
 /// The bytes of a file. The signature in the URL is the authorization.

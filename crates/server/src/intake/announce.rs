@@ -1,7 +1,7 @@
 //! What a client declares about a file before it sends the bytes, and the checks of that.
 
 use base64::Engine;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::batches::check_mapping;
 use landfall_api::uploads::Announcement;
@@ -9,19 +9,24 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 
 const MAX_NAME_BYTES: usize = 255;
 const MAX_TYPE_BYTES: usize = 255;
+const MAX_ATTRIBUTES: usize = 16;
+const MAX_ATTRIBUTE_NAME: usize = 64;
+const MAX_ATTRIBUTE_TEXT: usize = 512;
 
 /// An announcement that passed all checks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Announced {
     pub name: String,
     pub size: i64,
     pub content_type: Option<String>,
     pub md5: Option<String>,
+    pub sha256: Option<String>,
     pub mapping: Option<serde_json::Value>,
+    pub attributes: Option<serde_json::Value>,
 }
 
 pub fn check(announcement: Announcement, max_file_bytes: u64) -> Result<Announced, Refusal> {
-    let Announcement { file_name, file_size, content_type, md5, mapping } = announcement;
+    let Announcement { file_name, file_size, content_type, md5, sha256, attributes, mapping } = announcement;
     check_name(&file_name)?;
     check_size(file_size, max_file_bytes)?;
     if let Some(content_type) = &content_type {
@@ -35,8 +40,37 @@ pub fn check(announcement: Announcement, max_file_bytes: u64) -> Result<Announce
         size: file_size,
         content_type,
         md5: md5.as_deref().map(parse_md5).transpose()?,
+        sha256: sha256.as_deref().map(parse_sha256).transpose()?,
         mapping,
+        attributes: attributes.map(check_attributes).transpose()?,
     })
+}
+
+/// Small, flat values, so that a search can filter by them.
+fn check_attributes(attributes: Map<String, Value>) -> Result<Value, Refusal> {
+    let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidAttributes, message));
+    if attributes.len() > MAX_ATTRIBUTES {
+        return refuse(format!(
+            "A file has at most {MAX_ATTRIBUTES} attributes; this one has {}",
+            attributes.len()
+        ));
+    }
+    for (name, value) in &attributes {
+        if name.is_empty() || name.chars().count() > MAX_ATTRIBUTE_NAME || name.contains('\0') {
+            return refuse(format!("The name of an attribute has 1 to {MAX_ATTRIBUTE_NAME} characters"));
+        }
+        let is_valid = match value {
+            Value::String(text) => text.chars().count() <= MAX_ATTRIBUTE_TEXT && !text.contains('\0'),
+            Value::Number(_) | Value::Bool(_) => true,
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        };
+        if !is_valid {
+            return refuse(format!(
+                "The attribute {name:?} must be a string of up to {MAX_ATTRIBUTE_TEXT} characters, a number or a boolean"
+            ));
+        }
+    }
+    Ok(Value::Object(attributes))
 }
 
 /// A name is data and never becomes a path, so nearly everything is allowed. Refused are names that could deceive a
@@ -114,6 +148,18 @@ pub fn parse_md5(text: &str) -> Result<String, Refusal> {
     }
 }
 
+/// Returns a SHA-256 in hexadecimal. The input may be hexadecimal or base64.
+pub fn parse_sha256(text: &str) -> Result<String, Refusal> {
+    let bytes = hex::decode(text).or_else(|_| base64::engine::general_purpose::STANDARD.decode(text));
+    match bytes {
+        Ok(bytes) if bytes.len() == 32 => Ok(hex::encode(bytes)),
+        _ => Err(Refusal::new(
+            RefusalCode::InvalidSha256,
+            "A SHA-256 is 64 hexadecimal digits, or 44 characters of base64",
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +193,26 @@ mod tests {
         for bad in ["", "text", "/", "text/", "a/b/c", "te xt/plain", "text/plain\n", "text/\u{fc}", " / "] {
             assert!(check_content_type(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn attributes_are_few_small_and_flat() {
+        let check = |value: Value| check_attributes(value.as_object().unwrap().clone()).err();
+        assert!(
+            check(json!({ "path": "a/b.pdf", "year": 2024, "is_draft": false, "": 1 })).is_some(),
+            "no name"
+        );
+        assert!(check(json!({ "path": "a/b.pdf", "year": 2024, "is_draft": false })).is_none());
+        for bad in
+            [json!({ "a": null }), json!({ "a": [1] }), json!({ "a": { "b": 1 } }), json!({ "a": "\0" })]
+        {
+            assert_eq!(check(bad.clone()).unwrap().code, RefusalCode::InvalidAttributes, "{bad}");
+        }
+        assert!(check(json!({ "a": "x".repeat(512) })).is_none());
+        assert!(check(json!({ "a": "x".repeat(513) })).is_some());
+        assert!(check(json!({ "x".repeat(65): 1 })).is_some());
+        let many: Map<String, Value> = (0..17).map(|n| (n.to_string(), json!(n))).collect();
+        assert!(check_attributes(many).is_err());
     }
 
     #[test]

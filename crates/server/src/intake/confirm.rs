@@ -4,9 +4,10 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::announce::parse_md5;
+use super::direct;
 use crate::blobs::Blobs;
 use crate::records::events;
-use crate::records::file::File;
+use crate::records::file::{File, StoredBytes};
 use crate::records::moves::{self, Change};
 use crate::records::quota;
 use crate::telemetry::{spans, traces};
@@ -59,8 +60,8 @@ async fn confirm_found(
     now: Time,
 ) -> Result<Confirmed, Error> {
     let id = file.id;
-    let blob = match verify(blobs, file, request).await {
-        Ok(blob) => blob,
+    let verified = match verify(blobs, file, request).await {
+        Ok(verified) => verified,
         Err(error) => {
             // The file and its blob may have been deleted since the file was loaded.
             let mut tx = db.read().await?;
@@ -68,11 +69,19 @@ async fn confirm_found(
             return Err(if is_gone { events::gone(&mut tx, id).await?.into() } else { error });
         }
     };
-    db.write(Confirm { caller: caller.clone(), file: id, blob, now }).await
+    db.write(Confirm { caller: caller.clone(), file: id, verified, now }).await
 }
 
-/// Returns the key of the blob, if the blob matches what was declared at registration and in this request.
-async fn verify(blobs: &Blobs, file: &File, request: &ConfirmRequest) -> Result<String, Error> {
+/// The blob that was compared with what was declared.
+enum Verified {
+    /// The row knows the blob with this key. Another upload may replace it before the file is confirmed.
+    Known(String),
+    /// The client sent the bytes straight to the object store, and the row does not know them yet.
+    Arrived(StoredBytes),
+}
+
+/// Returns the blob, if it matches what was declared at registration and in this request.
+async fn verify(blobs: &Blobs, file: &File, request: &ConfirmRequest) -> Result<Verified, Error> {
     let missing = || {
         Refusal::new(
             RefusalCode::UploadMissing,
@@ -80,35 +89,60 @@ async fn verify(blobs: &Blobs, file: &File, request: &ConfirmRequest) -> Result<
         )
         .retryable()
     };
+    if file.is_direct && file.blob_key.is_none() {
+        let arrived = direct::arrived(blobs, file).await?.ok_or_else(missing)?;
+        let declared = request.md5.as_deref().map(parse_md5).transpose()?;
+        let differs = |declared: &String| arrived.md5.as_ref().is_some_and(|md5| md5 != declared);
+        if request.size.is_some_and(|size| size != file.size_bytes) {
+            return Err(wrong_size(request.size.unwrap_or_default(), file.size_bytes.unsigned_abs()));
+        }
+        if let Some(md5) = declared.as_ref().filter(|declared| differs(declared)) {
+            return Err(wrong_md5(md5));
+        }
+        // What is declared only now is compared when the bytes are read.
+        let md5 = arrived.md5.clone().or(declared);
+        return Ok(Verified::Arrived(StoredBytes { md5, ..arrived }));
+    }
     let key = file.blob_key.clone().ok_or_else(missing)?;
     let stored = blobs.size(&key).await?.ok_or_else(missing)?;
     for expected in [Some(file.size_bytes), request.size].into_iter().flatten() {
         if u64::try_from(expected) != Ok(stored) {
-            return Err(Refusal::new(
-                RefusalCode::SizeMismatch,
-                format!("{expected} bytes were declared, {stored} are stored"),
-            )
-            .into());
+            return Err(wrong_size(expected, stored));
         }
     }
     if let Some(md5) = &request.md5 {
         let md5 = parse_md5(md5)?;
         if file.md5.as_ref() != Some(&md5) {
-            return Err(Refusal::new(
-                RefusalCode::ChecksumMismatch,
-                format!("The MD5 {md5} was declared; the stored bytes have another"),
-            )
-            .into());
+            return Err(wrong_md5(&md5));
         }
     }
-    Ok(key)
+    Ok(Verified::Known(key))
+}
+
+fn wrong_size(declared: i64, stored: u64) -> Error {
+    let message = format!("{declared} bytes were declared, {stored} are stored");
+    Refusal::new(RefusalCode::SizeMismatch, message).into()
+}
+
+fn wrong_md5(declared: &str) -> Error {
+    let message = format!("The MD5 {declared} was declared; the stored bytes have another");
+    Refusal::new(RefusalCode::ChecksumMismatch, message).into()
+}
+
+impl Verified {
+    /// Whether the file still has the blob that was verified.
+    fn is_of(&self, file: &File) -> bool {
+        match self {
+            Self::Known(key) => file.blob_key.as_ref() == Some(key),
+            Self::Arrived(_) => file.blob_key.is_none(),
+        }
+    }
 }
 
 struct Confirm {
     caller: Caller,
     file: Uuid,
-    /// The blob that was verified. Another upload may have replaced it since.
-    blob: String,
+    verified: Verified,
     now: Time,
 }
 
@@ -118,7 +152,7 @@ impl Write for Confirm {
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         let mut file = File::lock_for(tx, &self.caller, self.file).await?;
         match file.status {
-            Status::Registered | Status::Uploaded if file.blob_key.as_ref() == Some(&self.blob) => {}
+            Status::Registered | Status::Uploaded if self.verified.is_of(&file) => {}
             Status::Registered | Status::Uploaded => {
                 return Err(Refusal::new(
                     RefusalCode::UploadChanged,
@@ -132,7 +166,11 @@ impl Write for Confirm {
                 return Ok(Confirmed { file_id: file.id, status });
             }
         }
-        let change = Change::Confirm { trace: traces::current(), recoveries: 0 };
+        let arrived = match &self.verified {
+            Verified::Known(_) => None,
+            Verified::Arrived(bytes) => Some(bytes.clone()),
+        };
+        let change = Change::Confirm { trace: traces::current(), recoveries: 0, arrived };
         let actor = Actor::caller(&self.caller, &file.tenant_id, &file.user_id);
         moves::apply_to(tx, &mut file, Transition::Confirm, change, actor, None, self.now).await?;
         quota::settle(tx, &file).await?;

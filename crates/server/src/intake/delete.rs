@@ -102,7 +102,10 @@ pub async fn bury(
         file: file.id,
         from: file.status,
         transition: Transition::Delete,
-        change: Change::Delete { gave_up },
+        change: Change::Delete {
+            gave_up,
+            unconfirmed: (file.is_direct && file.confirmed_at.is_none()).then(|| Blobs::direct_key(file.id)),
+        },
         worker: None,
         actor: actor.clone(),
         data: reason.map(|reason| json!({ "reason": reason })),

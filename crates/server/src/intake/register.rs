@@ -11,6 +11,7 @@ use crate::blobs::signed_url::UrlSigner;
 use crate::records::batch::changes::{self, Places};
 use crate::records::batch::deadline;
 use crate::records::events::{self, Event};
+use crate::records::file::File;
 use crate::records::files::uploads::{self, NewFile, Registration};
 use crate::records::quota;
 use crate::records::resumable;
@@ -36,6 +37,8 @@ pub struct Register {
     pub now: Time,
     pub config: IntakeConfig,
     pub signer: UrlSigner,
+    /// Files of up to so many bytes are sent straight to the object store. `None`: none are.
+    pub direct: Option<i64>,
 }
 
 /// Returns a ticket for the bytes of one file. Its URL has no host: the HTTP layer adds it.
@@ -62,8 +65,8 @@ impl Write for Register {
             Some(batch) => self.take_places(tx, batch, count).await?,
             None => Priority::default().rank(),
         };
-        let mappings = self.files.iter().map(|(_, file)| registrations::rows_of(file.mapping.as_ref()));
-        let rows = self.files.len() + mappings.sum::<usize>();
+        let noted = self.files.iter().flat_map(|(_, file)| [&file.mapping, &file.attributes]);
+        let rows = self.files.len() + noted.map(|json| registrations::rows_of(json.as_ref())).sum::<usize>();
         registrations::take(tx, &self.caller.tenant, rows, self.config.registrations, self.now).await?;
         quota::reserve(tx, &self.caller.tenant, bytes, count, &self.config.quota).await?;
         let priority = self.priority.map_or(priority, Priority::rank);
@@ -74,7 +77,10 @@ impl Write for Register {
             content_type: file.content_type.clone(),
             size: file.size,
             md5: file.md5.clone(),
+            sha256: file.sha256.clone(),
             mapping: file.mapping.clone(),
+            attributes: file.attributes.clone(),
+            is_direct: self.direct.is_some_and(|limit| file.size <= limit),
         });
         let common = Registration {
             tenant: &self.caller.tenant,
@@ -156,10 +162,10 @@ pub struct Reissue {
 }
 
 impl Write for Reissue {
-    type Output = UploadTicket;
+    type Output = (UploadTicket, File);
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        let file = crate::records::file::File::lock_for(tx, &self.caller, self.file).await?;
+        let file = File::lock_for(tx, &self.caller, self.file).await?;
         match file.status {
             Status::Registered | Status::Uploaded => {}
             Status::Deleted => return Err(events::gone(tx, file.id).await?.into()),
@@ -179,6 +185,6 @@ impl Write for Reissue {
         }
         uploads::set_deadline(tx, file.id, self.now + to_delta(self.window), self.now).await?;
         deadline::extend(tx, file.batch_id, self.window, self.now).await?;
-        Ok(issue_ticket(&self.signer, file.id, file.size_bytes, self.now, self.url_ttl))
+        Ok((issue_ticket(&self.signer, file.id, file.size_bytes, self.now, self.url_ttl), file))
     }
 }

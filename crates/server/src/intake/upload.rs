@@ -15,7 +15,7 @@ use crate::process::disk_space::DiskSpace;
 use crate::process::workers;
 use crate::records::batch::deadline;
 use crate::records::events;
-use crate::records::file::File;
+use crate::records::file::{File, StoredBytes};
 use crate::records::files::{arriving, uploads};
 use crate::records::moves::{self, Change};
 use crate::telemetry::spans;
@@ -130,14 +130,12 @@ impl Upload {
             return Err(wrong_size(expected, format!("{}", incoming.size())));
         }
 
-        let declared = [file.declared_md5.as_deref(), self.md5.as_deref()];
-        let stored = incoming.publish(|stored| check_md5(stored, declared)).await?;
+        let stored = incoming.publish(|stored| check_sums(stored, file, self.md5.as_deref())).await?;
         let arrived = Arrived {
             file: id,
             owner,
             upload,
-            key: key.clone(),
-            stored: stored.clone(),
+            bytes: stored.clone().under(key.clone()),
             now: clock.now(),
             window: self.confirm_window,
         };
@@ -229,7 +227,9 @@ pub async fn settle_unfinished(db: &Db, blobs: &Blobs, key: &str) -> Result<(), 
     let under_way = blobs.unfinished().await?;
     let known = File::find(&mut db.read().await?, id).await?.and_then(|file| file.blob_key);
     for other in stored {
-        let is_others = other != key && under_way.iter().any(|upload| upload.key == other);
+        let is_others = (other != key && under_way.iter().any(|upload| upload.key == other))
+            // The client sends it to the object store itself.
+            || other == Blobs::direct_key(id);
         if !is_others && known.as_ref() != Some(&other) {
             blobs.remove(&other).await?;
         }
@@ -263,15 +263,23 @@ fn wrong_size(expected: u64, actual: String) -> Error {
         .into()
 }
 
-pub(super) fn check_md5(stored: &Stored, expected: [Option<&str>; 2]) -> Result<(), Refusal> {
-    match expected.into_iter().flatten().find(|md5| *md5 != stored.md5) {
-        None => Ok(()),
-        Some(md5) => Err(Refusal::new(
-            RefusalCode::ChecksumMismatch,
-            format!("The MD5 {md5} was declared; the bytes that arrived have {}", stored.md5),
-        )
-        .retryable()),
+/// Compares what arrived with what was declared: at the registration, and with the bytes.
+pub fn check_sums(stored: &Stored, file: &File, md5: Option<&str>) -> Result<(), Refusal> {
+    let declared = [
+        ("MD5", &stored.md5, file.declared_md5.as_deref()),
+        ("MD5", &stored.md5, md5),
+        ("SHA-256", &stored.sha256, file.declared_sha256.as_deref()),
+    ];
+    for (kind, arrived, declared) in declared {
+        if let Some(declared) = declared
+            && declared != arrived
+        {
+            let message =
+                format!("The {kind} {declared} was declared; the bytes that arrived have {arrived}");
+            return Err(Refusal::new(RefusalCode::ChecksumMismatch, message).retryable());
+        }
     }
+    Ok(())
 }
 
 /// Extends the deadline while bytes keep arriving: the upload is slow, not abandoned.
@@ -291,13 +299,12 @@ impl Write for StillArriving {
     }
 }
 
-/// The whole upload is on disk under `key`. Returns the key of an earlier upload that it replaces.
+/// The whole upload is in the storage. Returns the key of an earlier upload that it replaces.
 struct Arrived {
     file: Uuid,
     owner: Uuid,
     upload: Uuid,
-    key: String,
-    stored: Stored,
+    bytes: StoredBytes,
     now: Time,
     window: Duration,
 }
@@ -313,30 +320,27 @@ impl Write for Arrived {
         let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
         // While the bytes arrived, the file may have been deleted, or confirmed with other bytes.
         must_await_bytes(tx, &file).await?;
-        let replaced = note_arrived(tx, &mut file, &self.key, &self.stored, self.window, self.now).await?;
+        let replaced = note_arrived(tx, &mut file, &self.bytes, self.window, self.now).await?;
         arriving::end(tx, self.file, self.upload).await?;
         Ok(replaced)
     }
 }
 
-/// The file, which the transaction holds and which awaits its bytes, has them now as the blob `key`. Returns the key of an earlier
-/// upload that it replaces.
+/// The file, which the transaction holds and which awaits its bytes, has them now. Returns the key of an earlier upload that they
+/// replace.
 pub(super) async fn note_arrived(
     tx: &mut Tx,
     file: &mut File,
-    key: &str,
-    stored: &Stored,
+    bytes: &StoredBytes,
     window: Duration,
     now: Time,
 ) -> Result<Option<String>, Error> {
     let until = now + to_delta(window);
     let replaced = file.blob_key.clone();
     if file.status == Status::Uploaded {
-        let checksums = (stored.md5.as_str(), stored.sha256.as_str());
-        uploads::replace(tx, file.id, key, checksums, until, now).await?;
+        uploads::replace(tx, file.id, bytes, until, now).await?;
     } else {
-        let Stored { md5, sha256, .. } = stored.clone();
-        let change = Change::Upload { blob: key.to_owned(), md5, sha256, until };
+        let change = Change::Upload { bytes: bytes.clone(), until };
         // The bytes are the owner's.
         let actor = Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id);
         moves::apply_to(tx, file, Transition::Upload, change, actor, None, now).await?;

@@ -27,10 +27,17 @@ pub struct File {
     pub content_type: Option<String>,
     pub size_bytes: i64,
     pub declared_md5: Option<String>,
+    pub declared_sha256: Option<String>,
+    pub attributes: Option<serde_json::Value>,
+    /// Whether the client sends the bytes straight to the object store.
+    pub is_direct: bool,
     pub blob_key: Option<String>,
     pub md5: Option<String>,
     /// NULL for bytes that arrived before it was kept, until they are checked.
     pub blob_sha256: Option<String>,
+    /// What an object store called these bytes when they were taken in.
+    pub blob_etag: Option<String>,
+    pub blob_version: Option<String>,
     /// When the bytes were found to be others than those that arrived.
     pub blob_damaged_at: Option<Time>,
     #[sqlx(try_from = "String")]
@@ -79,6 +86,18 @@ pub struct File {
     pub ready_at: Option<Time>,
     pub failed_at: Option<Time>,
     pub deleted_at: Option<Time>,
+}
+
+/// The bytes of a file, as the storage that took them in knows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredBytes {
+    pub key: String,
+    /// In hexadecimal digits. An object store that received the bytes itself may not say them.
+    pub md5: Option<String>,
+    pub sha256: Option<String>,
+    /// What an object store calls exactly these bytes.
+    pub etag: Option<String>,
+    pub version: Option<String>,
 }
 
 impl File {

@@ -24,7 +24,7 @@ use uuid::Uuid;
 use super::batch::Tally;
 use super::effects::Counts;
 use super::events::{self, Event};
-use super::file::{File, Owner};
+use super::file::{File, Owner, StoredBytes};
 use super::fingerprint::fingerprint;
 use super::hourly::{Counters, Step};
 use super::lines;
@@ -51,15 +51,15 @@ pub struct Move {
 pub enum Change {
     /// The whole upload is in the storage.
     Upload {
-        blob: String,
-        md5: String,
-        sha256: String,
+        bytes: StoredBytes,
         until: Time,
     },
     /// The file takes its place in the queue. `recoveries` is added to the number of times that it was recovered.
     Confirm {
         trace: Option<String>,
         recoveries: i64,
+        /// What the object store has, if the client sent the bytes there and the row does not know them yet.
+        arrived: Option<StoredBytes>,
     },
     /// A worker takes the file.
     Claim {
@@ -88,6 +88,8 @@ pub enum Change {
     /// `gave_up`: the server decided it, because the upload was not finished in time.
     Delete {
         gave_up: bool,
+        /// The key of an object that a client may have sent to the store, if the row knows none.
+        unconfirmed: Option<String>,
     },
 }
 
@@ -262,13 +264,16 @@ impl Kind {
     const fn statement(self) -> (&'static [&'static str], &'static str) {
         match self {
             Self::Upload => (
-                &["blob", "md5", "sha256", "until"],
-                "blob_key = v.blob, md5 = v.md5, blob_sha256 = v.sha256, blob_checked_at = v.now,
-                 blob_damaged_at = NULL, upload_until = v.until",
+                &["blob", "md5", "sha256", "etag", "version", "until"],
+                "blob_key = v.blob, md5 = v.md5, blob_sha256 = v.sha256, blob_etag = v.etag, blob_version = v.version,
+                 blob_checked_at = v.now, blob_damaged_at = NULL, upload_until = v.until",
             ),
             Self::Confirm => (
-                &["trace", "recoveries"],
-                "run_after = v.now, is_due = TRUE, confirmed_at = v.now, upload_until = NULL,
+                &["trace", "recoveries", "blob", "md5", "sha256", "etag", "version"],
+                "blob_key = COALESCE(v.blob, blob_key), md5 = COALESCE(v.md5, files.md5),
+                 blob_sha256 = COALESCE(v.sha256, blob_sha256), blob_etag = COALESCE(v.etag, blob_etag),
+                 blob_version = COALESCE(v.version, blob_version),
+                 run_after = v.now, is_due = TRUE, confirmed_at = v.now, upload_until = NULL,
                  trace_parent = COALESCE(v.trace, trace_parent), retry_count = retry_count + v.recoveries",
             ),
             Self::Claim => (
@@ -354,8 +359,8 @@ impl Kind {
             ),
             // Warnings have names in them that the file contained.
             Self::Delete => (
-                &[],
-                "deleted_at = v.now, upload_until = NULL, failed_at = NULL, warnings = NULL, warning_count = 0",
+                &["blob"],
+                "blob_key = COALESCE(blob_key, v.blob), deleted_at = v.now, upload_until = NULL, failed_at = NULL, warnings = NULL, warning_count = 0",
             ),
         }
     }
@@ -378,8 +383,16 @@ impl Change {
     /// The values of its kind's columns.
     fn values(&self, to: Status) -> Vec<Arg> {
         match self {
-            Self::Upload { blob, md5, sha256, until } => args![blob, md5, sha256, *until],
-            Self::Confirm { trace, recoveries } => args![trace.clone(), *recoveries],
+            Self::Upload { bytes, until } => {
+                let mut values = columns_of(Some(bytes));
+                values.extend(args![*until]);
+                values
+            }
+            Self::Confirm { trace, recoveries, arrived } => {
+                let mut values = args![trace.clone(), *recoveries];
+                values.extend(columns_of(arrived.as_ref()));
+                values
+            }
             Self::Claim { token, worker } => args![*token, *worker],
             Self::End(ending) => {
                 let failure = ending.failure.as_ref();
@@ -416,7 +429,7 @@ impl Change {
                 args![failure.code, &failure.message, fingerprint(*stage, failure)]
             }
             Self::Cancel { failure } => args![failure.code, &failure.message],
-            Self::Delete { .. } => args![],
+            Self::Delete { unconfirmed, .. } => args![unconfirmed.clone()],
         }
     }
 
@@ -435,6 +448,16 @@ impl Change {
             _ => None,
         }
     }
+}
+
+fn columns_of(bytes: Option<&StoredBytes>) -> Vec<Arg> {
+    args![
+        bytes.map(|bytes| bytes.key.clone()),
+        bytes.and_then(|bytes| bytes.md5.clone()),
+        bytes.and_then(|bytes| bytes.sha256.clone()),
+        bytes.and_then(|bytes| bytes.etag.clone()),
+        bytes.and_then(|bytes| bytes.version.clone()),
+    ]
 }
 
 /// A row that was changed. Of an ending only its warnings are read back, for the event.
@@ -531,7 +554,7 @@ impl Record {
             },
         };
         let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
-        let gave_up = matches!(one.change, Change::Delete { gave_up: true });
+        let gave_up = matches!(one.change, Change::Delete { gave_up: true, .. });
         let had_failed_at = match &one.change {
             Change::Revive { failed_at, .. } => *failed_at,
             _ => None,

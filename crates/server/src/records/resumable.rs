@@ -56,6 +56,8 @@ pub struct Resumable {
     pub concat: Option<String>,
     pub turn: Option<Uuid>,
     pub worker_id: Option<Uuid>,
+    /// The newer request that waits for the end of the one that has the turn.
+    pub wanted: Option<Uuid>,
     pub boot: String,
     pub is_unverified: bool,
     pub expires_at: Option<Time>,
@@ -133,11 +135,23 @@ pub async fn take_turn(
     is_unverified: bool,
 ) -> Result<(), Error> {
     tx.execute(
-        "UPDATE resumable_uploads SET turn = $2, worker_id = $3, is_unverified = is_unverified OR $4 WHERE id = $1",
+        "UPDATE resumable_uploads SET turn = $2, worker_id = $3, wanted = NULL, is_unverified = is_unverified OR $4
+         WHERE id = $1",
         args![id, turn, worker, is_unverified],
     )
     .await
     .map(drop)
+}
+
+/// Asks the request that has the turn to end.
+pub async fn want_turn(tx: &mut Tx, id: Uuid, turn: Uuid) -> Result<(), Error> {
+    tx.execute("UPDATE resumable_uploads SET wanted = $2 WHERE id = $1", args![id, turn]).await.map(drop)
+}
+
+/// Whether a request has the turn and may keep it.
+pub async fn keeps_turn(tx: &mut Tx, id: Uuid, turn: Uuid) -> Result<bool, Error> {
+    let sql = "SELECT COUNT(*) FROM resumable_uploads WHERE id = $1 AND turn = $2 AND wanted IS NULL";
+    Ok(tx.number(sql, args![id, turn]).await? > 0)
 }
 
 /// Whether a request still has the turn.

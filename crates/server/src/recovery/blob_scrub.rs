@@ -16,7 +16,7 @@ use tokio::io::AsyncReadExt;
 use uuid::Uuid;
 
 use super::{Sweep, SweepReport};
-use crate::blobs::{Blobs, Checksum};
+use crate::blobs::{Blobs, Checksum, Pin, Revision};
 use crate::records::files::blobs::{self, ToScrub};
 use crate::telemetry::metrics::{blob_scrubbed, damaged_blob_found};
 use landfall_core::clock::{Clock, Stopwatch, Time, to_delta};
@@ -121,14 +121,20 @@ impl BlobScrub {
     /// The SHA-256 of a good blob, or what is wrong with it. Fails if the storage as a whole does not work.
     async fn check(&self, file: &ToScrub, pace: &mut RatePace) -> Result<Result<String, Finding>, Error> {
         let checksum = Checksum::of(file.blob_sha256.as_deref(), file.md5.as_deref());
-        let size = file.size_bytes.unsigned_abs();
-        let opened = self.blobs.read_checked(&file.blob_key, size, checksum).await;
+        let pin = Pin {
+            key: file.blob_key.clone(),
+            size: file.size_bytes.unsigned_abs(),
+            checksum,
+            revision: Revision { etag: file.blob_etag.clone(), version: file.blob_version.clone() },
+        };
+        let opened = self.blobs.read_pinned(&pin).await;
         let (mut blob, integrity) = match opened {
             Ok(opened) => opened,
             Err(Error::BlobMissing { .. }) => {
                 self.blobs.check().await?;
                 return Ok(Err(Finding::Missing));
             }
+            Err(Error::BlobChanged { .. }) => return Ok(Err(Finding::Changed)),
             Err(error) => return self.unreadable(file, error.to_string()).await,
         };
         let (mut hash, mut buffer) = (Sha256::new(), vec![0; BUFFER]);

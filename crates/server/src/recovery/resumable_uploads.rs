@@ -68,7 +68,7 @@ async fn look_after(uploads: &Resumables, seen: &Seen, now: Time) -> Result<bool
     let upload = &seen.upload;
     if Resumables::is_over(seen) {
         // A request that still writes finds that its turn is over.
-        uploads.clear(upload).await?;
+        uploads.clear(upload.id).await?;
         return Ok(true);
     }
     if seen.is_held {
@@ -79,7 +79,7 @@ async fn look_after(uploads: &Resumables, seen: &Seen, now: Time) -> Result<bool
     }
     let has_expired = upload.joined_into.is_none() && upload.expires_at.is_some_and(|at| at <= now);
     if has_expired && uploads.expire_part(upload.id, now).await? {
-        uploads.clear(upload).await?;
+        uploads.clear(upload.id).await?;
         return Ok(true);
     }
     Ok(false)
@@ -93,7 +93,7 @@ pub async fn remove_unknown(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
         let ids = page.iter().filter_map(|key| Blobs::file_of(key));
         let known = resumable::keys(&mut db.read().await?, ids).await?;
         for key in page.iter().filter(|key| !known.contains(key)) {
-            blobs.discard_appended(key).await?;
+            blobs.discard_appended(key, None).await?;
             removed += 1;
         }
     }

@@ -20,10 +20,11 @@ use super::config::Unconfirmed;
 use super::{Jobs, Sweep, SweepReport};
 use crate::blobs::Blobs;
 use crate::intake::delete::{self, Cause};
+use crate::intake::direct;
 use crate::intake::resumable::Resumables;
 use crate::records::batch::deadline;
 use crate::records::cleanup_failures::{Leftovers, Uncleaned};
-use crate::records::file::File;
+use crate::records::file::{File, StoredBytes};
 use crate::records::files::uploads;
 use crate::records::moves::{self, Change};
 use crate::records::notifications;
@@ -143,12 +144,12 @@ impl UploadExpiry {
             tracing::info!(fileId = %file.id, "confirmed a resumable upload that is whole");
             return Ok(Fate::Adopted);
         }
-        let adopt = self.unconfirmed == Unconfirmed::Adopt && self.is_whole(file).await?;
+        let whole = if self.unconfirmed == Unconfirmed::Adopt { self.whole(file).await? } else { Whole::No };
         let change = Expire {
             file: file.id,
             until: file.upload_until,
             blob: file.blob_key.clone(),
-            adopt,
+            whole,
             is_recovery,
             now,
         };
@@ -179,11 +180,29 @@ impl UploadExpiry {
     }
 
     /// Whether all bytes are there, as they were declared.
-    async fn is_whole(&self, file: &File) -> Result<bool, Error> {
-        let (Status::Uploaded, Some(key)) = (file.status, &file.blob_key) else { return Ok(false) };
+    async fn whole(&self, file: &File) -> Result<Whole, Error> {
+        if file.is_direct && file.blob_key.is_none() {
+            return match direct::arrived(&self.blobs, file).await {
+                Ok(Some(bytes)) => Ok(Whole::Arrived(bytes)),
+                // They are not those that were declared, and are removed.
+                Ok(None) | Err(Error::Refused(_)) => Ok(Whole::No),
+                Err(error) => Err(error),
+            };
+        }
+        let (Status::Uploaded, Some(key)) = (file.status, &file.blob_key) else { return Ok(Whole::No) };
         let as_declared = file.declared_md5.is_none() || file.declared_md5 == file.md5;
-        Ok(as_declared && self.blobs.size(key).await? == u64::try_from(file.size_bytes).ok())
+        let is_whole = as_declared && self.blobs.size(key).await? == u64::try_from(file.size_bytes).ok();
+        Ok(if is_whole { Whole::Known } else { Whole::No })
     }
+}
+
+/// Whether the bytes of an upload are whole.
+enum Whole {
+    No,
+    /// They are, and the row knows them.
+    Known,
+    /// They are in the object store, where the client sent them, and the row does not know them yet.
+    Arrived(StoredBytes),
 }
 
 struct Expire {
@@ -191,7 +210,7 @@ struct Expire {
     /// As it was when it was looked at.
     until: Option<Time>,
     blob: Option<String>,
-    adopt: bool,
+    whole: Whole,
     is_recovery: bool,
     now: Time,
 }
@@ -206,8 +225,13 @@ impl Write for Expire {
         if !matches!(file.status, Status::Registered | Status::Uploaded) || !expired || !unchanged {
             return Ok(Fate::Spared);
         }
-        if self.adopt {
-            self.adopt(tx, &mut file).await?;
+        let arrived = match &self.whole {
+            Whole::No => None,
+            Whole::Known => Some(None),
+            Whole::Arrived(bytes) => Some(Some(bytes.clone())),
+        };
+        if let Some(arrived) = arrived {
+            self.adopt(tx, &mut file, arrived).await?;
             return Ok(Fate::Adopted);
         }
         if deadline::spare(tx, &file, self.now).await? {
@@ -225,8 +249,8 @@ impl Write for Expire {
 }
 
 impl Expire {
-    async fn adopt(&self, tx: &mut Tx, file: &mut File) -> Result<(), Error> {
-        let change = Change::Confirm { trace: None, recoveries: i64::from(self.is_recovery) };
+    async fn adopt(&self, tx: &mut Tx, file: &mut File, arrived: Option<StoredBytes>) -> Result<(), Error> {
+        let change = Change::Confirm { trace: None, recoveries: i64::from(self.is_recovery), arrived };
         let reason = "It was not confirmed in time, but its bytes are whole: adopted";
         let actor = Actor::sweep(NAME);
         moves::apply_to(tx, file, Transition::Confirm, change, actor, Some(reason), self.now).await?;

@@ -15,7 +15,7 @@ use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
 use super::gateway::{Gateway, GatewayConfig};
 use super::{Job, Output, Work, scan, storage_failed};
-use crate::blobs::{BlobReader, Blobs, Checksum, Integrity};
+use crate::blobs::{BlobReader, Blobs, Integrity, Pin};
 use crate::content::{artifacts, chunks};
 use crate::records::files;
 use crate::telemetry::spans;
@@ -99,10 +99,9 @@ impl Pipeline {
 
     /// The bytes of a file, which are compared with what arrived while they are read.
     async fn open(&self, job: &Job) -> Result<(BlobReader, Integrity), Failure> {
-        let file = &job.file;
-        let checksum = Checksum::of(file.blob_sha256.as_deref(), file.md5.as_deref());
-        let size = file.size_bytes.unsigned_abs();
-        self.blobs.read_checked(blob_key(job)?, size, checksum).await.map_err(io_error)
+        let no_bytes = || Failure::new(Code::IoError, "This file has no bytes in the storage").permanent();
+        let pin = Pin::of(&job.file).ok_or_else(no_bytes)?;
+        self.blobs.read_pinned(&pin).await.map_err(io_error)
     }
 
     /// Has the operator's service extract the text of a document.
@@ -271,11 +270,6 @@ fn folder_of_database(db: &Db) -> Option<PathBuf> {
     Some(file.parent()?.to_owned())
 }
 
-fn blob_key(job: &Job) -> Result<&str, Failure> {
-    let key = job.file.blob_key.as_deref();
-    key.ok_or_else(|| Failure::new(Code::IoError, "This file has no bytes in the storage").permanent())
-}
-
 /// What came of a stage, unless the bytes that it read were not those that arrived.
 fn of_right_bytes<T>(integrity: &Integrity, outcome: Result<T, Failure>) -> Result<T, Failure> {
     if integrity.is_broken() {
@@ -293,6 +287,10 @@ fn io_error(error: Error) -> Failure {
         Error::BlobMissing { .. } => {
             Failure::new(Code::IoError, "The bytes of this file are gone from the storage. Upload it again")
                 .permanent()
+        }
+        Error::BlobChanged { .. } => {
+            let message = "The object in the object store was replaced after this file was confirmed";
+            Failure::new(Code::BlobChanged, message)
         }
         _ => failure,
     }

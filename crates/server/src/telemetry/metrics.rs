@@ -275,6 +275,7 @@ pub fn cleanup_failed(error: &Error) {
         | Error::StorageFull { .. }
         | Error::BlobMissing { .. }
         | Error::BlobExists { .. }
+        | Error::BlobChanged { .. }
         | Error::StorageMismatch(_) => "storage",
         Error::Database(_)
         | Error::DatabaseFileGone { .. }

@@ -53,7 +53,9 @@ impl Resumables {
         let config = IntakeConfig { confirm_window: self.config.resumable_window, ..self.config.clone() };
         let files = vec![(id, announced)];
         let signer = self.signer.clone();
-        let register = Register { caller, batch, priority: None, files, now, config, signer };
+        // No client sends these bytes straight to the object store.
+        let direct = None;
+        let register = Register { caller, batch, priority: None, files, now, config, signer, direct };
         self.db.write(Idempotent { key, now, change: Create { register, upload, parts } }).await
     }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::turns::{Turn, overtaken};
-use super::{Resumables, as_caller};
-use crate::blobs::{Appending, Stored};
+use super::{Resumables, as_caller, saved};
+use crate::blobs::Appending;
 use crate::intake::confirm;
 use crate::intake::delete::{self, Cause};
-use crate::intake::upload::{check_md5, must_await_bytes, note_arrived};
-use crate::records::file::File;
+use crate::intake::upload::{check_sums, must_await_bytes, note_arrived};
+use crate::records::file::{File, StoredBytes};
 use crate::records::resumable::{self, Kind};
 use crate::telemetry::spans;
 use landfall_api::uploads::ConfirmRequest;
@@ -30,7 +30,7 @@ impl Resumables {
         if upload.kind == Kind::Joined {
             return self.join(id).await;
         }
-        let here = self.blobs.appended(&upload.blob_key).await?;
+        let here = self.blobs.appended(&upload.blob_key, &saved(&upload)).await?;
         if upload.kind == Kind::Part || u64::try_from(upload.length) != Ok(here) {
             return Ok(false);
         }
@@ -45,16 +45,16 @@ impl Resumables {
         let id = turn.upload.id;
         let file = File::find(&mut self.db.read().await?, id).await?.ok_or_else(Refusal::no_such_upload)?;
         let span = spans::in_request("upload", &file.traced());
-        let declared = file.declared_md5.clone();
         let arriving = async {
             if file.status == Status::Registered {
-                let stored =
-                    appending.publish(|stored| check_md5(stored, [declared.as_deref(), None])).await?;
+                if let Some(saved) = appending.begin_finishing() {
+                    turn.reach(saved).await?;
+                }
+                let stored = appending.publish(|stored| check_sums(stored, &file, None)).await?;
                 let arrived = Arrived {
                     file: id,
                     turn: turn.id,
-                    key: turn.upload.blob_key.clone(),
-                    stored,
+                    bytes: stored.under(turn.upload.blob_key.clone()),
                     window: self.config.resumable_window,
                     now: self.clock.now(),
                 };
@@ -69,7 +69,7 @@ impl Resumables {
             Err(Error::Refused(refusal)) if refusal.code == RefusalCode::ChecksumMismatch => {
                 // No bytes that are sent from here on can make it right.
                 self.db.write(Spoilt { file: id, turn: turn.id, now: self.clock.now() }).await?;
-                self.clear(&turn.upload).await?;
+                self.clear(id).await?;
                 turn.is_gone();
                 return Err(Error::Refused(refusal));
             }
@@ -79,7 +79,7 @@ impl Resumables {
         let request = ConfirmRequest::default();
         confirm::confirm(&self.db, &self.blobs, &owner, id, None, &request, self.clock.now()).await?;
         // The file is in the queue. What remains is only cleaning up, which a sweep does as well.
-        match self.clear(&turn.upload).await {
+        match self.clear(id).await {
             Ok(()) => turn.is_gone(),
             Err(error) => {
                 tracing::warn!(fileId = %id, %error, "what is left of an upload could not be removed yet")
@@ -89,12 +89,11 @@ impl Resumables {
     }
 }
 
-/// The whole upload is in the storage under `key`.
+/// The whole upload is in the storage.
 struct Arrived {
     file: Uuid,
     turn: Uuid,
-    key: String,
-    stored: Stored,
+    bytes: StoredBytes,
     window: Duration,
     now: Time,
 }
@@ -108,10 +107,10 @@ impl Write for Arrived {
         if !resumable::has_turn(tx, self.file, self.turn).await? {
             return Err(overtaken().into());
         }
-        if file.blob_key.as_ref() == Some(&self.key) {
+        if file.blob_key.as_ref() == Some(&self.bytes.key) {
             return Ok(());
         }
-        note_arrived(tx, &mut file, &self.key, &self.stored, self.window, self.now).await.map(drop)
+        note_arrived(tx, &mut file, &self.bytes, self.window, self.now).await.map(drop)
     }
 }
 
@@ -130,7 +129,8 @@ impl Write for Spoilt {
         if file.status != Status::Registered || !resumable::has_turn(tx, self.file, self.turn).await? {
             return Ok(());
         }
-        let cause = Cause { name: None, reason: Some("Its bytes did not have the MD5 that was declared") };
+        let cause =
+            Cause { name: None, reason: Some("Its bytes did not have the checksum that was declared") };
         delete::bury(tx, vec![file], &Actor::system("uploads"), Some(cause), self.now).await.map(drop)
     }
 }

@@ -8,7 +8,7 @@ use super::Resumables;
 use super::turns::{Bytes, Turn};
 use crate::blobs::Appending;
 use crate::records::resumable::{self, Resumable};
-use landfall_store::{Error, Tx, Write};
+use landfall_store::Error;
 
 const BUFFER: usize = 256 * 1024;
 
@@ -70,9 +70,12 @@ impl Resumables {
                 if read == 0 {
                     break;
                 }
+                if let Some(saved) = appending.prepare(read).await? {
+                    turn.reach(saved).await?;
+                }
                 appending.write(&buffer[..read]).await?;
                 if appending.is_due() {
-                    turn.reach(appending.save().await?).await?;
+                    turn.reach(appending.checkpoint().await?).await?;
                     self.disk.require_room().await?;
                 }
             }
@@ -80,20 +83,6 @@ impl Resumables {
         if appending.is_unsaved() {
             turn.reach(appending.save().await?).await?;
         }
-        self.blobs.discard_appended(&part.blob_key).await?;
-        self.db.write(Joined { part: part.id }).await
-    }
-}
-
-/// The bytes of a part are those of the joined upload.
-struct Joined {
-    part: Uuid,
-}
-
-impl Write for Joined {
-    type Output = ();
-
-    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        resumable::remove(tx, self.part).await
+        self.clear(part.id).await
     }
 }

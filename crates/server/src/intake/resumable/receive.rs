@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::checksum::Expected;
 use super::turns::{self, Turn};
-use super::{Found, Progress, Resumables, done};
+use super::{Found, Progress, Resumables, done, saved};
 use crate::blobs::{Appending, Saved};
 use crate::intake::body::Body;
 use crate::intake::upload::{SIGN_OF_LIFE, StillArriving};
@@ -64,7 +64,7 @@ impl Resumables {
         if upload.turn.is_some() || is_whole {
             return Ok(false);
         }
-        let here = self.blobs.appended(&upload.blob_key).await?;
+        let here = self.blobs.appended(&upload.blob_key, &saved(upload)).await?;
         Ok(u64::try_from(upload.offset_bytes) == Ok(here))
     }
 
@@ -176,6 +176,9 @@ impl Resumables {
             let room = length - appending.offset();
             let fits = part.len() as u64 <= room;
             if fits {
+                if let Some(saved) = appending.prepare(part.len()).await? {
+                    turn.reach(saved).await?;
+                }
                 appending.write(&part).await?;
                 if let Some(checksum) = &mut checksum {
                     checksum.update(&part);
@@ -187,7 +190,7 @@ impl Resumables {
             let is_time = clock.now() - last_sign > between_signs;
             if checksum.is_none() && (appending.is_due() || is_time) {
                 last_sign = clock.now();
-                turn.reach(appending.save().await?).await?;
+                turn.reach(appending.checkpoint().await?).await?;
             } else if is_time {
                 last_sign = clock.now();
                 self.sign_of_life(upload).await?;
@@ -209,6 +212,12 @@ impl Resumables {
         let is_whole = u64::try_from(turn.upload.length) == Ok(appending.offset());
         if is_whole && turn.upload.kind != Kind::Part {
             return self.finish(turn, appending).await;
+        }
+        if is_whole {
+            if let Some(saved) = appending.begin_finishing() {
+                turn.reach(saved).await?;
+            }
+            appending.seal().await?;
         }
         let saved: Saved = appending.save().await?;
         // The next request opens it, and this one must have closed it then.

@@ -7,7 +7,7 @@ use super::{Found, Resumables};
 use crate::intake::delete;
 use crate::records::file::File;
 use crate::records::quota;
-use crate::records::resumable::{self, Kind, Resumable, Seen};
+use crate::records::resumable::{self, Kind, Seen};
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::refusal::Refusal;
@@ -39,7 +39,7 @@ impl Resumables {
                 .await
                 .map(drop)?,
         }
-        self.clear(&turn.upload).await?;
+        self.clear(id).await?;
         turn.is_gone();
         Ok(())
     }
@@ -57,9 +57,12 @@ impl Resumables {
     }
 
     /// Removes what is left of an upload, its row last. A blob that its file knows stays.
-    pub async fn clear(&self, upload: &Resumable) -> Result<(), Error> {
+    pub async fn clear(&self, upload: Uuid) -> Result<(), Error> {
+        // As it was noted last.
+        let upload = resumable::find(&mut self.db.read().await?, upload).await?;
+        let Some(upload) = upload else { return Ok(()) };
         // Without it no one can make a blob of it any more.
-        self.blobs.discard_appended(&upload.blob_key).await?;
+        self.blobs.discard_appended(&upload.blob_key, upload.stored.as_ref()).await?;
         let file = match upload.file() {
             Some(file) => File::find(&mut self.db.read().await?, file).await?,
             None => None,

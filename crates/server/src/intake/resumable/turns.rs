@@ -2,8 +2,9 @@
 //! looks like one that is slow, and its client must be able to go on at once.
 //!
 //! In this process the older request is told, and the newer one waits until it has ended. A request in another process finds in
-//! the row that its turn is over. The newer one waits for it as well: the storage does not open an upload twice. A turn is
-//! worth nothing once its process is gone, and its row says which process that is.
+//! the row that another one wants the turn, and ends; the newer one waits for that as well. A turn is worth nothing once its
+//! process is gone, and its row says which process that is. A folder also locks what is written, so that a process that was only
+//! taken for gone cannot write beside another.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +31,7 @@ use landfall_store::{Db, Durability, Error, Tx, Write};
 const GIVING_WAY: Duration = Duration::from_secs(10);
 /// How often a request looks whether one in another process has taken its turn.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often the storage is asked whether the older request has ended.
+/// How often it is looked whether the older request has ended.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 /// How long to wait before the end of a turn is written again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -173,29 +174,58 @@ impl Resumables {
         only_if_free: bool,
     ) -> Result<Option<Turn>, Error> {
         let id = self.clock.new_id();
-        let take = Take {
-            upload,
-            turn: id,
-            worker: self.liveness.identity().id,
-            is_unverified: bytes == Bytes::Checked,
-            only_if_free,
-        };
-        match self.db.write(take).await {
-            Ok(Some(before)) => Ok(Some(Turn {
-                id,
-                upload: before,
-                is_noted: true,
-                resumables: self.clone(),
-                place,
-                _guard: guard,
-            })),
-            Ok(None) => Ok(None),
-            Err(error) => {
-                if !matches!(error, Error::Refused(_)) {
-                    // Whether the row was written is unknown.
-                    forget(self, upload, id);
+        let waiting = Stopwatch::start();
+        loop {
+            let take = Take {
+                upload,
+                turn: id,
+                worker: self.liveness.identity().id,
+                is_unverified: bytes == Bytes::Checked,
+                only_if_free,
+            };
+            match self.db.write(take).await {
+                Ok(Some(before)) => {
+                    let resumables = self.clone();
+                    let turn = Turn { id, upload: before, is_noted: true, resumables, place, _guard: guard };
+                    return Ok(Some(turn));
                 }
-                Err(error)
+                Ok(None) if only_if_free => return Ok(None),
+                Ok(None) => {}
+                Err(error) => {
+                    if !matches!(error, Error::Refused(_)) {
+                        // Whether the row was written is unknown.
+                        forget(self, upload, id);
+                    }
+                    return Err(error);
+                }
+            }
+            self.await_end(upload, id, &place, &waiting).await?;
+        }
+    }
+
+    /// Waits until the request in another process that has the turn has ended.
+    async fn await_end(
+        &self,
+        upload: Uuid,
+        turn: Uuid,
+        place: &Place,
+        waiting: &Stopwatch,
+    ) -> Result<(), Error> {
+        loop {
+            tokio::select! {
+                () = Clock::System.sleep(ASK_AGAIN) => {}
+                () = place.given_up.cancelled() => return Err(overtaken().into()),
+            }
+            let mut tx = self.db.read().await?;
+            let found = resumable::find(&mut tx, upload).await?.ok_or_else(Refusal::no_such_upload)?;
+            if found.turn.is_none() || !resumable::is_held(&mut tx, upload).await? {
+                return Ok(());
+            }
+            if found.wanted != Some(turn) {
+                return Err(overtaken().into());
+            }
+            if waiting.elapsed() > GIVING_WAY {
+                return Err(busy().into());
             }
         }
     }
@@ -208,9 +238,10 @@ impl Turn {
         let is_right = boot == boot_id() && !is_unverified;
         let unsaved = if is_right { Unsaved::Keep } else { Unsaved::Discard };
         let saved = saved(&self.upload);
+        let length = u64::try_from(self.upload.length).unwrap_or(0);
         let waiting = Stopwatch::start();
         loop {
-            if let Some(appending) = self.resumables.blobs.append(blob_key, &saved, unsaved).await? {
+            if let Some(appending) = self.resumables.blobs.append(blob_key, &saved, unsaved, length).await? {
                 return Ok(appending);
             }
             if waiting.elapsed() > GIVING_WAY {
@@ -253,7 +284,7 @@ impl Turn {
     }
 
     async fn look(&self) -> Result<bool, Error> {
-        resumable::has_turn(&mut self.resumables.db.read().await?, self.upload.id, self.id).await
+        resumable::keeps_turn(&mut self.resumables.db.read().await?, self.upload.id, self.id).await
     }
 
     /// Notes how far the upload is. A sign of life of its file.
@@ -307,7 +338,8 @@ fn forget(resumables: &Resumables, upload: Uuid, turn: Uuid) {
     });
 }
 
-/// Takes the turn. Returns the upload as it was, or `None` if someone else has the turn and may keep it.
+/// Takes the turn. Returns the upload as it was, or `None` while a request in another process has the turn, which is told to end
+/// unless it may keep it.
 struct Take {
     upload: Uuid,
     turn: Uuid,
@@ -330,7 +362,12 @@ impl Write for Take {
             return Err(interrupted());
         }
         let upload = resumable::lock(tx, self.upload).await?.ok_or_else(Refusal::no_such_upload)?;
-        if self.only_if_free && resumable::is_held(tx, self.upload).await? {
+        // A turn of this process that is still noted is one whose end could not be written.
+        let is_elsewhere = upload.worker_id.is_some_and(|worker| worker != self.worker);
+        if is_elsewhere && resumable::is_held(tx, self.upload).await? {
+            if !self.only_if_free {
+                resumable::want_turn(tx, self.upload, self.turn).await?;
+            }
             return Ok(None);
         }
         resumable::take_turn(tx, self.upload, (self.turn, self.worker), self.is_unverified).await?;

@@ -4,11 +4,10 @@ use landfall_core::clock::Time;
 use landfall_store::{Error, Rows, Tx, args};
 use uuid::Uuid;
 
-/// Whether a file has this blob, whatever its state.
-pub async fn has(tx: &mut Tx, file: Uuid, key: &str) -> Result<bool, Error> {
-    let row: Option<(Option<String>,)> =
-        tx.row("SELECT blob_key FROM files WHERE id = $1", args![file]).await?;
-    Ok(row.is_some_and(|(known,)| known.as_deref() == Some(key)))
+/// The key of a file's blob, whatever its state, and whether its client may be sending one to the object store.
+pub async fn key_of(tx: &mut Tx, file: Uuid) -> Result<Option<(Option<String>, bool)>, Error> {
+    let sql = "SELECT blob_key, is_direct AND status = 'registered' FROM files WHERE id = $1";
+    tx.row(sql, args![file]).await
 }
 
 /// Whether a file has this blob and is not deleted.
@@ -59,11 +58,14 @@ pub struct ToScrub {
     pub size_bytes: i64,
     pub md5: Option<String>,
     pub blob_sha256: Option<String>,
+    pub blob_etag: Option<String>,
+    pub blob_version: Option<String>,
 }
 
 /// Files whose blobs were not checked since `before`: first those that never were, then those whose check is the oldest.
 pub async fn to_scrub(tx: &mut Tx, before: Time, limit: usize) -> Result<Vec<ToScrub>, Error> {
-    const COLUMNS: &str = "SELECT id, blob_key, size_bytes, md5, blob_sha256 FROM files
+    const COLUMNS: &str =
+        "SELECT id, blob_key, size_bytes, md5, blob_sha256, blob_etag, blob_version FROM files
          WHERE blob_key IS NOT NULL AND status <> 'deleted' AND COALESCE(error_code, '') <> 'INFECTED'";
     let never = format!("{COLUMNS} AND blob_checked_at IS NULL ORDER BY id LIMIT $1");
     let found: Vec<ToScrub> = tx.rows(never, args![limit]).await?;
@@ -108,6 +110,8 @@ pub async fn damaged(tx: &mut Tx) -> Result<i64, Error> {
 pub struct BlobOwner {
     pub id: Uuid,
     pub blob_key: Option<String>,
+    /// Its client may be sending one to the object store.
+    pub awaits_direct: bool,
     pub tenant_id: String,
     pub user_id: String,
 }
@@ -120,7 +124,8 @@ pub async fn owners(tx: &mut Tx, files: impl Iterator<Item = Uuid>) -> Result<Ve
     }
     let (values, arguments) = ids.into_values(tx);
     let sql = format!(
-        "SELECT id, blob_key, tenant_id, user_id FROM files WHERE id IN (SELECT * FROM ({values}) AS v)"
+        "SELECT id, blob_key, is_direct AND status = 'registered' AS awaits_direct, tenant_id, user_id
+         FROM files WHERE id IN (SELECT * FROM ({values}) AS v)"
     );
     tx.rows(sql, arguments).await
 }

@@ -7,7 +7,7 @@ use landfall_store::{Error, Rows, Tx, args};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::records::file::File;
+use crate::records::file::{File, StoredBytes};
 use crate::records::reach;
 
 /// What files that are registered together have in common.
@@ -31,7 +31,11 @@ pub struct NewFile<'a> {
     pub content_type: Option<String>,
     pub size: i64,
     pub md5: Option<String>,
+    pub sha256: Option<String>,
     pub mapping: Option<Value>,
+    pub attributes: Option<Value>,
+    /// Whether its bytes go straight to the object store.
+    pub is_direct: bool,
 }
 
 /// Writes the rows of new files.
@@ -59,11 +63,15 @@ pub async fn register<'a>(
             common.now,
             common.now,
             common.trace.clone(),
+            file.sha256,
+            file.attributes,
+            file.is_direct,
         ]);
     }
     tx.insert(
         "files (id, tenant_id, user_id, batch_id, file_name, content_type, size_bytes, declared_md5, mapping,
-                status, next_stage, priority, upload_until, created_at, updated_at, trace_parent)",
+                status, next_stage, priority, upload_until, created_at, updated_at, trace_parent,
+                declared_sha256, attributes, is_direct)",
         rows,
         "",
     )
@@ -92,15 +100,23 @@ pub async fn extend_deadline(tx: &mut Tx, file: Uuid, until: Time, now: Time) ->
 pub async fn replace(
     tx: &mut Tx,
     file: Uuid,
-    key: &str,
-    (md5, sha256): (&str, &str),
+    bytes: &StoredBytes,
     until: Time,
     now: Time,
 ) -> Result<(), Error> {
     tx.execute(
-        "UPDATE files SET blob_key = $2, md5 = $3, blob_sha256 = $4, blob_checked_at = $6, blob_damaged_at = NULL,
-                upload_until = $5, updated_at = $6 WHERE id = $1",
-        args![file, key, md5, sha256, until, now],
+        "UPDATE files SET blob_key = $2, md5 = $3, blob_sha256 = $4, blob_etag = $7, blob_version = $8,
+                blob_checked_at = $6, blob_damaged_at = NULL, upload_until = $5, updated_at = $6 WHERE id = $1",
+        args![
+            file,
+            &bytes.key,
+            bytes.md5.clone(),
+            bytes.sha256.clone(),
+            until,
+            now,
+            bytes.etag.clone(),
+            bytes.version.clone(),
+        ],
     )
     .await
     .map(drop)

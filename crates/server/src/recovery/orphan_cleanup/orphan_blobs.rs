@@ -196,7 +196,10 @@ impl<'a> Orphans<'a> {
     async fn drop_known(&self, page: &mut Vec<BlobInfo>) -> Result<Vec<BlobOwner>, Error> {
         let owners = owners(self.db, page).await?;
         let known: HashSet<&str> = owners.iter().filter_map(|owner| owner.blob_key.as_deref()).collect();
-        page.retain(|blob| !known.contains(blob.key.as_str()));
+        // The object is there before its client confirms it. If it never does, the sweep of expired uploads finds it.
+        let awaited = owners.iter().filter(|owner| owner.awaits_direct);
+        let awaited: HashSet<String> = awaited.map(|owner| Blobs::direct_key(owner.id)).collect();
+        page.retain(|blob| !known.contains(blob.key.as_str()) && !awaited.contains(&blob.key));
         Ok(owners)
     }
 }

@@ -1,0 +1,100 @@
+//! An upload that comes through this server into the bucket.
+
+use object_store::path::Path;
+use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use uuid::Uuid;
+
+use super::part_writer::{PartWriter, Parts};
+use super::{Objects, failed};
+use crate::blobs::Revision;
+use landfall_store::Error;
+
+pub struct Upload {
+    objects: Objects,
+    entry: Path,
+    writer: PartWriter,
+    /// Whether the entry names the multipart upload.
+    has_named_parts: bool,
+    on_drop: OnDrop,
+}
+
+#[derive(PartialEq, Eq)]
+enum OnDrop {
+    Remove,
+    Leave,
+}
+
+impl Upload {
+    pub(super) async fn begin(objects: &Objects, owner: Uuid, key: &str) -> Result<Self, Error> {
+        let entry = objects.entry_path(owner, key);
+        let put = objects
+            .store()
+            .objects()
+            .put_opts(&entry, PutPayload::new(), PutOptions::from(PutMode::Create))
+            .await;
+        put.map_err(|error| failed("begin the upload of", key, error))?;
+        Ok(Self {
+            objects: objects.clone(),
+            entry,
+            writer: PartWriter::new(objects.clone(), key, Parts::default()),
+            has_named_parts: false,
+            on_drop: OnDrop::Remove,
+        })
+    }
+
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        // Before the first part is sent, so that no part is without an entry that leads to it.
+        if !self.has_named_parts && self.writer.waiting() + bytes.len() as u64 >= self.objects.inner.part_size
+        {
+            let id = self.writer.begin().await?;
+            let put = self.objects.store().objects().put(&self.entry, id.into()).await;
+            put.map_err(|error| failed("name the parts in", self.entry.as_ref(), error))?;
+            self.has_named_parts = true;
+        }
+        self.writer.write(bytes).await
+    }
+
+    pub async fn publish(&mut self, size: u64, md5: &str) -> Result<Revision, Error> {
+        // From here on the blob may exist, also if this future is dropped.
+        self.on_drop = OnDrop::Leave;
+        let completed = self.writer.complete(size, md5).await;
+        if let Err(Error::BlobExists { .. }) = completed {
+            // The blob belongs to another upload. An entry of ours would let a sweep take it for unfinished.
+            self.on_drop = OnDrop::Remove;
+        }
+        completed
+    }
+
+    pub async fn finish(mut self) {
+        self.on_drop = OnDrop::Leave;
+        if let Err(error) = self.objects.delete(&self.entry).await {
+            warn_of_entry(&self.entry, &error);
+        }
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if self.on_drop == OnDrop::Leave {
+            return;
+        }
+        // Outside of a runtime the process is about to end, and others clean up after it.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (objects, entry) = (self.objects.clone(), self.entry.clone());
+        let nothing = PartWriter::new(objects.clone(), "", Parts::default());
+        let writer = std::mem::replace(&mut self.writer, nothing);
+        runtime.spawn(async move {
+            let removed = match writer.abort().await {
+                Ok(()) => objects.delete(&entry).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = removed {
+                warn_of_entry(&entry, &error);
+            }
+        });
+    }
+}
+
+fn warn_of_entry(entry: &Path, error: &Error) {
+    tracing::warn!(%entry, %error, "the entry of an unfinished upload could not be removed");
+}

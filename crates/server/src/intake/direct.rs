@@ -1,0 +1,56 @@
+//! Bytes that a client sends straight to the object store: this server issues the address, and looks what arrived.
+
+use std::time::Duration;
+
+use crate::blobs::Blobs;
+use crate::blobs::direct::Declared;
+use crate::records::file::{File, StoredBytes};
+use landfall_api::uploads::UploadTicket;
+use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_store::Error;
+
+/// The ticket with the address of the object store in place of this server's.
+pub async fn readdress(
+    blobs: &Blobs,
+    mut ticket: UploadTicket,
+    declared: &Declared<'_>,
+    ttl: Duration,
+) -> Result<UploadTicket, Error> {
+    if let Some(upload) = blobs.sign_upload(ticket.file_id, declared, ttl).await? {
+        ticket.upload_url = upload.url;
+        ticket.headers = upload.headers.into_iter().map(|(name, value)| (name, value.into())).collect();
+    }
+    Ok(ticket)
+}
+
+/// What the object store has of a file that the client sends there. `None` if nothing arrived.
+///
+/// An object of another size is removed, so that the client can send the bytes again: a store that does not bind the length
+/// has taken it, and takes no second one under the same key.
+pub async fn arrived(blobs: &Blobs, file: &File) -> Result<Option<StoredBytes>, Error> {
+    let key = Blobs::direct_key(file.id);
+    let Some(found) = blobs.head(&key).await? else { return Ok(None) };
+    if u64::try_from(file.size_bytes) != Ok(found.size) {
+        blobs.remove(&key).await?;
+        let message =
+            format!("{} bytes were declared, {} are stored; send them again", file.size_bytes, found.size);
+        return Err(Refusal::new(RefusalCode::SizeMismatch, message).retryable().into());
+    }
+    if let Some(declared) = &file.declared_md5
+        && let Some(md5) = blobs.md5_of(&key).await?
+        && *declared != md5
+    {
+        blobs.remove(&key).await?;
+        let message =
+            format!("The MD5 {declared} was declared; the stored bytes have {md5}. Send them again");
+        return Err(Refusal::new(RefusalCode::ChecksumMismatch, message).retryable().into());
+    }
+    Ok(Some(StoredBytes {
+        key,
+        // What the store did not compare is compared when the bytes are read for the first time.
+        md5: file.declared_md5.clone(),
+        sha256: file.declared_sha256.clone(),
+        etag: found.revision.etag,
+        version: found.revision.version,
+    }))
+}
