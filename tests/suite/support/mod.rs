@@ -29,6 +29,7 @@ pub mod scripted_service;
 pub mod repeated_sweeps;
 pub mod stream;
 pub mod template;
+pub mod tus;
 pub mod webhook_receiver;
 
 use std::sync::Arc;
