@@ -12,10 +12,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use crate::support::process::Process;
 use crate::support::relay::Relay;
+use crate::support::scripted_service;
 use crate::support::session::{CommandOutput, Session};
 use crate::support::until;
 
@@ -359,10 +359,7 @@ struct StoreState {
 impl Store {
     async fn start() -> Self {
         let state = Arc::new(StoreState::default());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(receive).with_state(state.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let url = scripted_service::serve(Router::new().fallback(receive).with_state(state.clone())).await;
         Self { url, state }
     }
 

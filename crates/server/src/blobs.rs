@@ -15,6 +15,7 @@ mod incoming;
 mod listing;
 mod local;
 mod reader;
+pub mod resumable;
 pub mod signed_url;
 
 use std::ops::Range;
@@ -26,6 +27,7 @@ pub use checked::{Checksum, Integrity};
 pub use incoming::{Incoming, Stored};
 pub use listing::Listing;
 pub use reader::BlobReader;
+pub use resumable::{Appending, Saved, Unsaved};
 
 use landfall_core::clock::Time;
 use landfall_store::Error;
@@ -174,6 +176,50 @@ impl Blobs {
     pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
         match &self.backend {
             Backend::Local(folder) => folder.forget_unfinished(owner, key).await,
+        }
+    }
+
+    /// Opens an upload that is written in several sittings, to write to its end. `saved` is how far it was noted to be, and
+    /// `unsaved` what becomes of bytes behind that. `None` while another one writes to it.
+    pub async fn append(
+        &self,
+        key: &str,
+        saved: &Saved,
+        unsaved: Unsaved,
+    ) -> Result<Option<Appending>, Error> {
+        if !is_made_of_ids(key) {
+            return Err(Error::Internal(format!("{key:?} is not a key for an upload")));
+        }
+        match &self.backend {
+            Backend::Local(folder) => Appending::local(folder, key, saved, unsaved).await,
+        }
+    }
+
+    /// How many bytes of such an upload are here while no one writes to it.
+    pub async fn appended(&self, key: &str) -> Result<u64, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.appended(key).await,
+        }
+    }
+
+    /// Streams the bytes of such an upload that has `size` of them, from a position on.
+    pub async fn read_appended(&self, key: &str, from: u64, size: u64) -> Result<BlobReader, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.read_appended(key, from, size).await,
+        }
+    }
+
+    /// Removes what is here of such an upload. A blob that was made of it stays.
+    pub async fn discard_appended(&self, key: &str) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.discard_appended(key).await,
+        }
+    }
+
+    /// The keys of all such uploads of which something is here.
+    pub async fn all_appended(&self) -> Result<Vec<String>, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.all_appended().await,
         }
     }
 

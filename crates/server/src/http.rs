@@ -36,6 +36,7 @@ pub mod settings;
 mod sign_in;
 mod stuck;
 mod tenants;
+mod tus;
 mod uploads;
 mod webhooks;
 mod write_limits;
@@ -164,6 +165,15 @@ fn streaming_routes() -> OpenApiRouter<App> {
         .routes(routes!(files::download))
         .routes(routes!(jobs::download))
         .routes(routes!(audit_log::export))
+        .merge(resumable_routes())
+}
+
+/// Uploads that come in several requests.
+fn resumable_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(tus::create, tus::describe))
+        .routes(routes!(tus::offset, tus::append, tus::terminate, tus::overridden, tus::describe_one))
+        .layer(middleware::from_fn(tus::versioned))
 }
 
 /// The OpenAPI description of all routes.

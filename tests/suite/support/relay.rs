@@ -11,9 +11,9 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use serde_json::Value;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+
+use super::scripted_service;
 
 /// A request that came through.
 #[derive(Debug, Clone)]
@@ -31,7 +31,6 @@ type Rewrite = dyn Fn(&Passed, &mut Value) + Send + Sync;
 pub struct Relay {
     pub url: String,
     shared: Arc<Shared>,
-    task: JoinHandle<()>,
 }
 
 struct Shared {
@@ -68,11 +67,8 @@ impl Relay {
             answer: Mutex::default(),
             rewrite: Mutex::default(),
         });
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let router = Router::new().fallback(pass_on).with_state(shared.clone());
-        let task = tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
-        Self { url, shared, task }
+        let url = scripted_service::serve(Router::new().fallback(pass_on).with_state(shared.clone())).await;
+        Self { url, shared }
     }
 
     /// The server is somewhere else now.
@@ -117,12 +113,6 @@ impl Relay {
 
     pub fn rewrite(&self, rewrite: impl Fn(&Passed, &mut Value) + Send + Sync + 'static) {
         *self.shared.rewrite.lock().unwrap() = Some(Arc::new(rewrite));
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

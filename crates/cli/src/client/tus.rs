@@ -127,7 +127,7 @@ fn metadata(upload: &NewUpload<'_>) -> String {
     let batch = upload.batch.to_string();
     let pairs = [
         ("filename", Some(upload.name)),
-        ("batchId", Some(batch.as_str())),
+        ("batch", Some(batch.as_str())),
         ("md5", Some(upload.md5)),
         ("attributes", attributes.as_deref()),
     ];

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use super::{Report, Violations};
 use crate::blobs::Blobs;
 use crate::records::files::blobs;
+use crate::records::resumable::{self, Seen};
 use crate::recovery::ownership::Ownership;
 use landfall_store::Db;
 use landfall_store::Error;
@@ -56,7 +57,43 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     let Some(file) = Blobs::file_of(key) else {
         return Ok(false);
     };
-    blobs::has(&mut db.read().await?, file, key).await
+    let mut tx = db.read().await?;
+    Ok(blobs::has(&mut tx, file, key).await? || resumable::has_key(&mut tx, file, key).await?)
+}
+
+/// Uploads that come in several requests: what was noted of them is here, and what is here belongs to one of them.
+pub async fn resumables(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
+    let mut violations = Violations::default();
+    for key in storage.all_appended().await? {
+        let Some(id) = Blobs::file_of(&key) else { continue };
+        let is_known = resumable::has_key(&mut db.read().await?, id, &key).await?;
+        // It may have come to its end during the check.
+        if !is_known && storage.all_appended().await?.contains(&key) {
+            violations.push(format!("the bytes {key} belong to no upload"));
+        }
+    }
+    let mut last = Uuid::nil();
+    loop {
+        let page = resumable::page(&mut db.read().await?, last, BLOBS_PER_PAGE).await?;
+        let Some(seen) = page.last() else { break };
+        last = seen.upload.id;
+        for Seen { upload, .. } in page {
+            let here = storage.appended(&upload.blob_key).await?;
+            let is_short = here < u64::try_from(upload.offset_bytes).unwrap_or(0);
+            let is_current = match resumable::find(&mut db.read().await?, upload.id).await? {
+                Some(now) => now.offset_bytes == upload.offset_bytes && !now.is_over,
+                None => false,
+            };
+            if is_short && is_current && storage.appended(&upload.blob_key).await? == here {
+                violations.push(format!(
+                    "upload {}: {here} bytes are stored, should be {} or more",
+                    upload.id, upload.offset_bytes
+                ));
+            }
+        }
+    }
+    report.add("resumable uploads have their bytes", violations);
+    Ok(())
 }
 
 /// Rows whose blob is missing or has another size than the row says.
