@@ -341,6 +341,17 @@ async fn a_proxy_that_is_overloaded_is_asked_again() {
     let sent = session.start_against(&relay.url, &["upload", "a.txt"]).output().await;
     assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
     assert_eq!(refused.load(Ordering::SeqCst), 3);
+
+    // One that asks for more time than the program waits at all is not asked again.
+    session.write("b.txt", "The ferry leaves at dawn.");
+    let count = refused.clone();
+    relay.answer(move |passed| {
+        let response = (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "86400")]).into_response();
+        (passed.method == Method::PUT).then(|| count.fetch_add(1, Ordering::SeqCst)).map(|_| response)
+    });
+    let sent = session.start_against(&relay.url, &["upload", "b.txt", "--json"]).output().await;
+    assert_eq!((sent.code, outcomes(&sent)["b.txt"].clone()), (1, failed("CONNECTION_BROKEN")));
+    assert_eq!(refused.load(Ordering::SeqCst), 4);
 }
 
 /// An object store that a ticket points to. It passes the bytes on to the server.
@@ -447,4 +458,192 @@ async fn a_storage_of_its_own_gets_the_headers_of_the_ticket_and_no_token() {
             "{path}"
         );
     }
+}
+
+/// Larger than what is sent in one request.
+const LARGE: usize = 24 << 20;
+
+/// Bytes that are different everywhere, so that a part in the wrong place is noticed.
+fn large(seed: u64) -> Vec<u8> {
+    (0..LARGE as u64 / 8)
+        .flat_map(|at| (at ^ (seed << 40)).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes())
+        .collect()
+}
+
+/// A server that takes files in and leaves them in the queue.
+fn intake() -> Session {
+    Session::with(&[("ROLE", "api")])
+}
+
+/// How many bytes are in the storage.
+fn stored(session: &Session) -> u64 {
+    let mut folders = vec![session.path("blobs")];
+    let mut bytes = 0;
+    while let Some(folder) = folders.pop() {
+        // A file may be renamed meanwhile.
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(entry.path()),
+                Ok(found) => bytes += found.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    bytes
+}
+
+/// Whether the server has exactly this file, once.
+async fn assert_arrived(session: &Session, name: &str, bytes: &[u8]) {
+    let files = session.files();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!((&files[0]["fileName"], &files[0]["status"]), (&json!(name), &json!("queued")));
+    let client = session.server.client();
+    let path = format!("/api/v2/uploads/files/{}/download", files[0]["fileId"].as_str().unwrap());
+    let stored = client.request(Method::GET, &path).send().await.unwrap().bytes().await.unwrap();
+    assert!(stored == bytes, "{} of {} bytes", stored.len(), bytes.len());
+    assert_eq!(session.unfinished(), 0, "nothing is left in the state folder");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_file_goes_on_where_it_was_after_kill_9() {
+    let session = intake();
+    let bytes = large(1);
+    session.write("big.bin", &bytes);
+    let relay = Relay::to(&session.server.base).await;
+    for mb in [8, 16] {
+        relay.hold_after(mb << 20);
+        let sending = session.start_against(&relay.url, &["upload", "big.bin"]);
+        until("the server has it", async || stored(&session) > (mb - 2) << 20).await;
+        sending.kill().await;
+        assert_eq!(session.unfinished(), 1);
+    }
+    relay.release();
+    let sent = session.start_against(&relay.url, &["upload", "big.bin", "--json"]).output().await;
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    assert_arrived(&session, "big.bin", &bytes).await;
+    let (all, twice) = (relay.bytes(), relay.bytes() - LARGE as u64);
+    assert!(twice < 2 << 20, "{all} bytes were sent for {LARGE}");
+    let resumed = sent.json()["summary"]["resumedBytes"].as_u64().unwrap();
+    assert!(resumed > 14 << 20 && resumed < LARGE as u64, "{resumed}");
+    let begun = relay
+        .requests()
+        .iter()
+        .filter(|request| request.method == Method::POST && request.path.ends_with("/tus"))
+        .count();
+    assert_eq!(begun, 1);
+    let again = session.run(&["upload", "big.bin", "--json"]);
+    assert_eq!(outcomes(&again)["big.bin"], fate("skipped"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_file_that_changed_since_it_was_interrupted_begins_again() {
+    let session = intake();
+    session.write("big.bin", large(1));
+    let relay = Relay::to(&session.server.base).await;
+    relay.hold_after(8 << 20);
+    let sending = session.start_against(&relay.url, &["upload", "big.bin"]);
+    until("a part is there", async || relay.bytes() > 7 << 20).await;
+    sending.kill().await;
+    relay.release();
+    // The beginning, the size and the inode are the same.
+    let mut bytes = large(1);
+    bytes[LARGE - 1] ^= 1;
+    session.write("big.bin", &bytes);
+    let sent = session.start_against(&relay.url, &["upload", "big.bin", "--json"]).output().await;
+    assert_eq!((sent.code, sent.json()["summary"]["resumedBytes"].as_u64()), (0, Some(0)), "{}", sent.err);
+    // The first upload was given up, so that it holds no quota.
+    assert_arrived(&session, "big.bin", &bytes).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_file_goes_on_after_a_lost_connection_and_a_restart_of_the_server() {
+    let mut session = intake();
+    let bytes = large(1);
+    session.write("big.bin", &bytes);
+    let relay = Relay::to(&session.server.base).await;
+    relay.cut_after(6 << 20);
+    relay.hold_after(12 << 20);
+    let sending = session.start_against(&relay.url, &["upload", "big.bin", "--json"]);
+    until("it went on after the cut", async || relay.bytes() > 11 << 20).await;
+    session.server.kill();
+    relay.release();
+    until("the program has noticed", async || relay.failed() > 2).await;
+    session.server = Process::start(&session.db, &[("ROLE", "api")]);
+    relay.redirect(&session.server.base);
+    let sent = sending.output().await;
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    assert_arrived(&session, "big.bin", &bytes).await;
+    // What the killed server had not noted is sent again; what was there before the cut is not.
+    assert!(relay.bytes() < LARGE as u64 + (12 << 20), "{}", relay.bytes());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_upload_that_the_server_gave_up_begins_again() {
+    let session = intake();
+    let bytes = large(1);
+    session.write("big.bin", &bytes);
+    let relay = Relay::to(&session.server.base).await;
+    relay.hold_after(8 << 20);
+    let sending = session.start_against(&relay.url, &["upload", "big.bin", "--json"]);
+    until("a part is there", async || relay.bytes() > 7 << 20).await;
+    let file = session.files()[0]["fileId"].as_str().unwrap().to_owned();
+    let gone = session.server.client().delete(&format!("/api/v2/uploads/files/{file}")).await;
+    assert_eq!(gone.status, 204);
+    relay.release();
+    let sent = sending.output().await;
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    assert_arrived(&session, "big.bin", &bytes).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_commands_do_not_send_the_same_large_file_at_once() {
+    let session = intake();
+    let bytes = large(1);
+    session.write("big.bin", &bytes);
+    let relay = Relay::to(&session.server.base).await;
+    relay.hold_after(8 << 20);
+    let first = session.start_against(&relay.url, &["upload", "big.bin"]);
+    until("a part is there", async || relay.bytes() > 7 << 20).await;
+    let second = session.start_against(&relay.url, &["upload", "big.bin", "--json"]).output().await;
+    assert_eq!((second.code, outcomes(&second)["big.bin"].clone()), (1, failed("UPLOAD_IN_PROGRESS")));
+    relay.release();
+    let first = first.output().await;
+    assert_eq!(first.code, 0, "{} {}", first.out, first.err);
+    assert_arrived(&session, "big.bin", &bytes).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_file_that_changes_while_it_is_sent_is_reported() {
+    let session = intake();
+    for name in ["shrinks.bin", "changes.bin"] {
+        session.write(name, large(if name == "shrinks.bin" { 1 } else { 2 }));
+        let relay = Relay::to(&session.server.base).await;
+        let path = session.path(name);
+        relay.answer(move |passed| {
+            if passed.method == Method::POST && passed.path.ends_with("/tus") {
+                let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+                if path.ends_with("shrinks.bin") {
+                    file.set_len(LARGE as u64 / 2).unwrap();
+                } else {
+                    std::os::unix::fs::FileExt::write_all_at(&file, b"changed", LARGE as u64 / 2).unwrap();
+                }
+            }
+            None
+        });
+        let sent = session.start_against(&relay.url, &["upload", name, "--json"]).output().await;
+        assert_eq!((sent.code, outcomes(&sent)[name].clone()), (1, failed("CHANGED")), "{}", sent.err);
+        assert!(session.files().is_empty(), "{name}: {:?}", session.files());
+        assert_eq!(session.unfinished(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_file_is_sent_without_a_state_folder_too() {
+    let session = intake();
+    let bytes = large(1);
+    session.write("big.bin", &bytes);
+    session.write(".state", "this is no folder");
+    let sent = session.run(&["upload", "big.bin"]);
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    assert_arrived(&session, "big.bin", &bytes).await;
 }

@@ -55,7 +55,7 @@ pub enum ClientError {
     )]
     Untrusted { server: String, why: String },
     #[error("the connection to {server} was lost: {why}")]
-    Interrupted { server: String, why: String },
+    Interrupted { server: String, why: String, retry_after: Option<Duration> },
     #[error("{code}: {message}{hint}")]
     Refused {
         status: u16,
@@ -94,7 +94,9 @@ impl ClientError {
     /// How long the server or the storage asks to wait.
     fn asked_wait(&self) -> Option<Duration> {
         match self {
-            Self::Refused { retry_after, .. } | Self::Storage { retry_after, .. } => *retry_after,
+            Self::Refused { retry_after, .. }
+            | Self::Storage { retry_after, .. }
+            | Self::Interrupted { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
@@ -292,8 +294,8 @@ impl Client {
                     ""
                 },
             },
-            // A proxy that cannot reach the server.
-            Err(_) if status.is_server_error() => self.interrupted(&format!("status {status}")),
+            // A proxy that cannot reach the server, or limits the number of requests.
+            Err(_) if is_passing(status) => self.turned_away(status, retry_after),
             Err(_) => self.unexpected(format!("status {status}")),
         })
     }
@@ -315,19 +317,29 @@ impl Client {
         } else if error.is_builder() {
             ClientError::Unexpected { server, why }
         } else {
-            ClientError::Interrupted { server, why }
+            ClientError::Interrupted { server, why, retry_after: None }
         }
     }
 
     /// The error of a connection that was given up.
     pub fn interrupted(&self, why: &str) -> ClientError {
-        ClientError::Interrupted { server: self.server.clone(), why: why.to_owned() }
+        ClientError::Interrupted { server: self.server.clone(), why: why.to_owned(), retry_after: None }
+    }
+
+    /// The error of a response without a reason, after which the same request may succeed.
+    fn turned_away(&self, status: StatusCode, retry_after: Option<Duration>) -> ClientError {
+        ClientError::Interrupted { server: self.server.clone(), why: format!("status {status}"), retry_after }
     }
 
     /// The error of a response that does not come from Landfall.
     pub fn unexpected(&self, why: String) -> ClientError {
         ClientError::Unexpected { server: self.server.clone(), why }
     }
+}
+
+/// Whether a status says that the same request may succeed later.
+fn is_passing(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 423 | 425 | 429)
 }
 
 /// The wait in `Retry-After`: seconds, or the date that proxies and storages may send.

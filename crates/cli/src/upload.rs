@@ -392,7 +392,12 @@ impl Run<'_> {
                 self.done(&file.file.candidate, outcome);
             }
             Job::InParts(candidate) => {
-                let outcome = Box::pin(resumable::upload(self, candidate.clone())).await?;
+                let outcome = match Box::pin(resumable::upload(self, candidate.clone())).await {
+                    Err(error) if error.is_fatal() => return Err(error),
+                    // The next command goes on with it.
+                    Err(error) => Outcome::failed(Problem::from(&error)),
+                    Ok(outcome) => outcome,
+                };
                 self.done(&candidate, outcome);
             }
         }

@@ -40,6 +40,8 @@ struct Shared {
     bytes: AtomicU64,
     /// How many of them may pass.
     room: watch::Sender<u64>,
+    /// The request that brings the number of bytes to this is cut off, once.
+    cut: AtomicU64,
     /// Requests with bytes of files: now, and the most at once.
     sending: watch::Sender<usize>,
     peak: AtomicUsize,
@@ -58,6 +60,7 @@ impl Relay {
             http: landfall_server::outbound::client_without_redirects(),
             upstream: Mutex::new(upstream.to_owned()),
             bytes: AtomicU64::new(0),
+            cut: AtomicU64::new(u64::MAX),
             room: watch::Sender::new(u64::MAX),
             sending: watch::Sender::new(0),
             peak: AtomicUsize::new(0),
@@ -83,6 +86,11 @@ impl Relay {
 
     pub fn release(&self) {
         self.hold_after(u64::MAX);
+    }
+
+    /// Cuts the connection to the server off after so many bytes of files in all, once.
+    pub fn cut_after(&self, bytes: u64) {
+        self.shared.cut.store(bytes, Ordering::SeqCst);
     }
 
     /// Lets nothing through before so many requests with bytes are there.
@@ -138,8 +146,8 @@ async fn pass_on(State(shared): State<Arc<Shared>>, request: Request) -> Respons
             let shared = shared.clone();
             async move {
                 let part = part?;
-                if counted {
-                    shared.let_through(&part).await;
+                if counted && !shared.let_through(&part).await {
+                    return Err(axum::Error::new("cut off"));
                 }
                 Ok::<Bytes, axum::Error>(part)
             }
@@ -156,13 +164,19 @@ async fn pass_on(State(shared): State<Arc<Shared>>, request: Request) -> Respons
 }
 
 impl Shared {
-    async fn let_through(&self, part: &Bytes) {
+    /// Returns false if the connection is to be cut off.
+    async fn let_through(&self, part: &Bytes) -> bool {
         let together = self.together.load(Ordering::SeqCst);
         // The sender is there as long as this.
         drop(self.sending.subscribe().wait_for(|_| self.peak.load(Ordering::SeqCst) >= together).await);
         let after = self.bytes.load(Ordering::SeqCst) + part.len() as u64;
         drop(self.room.subscribe().wait_for(|room| *room >= after).await);
+        if after > self.cut.load(Ordering::SeqCst) {
+            self.cut.store(u64::MAX, Ordering::SeqCst);
+            return false;
+        }
         self.bytes.fetch_add(part.len() as u64, Ordering::SeqCst);
+        true
     }
 
     async fn pass_back(&self, passed: &Passed, response: reqwest::Response) -> Response {

@@ -48,10 +48,6 @@ impl Running {
     pub async fn kill(mut self) {
         self.0.kill().await.expect("it was running");
     }
-
-    pub fn has_ended(&mut self) -> bool {
-        self.0.try_wait().expect("a child of ours").is_some()
-    }
 }
 
 impl Session {

@@ -53,7 +53,7 @@ fn unreachable(url: &str, error: &reqwest::Error) -> ClientError {
     }
     let server =
         Url::parse(url).map_or_else(|_| "the storage".to_owned(), |url| url.origin().ascii_serialization());
-    ClientError::Interrupted { server, why: printable(&cause.to_string()) }
+    ClientError::Interrupted { server, why: printable(&cause.to_string()), retry_after: None }
 }
 
 async fn storage_refusal(status: StatusCode, mut response: reqwest::Response) -> ClientError {

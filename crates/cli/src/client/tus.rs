@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::routes::UPLOADS;
-use super::{Client, ClientError, RESPONSE_TIMEOUT};
+use super::{Client, ClientError, RESPONSE_TIMEOUT, is_passing, retry_after};
 use landfall_core::clock::Clock;
 
 /// What the server is told about a file before the first byte.
@@ -59,16 +59,16 @@ impl Client {
                 None => Err(self.unexpected("an upload without an offset".to_owned())),
             },
             StatusCode::NOT_FOUND | StatusCode::GONE | StatusCode::FORBIDDEN => Ok(Offset::Gone),
-            StatusCode::UNAUTHORIZED => Err(ClientError::Refused {
-                status: 401,
-                code: "INVALID_TOKEN".to_owned(),
-                message: "The token was not accepted".to_owned(),
+            status if is_passing(status) => Err(self.turned_away(status, retry_after(response.headers()))),
+            status => Err(ClientError::Refused {
+                status: status.as_u16(),
+                code: "UPLOAD_REFUSED".to_owned(),
+                message: format!("The server does not go on with the upload (status {status})"),
                 retryable: false,
                 retry_after: None,
                 details: Value::Null,
                 hint: "",
             }),
-            status => Err(self.interrupted(&format!("status {status}"))),
         }
     }
 

@@ -116,7 +116,7 @@ mod tests {
         let error = Excludes::new(&[], &[missing], false).unwrap_err();
         assert!(format!("{error:#}").contains("missing"), "{error:#}");
         let bad = folder.path().join("bad");
-        std::fs::write(&bad, "fine\n[a\n").unwrap();
+        std::fs::write(&bad, "fine\n{a\n").unwrap();
         let error = Excludes::new(&[], &[bad], false).unwrap_err();
         assert!(format!("{error:#}").contains("line 2"), "{error:#}");
     }

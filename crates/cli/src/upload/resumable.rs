@@ -103,14 +103,15 @@ async fn resume(
         return Ok(None);
     }
     let size = note.stamp.size;
-    let offset = match run.client.retry(async || run.client.upload_offset(note.file_id).await).await? {
-        Offset::At(offset) if offset <= size => offset,
+    let offset = match run.client.retry(async || run.client.upload_offset(note.file_id).await).await {
+        Ok(Offset::At(offset)) if offset <= size => offset,
+        Err(error) if error.is_fatal() || error.is_transient() => return Err(error),
         // The response to the last bytes may have been lost.
         _ => match run.client.retry(async || run.client.file(note.file_id).await).await {
             Ok(view) if view.md5.as_ref() == Some(&note.checksums.md5) && is_confirmed(view.status) => size,
-            Err(error) if error.is_fatal() => return Err(error),
+            Err(error) if error.is_fatal() || error.is_transient() => return Err(error),
             _ => {
-                held.forget();
+                abandon(run, held, note.file_id).await?;
                 return Ok(None);
             }
         },

@@ -31,9 +31,8 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 /// Where uploads are.
 const PATH: &str = "/api/v2/uploads/tus";
 const VERSION: HeaderValue = HeaderValue::from_static("1.0.0");
-const EXTENSIONS: HeaderValue = HeaderValue::from_static(
-    "creation,creation-with-upload,expiration,checksum,termination,concatenation",
-);
+const EXTENSIONS: HeaderValue =
+    HeaderValue::from_static("creation,creation-with-upload,expiration,checksum,termination,concatenation");
 /// The content type of bytes that belong to an upload.
 const PIECE: &str = "application/offset+octet-stream";
 /// What a client may say about a file.
@@ -463,9 +462,9 @@ fn parts_in(concat: &str) -> Result<Vec<Uuid>, Refusal> {
     })?;
     let mut parts = Vec::new();
     for address in addresses.split_ascii_whitespace() {
-        let path = address.split_once("://").map_or(address, |(_, rest)| {
-            rest.find('/').map_or("", |at| &rest[at..])
-        });
+        let path = address
+            .split_once("://")
+            .map_or(address, |(_, rest)| rest.find('/').map_or("", |at| &rest[at..]));
         let id = path.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/'));
         let id = id.and_then(|id| Uuid::parse_str(id.trim_end_matches('/')).ok());
         parts.push(id.ok_or_else(Refusal::no_such_upload)?);
@@ -498,7 +497,9 @@ impl Metadata {
         for pair in text.split(',') {
             let (name, value) = pair.trim().split_once(' ').unwrap_or((pair.trim(), ""));
             if name.is_empty() || pairs.iter().any(|(known, _)| known == name) {
-                return Err(refuse("Upload-Metadata has names, each of them once, and their values in base64"));
+                return Err(refuse(
+                    "Upload-Metadata has names, each of them once, and their values in base64",
+                ));
             }
             let bytes = base64::engine::general_purpose::STANDARD.decode(value.trim());
             let value = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
@@ -569,9 +570,9 @@ fn idempotency_key(
     length: i64,
 ) -> Result<Option<idempotency::Key>, Refusal> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().map_err(|_| {
-        Refusal::new(RefusalCode::InvalidIdempotencyKey, "An Idempotency-Key is plain text")
-    })?;
+    let key = key
+        .to_str()
+        .map_err(|_| Refusal::new(RefusalCode::InvalidIdempotencyKey, "An Idempotency-Key is plain text"))?;
     let value = |name| headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
     let request = [length.to_string().as_bytes(), value(UPLOAD_METADATA), value(UPLOAD_CONCAT)].join(&0);
     idempotency::Key::new(caller.owner(), key, PATH, &request).map(Some)
@@ -594,7 +595,11 @@ mod tests {
         assert_eq!(read.value(&["filetype", "type"]), Some("text/plain"));
         assert_eq!(read.value(&["empty"]), None);
         for bad in ["filename !", "a YQ==,a YQ==", "a YQ==,", "name /w=="] {
-            assert_eq!(metadata(bad).err().map(|refusal| refusal.code), Some(RefusalCode::InvalidMetadata), "{bad}");
+            assert_eq!(
+                metadata(bad).err().map(|refusal| refusal.code),
+                Some(RefusalCode::InvalidMetadata),
+                "{bad}"
+            );
         }
     }
 

@@ -44,10 +44,7 @@ where
     }
 
     /// The next bytes, or `None` at the end. `interrupted` resolves when no more are wanted.
-    pub async fn next(
-        &mut self,
-        interrupted: impl Future<Output = Refusal>,
-    ) -> Result<Option<Bytes>, Error> {
+    pub async fn next(&mut self, interrupted: impl Future<Output = Refusal>) -> Result<Option<Bytes>, Error> {
         let Terms { clock, disk, stall, min_rate } = &self.terms;
         if self.came >= self.look_at_disk_at {
             self.look_at_disk_at = self.came + LOOK_AT_DISK;

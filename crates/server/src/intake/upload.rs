@@ -94,13 +94,7 @@ impl Upload {
         taken_in
     }
 
-    async fn take_in<S, E>(
-        &self,
-        file: &File,
-        upload: Uuid,
-        place: &Place,
-        body: S,
-    ) -> Result<Stored, Error>
+    async fn take_in<S, E>(&self, file: &File, upload: Uuid, place: &Place, body: S) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,

@@ -66,7 +66,8 @@ impl Expected {
         if found == self.expected {
             return Ok(());
         }
-        let message = "The bytes do not have the checksum of Upload-Checksum, so they were not kept; send them again";
+        let message =
+            "The bytes do not have the checksum of Upload-Checksum, so they were not kept; send them again";
         Err(Refusal::new(RefusalCode::PieceChecksumMismatch, message).retryable())
     }
 }
@@ -95,7 +96,9 @@ mod tests {
 
     #[test]
     fn what_is_no_checksum_is_refused() {
-        for header in ["", "sha1", "sha1 ", "crc32 AAAA", "md5 Kq5sNclPz7QV2+lfQIuc6R7oRu0=", "sha1 nonsense!"] {
+        for header in
+            ["", "sha1", "sha1 ", "crc32 AAAA", "md5 Kq5sNclPz7QV2+lfQIuc6R7oRu0=", "sha1 nonsense!"]
+        {
             let refusal = Expected::parse(header).expect_err(header);
             assert_eq!(refusal.code, RefusalCode::UnsupportedChecksum);
         }

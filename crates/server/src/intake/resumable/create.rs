@@ -100,10 +100,7 @@ impl Resumables {
 }
 
 /// A part that can be joined.
-fn whole_part(
-    part: Option<resumable::Resumable>,
-    caller: &Caller,
-) -> Result<resumable::Resumable, Refusal> {
+fn whole_part(part: Option<resumable::Resumable>, caller: &Caller) -> Result<resumable::Resumable, Refusal> {
     let part = part.ok_or_else(Refusal::no_such_upload)?;
     if !caller.is(&part.tenant_id, &part.user_id) {
         return Err(Refusal::no_such_upload().not_permitted());

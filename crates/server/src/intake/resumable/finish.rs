@@ -48,7 +48,8 @@ impl Resumables {
         let declared = file.declared_md5.clone();
         let arriving = async {
             if file.status == Status::Registered {
-                let stored = appending.publish(|stored| check_md5(stored, [declared.as_deref(), None])).await?;
+                let stored =
+                    appending.publish(|stored| check_md5(stored, [declared.as_deref(), None])).await?;
                 let arrived = Arrived {
                     file: id,
                     turn: turn.id,
@@ -80,7 +81,9 @@ impl Resumables {
         // The file is in the queue. What remains is only cleaning up, which a sweep does as well.
         match self.clear(&turn.upload).await {
             Ok(()) => turn.is_gone(),
-            Err(error) => tracing::warn!(fileId = %id, %error, "what is left of an upload could not be removed yet"),
+            Err(error) => {
+                tracing::warn!(fileId = %id, %error, "what is left of an upload could not be removed yet")
+            }
         }
         Ok(())
     }

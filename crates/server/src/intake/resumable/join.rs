@@ -47,7 +47,11 @@ impl Resumables {
         let at = u64::try_from(part.joined_at.unwrap_or_default()).unwrap_or_default();
         let size = u64::try_from(part.length).unwrap_or_default();
         let from = appending.offset().checked_sub(at).ok_or_else(|| {
-            Error::Internal(format!("the upload {} is at {}, before its next part", turn.upload.id, appending.offset()))
+            Error::Internal(format!(
+                "the upload {} is at {}, before its next part",
+                turn.upload.id,
+                appending.offset()
+            ))
         })?;
         if from < size {
             let mut bytes = self.blobs.read_appended(&part.blob_key, from, size).await?;

@@ -33,7 +33,11 @@ impl Resumables {
         let mut turn = self.turn(id, Bytes::Plain).await?;
         match upload.file() {
             Some(file) => delete::delete(&self.db, &self.blobs, caller, file, self.clock.now()).await?,
-            None => self.db.write(GiveUp { part: id, expired_before: None, now: self.clock.now() }).await.map(drop)?,
+            None => self
+                .db
+                .write(GiveUp { part: id, expired_before: None, now: self.clock.now() })
+                .await
+                .map(drop)?,
         }
         self.clear(&turn.upload).await?;
         turn.is_gone();
