@@ -522,9 +522,10 @@ async fn a_large_file_goes_on_where_it_was_after_kill_9() {
     assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
     assert_arrived(&session, "big.bin", &bytes).await;
     let (all, twice) = (relay.bytes(), relay.bytes() - LARGE as u64);
-    assert!(twice < 2 << 20, "{all} bytes were sent for {LARGE}");
+    // What was on its way at the moments of the kills.
+    assert!(twice < 8 << 20, "{all} bytes were sent for {LARGE}");
     let resumed = sent.json()["summary"]["resumedBytes"].as_u64().unwrap();
-    assert!(resumed > 14 << 20 && resumed < LARGE as u64, "{resumed}");
+    assert!(resumed > 12 << 20 && resumed < LARGE as u64, "{resumed}");
     let begun = relay
         .requests()
         .iter()
