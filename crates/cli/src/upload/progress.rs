@@ -1,6 +1,6 @@
 //! Shows the progress of an upload on stderr: a bar on a terminal, otherwise a line from time to time.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ impl Screen {
         if self.terminal {
             state.bar.set_message(message.to_owned());
         } else if state.is_time_for_a_line() {
-            eprintln!("{message}");
+            print_line(message);
         }
     }
 
@@ -123,7 +123,7 @@ impl Screen {
         if self.terminal {
             state.bar.set_message(line);
         } else if state.is_time_for_a_line() {
-            eprintln!("{line}");
+            print_line(&line);
         }
     }
 
@@ -144,7 +144,7 @@ impl Screen {
 
     /// Prints a line above the bar.
     pub fn print(&self, line: &str) {
-        self.state().bar.suspend(|| eprintln!("{line}"));
+        self.state().bar.suspend(|| print_line(line));
     }
 
     pub fn finish(&self) {
@@ -182,13 +182,12 @@ impl State {
         )]
         let speed = self.bar.per_sec() as u64;
         let left = i64::try_from(self.bar.eta().as_millis()).unwrap_or(i64::MAX);
-        eprintln!(
-            "{}, {} of {}, {}/s, {} left",
-            self.files_done(),
-            size(sent),
-            size(all),
-            size(speed),
-            span(left)
-        );
+        let (sent, all, speed) = (size(sent), size(all), size(speed));
+        print_line(&format!("{}, {sent} of {all}, {speed}/s, {} left", self.files_done(), span(left)));
     }
+}
+
+/// A closed stderr does not end an upload.
+fn print_line(line: &str) {
+    drop(writeln!(std::io::stderr(), "{line}"));
 }
