@@ -207,7 +207,7 @@ async fn an_upload_shows_its_speed_and_the_time_that_is_left_in_one_line() {
     assert_eq!(terminal.note("code"), "0", "{shown}");
     assert!(shown.contains("1 of 1 file sent (1015.6 KB)"), "{shown}");
     let rest = shown.rsplit("sending").next().unwrap();
-    assert!(!rest.contains("sending") && shown.matches("\n").count() < 5, "the line is gone: {shown:?}");
+    assert!(!rest.contains("sending") && shown.matches('\n').count() < 5, "the line is gone: {shown:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

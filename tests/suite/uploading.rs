@@ -133,7 +133,7 @@ async fn standard_input_is_sent_under_its_name() {
 
     let again = piped(b"The harbour closes at low tide.", &["upload", "-", "--name", "other.txt", "--json"]);
     assert_eq!(outcomes(&again)["-"], fate("skipped"));
-    let large = piped(&[b'x'; 20_001], &["upload", "-", "--name", "large.txt", "--json"]);
+    let large = piped(&vec![b'x'; 20_001], &["upload", "-", "--name", "large.txt", "--json"]);
     assert_eq!((large.code, outcomes(&large)["-"].clone()), (1, failed("TOO_LARGE")));
     let empty = piped(b"", &["upload", "-", "--name", "empty.txt", "--json"]);
     assert_eq!((empty.code, outcomes(&empty)["-"].clone()), (1, failed("EMPTY")));

@@ -264,7 +264,7 @@ struct Run<'a> {
 
 /// A file that is ready to be sent.
 enum Job {
-    Whole(Registered),
+    Whole(Box<Registered>),
     InParts(Candidate),
 }
 
@@ -332,11 +332,16 @@ impl Run<'_> {
             }
         }
         let mut hashed = Vec::with_capacity(small.len());
-        let mut results = stream::iter(small).map(|file| self.hash(file)).buffered(HASH_CONCURRENCY);
-        while let Some(result) = results.next().await {
+        let mut results = stream::iter(small)
+            .map(|file| async {
+                let result = self.hash(file.clone()).await;
+                (file, result)
+            })
+            .buffered(HASH_CONCURRENCY);
+        while let Some((file, result)) = results.next().await {
             match result {
                 Ok(file) => hashed.push(file),
-                Err((file, problem)) => {
+                Err(problem) => {
                     self.not_sent(&file).await;
                     self.done(&file, Outcome::failed(problem));
                 }
@@ -355,7 +360,7 @@ impl Run<'_> {
                 self.done(&file, Outcome::failed(problem));
             }
             for file in registered {
-                queue(jobs, Job::Whole(file)).await;
+                queue(jobs, Job::Whole(Box::new(file))).await;
             }
             hashed = rest;
         }
@@ -404,12 +409,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn hash(&self, candidate: Candidate) -> Result<Hashed, (Candidate, Problem)> {
+    async fn hash(&self, candidate: Candidate) -> Result<Hashed, Problem> {
         // It is never closed.
         let _turn = self.hashing.acquire().await;
-        let kept = candidate.clone();
         let hashed = tokio::task::spawn_blocking(move || candidates::hash(candidate)).await;
-        hashed.unwrap_or_else(|error| Err((kept, candidates::unreadable(&std::io::Error::other(error)))))
+        hashed.unwrap_or_else(|error| Err(candidates::unreadable(&std::io::Error::other(error))))
     }
 
     /// A file is not sent: it needs no place in a batch, and its bytes do not count.

@@ -160,15 +160,13 @@ pub fn changed(before: u64, now: u64) -> Problem {
 }
 
 /// Reads a whole file once. It takes as long as the disk does, so it is for a thread that may block.
-pub fn hash(mut candidate: Candidate) -> Result<Hashed, (Candidate, Problem)> {
-    match checksums(&candidate.place) {
-        Ok((stamp, _)) if stamp.size == 0 => Err((candidate, empty())),
-        Ok((stamp, checksums)) => {
-            candidate.size = stamp.size;
-            Ok(Hashed { candidate, checksums, stamp })
-        }
-        Err(error) => Err((candidate, unreadable(&error))),
+pub fn hash(mut candidate: Candidate) -> Result<Hashed, Problem> {
+    let (stamp, checksums) = checksums(&candidate.place).map_err(|error| unreadable(&error))?;
+    if stamp.size == 0 {
+        return Err(empty());
     }
+    candidate.size = stamp.size;
+    Ok(Hashed { candidate, checksums, stamp })
 }
 
 fn checksums(place: &Place) -> io::Result<(Stamp, Checksums)> {
@@ -253,6 +251,6 @@ mod tests {
             0,
         )
         .unwrap();
-        assert_eq!(hash(candidate).unwrap_err().1.code, "UNREADABLE");
+        assert_eq!(hash(candidate).unwrap_err().code, "UNREADABLE");
     }
 }

@@ -40,9 +40,9 @@ pub async fn upload(run: &Run<'_>, candidate: Candidate) -> Result<Outcome, Clie
     {
         return Ok(outcome);
     }
-    let hashed = match run.hash(candidate).await {
+    let hashed = match run.hash(candidate.clone()).await {
         Ok(hashed) => hashed,
-        Err((candidate, problem)) => {
+        Err(problem) => {
             run.not_sent(&candidate).await;
             return Ok(Outcome::failed(problem));
         }
@@ -56,7 +56,7 @@ pub async fn upload(run: &Run<'_>, candidate: Candidate) -> Result<Outcome, Clie
         }
     }
     for _ in 0..MAX_BEGINNINGS {
-        if let Some(outcome) = begin(run, &hashed, held.as_mut()).await? {
+        if let Some(outcome) = begin(run, &hashed, held.as_deref_mut()).await? {
             return Ok(outcome);
         }
     }
@@ -65,7 +65,7 @@ pub async fn upload(run: &Run<'_>, candidate: Candidate) -> Result<Outcome, Clie
 }
 
 /// Takes the right to upload the file. A file that cannot be found again is uploaded without.
-async fn claim(run: &Run<'_>, candidate: &Candidate) -> Result<Option<Held>, Problem> {
+async fn claim(run: &Run<'_>, candidate: &Candidate) -> Result<Option<Box<Held>>, Problem> {
     let Some(path) = candidate.place.path() else { return Ok(None) };
     match run.unfinished.claim(&path) {
         Ok(Claim::Held(held)) => Ok(Some(held)),

@@ -51,7 +51,7 @@ pub struct Unfinished {
 /// The right to upload one file.
 #[derive(Debug)]
 pub enum Claim {
-    Held(Held),
+    Held(Box<Held>),
     /// Another command uploads it at this moment.
     Busy,
     /// There is no folder for notes, so the upload cannot be continued by another command.
@@ -92,7 +92,7 @@ impl Unfinished {
             }
             let mut held = Held { file, path: note, note: None };
             held.note = held.read().filter(|note| note.server == self.server && note.path == path);
-            return Ok(Claim::Held(held));
+            return Ok(Claim::Held(Box::new(held)));
         }
         Ok(Claim::Busy)
     }
@@ -205,7 +205,7 @@ mod tests {
 
     fn held(claim: Claim) -> Held {
         match claim {
-            Claim::Held(held) => held,
+            Claim::Held(held) => *held,
             other => panic!("{other:?}"),
         }
     }
