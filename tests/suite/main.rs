@@ -97,6 +97,7 @@ mod tls;
 mod traces;
 mod traps;
 mod upgrades;
+mod uploading;
 mod visibility;
 mod waiting;
 mod warnings;

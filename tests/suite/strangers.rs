@@ -10,6 +10,7 @@ use landfall_core::caller::Role;
 use landfall_core::failure::Failure;
 use landfall_server::http::document;
 use landfall_server::stages::{Job, Output, Work};
+use md5::{Digest, Md5};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -78,6 +79,8 @@ impl Resources {
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "offset" => vec!["0".to_owned(), "1".to_owned()],
             "q" => vec![MARK.to_owned()],
+            // Those of the bytes of his files: of "bytes", and of the text that has the mark.
+            "md5" => [&b"bytes"[..], text().as_bytes()].map(|bytes| hex::encode(Md5::digest(bytes))).to_vec(),
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["tenant".to_owned(), "all".to_owned()],
             "refresh" | "force" | "proxy" => vec!["true".to_owned()],
@@ -145,6 +148,10 @@ impl Resources {
     }
 }
 
+fn text() -> String {
+    format!("The {MARK} is mined near the harbour.")
+}
+
 /// Files in every state, a batch of each kind, a dead letter, an operation, a notification.
 async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let clock = manual_clock();
@@ -152,7 +159,7 @@ async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let bob = server.client_of(BOB, TENANT);
     let about = json!({ "fileCount": 2, "metadata": { "about": MARK } });
     let done = bob.post("/api/v2/uploads/batches", about).await.ok()["batchId"].as_str().unwrap().to_owned();
-    let text = format!("The {MARK} is mined near the harbour.");
+    let text = text();
     let ready = bob.upload_in(&done, &format!("ready-{MARK}.txt"), text.as_bytes()).await;
     let failed = bob.upload_in(&done, &format!("failed-{MARK}.pdf"), text.as_bytes()).await;
     server.client("alice").upload("hers.txt", b"The harbour is Alice's own.").await;
