@@ -97,6 +97,7 @@ mod tls;
 mod traces;
 mod traps;
 mod upgrades;
+mod uppy_s3;
 mod uploading;
 mod visibility;
 mod waiting;

@@ -266,7 +266,7 @@ async fn an_upload_recorded_between_the_listing_and_the_read_of_the_rows_is_no_o
         // A stray blob beside it, so that something is left to check when arriving uploads are excluded.
         let stray = Blobs::key(file, Uuid::new_v4());
         two.server.store(&stray, "stray", two.server.now() - TimeDelta::days(2));
-        let asks = HoldPoint::Before("SELECT id, blob_key, tenant_id, user_id FROM files");
+        let asks = HoldPoint::Before("SELECT id, blob_key, is_direct AND status");
         let mut asked = two.at_sweeper.hold_at(asks);
         let (cleanup, now) = (two.sweeper.app.orphan_cleanup.clone(), two.sweeper.now());
         let sweep = tokio::spawn(async move { cleanup.sweep_once(now).await });
@@ -432,7 +432,7 @@ async fn two_sweeps_that_remove_the_same_blobs_remove_all_of_them_and_no_others(
         server.store(&Blobs::key(Uuid::new_v4(), Uuid::new_v4()), "stray", server.now() - TimeDelta::days(2));
     }
     let stored = two.stored().await;
-    let held = HoldPoint::Before("SELECT id, blob_key, tenant_id, user_id FROM files");
+    let held = HoldPoint::Before("SELECT id, blob_key, is_direct AND status");
     both(&two, held, async |rest| {
         rest.app.orphan_cleanup.sweep_once(rest.now()).await.unwrap().metrics.len()
     })
