@@ -247,8 +247,9 @@ impl Objects {
 
     pub async fn forget_unfinished(&self, owner: Uuid, key: &str) -> Result<(), Error> {
         let entry = self.entry_path(owner, key);
-        if let Some(id) = self.text(&entry).await?.map(|(text, _)| text).filter(|text| !text.is_empty()) {
-            self.abort(key, &id).await?;
+        let text = self.text(&entry).await?.map(|(text, _)| text).unwrap_or_default();
+        if let Some(id) = text.lines().next().filter(|id| !id.is_empty()) {
+            self.abort(key, id).await?;
         }
         self.delete(&entry).await
     }

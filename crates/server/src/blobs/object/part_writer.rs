@@ -153,11 +153,11 @@ impl PartWriter {
         let put = objects.store().objects().put_opts(&path, payload, PutOptions::from(PutMode::Create)).await;
         match put {
             Ok(put) => Ok(Revision { etag: put.e_tag, version: put.version }),
-            Err(error @ object_store::Error::AlreadyExists { .. }) => match objects.head(&self.key).await? {
+            // Another upload was faster. Or this one was, and the answer was lost after the store had done it.
+            Err(error) => match objects.head(&self.key).await? {
                 Some(found) => self.recognise(found, size, Some(md5)).await,
                 None => Err(failed("store", &self.key, error)),
             },
-            Err(error) => Err(failed("store", &self.key, error)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! An upload that comes through this server into the bucket.
 
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{ObjectStoreExt, PutMode, PutOptions};
 use uuid::Uuid;
 
 use super::part_writer::{PartWriter, Parts};
@@ -27,12 +27,17 @@ enum OnDrop {
 impl Upload {
     pub(super) async fn begin(objects: &Objects, owner: Uuid, key: &str) -> Result<Self, Error> {
         let entry = objects.entry_path(owner, key);
-        let put = objects
-            .store()
-            .objects()
-            .put_opts(&entry, PutPayload::new(), PutOptions::from(PutMode::Create))
-            .await;
-        put.map_err(|error| failed("begin the upload of", key, error))?;
+        // Behind the line for the multipart upload: what tells this entry from that of another attempt.
+        let written = format!("\n{}", Uuid::new_v4());
+        let create = PutOptions::from(PutMode::Create);
+        let put = objects.store().objects().put_opts(&entry, written.clone().into(), create).await;
+        if let Err(error) = put {
+            // The answer may have been lost after the store had done it.
+            let found = objects.text(&entry).await?;
+            if found.is_none_or(|(text, _)| text != written) {
+                return Err(failed("begin the upload of", key, error));
+            }
+        }
         Ok(Self {
             objects: objects.clone(),
             entry,
