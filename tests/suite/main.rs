@@ -32,6 +32,7 @@ mod database_tls;
 mod deadlines;
 mod dead_letters;
 mod deploying;
+mod direct_uploads;
 mod documents;
 mod embedding_service;
 mod event_clients;

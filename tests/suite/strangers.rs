@@ -72,7 +72,7 @@ impl Resources {
             // last four anyway, or cannot have them.
             "state" | "error" | "iss" | "returnTo" | "actor" | "action" | "outcome" | "address" | "since"
             | "until" | "limit" | "status" | "code" | "stage" | "unread" | "after" | "types" | "ticket"
-            | "follow" => Vec::new(),
+            | "follow" | "token" => Vec::new(),
             "batchId" => self.batches.clone(),
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "offset" => vec!["0".to_owned(), "1".to_owned()],
@@ -89,6 +89,8 @@ impl Resources {
         let file = json!({ "fileName": "own.txt", "fileSize": 5 });
         match operation {
             "openBatch" => vec![json!({ "fileCount": 1 })],
+            "signS3Request" => vec![json!({ "method": "POST" })],
+            "takeStorageEvents" => vec![json!({ "Records": [] })],
             "registerFile" => vec![file],
             "registerFilesInBatch" => vec![file.clone(), json!([file])],
             "confirmFile" | "confirmFileInBatch" => vec![json!({}), json!({ "size": 5 })],
@@ -310,8 +312,8 @@ fn calls(his: &Resources) -> Vec<Call> {
                     .collect();
             }
             let name = operation["operationId"].as_str().expect("a name");
-            if name == "sendBytes" {
-                // Its URL is the permission; it has its own test.
+            if ["sendBytes", "takeStorageEvents"].contains(&name) {
+                // Its URL or its own token is the permission; it has its own test.
                 continue;
             }
             if name == "streamEvents" {

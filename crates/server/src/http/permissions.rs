@@ -15,13 +15,15 @@ pub struct Operation {
 }
 
 /// The operations that bring a file in.
-const UPLOADS: [&str; 8] = [
+const UPLOADS: [&str; 10] = [
     "openBatch",
     "closeBatch",
     "registerFile",
     "registerFilesInBatch",
     "freshUploadUrl",
     "sendBytes",
+    "signS3Request",
+    "takeStorageEvents",
     "confirmFile",
     "confirmFileInBatch",
 ];

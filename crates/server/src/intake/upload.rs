@@ -276,7 +276,7 @@ pub async fn awaiting_bytes(tx: &mut Tx, id: Uuid) -> Result<File, Error> {
     Ok(file)
 }
 
-async fn must_await_bytes(tx: &mut Tx, file: &File) -> Result<(), Error> {
+pub(super) async fn must_await_bytes(tx: &mut Tx, file: &File) -> Result<(), Error> {
     match file.status {
         Status::Registered | Status::Uploaded => Ok(()),
         Status::Deleted => Err(events::gone(tx, file.id).await?.into()),

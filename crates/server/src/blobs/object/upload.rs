@@ -1,10 +1,10 @@
 //! An upload that comes through this server into the bucket.
 
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use uuid::Uuid;
 
-use super::part_writer::{PartWriter, Parts};
+use super::part_writer::{MAX_ATTEMPTS, PartWriter, Parts};
 use super::{Objects, failed};
 use crate::blobs::Revision;
 use landfall_store::Error;
@@ -27,15 +27,20 @@ enum OnDrop {
 impl Upload {
     pub(super) async fn begin(objects: &Objects, owner: Uuid, key: &str) -> Result<Self, Error> {
         let entry = objects.entry_path(owner, key);
-        // Behind the line for the multipart upload: what tells this entry from that of another attempt.
-        let written = format!("\n{}", Uuid::new_v4());
-        let create = PutOptions::from(PutMode::Create);
-        let put = objects.store().objects().put_opts(&entry, written.clone().into(), create).await;
-        if let Err(error) = put {
-            // The answer may have been lost after the store had done it.
-            let found = objects.text(&entry).await?;
-            if found.is_none_or(|(text, _)| text != written) {
-                return Err(failed("begin the upload of", key, error));
+        let mut attempt = 1;
+        loop {
+            let create = PutOptions::from(PutMode::Create);
+            match objects.store().objects().put_opts(&entry, PutPayload::new(), create).await {
+                Ok(_) => break,
+                // The answer to the first attempt was lost.
+                Err(object_store::Error::AlreadyExists { .. }) if attempt > 1 => break,
+                Err(error @ object_store::Error::AlreadyExists { .. }) => {
+                    return Err(failed("begin the upload of", key, error));
+                }
+                Err(error) if attempt == MAX_ATTEMPTS => {
+                    return Err(failed("begin the upload of", key, error));
+                }
+                Err(_) => attempt += 1,
             }
         }
         Ok(Self {
