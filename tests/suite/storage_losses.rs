@@ -22,9 +22,13 @@ async fn life(blobs: &Blobs, content: &[u8]) -> Result<(), Error> {
     incoming.publish(|_| Ok(())).await?;
     incoming.finish().await;
     assert_eq!(blobs.size(&key).await?, Some(content.len() as u64));
+    if content.len() >= LARGE {
+        // The rest is the same for both.
+        return blobs.remove(&key).await;
+    }
     let mut read = Vec::new();
     blobs.read(&key).await?.read_to_end(&mut read).await.expect("it can be read");
-    assert!(read == content, "other bytes");
+    assert_eq!(read, content);
     let listed = blobs.list("", None).next_page(10).await?;
     assert_eq!(listed.into_iter().map(|blob| blob.key).collect::<Vec<_>>(), [key.clone()]);
     blobs.remove(&key).await?;

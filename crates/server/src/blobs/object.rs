@@ -28,6 +28,7 @@ use uuid::Uuid;
 pub use cors::rules as cors_rules;
 pub use direct::{Declared, DirectUpload, Download, PartsRequest};
 pub use multipart_listing::{AbandonedParts, Marker};
+use part_writer::MAX_ATTEMPTS;
 pub use part_writer::{PartWriter, Parts};
 pub use upload::Upload;
 
@@ -205,9 +206,14 @@ impl Objects {
     }
 
     async fn delete(&self, path: &Path) -> Result<(), Error> {
-        match self.store().objects().delete(path).await {
-            Err(error) if !is_missing(&error) => Err(failed("remove", path.as_ref(), error)),
-            _ => Ok(()),
+        let mut attempt = 1;
+        loop {
+            match self.store().objects().delete(path).await {
+                // The library does not repeat it if the answer is lost, but nothing is removed twice.
+                Err(object_store::Error::Generic { .. }) if attempt < MAX_ATTEMPTS => attempt += 1,
+                Err(error) if !is_missing(&error) => return Err(failed("remove", path.as_ref(), error)),
+                _ => return Ok(()),
+            }
         }
     }
 
