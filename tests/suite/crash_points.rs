@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use landfall_core::clock::ManualClock;
 use landfall_core::lifecycle::Stage;
-use landfall_server::blobs::Blobs;
-use landfall_server::recovery::{Sweep, abandoned_uploads, unfinished_deletions};
+use landfall_server::blobs::{Blobs, Saved, Unsaved};
+use landfall_server::recovery::{Sweep, abandoned_uploads, resumable_uploads, unfinished_deletions};
 use landfall_store::Error;
 use landfall_store::args;
 use tokio_util::sync::CancellationToken;
@@ -41,12 +41,14 @@ macro_rules! actions {
 actions! {
     CLIENTS:
         OpenBatch, Register, RegisterInBatch, FreshUrl, Upload, UploadOnceMore, UploadTooShort, UploadBrokenOff, Confirm,
-        Cancel, Retry, DeleteRegistered, DeleteUploaded, DeleteQueued, DeleteReady, CloseBatch, CancelBatch;
+        Cancel, Retry, DeleteRegistered, DeleteUploaded, DeleteQueued, DeleteReady, CloseBatch, CancelBatch,
+        CreateUpload, AppendToUpload, FinishUpload, TerminateUpload, TerminatePart, JoinParts;
     WORKERS:
         Work, WorkInVain, RescueWorker;
     SWEEPS:
         Adopt, Expire, RecoverStuck, GiveUpStuck, CleanOrphans, GiveUpAbandoned, WarnOfDeletion, DeleteOldFailure,
-        TimeOutBatch, ForgetDeleted, FinishDeletion, CleanUpAfterUpload;
+        TimeOutBatch, ForgetDeleted, FinishDeletion, CleanUpAfterUpload, FinishLeftUpload, ExpireUpload, ExpirePart,
+        ClearDeletedUpload;
 }
 
 use Action::*;
@@ -56,19 +58,29 @@ struct Case {
     user: TestUser,
     batch: Uuid,
     file: Uuid,
+    /// The parts of a file that is still to be joined.
+    parts: Vec<Uuid>,
 }
 
 impl Case {
     async fn prepare(rest: &Arc<OfflineApp>, clock: &ManualClock, tenant: &str, action: Action) -> Self {
         let user = TestUser::of(rest, tenant);
         let batch = match action {
-            Register | OpenBatch | CleanOrphans | CleanUpAfterUpload | Adopt | Expire => Uuid::nil(),
+            Register | OpenBatch | CleanOrphans | CleanUpAfterUpload | Adopt | Expire | TerminatePart
+            | JoinParts | ExpireUpload | ExpirePart => Uuid::nil(),
             TimeOutBatch | CloseBatch | CancelBatch => user.open_batch(4, "batch").await.unwrap(),
             _ => user.open_batch(1, "batch").await.unwrap(),
         };
         let within = Some(batch).filter(|batch| !batch.is_nil());
         let file = match action {
-            OpenBatch | Register | RegisterInBatch | CleanUpAfterUpload | CleanOrphans => Uuid::nil(),
+            OpenBatch | Register | RegisterInBatch | CleanUpAfterUpload | CleanOrphans | CreateUpload
+            | TerminatePart | JoinParts | ExpirePart => Uuid::nil(),
+            AppendToUpload | FinishUpload | TerminateUpload | FinishLeftUpload | ExpireUpload
+            | ClearDeletedUpload => {
+                let upload = user.create_upload(within, "a").await.unwrap();
+                user.resume(upload, 2).await.unwrap();
+                upload
+            }
             FreshUrl | Upload | UploadTooShort | UploadBrokenOff | DeleteRegistered | Expire
             | GiveUpAbandoned => user.register(within, "a", 5).await.unwrap(),
             UploadOnceMore | Confirm | DeleteUploaded | Adopt | FinishDeletion => {
@@ -90,7 +102,12 @@ impl Case {
                 user.upload_and_confirm(within, "a").await.unwrap()
             }
         };
-        let case = Self { user, batch, file };
+        let parts = match action {
+            TerminatePart | ExpirePart => vec![user.upload_part("1").await.unwrap()],
+            JoinParts => vec![user.upload_part("1").await.unwrap(), user.upload_part("2").await.unwrap()],
+            _ => Vec::new(),
+        };
+        let case = Self { user, batch, file, parts };
         case.prepare_more(clock, action).await;
         case
     }
@@ -125,6 +142,17 @@ impl Case {
                     );
                 }
             }
+            ClearDeletedUpload => user.delete(self.file).await.unwrap(),
+            FinishLeftUpload => {
+                // All bytes are here, and the process was killed before it noted that.
+                let sql = "SELECT blob_key, hashes FROM resumable_uploads WHERE id = $1";
+                let (key, hashes) = rest.rows::<(String, String)>(sql, args![self.file]).await.remove(0);
+                let saved = Saved { offset: 2, hashes, stored: None };
+                let left = rest.app.blobs.append(&key, &saved, Unsaved::Keep, 5).await.unwrap();
+                let mut left = left.expect("no one else writes to it");
+                left.write(b"345").await.unwrap();
+                left.save().await.unwrap();
+            }
             CleanUpAfterUpload => {
                 let key = Blobs::key(Uuid::new_v4(), unknown);
                 let mut incoming = rest.app.blobs.receive(unknown, &key).await.unwrap();
@@ -138,7 +166,7 @@ impl Case {
             GiveUpStuck => MINUTE * 31,
             // The batch times out after a day, an upload after two.
             TimeOutBatch => DAY,
-            Adopt | Expire | GiveUpAbandoned => DAY * 2,
+            Adopt | Expire | GiveUpAbandoned | ExpireUpload | ExpirePart => DAY * 2,
             ForgetDeleted => DAY * 8,
             WarnOfDeletion | DeleteOldFailure => DAY * 23,
             _ => Duration::ZERO,
@@ -163,6 +191,12 @@ impl Case {
             UploadTooShort => user.send(file, 5, vec![Ok(b"123")]).await,
             UploadBrokenOff => user.send(file, 5, vec![Ok(b"12345"), Err("cut")]).await,
             Confirm => user.confirm(file).await.map(drop),
+            CreateUpload => user.create_upload(Some(self.batch), "a").await.map(drop),
+            AppendToUpload => user.resume(file, 4).await,
+            FinishUpload => user.resume(file, 5).await,
+            TerminateUpload => user.terminate(file).await,
+            TerminatePart => user.terminate(self.parts[0]).await,
+            JoinParts => user.join(&self.parts, "a").await,
             Cancel => user.cancel(file).await.map(drop),
             Retry => user.retry(file).await.map(drop),
             DeleteRegistered | DeleteUploaded | DeleteQueued | DeleteReady => user.delete(file).await,
@@ -181,6 +215,13 @@ impl Case {
             ForgetDeleted => app.retention.sweep_once(now).await.map(drop),
             FinishDeletion => unfinished_deletions::sweep_once(&app.db, &app.blobs).await.map(drop),
             CleanUpAfterUpload => abandoned_uploads::sweep_once(&app.db, &app.blobs).await.map(drop),
+            FinishLeftUpload | ClearDeletedUpload | ExpirePart => {
+                resumable_uploads::sweep_once(&app.resumables, now).await.map(drop)
+            }
+            ExpireUpload => {
+                app.stuck_files.expiry.sweep_once(now).await?;
+                resumable_uploads::sweep_once(&app.resumables, now).await.map(drop)
+            }
             RescueWorker => app.liveness.rescue_dead_workers().await.map(drop),
         }
     }
@@ -217,8 +258,10 @@ impl Case {
     async fn assert_charges_match(&self, what: &str) {
         let wrong = "SELECT COUNT(*) FROM tenants t WHERE t.id = $1 AND
                          (t.reserved_bytes + t.used_bytes, t.reserved_files + t.used_files)
-                      <> (SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT), COUNT(*) FROM files
-                          WHERE tenant_id = $1 AND status <> 'deleted')";
+                      <> (SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT), COUNT(*) FROM
+                          (SELECT size_bytes AS bytes FROM files WHERE tenant_id = $1 AND status <> 'deleted'
+                           UNION ALL SELECT length FROM resumable_uploads
+                           WHERE tenant_id = $1 AND kind = 'part' AND joined_into IS NULL AND NOT is_over) AS charged)";
         let mut tx = self.user.rest.observer.read().await.unwrap();
         assert_eq!(tx.number(wrong, args![&self.user.caller.tenant]).await.unwrap(), 0, "{what}");
     }
@@ -323,6 +366,8 @@ impl FaultyProcess {
         assert_eq!(self.rest.number("SELECT COUNT(*) FROM files").await, 0, "{action:?}");
         assert_eq!(self.rest.app.blobs.list("", None).next_page(1).await.unwrap(), [], "{action:?}");
         assert_eq!(self.rest.app.blobs.unfinished().await.unwrap(), [], "{action:?}");
+        assert_eq!(self.rest.app.blobs.all_appended().await.unwrap(), [] as [&str; 0], "{action:?}");
+        assert_eq!(self.rest.number("SELECT COUNT(*) FROM resumable_uploads").await, 0, "{action:?}");
         let held = "SELECT COUNT(*) FROM tenants WHERE reserved_bytes + reserved_files + used_bytes + used_files <> 0";
         assert_eq!(self.rest.number(held).await, 0, "{action:?}: everything was refunded once");
     }

@@ -10,9 +10,11 @@ use landfall_core::caller::Role;
 use landfall_core::failure::Failure;
 use landfall_server::http::document;
 use landfall_server::stages::{Job, Output, Work};
+use md5::{Digest, Md5};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::tus;
 use crate::support::{Client, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
 /// A word that is in everything of Bob's, and nowhere else.
@@ -50,7 +52,7 @@ impl Resources {
     /// The ids that can be used for a path parameter.
     fn ids(&self, parameter: &str) -> Vec<String> {
         match parameter {
-            "fileId" => self.files.clone(),
+            "fileId" | "uploadId" => self.files.clone(),
             "batchId" => self.batches.clone(),
             "operationId" => vec![self.operation.clone()],
             "notificationId" => vec![self.notification.clone()],
@@ -77,6 +79,8 @@ impl Resources {
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "offset" => vec!["0".to_owned(), "1".to_owned()],
             "q" => vec![MARK.to_owned()],
+            // Those of the bytes of his files: of "bytes", and of the text that has the mark.
+            "md5" => [&b"bytes"[..], text().as_bytes()].map(|bytes| hex::encode(Md5::digest(bytes))).to_vec(),
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["tenant".to_owned(), "all".to_owned()],
             "refresh" | "force" | "proxy" => vec!["true".to_owned()],
@@ -123,6 +127,8 @@ impl Resources {
                 json!({ "name": "k", "scopes": ["read"], "userId": BOB, "tenantId": TENANT }),
             ],
             "setQuota" => vec![json!({ "bytes": 1 })],
+            // Bytes, and what is said of them in headers.
+            "createUpload" | "appendToUpload" | "overrideMethod" => vec![Value::Null],
             other => panic!("add what Alice should send to {other}"),
         }
     }
@@ -142,6 +148,10 @@ impl Resources {
     }
 }
 
+fn text() -> String {
+    format!("The {MARK} is mined near the harbour.")
+}
+
 /// Files in every state, a batch of each kind, a dead letter, an operation, a notification.
 async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let clock = manual_clock();
@@ -149,7 +159,7 @@ async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let bob = server.client_of(BOB, TENANT);
     let about = json!({ "fileCount": 2, "metadata": { "about": MARK } });
     let done = bob.post("/api/v2/uploads/batches", about).await.ok()["batchId"].as_str().unwrap().to_owned();
-    let text = format!("The {MARK} is mined near the harbour.");
+    let text = text();
     let ready = bob.upload_in(&done, &format!("ready-{MARK}.txt"), text.as_bytes()).await;
     let failed = bob.upload_in(&done, &format!("failed-{MARK}.pdf"), text.as_bytes()).await;
     server.client("alice").upload("hers.txt", b"The harbour is Alice's own.").await;
@@ -183,6 +193,9 @@ async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     assert_eq!(bob.delete(&format!("/api/v2/uploads/files/{deleted}")).await.status, 204);
     files.extend([cancelled, deleted]);
     files.push(bob.send_bytes(Some(&under_way), &format!("uploaded-{MARK}.txt"), b"bytes").await);
+    let resumable = bob.create_upload(&format!("resumable-{MARK}.txt"), 5).await.expect(201);
+    bob.append(&resumable.location(), 0, b"by").await.expect(204);
+    files.push(resumable.file());
     let ticket = bob.register(Some(&under_way), &format!("registered-{MARK}.txt"), 5).await;
     files.push(ticket["fileId"].as_str().unwrap().to_owned());
     let about = json!({ "url": format!("http://127.0.0.1:9/{MARK}"), "description": MARK });
@@ -278,6 +291,9 @@ impl Call {
             || (self.operation["tags"][0] == "jobs" && self.has_id_of_bobs(his))
         {
             &[403]
+        } else if self.method == Method::OPTIONS {
+            // What resumable uploads can do is the same for everyone.
+            &[204]
         } else if self.operation["tags"][0] == "sign-in" {
             // No link that was issued, no session to end, no identity provider.
             &[200, 401, 409]
@@ -354,7 +370,13 @@ async fn send(client: &Client, call: &Call, token: bool) -> (u16, String) {
     if token {
         request = request.bearer_auth(&client.token);
     }
-    if let Some(body) = &call.body {
+    if call.path.starts_with(tus::PATH) {
+        // The method that does the most harm.
+        request = request.header("Tus-Resumable", "1.0.0").header("X-HTTP-Method-Override", "DELETE");
+        request = request.header("Content-Type", tus::PIECE).header("Upload-Offset", 2).body("tes");
+        request = request.header("Upload-Metadata", tus::metadata(&[("filename", "own.txt")]));
+        request = request.header("Upload-Length", 5);
+    } else if let Some(body) = &call.body {
         request = request.json(body);
     }
     if call.operation["operationId"] == "streamEvents" {
@@ -485,7 +507,8 @@ async fn without_a_token_only_health_and_the_description_are_available(db: TestD
             assert!([200, 401, 409].contains(&status), "{what}");
             assert!(!answer.contains("set-cookie") && !answer.contains("csrfToken"), "{what}");
         } else if is_public(call.operation) {
-            assert_eq!(call.operation["tags"][0], "health", "{what}");
+            let is_description = call.method == Method::OPTIONS && call.path.starts_with(tus::PATH);
+            assert!(is_description || call.operation["tags"][0] == "health", "{what}");
             assert!(status < 400, "{what}");
         } else {
             assert_eq!(status, 401, "{what}");

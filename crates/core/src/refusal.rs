@@ -56,6 +56,7 @@ reasons! {
     InvalidRequest 400 "INVALID_REQUEST" "The body, the query or the path is not valid for this route";
     NotInProgress 400 "INVALID_STATE" "The file is not in progress, so it cannot be stuck";
     InvalidUpgrade 400 "INVALID_UPGRADE" "The WebSocket handshake is not valid";
+    InvalidUploadHeader 400 "INVALID_UPLOAD_HEADER" "A header of the resumable upload is missing or not valid";
     InvalidWebhookUrl 400 "INVALID_WEBHOOK_URL" "Events cannot be sent to this address";
     NothingToForce 400 "NOTHING_TO_FORCE" "The job has no safety limit; run it without force";
     NoScanner 400 "NO_SCANNER" "No virus scanner is configured, so the file cannot start at scan";
@@ -64,6 +65,7 @@ reasons! {
     SizeMismatch 400 "SIZE_MISMATCH" "The number of bytes does not match the declared size";
     StageNotReached 400 "STAGE_NOT_REACHED" "The file has not reached this stage before, so it cannot start there";
     UnknownWebhookHost 400 "UNKNOWN_WEBHOOK_HOST" "The host name of the address cannot be resolved";
+    UnsupportedChecksum 400 "UNSUPPORTED_CHECKSUM" "The checksum of a part of the upload is of an unknown algorithm, or is not one";
     UploadBroken 400 "UPLOAD_BROKEN" "The upload ended early; send the bytes again";
     InvalidLink 401 "INVALID_LINK" "The link was used, has expired, or was never issued";
     InvalidTicket 401 "INVALID_TICKET" "The ticket was not issued by this server";
@@ -77,6 +79,7 @@ reasons! {
     Forbidden 403 "FORBIDDEN" "Only administrators, or the owner, may do this";
     InsufficientScope 403 "INSUFFICIENT_SCOPE" "The API key does not have the scope that this route needs";
     InvalidSignature 403 "INVALID_SIGNATURE" "The upload URL was not issued by this server";
+    JoinedUpload 403 "JOINED_UPLOAD" "The upload is made of its parts, and takes no bytes of its own";
     UploadUrlExpired 403 "UPLOAD_URL_EXPIRED" "The upload URL has expired, and the registration has not; ask for a fresh URL";
     BatchNotFound 404 "BATCH_NOT_FOUND" "There is no such batch, or it belongs to another user";
     DeliveryNotFound 404 "DELIVERY_NOT_FOUND" "There is no such delivery, or it belongs to another user";
@@ -87,6 +90,7 @@ reasons! {
     NotFound 404 "NOT_FOUND" "There is nothing at this address";
     OperationNotFound 404 "OPERATION_NOT_FOUND" "There is no such operation, or it belongs to another user";
     QueueNotFound 404 "QUEUE_NOT_FOUND" "There is no such queue";
+    UploadNotFound 404 "UPLOAD_NOT_FOUND" "There is no such resumable upload, or it belongs to another user";
     WebhookNotFound 404 "WEBHOOK_NOT_FOUND" "There is no such webhook, or it belongs to another user";
     MethodNotAllowed 405 "METHOD_NOT_ALLOWED" "This address does not support the method";
     NotAcceptable 406 "NOT_ACCEPTABLE" "Events are available as a WebSocket or as text/event-stream, and the request asks for neither";
@@ -100,6 +104,7 @@ reasons! {
     JobRunning 409 "JOB_RUNNING" "The job is already running";
     NoDirectUploads 409 "NO_DIRECT_UPLOADS" "The server has no object store that speaks S3, or takes bytes in itself; send them to the upload URL, or by tus";
     NotExtracted 409 "NOT_EXTRACTED" "The text of the file is not extracted yet";
+    OffsetMismatch 409 "OFFSET_MISMATCH" "The upload is at another offset; ask for it with HEAD and go on from there";
     SignInUnavailable 409 "SIGN_IN_UNAVAILABLE" "This server does not offer this way to sign in";
     TooManyBatches 409 "TOO_MANY_BATCHES" "The tenant has the maximum number of active batches; close or cancel one first";
     TooManyKeys 409 "TOO_MANY_KEYS" "The user has the maximum number of API keys";
@@ -109,17 +114,21 @@ reasons! {
     UploadMissing 409 "UPLOAD_MISSING" "The bytes of the file have not arrived";
     WebhookDisabled 409 "WEBHOOK_DISABLED" "The webhook is disabled; enable it first";
     FileDeleted 410 "FILE_DELETED" "The file was deleted";
+    UnsupportedTusVersion 412 "UNSUPPORTED_TUS_VERSION" "The header Tus-Resumable is missing or names another version than 1.0.0";
     BodyTooLarge 413 "BODY_TOO_LARGE" "The body is larger than the limit";
     QuotaExceeded 413 "QUOTA_EXCEEDED" "The tenant's quota has no room for it";
     TooLarge 413 "TOO_LARGE" "The file is larger than the limit";
+    UnsupportedMediaType 415 "UNSUPPORTED_MEDIA_TYPE" "The bytes of a resumable upload must have the content type application/offset+octet-stream";
     UnknownHost 421 "UNKNOWN_HOST" "The request is for a host that is not this server's; use the address that the operator has set as PUBLIC_URL";
     IdempotencyKeyReused 422 "IDEMPOTENCY_KEY_REUSED" "The Idempotency-Key was used for another request";
+    UploadLocked 423 "UPLOAD_LOCKED" "A newer request for the upload has taken its place, or an older one did not end in time; ask for the offset and go on from there";
     TooManyAuthFailures 429 "TOO_MANY_AUTH_FAILURES" "Too many wrong tokens or tickets came from this address; a valid one is accepted at any time";
     TooManyConnections 429 "TOO_MANY_CONNECTIONS" "Too many requests of this address are in progress";
     TooManyDeliveries 429 "TOO_MANY_DELIVERIES" "Too many deliveries already wait for the webhook";
     TooManyEventStreams 429 "TOO_MANY_EVENT_STREAMS" "The caller has the maximum number of open streams";
     TooManyRegistrations 429 "TOO_MANY_REGISTRATIONS" "The tenant has registered too many files and batches in a short time, deleted ones included; try again after Retry-After";
     TooManyWrites 429 "TOO_MANY_WRITES" "The caller has sent too many requests that change something; try again after Retry-After";
+    PieceChecksumMismatch 460 "PIECE_CHECKSUM_MISMATCH" "The bytes of the request do not match its Upload-Checksum and were not kept; send them again";
     FileDamaged 500 "FILE_DAMAGED" "The stored bytes are not those that were uploaded, so they are not sent; upload the file again, or restore the storage from a backup";
     Internal 500 "INTERNAL" "Something unexpected went wrong; the server has logged it";
     AuthUnavailable 503 "AUTH_UNAVAILABLE" "Tokens cannot be checked at the moment";
@@ -203,6 +212,11 @@ impl Refusal {
     /// Also for a file that belongs to another user.
     pub fn no_such_file() -> Self {
         Self::new(RefusalCode::FileNotFound, "There is no such file")
+    }
+
+    /// Also for an upload that belongs to another user.
+    pub fn no_such_upload() -> Self {
+        Self::new(RefusalCode::UploadNotFound, "There is no such upload; begin a new one")
     }
 
     pub fn no_such_batch() -> Self {

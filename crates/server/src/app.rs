@@ -23,6 +23,8 @@ use crate::delivery::webhooks::dispatcher::Webhooks;
 use crate::delivery::webhooks::sealing::{Renewed, SealAll};
 use crate::delivery::webhooks::target::{self, Names, TargetCheck};
 use crate::intake::arrivals::Arrivals;
+use crate::intake::resumable::Resumables;
+use crate::intake::resumable::turns::Turns;
 use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
 use crate::process::loose_modes;
@@ -91,6 +93,8 @@ pub struct App {
     pub uploads: TaskTracker,
     /// The files that receive an upload in this process.
     pub arrivals: Arrivals,
+    /// Uploads that come in several requests.
+    pub resumables: Resumables,
     /// The free space of the disks.
     pub disk: DiskSpace,
     /// Whether the database and the storage work.
@@ -162,7 +166,20 @@ impl App {
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
-        let sweeps = Sweeps::new(&config, &ownership, &clock);
+        let uploads = TaskTracker::new();
+        let resumables = Resumables {
+            db: db.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+            liveness: liveness.clone(),
+            tasks: uploads.clone(),
+            turns: Turns::default(),
+            disk: disk.clone(),
+            signer: signer.clone(),
+            config: config.intake.clone(),
+            stall: config.http.upload_stall,
+        };
+        let sweeps = Sweeps::new(&config, &ownership, &clock, &resumables);
         let scheduled = sweeps.scheduled(&config.healing.schedules);
         let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
         let orphans = scanner(&config, &ownership, &clock);
@@ -200,7 +217,8 @@ impl App {
             stuck_files: sweeps.stuck_files,
             orphan_cleanup: sweeps.orphan_cleanup,
             retention: sweeps.retention,
-            uploads: TaskTracker::new(),
+            uploads,
+            resumables,
             arrivals: Arrivals::default(),
             disk,
             probes,
@@ -242,6 +260,7 @@ impl App {
         let deletions = recovery::unfinished_deletions::run(db, blobs, clock, self.wake.clone());
         let (db, blobs, clock) = parts();
         let uploads = recovery::abandoned_uploads::run(db, blobs, clock);
+        let resumables = recovery::resumable_uploads::run(self.resumables.clone(), self.clock.clone());
         let until_stop = stop.clone();
         tasks.spawn(async move { until_stop.run_until_cancelled(metrics::upkeep()).await });
         let (fan_out, until_stop) = (self.fan_out.clone(), stop.clone());
@@ -273,7 +292,7 @@ impl App {
         }
         let until_settled = settled.clone();
         tasks.spawn(async move {
-            let sweeps = async { tokio::join!(deletions, uploads, progress) };
+            let sweeps = async { tokio::join!(deletions, uploads, resumables, progress) };
             Box::pin(until_settled.run_until_cancelled(sweeps)).await
         });
         match &self.worker {
@@ -284,6 +303,7 @@ impl App {
         // The outcome of a sent request must be recorded while this process still holds the webhook.
         sending.close();
         sending.wait().await;
+        self.resumables.turns.stop();
         self.uploads.close();
         tokio::select! {
             () = self.uploads.wait() => {}
@@ -312,7 +332,7 @@ struct Sweeps {
 }
 
 impl Sweeps {
-    fn new(config: &Config, ownership: &Ownership, clock: &Clock) -> Self {
+    fn new(config: &Config, ownership: &Ownership, clock: &Clock, resumables: &Resumables) -> Self {
         let Ownership { db, blobs } = ownership;
         let expiry = UploadExpiry {
             db: db.clone(),
@@ -320,6 +340,7 @@ impl Sweeps {
             clock: clock.clone(),
             window: config.intake.confirm_window,
             unconfirmed: config.healing.unconfirmed,
+            resumables: resumables.clone(),
         };
         let detection = Detection::new(&config.healing, config.queue.longest_wait());
         let stuck_files =

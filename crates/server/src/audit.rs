@@ -79,6 +79,7 @@ pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<R
     }
     drop(tx);
     blobs::missing(db, storage, &mut report).await?;
+    blobs::resumables(db, storage, &mut report).await?;
     Ok(report)
 }
 

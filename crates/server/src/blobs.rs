@@ -17,12 +17,14 @@ mod object;
 mod pin;
 mod place;
 mod reader;
+pub mod resumable;
 pub mod signed_url;
 pub mod trial;
 
 use std::ops::Range;
 use std::path::PathBuf;
 
+use serde_json::Value;
 use uuid::Uuid;
 
 pub use checked::{Checksum, Integrity};
@@ -31,6 +33,7 @@ pub use listing::Listing;
 pub use pin::{Pin, Revision};
 pub use place::{Bucket, Place, StorageConfig, StoreKind};
 pub use reader::BlobReader;
+pub use resumable::{Appending, Saved, Unsaved};
 
 use landfall_core::clock::Time;
 use landfall_store::Error;
@@ -196,6 +199,56 @@ impl Blobs {
         match &self.backend {
             Backend::Local(folder) => folder.forget_unfinished(owner, key).await,
             Backend::Objects(objects) => objects.forget_unfinished(owner, key).await,
+        }
+    }
+
+    /// Opens an upload that is written in several sittings, to write to its end. `saved` is how far it was noted to be, `unsaved`
+    /// what becomes of bytes behind that, and `length` how many it will have. `None` while another one writes to it.
+    pub async fn append(
+        &self,
+        key: &str,
+        saved: &Saved,
+        unsaved: Unsaved,
+        length: u64,
+    ) -> Result<Option<Appending>, Error> {
+        if !is_made_of_ids(key) {
+            return Err(Error::Internal(format!("{key:?} is not a key for an upload")));
+        }
+        match &self.backend {
+            Backend::Local(folder) => Appending::local(folder, key, saved, unsaved).await,
+            Backend::Objects(objects) => Appending::objects(objects, key, saved, length).await.map(Some),
+        }
+    }
+
+    /// How many bytes of such an upload are here while no one writes to it.
+    pub async fn appended(&self, key: &str, saved: &Saved) -> Result<u64, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.appended(key).await,
+            Backend::Objects(objects) => objects.appended(key, saved.stored.as_ref(), saved.offset).await,
+        }
+    }
+
+    /// Streams the bytes of such an upload that was sealed and has `size` of them, from a position on.
+    pub async fn read_appended(&self, key: &str, from: u64, size: u64) -> Result<BlobReader, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.read_appended(key, from, size).await,
+            Backend::Objects(objects) => objects.read_range(key, from..size).await,
+        }
+    }
+
+    /// Removes what is here of such an upload. A blob that was made of it stays.
+    pub async fn discard_appended(&self, key: &str, stored: Option<&Value>) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.discard_appended(key).await,
+            Backend::Objects(objects) => objects.discard_appended(key, stored).await,
+        }
+    }
+
+    /// The keys of all such uploads of which something is here that is not in a listing of blobs.
+    pub async fn all_appended(&self) -> Result<Vec<String>, Error> {
+        match &self.backend {
+            Backend::Local(folder) => folder.all_appended().await,
+            Backend::Objects(objects) => objects.all_appended().await,
         }
     }
 

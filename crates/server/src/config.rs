@@ -11,6 +11,7 @@ mod events;
 mod identity_provider;
 mod names;
 mod networks;
+mod origins;
 mod rate_limits;
 mod reader;
 mod recovery;
@@ -32,6 +33,7 @@ use std::time::Duration;
 pub use declared::{Declaration, GROUPS, Group};
 pub use names::{FORMER_SETTINGS, OLD_NAMES, OldName, Warning};
 pub use networks::Networks;
+pub use origins::Origins;
 use reader::Reader;
 pub use reader::{ConfigError, Setting, Source, Variables};
 
@@ -110,6 +112,8 @@ pub struct HttpConfig {
     /// The certificate and its key, where the server itself serves `https`.
     pub tls: Option<TlsFiles>,
     pub tls_check_interval: Duration,
+    /// The pages of other origins that may use the API.
+    pub origins: Origins,
     /// The proxies that are believed when they say where a request came from.
     pub trusted_proxies: Networks,
     /// A second address, which serves only the health and the metrics of this process.

@@ -6,6 +6,7 @@ mod auth_failures;
 mod batches;
 pub mod client_address;
 mod connections;
+mod cors;
 mod dashboard;
 mod dlq;
 mod document;
@@ -38,6 +39,7 @@ mod sign_in;
 mod storage_events;
 mod stuck;
 mod tenants;
+mod tus;
 mod uploads;
 mod webhooks;
 mod write_limits;
@@ -61,6 +63,7 @@ use utoipa_axum::routes;
 pub use connections::{Tls, serve, serve_with};
 
 use crate::app::App;
+use crate::config::Origins;
 use crate::http::audit_trail::AuditTrail;
 use crate::http::auth_failures::AuthFailures;
 use crate::http::client_address::Arrival;
@@ -168,6 +171,15 @@ fn streaming_routes() -> OpenApiRouter<App> {
         .routes(routes!(files::download))
         .routes(routes!(jobs::download))
         .routes(routes!(audit_log::export))
+        .merge(resumable_routes())
+}
+
+/// Uploads that come in several requests.
+fn resumable_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(tus::create, tus::describe))
+        .routes(routes!(tus::offset, tus::append, tus::terminate, tus::overridden, tus::describe_one))
+        .layer(middleware::from_fn(tus::versioned))
 }
 
 /// The OpenAPI description of all routes.
@@ -186,14 +198,15 @@ pub fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), host::check))
         .layer(middleware::from_fn_with_state(in_progress, in_progress::limit))
         .layer(Extension(WriteLimits::new(app.clock.clone(), app.config.http.writes_per_user)));
-    framed(routes, &app).with_state(app)
+    let origins = app.config.http.origins.clone();
+    framed(routes, &app, origins).with_state(app)
 }
 
 /// The routes that every process serves about itself, whatever its role, on the address for monitoring.
 pub fn monitoring_router(app: App, address: IpAddr) -> Router {
     let routes =
         limited(health_and_metrics(), app.config.http.request_timeout, Listener::Monitoring(address));
-    framed(with_fallbacks(routes), &app).with_state(app)
+    framed(with_fallbacks(routes), &app, Origins::None).with_state(app)
 }
 
 fn limited(routes: OpenApiRouter<App>, limit: Duration, listener: Listener) -> Router<App> {
@@ -209,13 +222,15 @@ fn with_fallbacks(routes: Router<App>) -> Router<App> {
     )
 }
 
-fn framed(routes: Router<App>, app: &App) -> Router<App> {
+fn framed(routes: Router<App>, app: &App, origins: Origins) -> Router<App> {
     let http = &app.config.http;
     let failures = AuthFailures::new(app.clock.clone(), http.auth_failures_per_minute);
     routes
         .layer(CatchPanicLayer::custom(|_| error::unexpected()))
         .layer(middleware::from_fn_with_state(AuditTrail::new(app.clone()), audit_trail::follow))
         .layer(middleware::from_fn_with_state(failures, auth_failures::limit))
+        // Around all that may refuse, so that a page can read every refusal.
+        .layer(middleware::from_fn_with_state(origins, cors::allow))
         .layer(middleware::from_fn(frame))
         .layer(middleware::from_fn_with_state(http.trusted_proxies.clone(), client_address::add))
 }

@@ -4,6 +4,7 @@ pub mod adopt;
 pub mod announce;
 pub mod arrivals;
 pub mod batches;
+pub mod body;
 pub mod cancel;
 pub mod cancel_batch;
 pub mod confirm;
@@ -13,6 +14,7 @@ pub mod idempotency;
 pub mod pace;
 pub mod register;
 pub mod registrations;
+pub mod resumable;
 pub mod upload;
 
 use std::time::Duration;
@@ -31,6 +33,8 @@ pub struct IntakeConfig {
     pub url_ttl: Duration,
     /// How long a registration lives after its last sign of life.
     pub confirm_window: Duration,
+    /// How long an unfinished resumable upload lives after its last bytes.
+    pub resumable_window: Duration,
     pub batch_timeout: Duration,
     /// The limits of a tenant that has none of its own.
     pub quota: quota::Limits,

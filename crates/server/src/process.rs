@@ -5,4 +5,5 @@ pub mod database_time;
 pub mod disk_space;
 pub mod liveness;
 pub mod loose_modes;
+pub mod machine;
 pub mod workers;

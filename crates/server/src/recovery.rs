@@ -1,7 +1,7 @@
 //! What heals by itself: each sweep makes good what a crash left undone, and is safe to run at any time, twice, and
 //! by two processes at once.
 //!
-//! What has to be done at once runs in a loop of its own in every process: [`abandoned_uploads`],
+//! What has to be done at once runs in a loop of its own in every process: [`abandoned_uploads`], [`resumable_uploads`],
 //! [`unfinished_deletions`]; and [`upload_expiry`], which is a job as well. What has time runs by the calendar: a [`Sweep`] with a schedule, of
 //! which [`Jobs`] runs each tick on one process alone and keeps a record of every run.
 
@@ -13,6 +13,7 @@ pub mod blob_scrub;
 pub mod exhausted_waits;
 pub mod orphan_cleanup;
 pub mod restores;
+pub mod resumable_uploads;
 pub mod retention;
 pub mod runs;
 pub mod schedule;

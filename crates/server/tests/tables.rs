@@ -11,7 +11,7 @@ type Table = (&'static str, &'static [&'static str], &'static [&'static str]);
 /// The checks of the whole database compare tables with one another, so they name nearly all of them.
 const AUDIT: &str = "audit/invariants.rs";
 
-const TABLES: [Table; 36] = [
+const TABLES: [Table; 37] = [
     ("alerts", &["reports/alerts"], &[]),
     ("api_keys", &["auth/api_keys.rs"], &[]),
     ("arriving_uploads", &["records/files/arriving.rs"], &[]),
@@ -44,6 +44,8 @@ const TABLES: [Table; 36] = [
             "records/batch/changes.rs",
             // A batch goes when none of its files is left.
             "records/batch/removal.rs",
+            // An upload is over when its file is.
+            "records/resumable.rs",
             "records/totals.rs",
         ],
     ),
@@ -62,6 +64,8 @@ const TABLES: [Table; 36] = [
     ("program_versions", &[], &[]),
     ("rate_buckets", &["queue/limits.rs"], &[]),
     ("removed_events", &["records/events"], &[]),
+    // A file whose bytes come in several requests is not abandoned before its expiry has looked at them.
+    ("resumable_uploads", &["records/resumable.rs"], &[AUDIT, "records/files/uploads.rs"]),
     ("secrets", &["auth/agreement.rs"], &[]),
     ("sessions", &["auth/sessions.rs"], &[]),
     ("sign_in_links", &["auth/links.rs"], &[]),
@@ -80,6 +84,7 @@ const TABLES: [Table; 36] = [
             "delivery/webhooks/rows.rs",
             "records/files/arriving.rs",
             "records/files/stuck.rs",
+            "records/resumable.rs",
             "recovery/runs.rs",
         ],
     ),

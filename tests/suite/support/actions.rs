@@ -21,13 +21,17 @@ use landfall_server::intake::confirm::{self, Confirmed};
 use landfall_server::intake::delete;
 use landfall_server::intake::idempotency::{Idempotent, Key};
 use landfall_server::intake::register::{Register, Reissue};
+use landfall_server::intake::resumable::create::Beginning;
+use landfall_server::intake::resumable::receive::Piece;
 use landfall_server::intake::upload::Upload;
 use landfall_server::queue::rescue::RescueWorker;
 use landfall_server::queue::revive::{self, Revive};
 use landfall_server::records::batch::Batch;
 use landfall_server::records::file::File;
 use landfall_server::recovery::batch_timeout::BatchTimeout;
-use landfall_server::recovery::{Sweep, SweepReport, abandoned_uploads, unfinished_deletions};
+use landfall_server::recovery::{
+    Sweep, SweepReport, abandoned_uploads, resumable_uploads, unfinished_deletions,
+};
 use landfall_server::stages::{Job, Output, Work};
 use landfall_store::Error;
 use landfall_store::args;
@@ -132,6 +136,64 @@ impl TestUser {
 
     pub async fn upload(&self, file: Uuid) -> Result<(), Error> {
         self.send(file, 5, vec![Ok(b"12345")]).await
+    }
+
+    /// Begins a resumable upload of five bytes; its name is its key.
+    pub async fn create_upload(&self, batch: Option<Uuid>, name: &str) -> Result<Uuid, Error> {
+        let announced = Announced { name: name.to_owned(), size: 5, ..Announced::default() };
+        let beginning = Beginning {
+            caller: self.caller.clone(),
+            batch,
+            announced,
+            metadata: None,
+            concat: None,
+            parts: Vec::new(),
+            key: Some(self.key(name)),
+        };
+        self.rest.app.resumables.create(beginning).await
+    }
+
+    /// Sends what a resumable upload does not have of its bytes up to there.
+    pub async fn resume(&self, upload: Uuid, up_to: usize) -> Result<(), Error> {
+        let uploads = &self.rest.app.resumables;
+        let progress = uploads.status(&self.caller, upload).await?;
+        let offset = progress.offset.unwrap_or_default();
+        let from = usize::try_from(offset).expect("a small number");
+        if from >= up_to {
+            return Ok(());
+        }
+        let bytes: Vec<Result<Bytes, &'static str>> = vec![Ok(Bytes::from_static(&b"12345"[from..up_to]))];
+        let piece = Piece { offset, length: Some((up_to - from) as u64), checksum: None };
+        uploads.receive(&self.caller, upload, piece, futures_util::stream::iter(bytes)).await.map(drop)
+    }
+
+    /// A part of five bytes that is complete.
+    pub async fn upload_part(&self, name: &str) -> Result<Uuid, Error> {
+        let key = Some(self.key(name));
+        let part = self.rest.app.resumables.create_part(&self.caller, 5, None, key).await?;
+        self.resume(part, 5).await?;
+        Ok(part)
+    }
+
+    /// Makes a file of parts.
+    pub async fn join(&self, parts: &[Uuid], name: &str) -> Result<(), Error> {
+        let uploads = &self.rest.app.resumables;
+        let size = i64::try_from(parts.len() * 5).expect("a small number");
+        let beginning = Beginning {
+            caller: self.caller.clone(),
+            batch: None,
+            announced: Announced { name: name.to_owned(), size, ..Announced::default() },
+            metadata: None,
+            concat: Some(String::new()),
+            parts: parts.to_vec(),
+            key: Some(self.key(name)),
+        };
+        let joined = uploads.create(beginning).await?;
+        uploads.join(joined).await.map(drop)
+    }
+
+    pub async fn terminate(&self, upload: Uuid) -> Result<(), Error> {
+        self.rest.app.resumables.terminate(&self.caller, upload, Ok(())).await
     }
 
     pub async fn confirm(&self, file: Uuid) -> Result<Confirmed, Error> {
@@ -340,6 +402,7 @@ impl OfflineApp {
         errors
             .extend(unfinished_deletions::sweep_once(&app.db, &app.blobs).await.err().map(|e| e.to_string()));
         errors.extend(abandoned_uploads::sweep_once(&app.db, &app.blobs).await.err().map(|e| e.to_string()));
+        errors.extend(resumable_uploads::sweep_once(&app.resumables, now).await.err().map(|e| e.to_string()));
         let batch_timeout = self.batch_timeout();
         let reports = [
             app.stuck_files.expiry.sweep_once(now).await,

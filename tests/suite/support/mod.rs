@@ -24,11 +24,14 @@ pub mod node;
 pub mod object_stores;
 pub mod process;
 pub mod proxy;
+pub mod relay;
 pub mod script;
 pub mod scripted_service;
 pub mod repeated_sweeps;
+pub mod session;
 pub mod stream;
 pub mod template;
+pub mod tus;
 pub mod webhook_receiver;
 
 use std::sync::Arc;

@@ -3,8 +3,9 @@
 use uuid::Uuid;
 
 use super::{Report, Violations};
-use crate::blobs::Blobs;
+use crate::blobs::{Blobs, Saved};
 use crate::records::files::blobs;
+use crate::records::resumable::{self, Seen};
 use crate::recovery::ownership::Ownership;
 use landfall_store::Db;
 use landfall_store::Error;
@@ -56,10 +57,52 @@ async fn is_known(db: &Db, key: &str) -> Result<bool, Error> {
     let Some(file) = Blobs::file_of(key) else {
         return Ok(false);
     };
-    let known = blobs::key_of(&mut db.read().await?, file).await?;
-    Ok(known.is_some_and(|(known, awaits_direct)| {
+    let mut tx = db.read().await?;
+    let known = blobs::key_of(&mut tx, file).await?;
+    let is_of_file = known.is_some_and(|(known, awaits_direct)| {
         known.as_deref() == Some(key) || (awaits_direct && key == Blobs::direct_key(file))
-    }))
+    });
+    Ok(is_of_file || resumable::has_key(&mut tx, file, key).await?)
+}
+
+/// Uploads that come in several requests: what was noted of them is here, and what is here belongs to one of them.
+pub async fn resumables(db: &Db, storage: &Blobs, report: &mut Report) -> Result<(), Error> {
+    let mut violations = Violations::default();
+    for key in storage.all_appended().await? {
+        let Some(id) = Blobs::file_of(&key) else { continue };
+        let is_known = resumable::has_key(&mut db.read().await?, id, &key).await?;
+        // It may have come to its end during the check.
+        if !is_known && storage.all_appended().await?.contains(&key) {
+            violations.push(format!("the bytes {key} belong to no upload"));
+        }
+    }
+    let mut last = Uuid::nil();
+    loop {
+        let page = resumable::page(&mut db.read().await?, last, BLOBS_PER_PAGE).await?;
+        let Some(seen) = page.last() else { break };
+        last = seen.upload.id;
+        for Seen { upload, .. } in page {
+            let saved = Saved {
+                offset: u64::try_from(upload.offset_bytes).unwrap_or(0),
+                hashes: String::new(),
+                stored: upload.stored.clone(),
+            };
+            let here = storage.appended(&upload.blob_key, &saved).await?;
+            let is_short = here < saved.offset;
+            let is_current = match resumable::find(&mut db.read().await?, upload.id).await? {
+                Some(now) => now.offset_bytes == upload.offset_bytes && !now.is_over,
+                None => false,
+            };
+            if is_short && is_current && storage.appended(&upload.blob_key, &saved).await? == here {
+                violations.push(format!(
+                    "upload {}: {here} bytes are stored, should be {} or more",
+                    upload.id, upload.offset_bytes
+                ));
+            }
+        }
+    }
+    report.add("resumable uploads have their bytes", violations);
+    Ok(())
 }
 
 /// Rows whose blob is missing or has another size than the row says.

@@ -21,7 +21,7 @@ use crate::records::quota;
 use crate::records::totals;
 use crate::recovery::orphan_cleanup::orphan_blobs::{self, Orphans, Permit};
 use crate::recovery::ownership::Ownership;
-use crate::recovery::{abandoned_uploads, unfinished_deletions};
+use crate::recovery::{abandoned_uploads, resumable_uploads, unfinished_deletions};
 use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
@@ -80,6 +80,7 @@ async fn fix_blobs(
     // Interrupted deletions and uploads left a record of what remains to do.
     unfinished_deletions::sweep_once(db, blobs).await?;
     abandoned_uploads::sweep_once(db, blobs).await?;
+    resumable_uploads::remove_unknown(db, blobs).await?;
     let most = match orphan_blobs::permit(storage, written_before, force).await? {
         Permit::Remove { most } => most,
         Permit::HeldBack { why, .. } => return Ok((Vec::new(), Some(why))),

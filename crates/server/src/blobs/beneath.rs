@@ -62,6 +62,22 @@ pub fn create(root: &Path, path: &str) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(parent, name, flags, FILE_MODE)?))
 }
 
+/// Opens a file to read and write it. Where there is a link, a folder or a pipe, there is no file.
+pub fn open_to_write(root: &Path, path: &str) -> io::Result<File> {
+    let (parent, name) = parent(root, path, Missing::Fail)?;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | NO_LINK;
+    let opened = rustix::fs::openat(parent, name, flags, Mode::empty());
+    let file = File::from(opened.map_err(|error| if is_link(error) { not_a_file() } else { error.into() })?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_a_file()) }
+}
+
+/// Creates a file that is not there yet, to read and write it.
+pub fn create_to_write(root: &Path, path: &str) -> io::Result<File> {
+    let (parent, name) = parent(root, path, Missing::Fail)?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | NO_LINK;
+    Ok(File::from(rustix::fs::openat(parent, name, flags, FILE_MODE)?))
+}
+
 /// The metadata of a file. Where there is a link, a folder or a pipe, there is no file.
 pub fn metadata(root: &Path, path: &str) -> io::Result<Stat> {
     let (parent, name) = parent(root, path, Missing::Fail)?;
@@ -119,6 +135,11 @@ pub fn names(root: &Path, path: &str) -> io::Result<Vec<(String, bool)>> {
 
 fn no_file() -> io::Error {
     io::Error::from(io::ErrorKind::NotFound)
+}
+
+/// There is something that cannot be written like a file.
+fn not_a_file() -> io::Error {
+    io::Error::from(io::ErrorKind::InvalidInput)
 }
 
 fn is_link(error: rustix::io::Errno) -> bool {

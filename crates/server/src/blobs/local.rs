@@ -1,6 +1,8 @@
 //! A folder as storage: bytes are written to `incoming`, synced, then linked into `blobs`. No symbolic link below the folder is
 //! followed (`blobs/beneath.rs`).
 
+pub mod appending;
+
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt;

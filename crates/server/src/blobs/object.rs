@@ -3,6 +3,7 @@
 //! Blobs are the objects below `blobs/`. An upload that comes through this server has an entry below `incoming/` until the row
 //! of its file knows the blob, as in a folder. The entry names the multipart upload, so that another process can abort it.
 
+mod appending;
 mod aws_profile;
 mod azure_sas;
 mod cors;
@@ -25,11 +26,10 @@ use object_store::{GetOptions, ObjectMeta, ObjectStoreExt, PutMode, PutOptions, 
 use tokio::sync::{Mutex, Semaphore};
 use uuid::Uuid;
 
+pub use appending::Appending;
 pub use cors::rules as cors_rules;
 pub use direct::{Declared, DirectUpload, Download, PartsRequest};
 pub use multipart_listing::{AbandonedParts, Marker};
-use part_writer::MAX_ATTEMPTS;
-pub use part_writer::{PartWriter, Parts};
 pub use upload::Upload;
 
 use super::place::{Bucket, StorageConfig};
@@ -37,6 +37,7 @@ use super::{BlobInfo, BlobReader, Pin, Revision, Unfinished};
 use crate::outbound;
 use landfall_core::clock::{Clock, Time};
 use landfall_store::Error;
+use part_writer::MAX_ATTEMPTS;
 use store::Store;
 
 const BLOBS: &str = "blobs";

@@ -138,7 +138,7 @@ async fn target(app: &App, route: &str, path: &str) -> Result<(Option<String>, O
         return Ok((Some(tenant.chars().take(MAX_PATH_LENGTH).collect()), None));
     }
     let id = |name: &str| value(name).and_then(|text| Uuid::parse_str(&text).ok());
-    let owner = if let Some(id) = id("{fileId}") {
+    let owner = if let Some(id) = id("{fileId}").or_else(|| id("{uploadId}")) {
         file::owner_of(&mut app.db.read().await?, id).await?
     } else if let Some(id) = id("{batchId}") {
         batch::owner_of(&mut app.db.read().await?, id).await?

@@ -15,7 +15,7 @@ pub struct Operation {
 }
 
 /// The operations that bring a file in.
-const UPLOADS: [&str; 10] = [
+const UPLOADS: [&str; 15] = [
     "openBatch",
     "closeBatch",
     "registerFile",
@@ -26,6 +26,11 @@ const UPLOADS: [&str; 10] = [
     "takeStorageEvents",
     "confirmFile",
     "confirmFileInBatch",
+    "createUpload",
+    "uploadOffset",
+    "appendToUpload",
+    "terminateUpload",
+    "overrideMethod",
 ];
 /// The operations that change nothing, although they are not a GET.
 const READS: [&str; 2] = ["search", "issueTicket"];
@@ -57,10 +62,10 @@ pub fn operation_of(method: &Method, route: &str) -> Operation {
         }
         operations
     });
-    // What answers a HEAD is the handler of the GET.
-    let method = if method == Method::HEAD { &Method::GET } else { method };
-    let unknown = Operation { name: "unknown", scope: KeyScope::Admin };
-    OPERATIONS.get(&(method.to_string(), route)).copied().unwrap_or(unknown)
+    let find = |method: &Method| OPERATIONS.get(&(method.to_string(), route)).copied();
+    // Where a HEAD has no handler of its own, that of the GET answers it.
+    let found = find(method).or_else(|| (method == Method::HEAD).then(|| find(&Method::GET)).flatten());
+    found.unwrap_or(Operation { name: "unknown", scope: KeyScope::Admin })
 }
 
 #[cfg(test)]
@@ -88,6 +93,8 @@ mod tests {
             (Method::HEAD, "/api/v2/uploads/files", KeyScope::Read),
             (Method::POST, "/api/v2/search", KeyScope::Read),
             (Method::POST, "/api/v2/uploads/files/init", KeyScope::Upload),
+            (Method::HEAD, "/api/v2/uploads/tus/{uploadId}", KeyScope::Upload),
+            (Method::DELETE, "/api/v2/uploads/tus/{uploadId}", KeyScope::Upload),
             (Method::DELETE, "/api/v2/uploads/files/{fileId}", KeyScope::Manage),
             (Method::POST, "/api/v2/keys", KeyScope::Manage),
             (Method::GET, "/api/v2/admin/queue-status", KeyScope::Admin),

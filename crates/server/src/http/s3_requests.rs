@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::blobs::direct::{Declared, PartsRequest};
 use crate::http::error::ApiError;
 use crate::intake::direct::GoDirect;
+use crate::records::file::File;
 use landfall_api::storage::{S3Method, S3Request, SignedS3Request};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -38,6 +39,8 @@ pub async fn sign(
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let request: S3Request = received.json()?;
     let parts = parts_request(&request)?;
+    // A stranger learns only that there is no such file.
+    File::find_for(&mut app.db.read().await?, &caller, id).await?;
     if !app.config.intake.is_direct || !app.blobs.speaks_s3() {
         let message = "This server has no object store that speaks S3, or takes bytes in itself. Send the bytes to the upload \
             URL, or by tus";

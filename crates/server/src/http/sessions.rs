@@ -2,7 +2,8 @@
 //!
 //! A browser sends a cookie with requests that other pages cause. So a request with a session that changes something must
 //! come from a page of this server (`Origin`) and carry what only such a page can know (`X-CSRF-Token`). A WebSocket must
-//! come from one too: a page of another site could read it. A request with a token is not affected, because no browser adds a
+//! come from one too: a page of another site could read it. A page of an origin in `CORS_ORIGINS` counts as one of this server,
+//! except that it cannot sign a person in. A request with a token is not affected, because no browser adds a
 //! token by itself, and its cookie is not looked at.
 
 use std::convert::Infallible;
@@ -113,7 +114,9 @@ pub async fn of_request(parts: &Parts, app: &App) -> Result<Option<Session>, Api
     let Some(id) = site.session_id(&parts.headers) else { return Ok(None) };
     let changes = !parts.method.is_safe();
     let is_upgrade = parts.headers.contains_key(header::UPGRADE);
-    if (changes || is_upgrade) && !site.is_origin_of(&parts.headers) {
+    let is_trusted = parts.headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    let is_trusted = is_trusted.is_some_and(|origin| app.config.http.origins.trusts(origin));
+    if (changes || is_upgrade) && !is_trusted && !site.is_origin_of(&parts.headers) {
         return Err(cross_site("it comes from a page of another site").into());
     }
     if is_upgrade && !parts.headers.contains_key(header::ORIGIN) {

@@ -101,7 +101,7 @@ const fn turns_direction(c: char) -> bool {
     matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
 }
 
-fn check_size(size: i64, most: u64) -> Result<(), Refusal> {
+pub fn check_size(size: i64, most: u64) -> Result<(), Refusal> {
     if size < 0 {
         return Err(Refusal::new(RefusalCode::InvalidFileSize, "A file cannot have less than no bytes"));
     }

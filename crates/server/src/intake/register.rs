@@ -14,6 +14,7 @@ use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::files::uploads::{self, NewFile, Registration};
 use crate::records::quota;
+use crate::records::resumable;
 use crate::telemetry::traces;
 use landfall_api::uploads::UploadTicket;
 use landfall_core::actor::Actor;
@@ -176,6 +177,11 @@ impl Write for Reissue {
                 .details(serde_json::json!({ "status": other }))
                 .into());
             }
+        }
+        if resumable::find(tx, file.id).await?.is_some() {
+            // Two ways in at once would need the room of two.
+            let message = "The bytes of this file come as a resumable upload; go on with it";
+            return Err(Refusal::new(RefusalCode::InvalidState, message).into());
         }
         uploads::set_deadline(tx, file.id, self.now + to_delta(self.window), self.now).await?;
         deadline::extend(tx, file.batch_id, self.window, self.now).await?;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt};
+use futures_util::Stream;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 use uuid::Uuid;
 
 use super::arrivals::{Arrivals, Arriving, Place};
-use super::pace::Pace;
+use super::body::{Body, Terms};
 use crate::blobs::{Blobs, Incoming, Stored};
 use crate::process::disk_space::DiskSpace;
 use crate::process::workers;
@@ -27,10 +27,7 @@ use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
 /// How often a slow upload extends the deadline of its file; more often if the confirm window is short.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
-
-/// After so many bytes the free space of the disk is looked at again.
-const LOOK_AT_DISK: u64 = 8 << 20;
+pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
 /// How long to wait before checking again whether an upload with a lost reply was committed.
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
@@ -97,13 +94,7 @@ impl Upload {
         taken_in
     }
 
-    async fn take_in<S, E>(
-        &self,
-        file: &File,
-        upload: Uuid,
-        place: &Place,
-        mut body: S,
-    ) -> Result<Stored, Error>
+    async fn take_in<S, E>(&self, file: &File, upload: Uuid, place: &Place, body: S) -> Result<Stored, Error>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send,
         E: std::fmt::Display + Send,
@@ -114,39 +105,21 @@ impl Upload {
         self.disk.require_room().await?;
         let key = Blobs::key(id, upload);
         let mut incoming = blobs.receive(owner, &key).await?;
-        let mut pace = Pace::new(self.min_rate, self.stall);
-        let mut look_at_disk_at = LOOK_AT_DISK;
+        let terms = Terms {
+            clock: clock.clone(),
+            disk: self.disk.clone(),
+            stall: self.stall,
+            min_rate: self.min_rate,
+        };
+        let mut body = Body::new(body, terms);
         let mut last_sign = clock.now();
         let between_signs = to_delta(SIGN_OF_LIFE.min(self.confirm_window / 4));
-        loop {
-            let (stalled, waiting_since) = (clock.sleep(self.stall), clock.now());
-            let part = tokio::select! {
-                part = body.next() => part,
-                () = place.must_give_way() => {
-                    let message = "No bytes arrived for a while, and another upload of the file has taken the place";
-                    return Err(Refusal::new(RefusalCode::UploadBroken, message).retryable().into());
-                }
-                () = stalled => {
-                    return Err(Refusal::new(RefusalCode::UploadStalled, "No bytes arrived for too long; send them again").retryable().into());
-                }
-            };
-            let Some(part) = part else { break };
-            let part = part.map_err(|error| {
-                Refusal::new(RefusalCode::UploadBroken, format!("The upload broke off: {error}")).retryable()
-            })?;
+        while let Some(part) = body.next(gives_way(place)).await? {
             if incoming.size() + part.len() as u64 > expected {
                 return Err(wrong_size(expected, "more".to_owned()));
             }
-            let now = clock.now();
-            place.bytes_came(now);
-            if !pace.keeps_up(part.len(), (now - waiting_since).to_std().unwrap_or_default()) {
-                return Err(self.too_slow());
-            }
+            place.bytes_came(clock.now());
             incoming.write(&part).await?;
-            if incoming.size() >= look_at_disk_at {
-                look_at_disk_at = incoming.size() + LOOK_AT_DISK;
-                self.disk.require_room().await?;
-            }
             if clock.now() - last_sign > between_signs {
                 last_sign = clock.now();
                 let (now, window) = (last_sign, self.confirm_window);
@@ -191,15 +164,10 @@ impl Upload {
     }
 }
 
-impl Upload {
-    fn too_slow(&self) -> Error {
-        let message = format!(
-            "The bytes arrived at less than {} a second for {} s; send them again over a faster connection",
-            self.min_rate,
-            self.stall.as_secs()
-        );
-        Refusal::new(RefusalCode::UploadTooSlow, message).retryable().into()
-    }
+async fn gives_way(place: &Place) -> Refusal {
+    place.must_give_way().await;
+    let message = "No bytes arrived for a while, and another upload of the file has taken the place";
+    Refusal::new(RefusalCode::UploadBroken, message).retryable()
 }
 
 /// The refusal by a process that others took for dead.
@@ -315,11 +283,11 @@ pub fn check_sums(stored: &Stored, file: &File, md5: Option<&str>) -> Result<(),
 }
 
 /// Extends the deadline while bytes keep arriving: the upload is slow, not abandoned.
-struct StillArriving {
-    file: Uuid,
-    batch: Option<Uuid>,
-    now: Time,
-    window: Duration,
+pub(super) struct StillArriving {
+    pub file: Uuid,
+    pub batch: Option<Uuid>,
+    pub now: Time,
+    pub window: Duration,
 }
 
 impl Write for StillArriving {
@@ -352,18 +320,31 @@ impl Write for Arrived {
         let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
         // While the bytes arrived, the file may have been deleted, or confirmed with other bytes.
         must_await_bytes(tx, &file).await?;
-        let until = self.now + to_delta(self.window);
-        let replaced = file.blob_key.clone();
-        if file.status == Status::Uploaded {
-            uploads::replace(tx, file.id, &self.bytes, until, self.now).await?;
-        } else {
-            let change = Change::Upload { bytes: self.bytes.clone(), until };
-            // The signed URL is the owner's.
-            let actor = Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id);
-            moves::apply_to(tx, &mut file, Transition::Upload, change, actor, None, self.now).await?;
-        }
-        deadline::extend(tx, file.batch_id, self.window, self.now).await?;
+        let replaced = note_arrived(tx, &mut file, &self.bytes, self.window, self.now).await?;
         arriving::end(tx, self.file, self.upload).await?;
         Ok(replaced)
     }
+}
+
+/// The file, which the transaction holds and which awaits its bytes, has them now. Returns the key of an earlier upload that they
+/// replace.
+pub(super) async fn note_arrived(
+    tx: &mut Tx,
+    file: &mut File,
+    bytes: &StoredBytes,
+    window: Duration,
+    now: Time,
+) -> Result<Option<String>, Error> {
+    let until = now + to_delta(window);
+    let replaced = file.blob_key.clone();
+    if file.status == Status::Uploaded {
+        uploads::replace(tx, file.id, bytes, until, now).await?;
+    } else {
+        let change = Change::Upload { bytes: bytes.clone(), until };
+        // The bytes are the owner's.
+        let actor = Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id);
+        moves::apply_to(tx, file, Transition::Upload, change, actor, None, now).await?;
+    }
+    deadline::extend(tx, file.batch_id, window, now).await?;
+    Ok(replaced)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::file::File;
 use super::files::counts::{self, Sums};
+use super::resumable;
 use landfall_api::quotas::{Amounts, QuotaView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
@@ -132,6 +133,17 @@ pub async fn refund(tx: &mut Tx, files: &[File]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Gives back what was reserved for something that will not be a file by itself.
+pub async fn release(tx: &mut Tx, tenant: &str, bytes: i64, files: i64) -> Result<(), Error> {
+    let changed = tx
+        .execute(
+            "UPDATE tenants SET reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - $3 WHERE id = $1",
+            args![tenant, bytes, files],
+        )
+        .await?;
+    if changed == 1 { Ok(()) } else { Err(Error::Internal(format!("tenant {tenant} has no account"))) }
+}
+
 async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
     let changed = tx
         .execute(format!("UPDATE tenants SET {set} WHERE id = $1"), args![&file.tenant_id, file.size_bytes])
@@ -154,6 +166,8 @@ pub async fn add_up(tx: &mut Tx, tenant: &str) -> Result<bool, Error> {
     tx.row::<(String,)>(held, args![tenant]).await?;
     let Sums { reserved_bytes, reserved_files, used_bytes, used_files } =
         counts::of_tenant(tx, tenant).await?;
+    let parts = resumable::reserved_by_parts(tx, tenant).await?;
+    let (reserved_bytes, reserved_files) = (reserved_bytes + parts.0, reserved_files + parts.1);
     let changed = tx
         .execute(
             "UPDATE tenants SET reserved_bytes = $2, reserved_files = $3, used_bytes = $4, used_files = $5

@@ -22,6 +22,7 @@ use crate::blobs::Blobs;
 use crate::intake::adopt;
 use crate::intake::delete::{self, Cause};
 use crate::intake::direct;
+use crate::intake::resumable::Resumables;
 use crate::records::batch::deadline;
 use crate::records::cleanup_failures::{Leftovers, Uncleaned};
 use crate::records::file::{File, StoredBytes};
@@ -50,6 +51,7 @@ pub struct UploadExpiry {
     /// How long after the last sign of life a deadline is.
     pub window: Duration,
     pub unconfirmed: Unconfirmed,
+    pub resumables: Resumables,
 }
 
 /// What became of an expired upload.
@@ -136,6 +138,11 @@ impl UploadExpiry {
 
     /// Adopts or deletes one file. `is_recovery`: it should have been done long ago, and counts as a recovery.
     pub async fn expire(&self, file: &File, is_recovery: bool, now: Time) -> Result<Fate, Error> {
+        // The last byte of a resumable upload is its confirmation.
+        if self.resumables.complete(file.id).await? {
+            tracing::info!(fileId = %file.id, "confirmed a resumable upload that is whole");
+            return Ok(Fate::Adopted);
+        }
         let whole = if self.unconfirmed == Unconfirmed::Adopt { self.whole(file).await? } else { Whole::No };
         let change = Expire {
             file: file.id,

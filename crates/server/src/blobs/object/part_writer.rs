@@ -7,6 +7,7 @@ use std::io::{Read, Seek, Write};
 
 use bytes::Bytes;
 use object_store::multipart::PartId;
+use object_store::path::Path;
 use object_store::{MultipartId, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
 use super::{Objects, failed};
@@ -91,6 +92,24 @@ impl PartWriter {
         self.spool = Some(spool);
         self.spooled = 0;
         Ok(bytes.into())
+    }
+
+    /// Stores what waits as an object of its own. It goes on waiting.
+    pub async fn put_rest(&mut self, path: &Path) -> Result<(), Error> {
+        let objects = self.objects.clone();
+        let _in_memory = objects.inner.parts_in_memory.acquire().await.map_err(|_| Error::Closed)?;
+        let length = usize::try_from(self.spooled).unwrap_or(usize::MAX);
+        let Some(mut spool) = self.spool.take() else { return Ok(()) };
+        let (spool, bytes) = on_disk(move || {
+            let mut bytes = vec![0; length];
+            spool.rewind()?;
+            spool.read_exact(&mut bytes)?;
+            Ok((spool, bytes))
+        })
+        .await?;
+        self.spool = Some(spool);
+        let put = objects.store().objects().put(path, PutPayload::from(bytes)).await;
+        put.map(drop).map_err(|error| failed("store", path.as_ref(), error))
     }
 
     /// Sends what waits as the next part.

@@ -9,7 +9,7 @@ use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersio
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::cors::EXPOSED;
+use super::cors::{EXPOSED, asking};
 use super::direct::{Declared, DirectUpload, Download, address_in};
 use super::explain::{Action, Subject, Trouble};
 use super::multipart_listing::Marker;
@@ -247,7 +247,7 @@ impl Objects {
         }
         if audience.origins.is_empty() {
             return Ok(Verdict::Skipped(
-                "No page is known that sends bytes from a browser: set PUBLIC_URL, or name one with --origin"
+                "No page is known that sends bytes from a browser: set PUBLIC_URL or CORS_ORIGINS, or name one with --origin"
                     .to_owned(),
             ));
         }
@@ -319,7 +319,8 @@ impl Objects {
 
     /// Whether the answer to a request of a page of this origin lets its script read the mark of what was stored.
     async fn exposed(&self, url: &str, origin: &str) -> Result<bool, reqwest::Error> {
-        let request = self.inner.http.put(url).header("Origin", origin).header("x-landfall", "refused");
+        let request =
+            self.inner.http.put(url).header("Origin", asking(origin)).header("x-landfall", "refused");
         // Without the headers that the signature needs: it is refused, and the answer has the rule's headers all the same.
         let answer = request.timeout(TIMEOUT).send().await.map_err(reqwest::Error::without_url)?;
         let listed = answer.headers().get_all("access-control-expose-headers");

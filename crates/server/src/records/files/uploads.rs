@@ -150,7 +150,7 @@ pub async fn next_deadline(tx: &mut Tx) -> Result<Option<Time>, Error> {
 }
 
 /// A page of the abandoned files, by deadline and id, behind `after`: their bytes never arrived, their deadline is over,
-/// and they were registered before a time.
+/// and they were registered before a time. Resumable uploads are not among them: some of their bytes may have arrived.
 pub async fn abandoned(
     tx: &mut Tx,
     registered_before: Time,
@@ -162,6 +162,7 @@ pub async fn abandoned(
         "SELECT upload_until, id FROM files
          WHERE upload_until <= $2 AND status = 'registered' AND created_at <= $1
            AND (upload_until, id) > ($3, $4)
+           AND NOT EXISTS (SELECT 1 FROM resumable_uploads r WHERE r.id = files.id)
          ORDER BY upload_until, id LIMIT $5",
         args![registered_before, now, after.0, after.1, limit],
     )

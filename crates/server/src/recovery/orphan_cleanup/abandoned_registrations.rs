@@ -13,6 +13,7 @@ use crate::records::batch::deadline;
 use crate::records::file::File;
 use crate::records::files::uploads;
 use crate::records::notifications;
+use crate::records::resumable;
 use crate::telemetry::metrics::abandoned_upload_deleted;
 use landfall_core::actor::Actor;
 use landfall_core::clock::{Time, to_delta};
@@ -79,7 +80,7 @@ impl Write for GiveUp {
                 && file.upload_until.is_some_and(|until| until <= self.now)
         };
         let Some(file) = File::lock(tx, self.file).await?.filter(abandoned) else { return Ok(None) };
-        if deadline::spare(tx, &file, self.now).await? {
+        if resumable::find(tx, self.file).await?.is_some() || deadline::spare(tx, &file, self.now).await? {
             return Ok(None);
         }
         let cause = Cause { name: Some("abandoned"), reason: Some("Its bytes did not arrive in time") };

@@ -18,6 +18,7 @@ use super::scan::{Scan, StoreScan};
 use super::{Errors, OrphanCleanup};
 use crate::blobs::{BlobInfo, Blobs, Listing};
 use crate::records::files::blobs::{self, BlobOwner};
+use crate::records::resumable;
 use crate::recovery::ownership::Ownership;
 use crate::telemetry::metrics::orphan_blob_deleted;
 use landfall_core::caller::TenantUser;
@@ -177,6 +178,10 @@ impl<'a> Orphans<'a> {
         // read again: a blob that is in neither is an orphan.
         let unfinished = self.blobs.unfinished().await?;
         page.retain(|blob| unfinished.iter().all(|upload| upload.key != blob.key));
+        // The row of a resumable upload goes only after its file knows the blob.
+        let files: HashSet<Uuid> = page.iter().filter_map(|blob| Blobs::file_of(&blob.key)).collect();
+        let resumable = resumable::keys(&mut self.db.read().await?, files.into_iter()).await?;
+        page.retain(|blob| !resumable.contains(&blob.key));
         self.drop_known(&mut page).await?;
         let orphans = page.into_iter().map(|blob| {
             let file = Blobs::file_of(&blob.key);
