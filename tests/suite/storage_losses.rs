@@ -30,7 +30,7 @@ async fn life(blobs: &Blobs, content: &[u8]) -> Result<(), Error> {
     blobs.read(&key).await?.read_to_end(&mut read).await.expect("it can be read");
     assert_eq!(read, content);
     let listed = blobs.list("", None).next_page(10).await?;
-    assert_eq!(listed.into_iter().map(|blob| blob.key).collect::<Vec<_>>(), [key.clone()]);
+    assert_eq!(listed.iter().map(|blob| &blob.key).collect::<Vec<_>>(), [&key]);
     blobs.remove(&key).await?;
     assert_eq!(blobs.size(&key).await?, None);
     let mark = blobs.mark().await?;

@@ -232,9 +232,9 @@ impl Objects {
     /// Sends a request about the bucket itself.
     async fn ask(&self, request: reqwest::RequestBuilder) -> Result<String, Answer> {
         let sent = request.timeout(TIMEOUT).send().await;
-        let answer = sent.map_err(|error| Answer::none(error))?;
+        let answer = sent.map_err(Answer::none)?;
         let status = answer.status();
-        let body = response::read(answer, MAX_RULES_BYTES).await.map_err(|error| Answer::none(error))?.0;
+        let body = response::read(answer, MAX_RULES_BYTES).await.map_err(Answer::none)?.0;
         let text = String::from_utf8_lossy(&body).into_owned();
         if status.is_success() {
             Ok(text)

@@ -206,7 +206,7 @@ impl Objects {
         }
         let signed = self.signed_probe(key).await;
         let signed = signed.map_err(|error| subject.explain(Action::Write, &error.to_string()))?;
-        let public = self.public_host(&signed.url);
+        let public = host_of(&signed.url);
         let public = Subject { host: &public, ..subject };
         let (status, text) =
             self.send(&signed, PROBE).await.map_err(|error| public.explain(Action::Write, &error))?;
@@ -254,7 +254,7 @@ impl Objects {
         let key = Blobs::direct_key(Uuid::new_v4());
         let signed = self.signed_probe(&key).await;
         let signed = signed.map_err(|error| subject.explain(Action::Write, &error.to_string()))?;
-        let public = self.public_host(&signed.url);
+        let public = host_of(&signed.url);
         let public = Subject { host: &public, ..subject };
         // The client itself begins and ends uploads in parts only on S3.
         let methods: &[&str] =
@@ -329,13 +329,6 @@ impl Objects {
         Ok(names.any(|name| name.trim() == "*" || name.trim().eq_ignore_ascii_case(EXPOSED)))
     }
 
-    fn public_host(&self, url: &str) -> String {
-        let url = url::Url::parse(url).ok();
-        url.map_or_else(String::new, |url| {
-            url[url::Position::BeforeHost..url::Position::AfterPort].to_owned()
-        })
-    }
-
     /// Where requests go, for a message.
     pub(super) fn host(&self) -> String {
         let endpoint = |name: &str| {
@@ -349,6 +342,11 @@ impl Objects {
         };
         named.unwrap_or_else(|| usual.to_owned())
     }
+}
+
+fn host_of(url: &str) -> String {
+    let url = url::Url::parse(url).ok();
+    url.map_or_else(String::new, |url| url[url::Position::BeforeHost..url::Position::AfterPort].to_owned())
 }
 
 fn explained(subject: Subject<'_>, action: Action, error: &object_store::Error) -> Trouble {
