@@ -90,6 +90,7 @@ mod sign_in;
 mod starts;
 mod storage_check;
 mod storage_contract;
+mod storage_losses;
 mod strangers;
 mod sweep_races;
 mod terminal;

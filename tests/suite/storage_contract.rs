@@ -46,7 +46,7 @@ async fn object_store_keeps_the_contract(store: ObjectStore) {
     contract(&connect(&bucket, spool.path()).await, &keys).await;
 }
 
-async fn connect(bucket: &Bucket, data: &std::path::Path) -> Blobs {
+pub async fn connect(bucket: &Bucket, data: &std::path::Path) -> Blobs {
     let mut variables = Variables::default();
     variables.set("DATA_DIR", data.display().to_string());
     for (name, value) in bucket.settings() {

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::{Outcome, logs};
 use landfall_server::blobs::Blobs;
 use landfall_server::blobs::trial::{Audience, Trial, Verdict};
-use landfall_server::config::Config;
+use landfall_server::config::{Config, Origins};
 use landfall_server::recovery::ownership::{Ownership, Standing};
 use landfall_server::recovery::restores;
 use landfall_store::Db;
@@ -41,8 +41,8 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct Pages {
-    /// The origin of a page that sends files, like https://app.example.com; may be given more than once. Without it, that of
-    /// PUBLIC_URL.
+    /// The origin of a page that sends files, like https://app.example.com; may be given more than once. Without it, those of
+    /// PUBLIC_URL and CORS_ORIGINS.
     #[arg(long = "origin", value_name = "ORIGIN", value_parser = origin)]
     origins: Vec<String>,
 }
@@ -53,19 +53,21 @@ impl Pages {
             return self.origins.clone();
         }
         let public = config.http.public_url.as_deref().and_then(|url| url::Url::parse(url).ok());
-        public.map(|url| url.origin().ascii_serialization()).into_iter().collect()
+        let public = public.map(|url| url.origin().ascii_serialization());
+        match &config.http.origins {
+            Origins::Any => vec!["*".to_owned()],
+            Origins::Listed(listed) => public.into_iter().chain(listed.clone()).collect(),
+            Origins::None => public.into_iter().collect(),
+        }
     }
 }
 
 fn origin(text: &str) -> Result<String, String> {
-    let url = url::Url::parse(text).map_err(|error| error.to_string())?;
-    let origin = url.origin();
-    if !origin.is_tuple() || !["", "/"].contains(&url.path()) || url.query().is_some() {
-        return Err(
-            "an origin is a scheme, a host and perhaps a port, like https://app.example.com".to_owned()
-        );
+    match Origins::parse(text)? {
+        Origins::Any => Ok("*".to_owned()),
+        Origins::Listed(listed) if listed.len() == 1 => Ok(listed.concat()),
+        Origins::Listed(_) | Origins::None => Err("one origin".to_owned()),
     }
-    Ok(origin.ascii_serialization())
 }
 
 pub async fn run(config: Config, args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
@@ -116,7 +118,7 @@ async fn check(config: &Config, origins: Vec<String>, as_json: bool) -> anyhow::
 }
 
 async fn cors(config: &Config, origins: &[String], set: bool, as_json: bool) -> anyhow::Result<Outcome> {
-    anyhow::ensure!(!origins.is_empty(), "name the page with --origin, or set PUBLIC_URL");
+    anyhow::ensure!(!origins.is_empty(), "name the page with --origin, or set PUBLIC_URL or CORS_ORIGINS");
     let blobs = Blobs::connect(&config.storage).await?;
     let rules = blobs.cors_rules(origins);
     let rules = rules.ok_or_else(|| anyhow::anyhow!("the storage is a folder: it needs no such rules"))?;

@@ -71,6 +71,7 @@ enum Fault {
 
 impl Network {
     /// In front of the service at this address or URL.
+    #[expect(clippy::unused_async, reason = "it starts a task, which needs the runtime of an async caller")]
     pub async fn before(service: &str) -> Self {
         let service = service.strip_prefix("http://").unwrap_or(service);
         let service = service.split('/').next().expect("a first part").parse().expect("an address");

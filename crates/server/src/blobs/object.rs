@@ -37,6 +37,7 @@ use super::{BlobInfo, BlobReader, Pin, Revision, Unfinished};
 use crate::outbound;
 use landfall_core::clock::{Clock, Time};
 use landfall_store::Error;
+use part_writer::MAX_ATTEMPTS;
 use store::Store;
 
 const BLOBS: &str = "blobs";
@@ -206,9 +207,14 @@ impl Objects {
     }
 
     async fn delete(&self, path: &Path) -> Result<(), Error> {
-        match self.store().objects().delete(path).await {
-            Err(error) if !is_missing(&error) => Err(failed("remove", path.as_ref(), error)),
-            _ => Ok(()),
+        let mut attempt = 1;
+        loop {
+            match self.store().objects().delete(path).await {
+                // The library does not repeat it if the answer is lost, but nothing is removed twice.
+                Err(object_store::Error::Generic { .. }) if attempt < MAX_ATTEMPTS => attempt += 1,
+                Err(error) if !is_missing(&error) => return Err(failed("remove", path.as_ref(), error)),
+                _ => return Ok(()),
+            }
         }
     }
 

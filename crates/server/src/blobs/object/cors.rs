@@ -193,7 +193,7 @@ impl Objects {
             .inner
             .http
             .request(Method::OPTIONS, url)
-            .header("Origin", origin)
+            .header("Origin", asking(origin))
             .header("Access-Control-Request-Method", method)
             .header("Access-Control-Request-Headers", names.join(","))
             .timeout(TIMEOUT)
@@ -210,7 +210,7 @@ impl Objects {
         let has = |list: &[String], wanted: &str| {
             list.iter().any(|one| one == "*" || *one == wanted.to_ascii_lowercase())
         };
-        if !answer.status().is_success() || !has(&allowed("access-control-allow-origin"), origin) {
+        if !answer.status().is_success() || !has(&allowed("access-control-allow-origin"), asking(origin)) {
             return Ok(Some(format!(
                 "The bucket has no CORS rule that lets pages of {origin} send {method} requests"
             )));
@@ -232,9 +232,9 @@ impl Objects {
     /// Sends a request about the bucket itself.
     async fn ask(&self, request: reqwest::RequestBuilder) -> Result<String, Answer> {
         let sent = request.timeout(TIMEOUT).send().await;
-        let answer = sent.map_err(|error| Answer::none(error))?;
+        let answer = sent.map_err(Answer::none)?;
         let status = answer.status();
-        let body = response::read(answer, MAX_RULES_BYTES).await.map_err(|error| Answer::none(error))?.0;
+        let body = response::read(answer, MAX_RULES_BYTES).await.map_err(Answer::none)?.0;
         let text = String::from_utf8_lossy(&body).into_owned();
         if status.is_success() {
             Ok(text)
@@ -254,6 +254,11 @@ impl Objects {
         let is_wanted = |name: &str| name.to_ascii_lowercase().parse().ok() == Some(wanted);
         self.inner.options.iter().find(|(name, _)| is_wanted(name)).map(|(_, value)| value.as_str())
     }
+}
+
+/// The origin that stands for a page: any, where all may come.
+pub(super) fn asking(origin: &str) -> &str {
+    if origin == "*" { "https://any.invalid" } else { origin }
 }
 
 /// Why a request did not succeed.

@@ -9,7 +9,7 @@ use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersio
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::cors::EXPOSED;
+use super::cors::{EXPOSED, asking};
 use super::direct::{Declared, DirectUpload, Download, address_in};
 use super::explain::{Action, Subject, Trouble};
 use super::multipart_listing::Marker;
@@ -206,7 +206,7 @@ impl Objects {
         }
         let signed = self.signed_probe(key).await;
         let signed = signed.map_err(|error| subject.explain(Action::Write, &error.to_string()))?;
-        let public = self.public_host(&signed.url);
+        let public = host_of(&signed.url);
         let public = Subject { host: &public, ..subject };
         let (status, text) =
             self.send(&signed, PROBE).await.map_err(|error| public.explain(Action::Write, &error))?;
@@ -247,14 +247,14 @@ impl Objects {
         }
         if audience.origins.is_empty() {
             return Ok(Verdict::Skipped(
-                "No page is known that sends bytes from a browser: set PUBLIC_URL, or name one with --origin"
+                "No page is known that sends bytes from a browser: set PUBLIC_URL or CORS_ORIGINS, or name one with --origin"
                     .to_owned(),
             ));
         }
         let key = Blobs::direct_key(Uuid::new_v4());
         let signed = self.signed_probe(&key).await;
         let signed = signed.map_err(|error| subject.explain(Action::Write, &error.to_string()))?;
-        let public = self.public_host(&signed.url);
+        let public = host_of(&signed.url);
         let public = Subject { host: &public, ..subject };
         // The client itself begins and ends uploads in parts only on S3.
         let methods: &[&str] =
@@ -319,20 +319,14 @@ impl Objects {
 
     /// Whether the answer to a request of a page of this origin lets its script read the mark of what was stored.
     async fn exposed(&self, url: &str, origin: &str) -> Result<bool, reqwest::Error> {
-        let request = self.inner.http.put(url).header("Origin", origin).header("x-landfall", "refused");
+        let request =
+            self.inner.http.put(url).header("Origin", asking(origin)).header("x-landfall", "refused");
         // Without the headers that the signature needs: it is refused, and the answer has the rule's headers all the same.
         let answer = request.timeout(TIMEOUT).send().await.map_err(reqwest::Error::without_url)?;
         let listed = answer.headers().get_all("access-control-expose-headers");
         let mut names =
             listed.iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
         Ok(names.any(|name| name.trim() == "*" || name.trim().eq_ignore_ascii_case(EXPOSED)))
-    }
-
-    fn public_host(&self, url: &str) -> String {
-        let url = url::Url::parse(url).ok();
-        url.map_or_else(String::new, |url| {
-            url[url::Position::BeforeHost..url::Position::AfterPort].to_owned()
-        })
     }
 
     /// Where requests go, for a message.
@@ -348,6 +342,11 @@ impl Objects {
         };
         named.unwrap_or_else(|| usual.to_owned())
     }
+}
+
+fn host_of(url: &str) -> String {
+    let url = url::Url::parse(url).ok();
+    url.map_or_else(String::new, |url| url[url::Position::BeforeHost..url::Position::AfterPort].to_owned())
 }
 
 fn explained(subject: Subject<'_>, action: Action, error: &object_store::Error) -> Trouble {
