@@ -32,9 +32,11 @@ DEPLOY_TOOLS := /usr/bin/go /usr/share/gocode/src/github.com/Masterminds/sprig/f
 NGINX := /usr/sbin/nginx
 CADDY := /usr/bin/caddy
 CHROMIUM := /usr/bin/chromium
-DEBIAN := $(CLAMD) $(PROMTOOL) $(NGINX) $(CADDY) $(CHROMIUM)
-TEST_PROGRAMS := LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NGINX=$(NGINX) \
-	LANDFALL_TEST_CADDY=$(CADDY) LANDFALL_TEST_CHROMIUM=$(CHROMIUM)
+# PostgreSQL with TLS, which the one of scripts/with-postgres was built without. Its folder has the version in its name.
+POSTGRES_TLS = $(shell ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
+DEBIAN := $(CLAMD) $(PROMTOOL) $(NGINX) $(CADDY) $(CHROMIUM) $(or $(POSTGRES_TLS),postgres-with-tls)
+TEST_PROGRAMS = LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NGINX=$(NGINX) \
+	LANDFALL_TEST_CADDY=$(CADDY) LANDFALL_TEST_CHROMIUM=$(CHROMIUM) LANDFALL_TEST_POSTGRES_TLS=$(POSTGRES_TLS)
 
 # Third-party clients and Azurite for the tests. npm writes this file when it is done.
 NODE := $(TOOLS)/node
@@ -42,7 +44,7 @@ NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run release model test test-quick coverage bench fmt lint deny deploy-check image-test sbom advisories clean
+.PHONY: help run release model test test-quick coverage bench fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,6 +163,11 @@ $(CHROMIUM):
 	@echo "The tests need a browser; installing Debian's chromium"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium
+
+postgres-with-tls:
+	@echo "The tests need a PostgreSQL with TLS; installing Debian's postgresql"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends postgresql
 
 $(NODE_CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	mkdir -p $(NODE)

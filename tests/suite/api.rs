@@ -1,7 +1,9 @@
 //! Every kind of bad request, and the response to each.
 
+use md5::{Digest, Md5};
 use reqwest::Method;
 use serde_json::{Value, json};
+use sha2::Sha256;
 
 use crate::support::{Client, Script, Setup, TestDb, TestServer, manual_clock, on_each_database};
 
@@ -286,6 +288,48 @@ async fn pages_list_every_file_once_newest_first(db: TestDb) {
     assert_eq!(count("q=%25").await, 0, "a percent sign is a percent sign");
     assert_eq!(count("status=registered").await, 25);
     assert_eq!(count("status=ready").await, 0);
+}
+
+#[on_each_database]
+async fn files_are_found_by_the_checksum_of_their_bytes(db: TestDb) {
+    let server = server(&db).await;
+    let alice = server.client("alice");
+    let md5 = |bytes: &[u8]| hex::encode(Md5::digest(bytes));
+    let sha256 = |bytes: &[u8]| hex::encode(Sha256::digest(bytes));
+    let (tide, ebb) = (md5(b"high tide"), md5(b"ebb"));
+    let first = alice.upload("tide.txt", b"high tide").await;
+    let second = alice.upload("copy.txt", b"high tide").await;
+    let other = alice.upload("ebb.txt", b"ebb").await;
+    server.client("bob").upload("his.txt", b"high tide").await;
+    let declared = json!({ "fileName": "declared.txt", "fileSize": 3, "md5": md5(b"low") });
+    let declared = alice.post("/api/v2/uploads/files/init", declared).await.ok()["fileId"].clone();
+    server.idle().await;
+    let found = async |query: &str| {
+        let page = alice.get(&format!("/api/v2/uploads/files?{query}")).await.ok();
+        let ids = page["files"].as_array().unwrap().iter().map(|file| file["fileId"].clone());
+        ids.collect::<Vec<Value>>()
+    };
+    assert_eq!(found(&format!("md5={tide}")).await, [json!(second), json!(first)]);
+    assert_eq!(
+        found(&format!("md5={ebb},{}", tide.to_uppercase())).await,
+        [json!(other), json!(second), json!(first)]
+    );
+    assert_eq!(found(&format!("md5={tide}&q=COPY")).await, [json!(second)]);
+    assert_eq!(found(&format!("md5={tide}&status=ready&limit=1")).await, [json!(second)]);
+    assert_eq!(found(&format!("md5={tide}&status=failed")).await, [] as [Value; 0]);
+    assert_eq!(found(&format!("md5={}", md5(b"low"))).await, std::slice::from_ref(&declared));
+    assert_eq!(found(&format!("md5={}", md5(b"nothing"))).await, [] as [Value; 0]);
+    let shown = alice.file(&first).await;
+    assert_eq!((&shown["md5"], &shown["sha256"]), (&json!(tide), &json!(sha256(b"high tide"))));
+    let shown = alice.file(declared.as_str().unwrap()).await;
+    assert_eq!((&shown["md5"], &shown["sha256"]), (&json!(md5(b"low")), &Value::Null));
+
+    assert_eq!(alice.delete(&format!("/api/v2/uploads/files/{first}")).await.status, 204);
+    assert_eq!(found(&format!("md5={tide}")).await, [json!(second)], "a deleted file is not there");
+    let many = vec![tide.as_str(); 101].join(",");
+    for bad in ["", "tide", "d41d8cd98f00b204e9800998ecf8427e,", many.as_str()] {
+        alice.get(&format!("/api/v2/uploads/files?md5={bad}")).await.refused(400, "INVALID_MD5");
+    }
 }
 
 #[on_each_database]

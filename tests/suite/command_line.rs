@@ -6,62 +6,8 @@ use serde_json::Value;
 use sqlx::{Connection, SqliteConnection};
 
 use crate::support::process::Process;
+use crate::support::session::Session;
 use crate::support::{TestDb, until};
-
-/// A server, a working folder, and the program.
-struct Session {
-    db: TestDb,
-    server: Process,
-}
-
-struct CommandOutput {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl CommandOutput {
-    /// The single JSON value on stdout, as a script reads it.
-    #[track_caller]
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|error| panic!("{error}: {:?} {:?}", self.out, self.err))
-    }
-}
-
-impl Session {
-    fn new() -> Self {
-        Self::with(&[])
-    }
-
-    fn with(variables: &[(&str, &str)]) -> Self {
-        let db = TestDb::sqlite();
-        let server = Process::start(&db, variables);
-        Self { db, server }
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.db.folder.path().join(name), text).unwrap();
-    }
-
-    fn run(&self, arguments: &[&str]) -> CommandOutput {
-        self.run_against(&self.server.base, arguments)
-    }
-
-    fn run_against(&self, server: &str, arguments: &[&str]) -> CommandOutput {
-        let output = Process::command(&self.db)
-            .args(arguments)
-            .env("LANDFALL_URL", server)
-            .stderr(Stdio::piped())
-            .output()
-            .expect("the program runs");
-        CommandOutput {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upload_waits_when_the_server_limits_it_and_loses_nothing() {
@@ -253,8 +199,18 @@ async fn a_path_that_cannot_be_uploaded_gets_its_own_line_and_does_not_stop_the_
     session.write("good.txt", "All is well.");
     session.write("empty.txt", "");
     session.write("fake.pdf", "this is no PDF");
-    let sent =
-        session.run(&["upload", "good.txt", "empty.txt", "missing.txt", "fake.pdf", ".", "--wait", "--json"]);
+    let named = [
+        "upload",
+        "good.txt",
+        "empty.txt",
+        "missing.txt",
+        "fake.pdf",
+        "/dev/null",
+        "no*match",
+        "--wait",
+        "--json",
+    ];
+    let sent = session.run(&named);
     assert_eq!(sent.code, 1, "{}", sent.err);
     let report = sent.json();
     let of = |path: &str| {
@@ -265,7 +221,7 @@ async fn a_path_that_cannot_be_uploaded_gets_its_own_line_and_does_not_stop_the_
     };
     assert_eq!(of("good.txt").0, "ready");
     assert_eq!(of("fake.pdf"), (Value::from("failed"), Value::from("NOT_PDF")));
-    for path in ["empty.txt", "missing.txt", "."] {
+    for path in ["empty.txt", "missing.txt", "/dev/null", "no*match"] {
         assert!(of(path).1.is_string(), "{path} says why");
         assert!(sent.err.contains(path), "{}", sent.err);
     }

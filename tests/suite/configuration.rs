@@ -37,6 +37,7 @@ fn a_bad_value_is_named_with_what_is_allowed() {
         ("LOG_FORMAT", "xml", "json"),
         ("WORKER_STAGES", "extract,dance", "extract, chunk, embed"),
         ("DATABASE_URL", "mysql://x", "sqlite:// or postgres://"),
+        ("DATABASE_URL", "postgres://db/x?ssl_mode=verify-full", "\"ssl_mode\" is not one of sslmode,"),
         ("STORAGE_URL", "ftp://x", "file://"),
         ("PUBLIC_URL", "example.com", "https://"),
         ("TRUSTED_PROXIES", "proxy.example.com", "loopback and private"),

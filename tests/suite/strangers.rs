@@ -10,6 +10,7 @@ use landfall_core::caller::Role;
 use landfall_core::failure::Failure;
 use landfall_server::http::document;
 use landfall_server::stages::{Job, Output, Work};
+use md5::{Digest, Md5};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -73,11 +74,13 @@ impl Resources {
             // last four anyway, or cannot have them.
             "state" | "error" | "iss" | "returnTo" | "actor" | "action" | "outcome" | "address" | "since"
             | "until" | "limit" | "status" | "code" | "stage" | "unread" | "after" | "types" | "ticket"
-            | "follow" => Vec::new(),
+            | "follow" | "token" => Vec::new(),
             "batchId" => self.batches.clone(),
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "offset" => vec!["0".to_owned(), "1".to_owned()],
             "q" => vec![MARK.to_owned()],
+            // Those of the bytes of his files: of "bytes", and of the text that has the mark.
+            "md5" => [&b"bytes"[..], text().as_bytes()].map(|bytes| hex::encode(Md5::digest(bytes))).to_vec(),
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["tenant".to_owned(), "all".to_owned()],
             "refresh" | "force" | "proxy" => vec!["true".to_owned()],
@@ -90,6 +93,8 @@ impl Resources {
         let file = json!({ "fileName": "own.txt", "fileSize": 5 });
         match operation {
             "openBatch" => vec![json!({ "fileCount": 1 })],
+            "signS3Request" => vec![json!({ "method": "POST" })],
+            "takeStorageEvents" => vec![json!({ "Records": [] })],
             "registerFile" => vec![file],
             "registerFilesInBatch" => vec![file.clone(), json!([file])],
             "confirmFile" | "confirmFileInBatch" => vec![json!({}), json!({ "size": 5 })],
@@ -143,6 +148,10 @@ impl Resources {
     }
 }
 
+fn text() -> String {
+    format!("The {MARK} is mined near the harbour.")
+}
+
 /// Files in every state, a batch of each kind, a dead letter, an operation, a notification.
 async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let clock = manual_clock();
@@ -150,7 +159,7 @@ async fn create_resources(db: &TestDb) -> (TestServer, Resources) {
     let bob = server.client_of(BOB, TENANT);
     let about = json!({ "fileCount": 2, "metadata": { "about": MARK } });
     let done = bob.post("/api/v2/uploads/batches", about).await.ok()["batchId"].as_str().unwrap().to_owned();
-    let text = format!("The {MARK} is mined near the harbour.");
+    let text = text();
     let ready = bob.upload_in(&done, &format!("ready-{MARK}.txt"), text.as_bytes()).await;
     let failed = bob.upload_in(&done, &format!("failed-{MARK}.pdf"), text.as_bytes()).await;
     server.client("alice").upload("hers.txt", b"The harbour is Alice's own.").await;
@@ -319,8 +328,8 @@ fn calls(his: &Resources) -> Vec<Call> {
                     .collect();
             }
             let name = operation["operationId"].as_str().expect("a name");
-            if name == "sendBytes" {
-                // Its URL is the permission; it has its own test.
+            if ["sendBytes", "takeStorageEvents"].contains(&name) {
+                // Its URL or its own token is the permission; it has its own test.
                 continue;
             }
             if name == "streamEvents" {

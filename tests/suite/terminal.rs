@@ -1,5 +1,5 @@
-//! `landfall top` in a terminal that `script` of util-linux creates: it draws on the alternate screen, and restores
-//! the terminal however it ends.
+//! The program in a terminal that `script` of util-linux creates. `landfall top` draws on the alternate screen, and restores the
+//! terminal however it ends. `landfall upload` shows its progress in one line.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -7,12 +7,13 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use crate::support::process::Process;
+use crate::support::relay::Relay;
 use crate::support::{TestDb, until};
 
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// A terminal with a shell that runs `landfall top`, and then records how it ended.
+/// A terminal with a shell that runs the program, and then records how it ended.
 struct Terminal {
     folder: PathBuf,
     child: Child,
@@ -26,7 +27,7 @@ impl Terminal {
         let program = env!("CARGO_BIN_EXE_landfall");
         // Ctrl-C goes to all programs in the terminal; this shell must continue.
         let shell = format!(
-            "trap : INT; stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} top {arguments}'; \
+            "trap : INT; stty rows 24 cols 80; stty -g >before; sh -c 'echo $$ >pid; exec {program} {arguments}'; \
              echo $? >code; stty -g >after"
         );
         let mut child = Command::new("script")
@@ -110,7 +111,7 @@ fn server() -> (TestDb, Process) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn q_quits_and_restores_the_terminal() {
     let (db, server) = server();
-    let mut terminal = Terminal::open(&db, &server.base, "--all --interval 0.1");
+    let mut terminal = Terminal::open(&db, &server.base, "top --all --interval 0.1");
     terminal.shows("WORKER").await;
     terminal.press("xyz");
     terminal.press("q");
@@ -120,7 +121,7 @@ async fn q_quits_and_restores_the_terminal() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ctrl_c_quits_and_restores_the_terminal() {
     let (db, server) = server();
-    let mut terminal = Terminal::open(&db, &server.base, "");
+    let mut terminal = Terminal::open(&db, &server.base, "top");
     terminal.shows("QUEUE").await;
     terminal.press("\u{3}");
     terminal.assert_restored().await;
@@ -130,7 +131,7 @@ async fn ctrl_c_quits_and_restores_the_terminal() {
 async fn a_signal_quits_and_restores_the_terminal() {
     let (db, server) = server();
     for signal in ["-TERM", "-QUIT"] {
-        let terminal = Terminal::open(&db, &server.base, "");
+        let terminal = Terminal::open(&db, &server.base, "top");
         terminal.shows("QUEUE").await;
         terminal.signal(signal);
         terminal.assert_restored().await;
@@ -144,7 +145,7 @@ async fn a_signal_quits_and_restores_the_terminal() {
 #[cfg_attr(not(debug_assertions), ignore = "a release has no key to panic at")]
 async fn a_panic_restores_the_terminal_and_is_printed_on_the_normal_screen() {
     let (db, server) = server();
-    let mut terminal = Terminal::open(&db, &server.base, "");
+    let mut terminal = Terminal::open(&db, &server.base, "top");
     terminal.shows("QUEUE").await;
     terminal.press("!");
     let said = terminal.assert_restored_after("101").await;
@@ -154,7 +155,7 @@ async fn a_panic_restores_the_terminal_and_is_printed_on_the_normal_screen() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn top_continues_while_the_server_is_down_and_sees_it_come_back() {
     let (db, mut server) = server();
-    let mut terminal = Terminal::open(&db, &server.base, "--interval 0.1");
+    let mut terminal = Terminal::open(&db, &server.base, "top --interval 0.1");
     terminal.shows("QUEUE").await;
     server.kill();
     terminal.shows("cannot reach").await;
@@ -177,7 +178,7 @@ async fn top_continues_while_the_server_is_down_and_sees_it_come_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_permission_is_reported_on_the_normal_screen() {
     let (db, server) = server();
-    let terminal = Terminal::open(&db, &server.base, "--token rubbish");
+    let terminal = Terminal::open(&db, &server.base, "top --token rubbish");
     until("the shell continues", async || !terminal.note("after").is_empty()).await;
     assert_eq!(terminal.note("code"), "2");
     assert!(
@@ -185,4 +186,45 @@ async fn a_missing_permission_is_reported_on_the_normal_screen() {
         "{}",
         terminal.shown()
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_shows_its_speed_and_the_time_that_is_left_in_one_line() {
+    let (db, server) = server();
+    std::fs::write(db.folder.path().join("a.txt"), "The ferry leaves at noon. ".repeat(40_000)).unwrap();
+    let relay = Relay::to(&server.base).await;
+    relay.hold_after(100_000);
+    let terminal = Terminal::open(&db, &relay.url, "upload a.txt");
+    until("progress", async || {
+        let shown = terminal.shown();
+        let mut lines = shown.split(['\r', '\n']).filter(|line| line.contains("sending"));
+        lines.any(|line| line.contains("1015.62 KiB") && line.contains("/s") && line.contains(" left"))
+    })
+    .await;
+    relay.release();
+    until("the shell continues", async || !terminal.note("after").is_empty()).await;
+    let shown = terminal.shown();
+    assert_eq!(terminal.note("code"), "0", "{shown}");
+    assert!(shown.contains("1 of 1 file sent (1015.6 KB)"), "{shown}");
+    let rest = shown.rsplit("sending").next().unwrap();
+    assert!(!rest.contains("sending") && shown.matches('\n').count() < 5, "the line is gone: {shown:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_without_a_terminal_prints_plain_text() {
+    let (db, server) = server();
+    std::fs::write(db.folder.path().join("a.txt"), "The ferry leaves at noon.").unwrap();
+    let output = Process::command(&db)
+        .args(["upload", "a.txt", "missing.txt"])
+        .env("LANDFALL_URL", &server.base)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.contains("1 of 2 files sent, 1 failed") && said.contains("missing.txt: UNREADABLE"),
+        "{said}"
+    );
+    assert!(!said.contains(['\u{1b}', '\r']), "{said:?}");
 }

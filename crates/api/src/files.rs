@@ -26,6 +26,12 @@ pub struct FileView {
     pub file_name: String,
     pub size: i64,
     pub content_type: Option<String>,
+    /// The MD5 of its bytes in hexadecimal digits; before they arrived, the one that was declared.
+    #[serde(default)]
+    pub md5: Option<String>,
+    /// The SHA-256 of its bytes in hexadecimal digits, once the server has read them.
+    #[serde(default)]
+    pub sha256: Option<String>,
     pub batch_id: Option<Uuid>,
     /// What the client noted about the file.
     #[serde(default)]
@@ -138,6 +144,9 @@ pub struct FileQuery {
     pub batch_id: Option<String>,
     /// Part of the file's name.
     pub q: Option<String>,
+    /// Only files whose bytes have one of these MD5s: up to 100, separated by commas.
+    #[param(max_length = 3300)]
+    pub md5: Option<String>,
     /// `all`: those of all users, for administrators.
     #[param(inline)]
     pub scope: Option<Scope>,

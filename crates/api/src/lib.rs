@@ -27,6 +27,7 @@ pub mod search;
 pub mod sessions;
 pub mod settings;
 pub mod stuck;
+pub mod storage;
 pub mod uploads;
 pub mod webhooks;
 

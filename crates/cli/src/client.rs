@@ -1,7 +1,10 @@
 //! The HTTP client: finds the server and the token, sends requests, and turns failures into errors. The routes are in
 //! `client/routes.rs`.
 
+mod backoff;
 pub mod routes;
+pub mod store;
+pub mod tus;
 
 use std::time::Duration;
 
@@ -13,8 +16,9 @@ use serde_json::Value;
 use url::{Host, Url};
 
 use crate::format::printable;
+use backoff::Backoff;
 use landfall_api::refusal::RefusalView;
-use landfall_core::clock::{Clock, to_delta};
+use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_server::auth::{self, TokenClaims};
 use landfall_server::config::{Config, Variables};
 
@@ -22,12 +26,8 @@ use landfall_server::config::{Config, Variables};
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 /// A token is signed for one request, so it need not live much longer than that.
 const TOKEN_LIFETIME: Duration = Duration::from_mins(5);
-/// How long to wait before each retry of a request that failed for a transient reason: 13 s in all, enough for a server
-/// to restart.
-const RETRY_DELAYS_MS: [u64; 6] = [250, 500, 1_000, 2_000, 4_000, 5_000];
-/// The longest that a request waits because the server says when to come back, all times together. A server that asks for
-/// more is not waited for.
-const MAX_ASKED_WAIT: Duration = Duration::from_mins(10);
+/// How long a request is repeated that fails for a transient reason: enough for a server to restart.
+const PATIENCE: Duration = Duration::from_secs(13);
 
 #[derive(Debug, clap::Args)]
 pub struct Connection {
@@ -55,7 +55,7 @@ pub enum ClientError {
     )]
     Untrusted { server: String, why: String },
     #[error("the connection to {server} was lost: {why}")]
-    Interrupted { server: String, why: String },
+    Interrupted { server: String, why: String, retry_after: Option<Duration> },
     #[error("{code}: {message}{hint}")]
     Refused {
         status: u16,
@@ -67,6 +67,9 @@ pub enum ClientError {
         details: Value,
         hint: &'static str,
     },
+    /// A response of the object store that a ticket points to.
+    #[error("the storage refused the bytes: {message}")]
+    Storage { status: u16, message: String, retry_after: Option<Duration> },
     #[error("unexpected response from {server}: {why}")]
     Unexpected { server: String, why: String },
 }
@@ -82,16 +85,25 @@ impl ClientError {
                         || matches!(status, 408 | 429)
                         || matches!(code.as_str(), "UPLOAD_BROKEN" | "BODY_BROKEN" | "UPLOAD_IN_PROGRESS"))
             }
+            // 409: another upload to the same key is not finished yet.
+            Self::Storage { status, .. } => *status >= 500 || matches!(status, 408 | 409 | 425 | 429),
             Self::Untrusted { .. } | Self::Unexpected { .. } => false,
         }
     }
 
-    /// How long to wait before the same request may succeed, if the server limits how many there may be.
+    /// How long the server or the storage asks to wait.
     fn asked_wait(&self) -> Option<Duration> {
         match self {
-            Self::Refused { status: 429, retry_after, .. } => *retry_after,
+            Self::Refused { retry_after, .. }
+            | Self::Storage { retry_after, .. }
+            | Self::Interrupted { retry_after, .. } => *retry_after,
             _ => None,
         }
+    }
+
+    /// Whether it asks to wait because it limits how many requests there may be. It works, so it is waited for longer.
+    fn is_limit(&self) -> bool {
+        matches!(self, Self::Refused { status: 429, .. })
     }
 
     /// Whether every other request would fail in the same way.
@@ -99,7 +111,16 @@ impl ClientError {
         match self {
             Self::Unreachable { .. } | Self::Untrusted { .. } | Self::Unexpected { .. } => true,
             Self::Refused { status, .. } => *status == 401,
-            Self::Interrupted { .. } => false,
+            Self::Interrupted { .. } | Self::Storage { .. } => false,
+        }
+    }
+
+    /// Whether a fresh upload URL may help. A storage refuses an expired URL with one of these.
+    pub fn wants_fresh_url(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => code == "UPLOAD_URL_EXPIRED",
+            Self::Storage { status, .. } => matches!(status, 400 | 401 | 403),
+            _ => false,
         }
     }
 
@@ -109,6 +130,7 @@ impl ClientError {
             Self::Untrusted { .. } => "UNTRUSTED",
             Self::Interrupted { .. } => "CONNECTION_BROKEN",
             Self::Refused { code, .. } => code,
+            Self::Storage { .. } => "STORAGE_REFUSED",
             Self::Unexpected { .. } => "STRANGE_ANSWER",
         }
     }
@@ -128,9 +150,17 @@ impl ClientError {
 
 pub struct Client {
     http: reqwest::Client,
+    /// For upload URLs that are not the server's. No token goes there.
+    elsewhere: reqwest::Client,
     server: String,
     credentials: Credentials,
+    /// How long a request is repeated.
+    patience: Duration,
+    on_wait: Option<OnWait>,
 }
+
+/// Is called with the reason and the delay before a request is repeated.
+type OnWait = Box<dyn Fn(&ClientError, Duration) + Send + Sync>;
 
 enum Credentials {
     Token(String),
@@ -165,7 +195,21 @@ impl Client {
             Credentials::Token(_) => landfall_server::outbound::client(),
             Credentials::Secret(_) => landfall_server::outbound::client_for_this_machine(),
         };
-        Ok(Self { http, server: address.as_str().trim_end_matches('/').to_owned(), credentials })
+        let elsewhere = landfall_server::outbound::client_without_redirects();
+        let server = address.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { http, elsewhere, server, credentials, patience: PATIENCE, on_wait: None })
+    }
+
+    /// Repeats requests for longer, and says so.
+    #[must_use]
+    pub fn with_patience(
+        mut self,
+        patience: Duration,
+        on_wait: impl Fn(&ClientError, Duration) + Send + Sync + 'static,
+    ) -> Self {
+        self.patience = patience;
+        self.on_wait = Some(Box::new(on_wait));
+        self
     }
 
     /// Where the server is.
@@ -179,25 +223,28 @@ impl Client {
         &self,
         mut request: impl AsyncFnMut() -> Result<T, ClientError>,
     ) -> Result<T, ClientError> {
-        let mut delays = RETRY_DELAYS_MS.into_iter().map(Duration::from_millis);
-        let mut left = MAX_ASKED_WAIT;
+        let mut backoff = self.backoff();
         loop {
             let error = match request().await {
                 Err(error) if error.is_transient() => error,
                 done => return done,
             };
-            // Jitter: clients that failed together should not come back together.
-            let delay = if let Some(asked) = error.asked_wait() {
-                let wait = asked.mul_f64(1.0 + 0.2 * rand::random::<f64>());
-                let Some(after) = left.checked_sub(wait) else { return Err(error) };
-                left = after;
-                wait
-            } else {
-                let Some(delay) = delays.next() else { return Err(error) };
-                delay.mul_f64(0.8 + 0.4 * rand::random::<f64>())
-            };
-            Clock::System.sleep(delay).await;
+            self.wait(&mut backoff, error).await?;
         }
+    }
+
+    pub fn backoff(&self) -> Backoff {
+        Backoff::new(self.patience)
+    }
+
+    /// Waits before a request is repeated, or returns the error if it was repeated for long enough.
+    pub async fn wait(&self, backoff: &mut Backoff, error: ClientError) -> Result<(), ClientError> {
+        let Some(delay) = backoff.next(&error) else { return Err(error) };
+        if let Some(on_wait) = &self.on_wait {
+            on_wait(&error, delay);
+        }
+        Clock::System.sleep(delay).await;
+        Ok(())
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
@@ -247,8 +294,8 @@ impl Client {
                     ""
                 },
             },
-            // A proxy that cannot reach the server.
-            Err(_) if status.is_server_error() => self.interrupted(&format!("status {status}")),
+            // A proxy that cannot reach the server, or limits the number of requests.
+            Err(_) if is_passing(status) => self.turned_away(status, retry_after),
             Err(_) => self.unexpected(format!("status {status}")),
         })
     }
@@ -270,13 +317,18 @@ impl Client {
         } else if error.is_builder() {
             ClientError::Unexpected { server, why }
         } else {
-            ClientError::Interrupted { server, why }
+            ClientError::Interrupted { server, why, retry_after: None }
         }
     }
 
     /// The error of a connection that was given up.
     pub fn interrupted(&self, why: &str) -> ClientError {
-        ClientError::Interrupted { server: self.server.clone(), why: why.to_owned() }
+        ClientError::Interrupted { server: self.server.clone(), why: why.to_owned(), retry_after: None }
+    }
+
+    /// The error of a response without a reason, after which the same request may succeed.
+    fn turned_away(&self, status: StatusCode, retry_after: Option<Duration>) -> ClientError {
+        ClientError::Interrupted { server: self.server.clone(), why: format!("status {status}"), retry_after }
     }
 
     /// The error of a response that does not come from Landfall.
@@ -285,9 +337,19 @@ impl Client {
     }
 }
 
-/// The seconds in `Retry-After`. The server sends no dates.
+/// Whether a status says that the same request may succeed later.
+fn is_passing(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 423 | 425 | 429)
+}
+
+/// The wait in `Retry-After`: seconds, or the date that proxies and storages may send.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let seconds = text.parse().ok().map(Duration::from_secs);
+    seconds.or_else(|| {
+        let until: Time = httpdate::parse_http_date(text).ok()?.into();
+        Some((until - Clock::System.now()).to_std().unwrap_or_default())
+    })
 }
 
 /// Whether an error is that of a certificate. An error of TLS is inside one of input and output, which may be in another.
@@ -376,19 +438,24 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_the_server_asks_for_is_that_of_a_limit() {
-        let asked = |status, wait| {
-            let mut error = refused(status, "X", true);
-            if let ClientError::Refused { retry_after, .. } = &mut error {
-                *retry_after = wait;
-            }
-            error.asked_wait()
-        };
-        let five = Some(Duration::from_secs(5));
-        assert_eq!(asked(429, five), five);
-        assert_eq!(asked(429, None), None);
-        // A server that restarts is asked again as soon as it may be back.
-        assert_eq!(asked(503, five), None);
+    fn a_wait_is_a_number_of_seconds_or_a_date() {
+        let parsed =
+            |value: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value.parse().unwrap())]));
+        assert_eq!(parsed("5"), Some(Duration::from_secs(5)));
+        assert_eq!(parsed("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(parsed("soon"), None);
+        let later = std::time::SystemTime::from(Clock::System.now() + to_delta(Duration::from_mins(10)));
+        assert!(parsed(&httpdate::fmt_http_date(later)).unwrap() > Duration::from_mins(9));
+    }
+
+    #[test]
+    fn a_storage_that_refuses_the_url_is_asked_with_a_fresh_one() {
+        let storage = |status| ClientError::Storage { status, message: String::new(), retry_after: None };
+        assert!(storage(403).wants_fresh_url() && !storage(403).is_transient());
+        assert!(storage(503).is_transient() && !storage(503).is_fatal());
+        assert!(storage(409).is_transient());
+        // A 401 of the server ends everything; one of the storage concerns one URL.
+        assert!(refused(401, "INVALID_TOKEN", false).is_fatal() && !storage(401).is_fatal());
     }
 
     #[test]

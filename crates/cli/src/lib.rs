@@ -81,7 +81,7 @@ enum Command {
     Config(config::Args),
     /// Re-embed the files that were embedded with another model. Servers may run meanwhile; it can be stopped at any time.
     Reindex,
-    /// Show which database the storage belongs to, or assign it to this one.
+    /// Check the storage, show which database it belongs to, or assign it to this one.
     Storage(storage::Args),
     /// Show what administrators did, and which requests were refused.
     AuditLog(audit_log::Args),
@@ -142,8 +142,23 @@ pub fn run(cli: Cli) -> ExitCode {
 
 /// `landfall files | head` ends without an error about a broken pipe. A server must continue even if its output is closed.
 fn end_on_broken_pipe() {
-    // SAFETY: no other thread runs yet, and the default action calls no code of this program.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    // SAFETY: no other thread runs yet, and the handler calls only functions that a handler may call.
+    unsafe { libc::signal(libc::SIGPIPE, on_broken_pipe as *const () as libc::sighandler_t) };
+}
+
+/// The same signal comes when another machine closes a connection. Then only the write fails.
+extern "C" fn on_broken_pipe(_: libc::c_int) {
+    for fd in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+        let mut output = libc::pollfd { fd, events: 0, revents: 0 };
+        // SAFETY: it is one valid entry, and all three functions are safe in a handler. The signal is blocked until the handler
+        // returns, and ends the program then.
+        unsafe {
+            if libc::poll(&raw mut output, 1, 0) == 1 && output.revents & libc::POLLERR != 0 {
+                libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                libc::raise(libc::SIGPIPE);
+            }
+        }
+    }
 }
 
 fn settings() -> anyhow::Result<Config> {

@@ -102,6 +102,7 @@ reasons! {
     BatchNotActive 409 "BATCH_NOT_ACTIVE" "The batch accepts no more files";
     InvalidState 409 "INVALID_STATE" "The current state does not allow this";
     JobRunning 409 "JOB_RUNNING" "The job is already running";
+    NoDirectUploads 409 "NO_DIRECT_UPLOADS" "The server has no object store that speaks S3, or takes bytes in itself; send them to the upload URL, or by tus";
     NotExtracted 409 "NOT_EXTRACTED" "The text of the file is not extracted yet";
     OffsetMismatch 409 "OFFSET_MISMATCH" "The upload is at another offset; ask for it with HEAD and go on from there";
     SignInUnavailable 409 "SIGN_IN_UNAVAILABLE" "This server does not offer this way to sign in";

@@ -19,6 +19,7 @@ mod place;
 mod reader;
 pub mod resumable;
 pub mod signed_url;
+pub mod trial;
 
 use std::ops::Range;
 use std::path::PathBuf;

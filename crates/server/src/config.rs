@@ -69,6 +69,8 @@ pub struct Config {
     pub database_url: String,
     pub database_connections: u32,
     pub storage: StorageConfig,
+    /// The bearer token of the object store's notifications; `None` where they are not taken.
+    pub storage_events_token: Option<Token>,
     /// With less free space, nothing new is taken in.
     pub min_free_disk: u64,
     pub data_dir: PathBuf,
@@ -225,6 +227,7 @@ impl Config {
             data_dir: storage.data_dir,
             database_url: storage.database_url,
             database_connections: storage.database_connections,
+            storage_events_token: storage.events_token.map(Token),
             storage: StorageConfig { max_file_bytes: intake.max_file_bytes, ..storage.storage },
             min_free_disk: storage.min_free_disk,
             settings: Vec::new(),

@@ -31,10 +31,12 @@ mod per_minute;
 mod permissions;
 mod queues;
 mod request;
+mod s3_requests;
 mod search;
 mod sessions;
 pub mod settings;
 mod sign_in;
+mod storage_events;
 mod stuck;
 mod tenants;
 mod tus;
@@ -89,6 +91,7 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(uploads::register))
         .routes(routes!(files::show, files::delete))
         .routes(routes!(uploads::fresh_url))
+        .routes(routes!(s3_requests::sign))
         .routes(routes!(uploads::confirm))
         .routes(routes!(files::cancel))
         .routes(routes!(files::retry))
@@ -137,6 +140,7 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(maintenance::list))
         .routes(routes!(maintenance::run))
         .routes(routes!(maintenance::cleanup_failures))
+        .routes(routes!(storage_events::take))
         .routes(routes!(sign_in::show, sign_in::begin))
         .routes(routes!(sign_in::login))
         .routes(routes!(sign_in::callback))

@@ -1,5 +1,6 @@
 //! How a file arrives: it is registered, its bytes are uploaded, its owner confirms them. And how it is deleted.
 
+pub mod adopt;
 pub mod announce;
 pub mod arrivals;
 pub mod batches;

@@ -22,6 +22,9 @@ pub enum Error {
     GroupNotCommitted(Arc<str>),
     #[error(transparent)]
     Migration(#[from] SchemaError),
+    /// PostgreSQL was to prove who it is, and did not.
+    #[error("{0}")]
+    DatabaseTls(String),
     #[error("the database is closed")]
     Closed,
     /// The file of the SQLite database is not where it was opened.
@@ -86,7 +89,10 @@ impl Error {
     /// write itself may be valid, and may succeed later.
     pub fn database_is_away(&self) -> bool {
         match self {
-            Self::GroupNotCommitted(_) | Self::Closed | Self::DatabaseFileGone { .. } => true,
+            Self::GroupNotCommitted(_)
+            | Self::Closed
+            | Self::DatabaseTls(_)
+            | Self::DatabaseFileGone { .. } => true,
             Self::Database(error) => match error {
                 sqlx::Error::Io(_)
                 | sqlx::Error::Tls(_)

@@ -28,6 +28,7 @@ mod outage;
 mod place;
 mod sample;
 mod time;
+mod tls;
 pub mod locks;
 
 use std::path::{Path, PathBuf};
@@ -161,8 +162,12 @@ impl Db {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options)
-            .await?;
+            .connect_with(options.clone())
+            .await
+            .map_err(|error| match tls::explain(&error, &options) {
+                Some(why) => Error::DatabaseTls(why),
+                None => error.into(),
+            })?;
         Ok(Backend::Postgres { pool, outage: Outage::none() })
     }
 

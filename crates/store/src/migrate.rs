@@ -28,6 +28,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (11, "secrets_and_blobs", include_str!("../../../migrations/0011_secrets_and_blobs.sql")),
     (12, "object_storage", include_str!("../../../migrations/0012_object_storage.sql")),
     (13, "resumable_uploads", include_str!("../../../migrations/0013_resumable_uploads.sql")),
+    (14, "files_by_md5", include_str!("../../../migrations/0014_files_by_md5.sql")),
 ];
 /// Where the database remembers which migrations it has. sqlx made it, and knows it by this name.
 pub const TABLE: &str = "_sqlx_migrations";

@@ -11,7 +11,7 @@ use sqlx::Connection;
 use sqlx_postgres::{PgConnection, PgPool};
 use tokio::sync::{Mutex, watch};
 
-use crate::Error;
+use crate::{Error, tls};
 use landfall_core::clock::Clock;
 
 /// After this time without a connection a caller checks whether the server is up.
@@ -73,6 +73,8 @@ impl Outage {
             };
             if let Err(error) = checked {
                 if !self.down.send_replace(true) {
+                    let why = tls::explain(&error, &pool.connect_options());
+                    let error = why.unwrap_or_else(|| error.to_string());
                     tracing::error!(%error, "the database cannot be reached");
                 }
                 return Err(sqlx::Error::PoolTimedOut);

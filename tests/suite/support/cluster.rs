@@ -10,25 +10,52 @@ use std::time::Duration;
 use landfall_core::clock::Clock;
 use tempfile::TempDir;
 
+use super::certificate::Certificate;
 use super::{TestDb, folder};
 
 /// `make test` sets where the programs are, and the account to run them: PostgreSQL refuses root.
 const PROGRAMS: &str = "LANDFALL_TEST_POSTGRES_PROGRAMS";
 const ACCOUNT: &str = "LANDFALL_TEST_POSTGRES_ACCOUNT";
+/// The programs of another version, which was built with TLS.
+const PROGRAMS_WITH_TLS: &str = "LANDFALL_TEST_POSTGRES_TLS";
 const PASSWORD: &str = "only-this-test-knows";
 
 pub struct Cluster {
     programs: PathBuf,
     account: Option<(u32, u32)>,
     folder: TempDir,
-    port: u16,
+    pub port: u16,
+    settings: &'static str,
 }
 
 impl Cluster {
     /// Creates a cluster and starts it. A plain `cargo test` has no programs for it.
     pub fn start_new() -> Option<Self> {
-        let Ok(programs) = std::env::var(PROGRAMS) else {
-            eprintln!("not run: {PROGRAMS} is not set; `make test` sets it");
+        let cluster = Self::create(PROGRAMS, &["--set=scram_iterations=1"], "")?;
+        assert!(cluster.try_to_start(), "PostgreSQL starts");
+        Some(cluster)
+    }
+
+    /// The same with TLS.
+    pub fn start_with_tls(certificate: &Certificate) -> Option<Self> {
+        let settings = "-c ssl=on -c ssl_cert_file=server.pem -c ssl_key_file=server.key";
+        let cluster = Self::create(PROGRAMS_WITH_TLS, &[], settings)?;
+        for (from, name) in [(&certificate.cert, "server.pem"), (&certificate.key, "server.key")] {
+            let to = cluster.folder.path().join("data").join(name);
+            std::fs::copy(from, &to).expect("it can be copied");
+            // PostgreSQL refuses a key that others may read.
+            std::fs::set_permissions(&to, PermissionsExt::from_mode(0o600)).expect("it is ours");
+            if let Some((user, group)) = cluster.account {
+                chown(&to, Some(user), Some(group)).expect("only root needs another account");
+            }
+        }
+        assert!(cluster.try_to_start(), "PostgreSQL starts");
+        Some(cluster)
+    }
+
+    fn create(variable: &str, options: &[&str], settings: &'static str) -> Option<Self> {
+        let Ok(programs) = std::env::var(variable) else {
+            eprintln!("not run: {variable} is not set; `make test` sets it");
             return None;
         };
         let account = std::env::var(ACCOUNT).unwrap_or_default();
@@ -47,21 +74,26 @@ impl Cluster {
             .and_then(|probe| probe.local_addr())
             .expect("a free port")
             .port();
-        let cluster = Self { programs: programs.into(), account, folder, port };
+        let cluster = Self { programs: programs.into(), account, folder, port, settings };
         let made = cluster
             .program("initdb")
             .arg("--pgdata=data")
             .args(["--username=postgres", "--auth=scram-sha-256", "--pwfile=password", "--encoding=UTF8"])
-            .args(["--set=scram_iterations=1", "--no-locale", "--no-sync"])
+            .args(["--no-locale", "--no-sync"])
+            .args(options)
             .status();
         assert!(made.expect("initdb runs").success());
-        assert!(cluster.try_to_start(), "PostgreSQL starts");
         Some(cluster)
     }
 
     /// A database on it, with its own folder.
     pub fn database(&self) -> TestDb {
-        let url = format!("postgres://postgres:{PASSWORD}@127.0.0.1:{}/postgres", self.port);
+        self.database_at("127.0.0.1", "")
+    }
+
+    /// The same at another name of this machine, with parameters for the connection.
+    pub fn database_at(&self, host: &str, parameters: &str) -> TestDb {
+        let url = format!("postgres://postgres:{PASSWORD}@{host}:{}/postgres{parameters}", self.port);
         TestDb { url, folder: folder::temporary() }
     }
 
@@ -90,8 +122,8 @@ impl Cluster {
 
     fn try_to_start(&self) -> bool {
         let options = format!(
-            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100",
-            self.port
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=100 {}",
+            self.port, self.settings
         );
         let started = self
             .program("pg_ctl")

@@ -66,7 +66,7 @@ enum Fault {
     /// The connection is cut before the service gets it.
     LoseRequest,
     /// It does not reach the service; this is the answer.
-    Answer(u16, String),
+    Answer(String),
 }
 
 impl Network {
@@ -127,7 +127,20 @@ impl Network {
         body: &str,
         matches: impl Fn(&Request) -> bool + Send + 'static,
     ) {
-        self.fault(n, matches, Fault::Answer(status, body.to_owned()));
+        self.answer_with(n, status, "", body, matches);
+    }
+
+    /// The same with further headers, each with its end of line.
+    pub fn answer_with(
+        &self,
+        n: usize,
+        status: u16,
+        headers: &str,
+        body: &str,
+        matches: impl Fn(&Request) -> bool + Send + 'static,
+    ) {
+        let head = format!("HTTP/1.1 {status} Scripted\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+        self.fault(n, matches, Fault::Answer(head + body));
     }
 
     fn fault(&self, n: usize, matches: impl Fn(&Request) -> bool + Send + 'static, fault: Fault) {
@@ -228,12 +241,8 @@ impl Inner {
                     match fault {
                         Some(Fault::LoseAnswer) => losing.store(true, Ordering::SeqCst),
                         Some(Fault::LoseRequest) => return End::Cut,
-                        Some(Fault::Answer(status, body)) => {
+                        Some(Fault::Answer(answer)) => {
                             requests.swallowing = true;
-                            let answer = format!(
-                                "HTTP/1.1 {status} Scripted\r\nContent-Length: {}\r\n\r\n{body}",
-                                body.len()
-                            );
                             requests.answer = Some(answer);
                         }
                         None => {}

@@ -30,7 +30,7 @@ use landfall_api::stuck::{RetriedAll, RetriedStuck, RetryQuery, StuckList, Stuck
 use landfall_api::uploads::{Announcement, ConfirmRequest, Confirmed, UploadTicket};
 use landfall_core::clock::Clock;
 
-const UPLOADS: &str = "/api/v2/uploads";
+pub(super) const UPLOADS: &str = "/api/v2/uploads";
 const ADMIN: &str = "/api/v2/admin";
 const KEYS: &str = "/api/v2/keys";
 const NOTIFICATIONS: &str = "/api/v2/notifications";
@@ -103,15 +103,6 @@ impl Client {
 
     pub async fn renew_upload_url(&self, file: Uuid) -> Result<UploadTicket, ClientError> {
         self.post(&format!("{UPLOADS}/files/{file}/upload-url"), NO_QUERY).await
-    }
-
-    /// Sends the bytes of a file to the URL of its ticket. That may be another server, so no token goes with it.
-    pub async fn send_bytes(&self, ticket: &UploadTicket, body: reqwest::Body) -> Result<(), ClientError> {
-        let mut request = self.http.put(&ticket.upload_url).body(body);
-        for (name, value) in &ticket.headers {
-            request = request.header(name, value.as_str().unwrap_or_default());
-        }
-        self.send(request).await.map(drop)
     }
 
     pub async fn confirm(&self, file: Uuid, body: &ConfirmRequest) -> Result<Confirmed, ClientError> {

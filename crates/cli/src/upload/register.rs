@@ -10,35 +10,12 @@ use crate::client::{Client, ClientError};
 use landfall_api::uploads::{Announcement, UploadTicket};
 use landfall_core::clock::{Clock, Time};
 
-const MAX_GROUP_FILES: usize = 1_000;
-/// The upload URLs of a group expire together, so a group has no more bytes than can usually be sent in that time.
-const MAX_GROUP_BYTES: u64 = 1 << 30;
-
 pub struct Registered {
-    pub candidate: Candidate,
-    pub md5: String,
+    pub file: Hashed,
+    pub batch: Uuid,
     pub ticket: UploadTicket,
     /// When the ticket came.
     pub received: Time,
-}
-
-/// Splits a list into groups that can be registered at once.
-pub fn groups(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
-    let mut groups: Vec<Vec<Candidate>> = Vec::new();
-    let mut bytes = 0;
-    for file in files {
-        match groups.last_mut() {
-            Some(group) if group.len() < MAX_GROUP_FILES && bytes + file.size <= MAX_GROUP_BYTES => {
-                bytes += file.size;
-                group.push(file);
-            }
-            _ => {
-                bytes = file.size;
-                groups.push(vec![file]);
-            }
-        }
-    }
-    groups
 }
 
 /// Registers the files. Returns separately the files that the server refuses, with the reason.
@@ -56,12 +33,7 @@ pub async fn register(
                 let registered = files
                     .into_iter()
                     .zip(tickets)
-                    .map(|(file, ticket)| Registered {
-                        candidate: file.candidate,
-                        md5: file.md5,
-                        ticket,
-                        received,
-                    })
+                    .map(|(file, ticket)| Registered { file, batch, ticket, received })
                     .collect();
                 return Ok((registered, refused));
             }
@@ -92,7 +64,7 @@ fn announcement(file: &Hashed) -> Announcement {
         file_name: file.candidate.name.clone(),
         file_size: i64::try_from(file.candidate.size).unwrap_or(i64::MAX),
         content_type: None,
-        md5: Some(file.md5.clone()),
+        md5: Some(file.checksums.md5.clone()),
         mapping: None,
         sha256: None,
         attributes: None,
@@ -157,17 +129,20 @@ fn problem(error: &ClientError, file: &Candidate) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upload::candidates::{Checksums, Place, Stamp};
     use serde_json::json;
 
     fn files(sizes: &[u64]) -> Vec<Hashed> {
         let file = |size: &u64| Hashed {
             candidate: Candidate {
-                path: "a".into(),
+                place: Place::Named("a".into()),
                 shown: "a".to_owned(),
                 name: "a".to_owned(),
+                below: None,
                 size: *size,
             },
-            md5: String::new(),
+            checksums: Checksums { md5: String::new(), sha256: String::new() },
+            stamp: Stamp::of(&std::fs::metadata("/").unwrap()),
         };
         sizes.iter().map(file).collect()
     }
@@ -208,13 +183,5 @@ mod tests {
     #[test]
     fn a_refusal_of_the_whole_batch_rejects_no_single_file() {
         assert!(rejected(&refused("BATCH_NOT_ACTIVE", "No", json!({})), &files(&[1])).is_empty());
-    }
-
-    #[test]
-    fn a_group_is_bounded_in_files_and_in_bytes() {
-        let candidates = |sizes: &[u64]| files(sizes).into_iter().map(|file| file.candidate).collect();
-        assert_eq!(groups(candidates(&[1; 2_001])).len(), 3);
-        let large = MAX_GROUP_BYTES / 2 + 1;
-        assert_eq!(groups(candidates(&[large, large, 1])).len(), 2);
     }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-pub use super::object::{AbandonedParts, Declared, DirectUpload, Download, Marker};
-use super::{Backend, Blobs, Pin};
+pub use super::object::{AbandonedParts, Declared, DirectUpload, Download, Marker, PartsRequest};
+use super::{Backend, Blobs, Pin, StoreKind};
 use landfall_store::Error;
 
 impl Blobs {
@@ -37,6 +37,29 @@ impl Blobs {
         }
     }
 
+    /// Whether the storage is an object store with the API of S3.
+    pub fn speaks_s3(&self) -> bool {
+        match &self.backend {
+            Backend::Local(_) => false,
+            Backend::Objects(objects) => objects.bucket().kind == StoreKind::S3,
+        }
+    }
+
+    /// A request about a multipart upload of a file's bytes. `None` for a folder.
+    pub async fn sign_parts(
+        &self,
+        file: Uuid,
+        request: &PartsRequest,
+        ttl: Duration,
+    ) -> Result<Option<DirectUpload>, Error> {
+        match &self.backend {
+            Backend::Local(_) => Ok(None),
+            Backend::Objects(objects) => {
+                objects.sign_parts(&Self::direct_key(file), request, ttl).await.map(Some)
+            }
+        }
+    }
+
     /// The MD5 that the store counted for an object which it took in itself, in hexadecimal digits, where it is needed: a store
     /// that binds the declared one to the upload need not be asked.
     pub async fn md5_of(&self, key: &str) -> Result<Option<String>, Error> {
@@ -61,14 +84,27 @@ impl Blobs {
 
     /// Fails if the object store has no longer the bytes that were confirmed.
     pub async fn must_be_unchanged(&self, pin: &Pin) -> Result<(), Error> {
-        let Some(found) = self.head(&pin.key).await? else {
-            return Err(Error::BlobMissing { key: pin.key.clone() });
-        };
-        let is_same = found.size == pin.size
-            && (pin.revision.version.is_some()
-                || pin.revision.etag.is_none()
-                || found.revision.etag == pin.revision.etag);
-        if is_same { Ok(()) } else { Err(Error::BlobChanged { key: pin.key.clone() }) }
+        match &self.backend {
+            Backend::Local(_) => Ok(()),
+            Backend::Objects(objects) => objects.must_be_unchanged(pin).await,
+        }
+    }
+
+    /// The rules for pages of these origins that send bytes straight to the object store, as the command line of the store's
+    /// vendor takes them. `None` for a folder.
+    pub fn cors_rules(&self, origins: &[String]) -> Option<serde_json::Value> {
+        match &self.backend {
+            Backend::Local(_) => None,
+            Backend::Objects(objects) => Some(super::object::cors_rules(objects.bucket().kind, origins)),
+        }
+    }
+
+    /// Sets these rules. Rules for other origins stay.
+    pub async fn set_cors(&self, origins: &[String]) -> Result<(), Error> {
+        match &self.backend {
+            Backend::Local(_) => Err(Error::Internal("a folder has no CORS rules".to_owned())),
+            Backend::Objects(objects) => objects.set_cors(origins).await,
+        }
     }
 
     /// The key of the blob that an object of the bucket is. `None` if it is none, or the storage is a folder.

@@ -6,12 +6,15 @@
 mod appending;
 mod aws_profile;
 mod azure_sas;
+mod cors;
 mod direct;
+mod explain;
 mod multipart_listing;
 mod part_writer;
 mod ranges;
 mod sigv4;
 mod store;
+mod trial;
 mod upload;
 
 use std::path::PathBuf;
@@ -24,7 +27,8 @@ use tokio::sync::{Mutex, Semaphore};
 use uuid::Uuid;
 
 pub use appending::Appending;
-pub use direct::{Declared, DirectUpload, Download};
+pub use cors::rules as cors_rules;
+pub use direct::{Declared, DirectUpload, Download, PartsRequest};
 pub use multipart_listing::{AbandonedParts, Marker};
 pub use upload::Upload;
 
@@ -158,6 +162,33 @@ impl Objects {
         self.stream(&pin.key, pin.revision.clone(), 0..pin.size).await
     }
 
+    /// Fails if the store has no longer exactly these bytes.
+    pub async fn must_be_unchanged(&self, pin: &Pin) -> Result<(), Error> {
+        let options = GetOptions {
+            head: true,
+            if_match: pin.revision.etag.clone(),
+            version: pin.revision.version.clone(),
+            ..GetOptions::default()
+        };
+        match self.store().objects().get_opts(&self.blob_path(&pin.key), options).await {
+            Ok(found) if found.meta.size == pin.size => Ok(()),
+            Ok(_) | Err(object_store::Error::Precondition { .. }) => {
+                Err(Error::BlobChanged { key: pin.key.clone() })
+            }
+            Err(error) if is_missing(&error) => Err(self.missing_or_changed(&pin.key).await),
+            Err(error) => Err(failed("read the metadata of", &pin.key, error)),
+        }
+    }
+
+    /// The version that was confirmed is gone. Where another one has taken its place, that is said.
+    async fn missing_or_changed(&self, key: &str) -> Error {
+        match self.head(key).await {
+            Ok(Some(_)) => Error::BlobChanged { key: key.to_owned() },
+            Ok(None) => Error::BlobMissing { key: key.to_owned() },
+            Err(error) => error,
+        }
+    }
+
     pub async fn read_range(&self, key: &str, range: std::ops::Range<u64>) -> Result<BlobReader, Error> {
         let Some(found) = self.head(key).await? else {
             return Err(Error::BlobMissing { key: key.to_owned() });
@@ -281,13 +312,17 @@ impl Objects {
             self.store().objects().put_opts(&path, written.clone().into(), PutOptions::from(mode)).await;
         match put {
             Ok(_) => Ok(true),
-            // Another process was faster. Or this one was, and the answer to its first attempt was lost.
-            Err(
-                object_store::Error::Precondition { .. }
-                | object_store::Error::AlreadyExists { .. }
-                | object_store::Error::NotModified { .. },
-            ) => Ok(self.text(&path).await?.is_some_and(|(text, _)| text == written)),
-            Err(error) => Err(failed("write", MARK, error)),
+            // Another process was faster. Or this one was, and the answer to it was lost.
+            Err(error) => {
+                let is_ours = self.text(&path).await?.is_some_and(|(text, _)| text == written);
+                let is_lost = matches!(
+                    error,
+                    object_store::Error::Precondition { .. }
+                        | object_store::Error::AlreadyExists { .. }
+                        | object_store::Error::NotModified { .. }
+                );
+                if is_ours || is_lost { Ok(is_ours) } else { Err(failed("write", MARK, error)) }
+            }
         }
     }
 

@@ -337,9 +337,30 @@ impl Reader {
             self.complaints
                 .push(format!("{} is {shown:?}: it must begin with sqlite:// or postgres://", setting.name));
         }
+        if let Some(parameter) = unknown_tls_parameter(&value) {
+            // It would be ignored, and the connection would not be as safe as the operator believes.
+            self.complaints.push(format!(
+                "{} is {shown:?}: the parameter {parameter:?} is not one of {}",
+                setting.name,
+                TLS_PARAMETERS.join(", ")
+            ));
+        }
         self.record(setting, shown, source);
         value
     }
+}
+
+/// What PostgreSQL's own programs call them.
+const TLS_PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
+
+/// A parameter of a database URL that was meant for TLS and is misspelled.
+fn unknown_tls_parameter(address: &str) -> Option<String> {
+    let url = url::Url::parse(address).ok().filter(|url| url.scheme().starts_with("postgres"))?;
+    let names = url.query_pairs().map(|(name, _)| name.into_owned());
+    names.into_iter().find(|name| {
+        let is_meant = ["ssl", "tls"].iter().any(|start| name.to_ascii_lowercase().starts_with(start));
+        is_meant && !TLS_PARAMETERS.contains(&name.as_str())
+    })
 }
 
 /// The URL of a service, whose query may hold a key as well.

@@ -13,6 +13,7 @@ group! { "Database and storage" {
     STORAGE_URL = "file://data/blobs": "Where the uploaded bytes are, for all processes that use the same database: `file://FOLDER`, or `s3://BUCKET`, `az://CONTAINER` or `gs://BUCKET` with an optional `/PREFIX`, which the usual variables of the store (`AWS_…`, `AZURE_…`, `GOOGLE_…`) say how to reach."
     STORAGE_PUBLIC_URL = "": "Where clients reach the object store, if that is another address than the server uses: URLs for clients are signed for it."
     UPLOAD_MODE = "direct": "With an object store: `direct` has clients send and load bytes straight there, and `proxy` through this server, as always with a folder."
+    STORAGE_EVENTS_TOKEN = "": "The token with which the object store's notifications are sent to `/api/v2/storage/events`, which takes none without it."
     MIN_FREE_DISK = "256MB": "With less free space on the disk of the blobs or of a SQLite database, the server takes in nothing new; deletions still work."
 } }
 
@@ -22,6 +23,7 @@ pub(super) struct Storage {
     pub database_connections: u32,
     pub storage: StorageConfig,
     pub is_direct: bool,
+    pub events_token: Option<String>,
     pub min_free_disk: u64,
 }
 
@@ -37,6 +39,7 @@ pub(super) fn read(read: &mut Reader) -> Storage {
         database_connections: read.at_least(DATABASE_CONNECTIONS, 4),
         storage,
         is_direct,
+        events_token: read.secret(STORAGE_EVENTS_TOKEN),
         min_free_disk: read.with(MIN_FREE_DISK, bytes),
         data_dir,
     }

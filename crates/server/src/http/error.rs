@@ -83,7 +83,11 @@ fn hidden(error: &Error) -> Refusal {
         }
         // The same request would fail again.
         Error::Database(_) if error.is_about_the_data() => internal(),
-        Error::Database(_) | Error::GroupNotCommitted(_) | Error::Migration(_) | Error::Closed => {
+        Error::Database(_)
+        | Error::DatabaseTls(_)
+        | Error::GroupNotCommitted(_)
+        | Error::Migration(_)
+        | Error::Closed => {
             Refusal::new(RefusalCode::DatabaseUnavailable, "The database does not answer").retryable()
         }
         Error::DatabaseFileGone { .. } => {

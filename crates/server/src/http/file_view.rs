@@ -126,6 +126,8 @@ impl Surroundings {
             file_name: file.file_name,
             size: file.size_bytes,
             content_type: file.content_type,
+            md5: file.md5.or(file.declared_md5),
+            sha256: file.blob_sha256,
             batch_id: file.batch_id,
             attributes: file.attributes,
             status: file.status,

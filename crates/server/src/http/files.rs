@@ -19,6 +19,7 @@ use crate::blobs::direct::Download;
 use crate::blobs::{Integrity, Pin};
 use crate::content::{artifacts, chunks};
 use crate::http::error::ApiError;
+use crate::intake::announce::parse_md5;
 use crate::intake::cancel::Cancel;
 use crate::intake::delete as deletion;
 use crate::queue::revive::{self, Revive};
@@ -38,6 +39,8 @@ use landfall_store::Tx;
 const MAX_CHECKED_FIRST: u64 = 4 << 20;
 /// How long a redirect to the object store can be followed.
 const DOWNLOAD_TTL: Duration = Duration::from_mins(5);
+/// How many MD5s one request may look for.
+const MAX_MD5S: usize = 100;
 
 /// One file: its state, what it waits for, and its last error.
 #[utoipa::path(
@@ -77,7 +80,7 @@ pub async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiErr
 /// The caller's files, newest first.
 #[utoipa::path(
     get, path = "/files", operation_id = "listFiles", tag = "files", params(FileQuery),
-    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND"))
+    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND INVALID_MD5"))
 )]
 pub async fn list(
     State(app): State<App>,
@@ -90,6 +93,7 @@ pub async fn list(
         reach: &reach,
         states: query.status.as_slice(),
         batch: query.batch_id.as_deref().map(super::request::batch_id).transpose()?,
+        md5s: query.md5.as_deref().map(md5s).transpose()?,
     };
     let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
     let mut tx = app.db.read().await?;
@@ -103,6 +107,16 @@ pub async fn list(
     let surroundings = Surroundings::load(&mut tx, &caller.owner(), &app).await?;
     let items = surroundings.views(&mut tx, page.items).await?;
     Ok(Json(Page { items, next_cursor: page.next_cursor }))
+}
+
+/// The MD5s of a list, in hexadecimal digits.
+fn md5s(list: &str) -> Result<Vec<String>, Refusal> {
+    let md5s = list.split(',').map(parse_md5).collect::<Result<Vec<_>, Refusal>>()?;
+    if md5s.len() > MAX_MD5S {
+        let message = format!("At most {MAX_MD5S} MD5s can be looked for at once, not {}", md5s.len());
+        return Err(Refusal::new(RefusalCode::InvalidMd5, message));
+    }
+    Ok(md5s)
 }
 
 /// The files with `part` in their names, and the position to continue from.

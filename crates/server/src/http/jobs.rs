@@ -37,7 +37,7 @@ pub async fn list(
     let paging: Paging<Uuid> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
     let states = query.status.map_or(&[] as &[Status], JobStatus::states);
     let reach = Reach::User(caller.owner());
-    let wanted = Wanted { reach: &reach, states, batch: None };
+    let wanted = Wanted { reach: &reach, states, batch: None, md5s: None };
     let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
     let mut tx = app.db.read().await?;
     let found = listing.first(&mut tx, paging.fetched(), paging.offset).await?;

@@ -15,13 +15,15 @@ pub struct Operation {
 }
 
 /// The operations that bring a file in.
-const UPLOADS: [&str; 13] = [
+const UPLOADS: [&str; 15] = [
     "openBatch",
     "closeBatch",
     "registerFile",
     "registerFilesInBatch",
     "freshUploadUrl",
     "sendBytes",
+    "signS3Request",
+    "takeStorageEvents",
     "confirmFile",
     "confirmFileInBatch",
     "createUpload",

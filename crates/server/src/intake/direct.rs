@@ -2,12 +2,19 @@
 
 use std::time::Duration;
 
+use uuid::Uuid;
+
+use super::upload::must_await_bytes;
 use crate::blobs::Blobs;
 use crate::blobs::direct::Declared;
+use crate::records::batch::deadline;
 use crate::records::file::{File, StoredBytes};
+use crate::records::files::uploads;
 use landfall_api::uploads::UploadTicket;
+use landfall_core::caller::Caller;
+use landfall_core::clock::{Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::Error;
+use landfall_store::{Error, Tx, Write};
 
 /// The ticket with the address of the object store in place of this server's.
 pub async fn readdress(
@@ -53,4 +60,31 @@ pub async fn arrived(blobs: &Blobs, file: &File) -> Result<Option<StoredBytes>, 
         etag: found.revision.etag,
         version: found.revision.version,
     }))
+}
+
+/// The client of a registered file sends the bytes to the object store itself, in parts. That is a sign of life.
+pub struct GoDirect {
+    pub caller: Caller,
+    pub file: Uuid,
+    pub window: Duration,
+    pub now: Time,
+}
+
+impl Write for GoDirect {
+    type Output = File;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<File, Error> {
+        let file = File::lock_for(tx, &self.caller, self.file).await?;
+        must_await_bytes(tx, &file).await?;
+        if file.blob_key.is_some() {
+            let message = "The bytes of this file came through the server already: confirm it";
+            return Err(Refusal::new(RefusalCode::InvalidState, message).into());
+        }
+        if !file.is_direct {
+            uploads::go_direct(tx, file.id).await?;
+        }
+        uploads::set_deadline(tx, file.id, self.now + to_delta(self.window), self.now).await?;
+        deadline::extend(tx, file.batch_id, self.window, self.now).await?;
+        Ok(file)
+    }
 }

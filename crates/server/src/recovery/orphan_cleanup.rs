@@ -1,6 +1,7 @@
-//! `orphan-cleanup`: what is left over, in three scopes. Each has its exact definition at the top of its file; one that
+//! `orphan-cleanup`: what is left over, in four scopes. Each has its exact definition at the top of its file; one that
 //! fails does not keep the others.
 
+pub mod abandoned_parts;
 pub mod abandoned_registrations;
 pub mod old_failures;
 pub mod orphan_blobs;
@@ -50,6 +51,8 @@ impl Sweep for OrphanCleanup {
             let mut errors = Errors::default();
             let orphans = orphan_blobs::clean(self, now, &mut errors).await;
             let orphans = errors.scope("orphan blobs", orphans);
+            let parts = abandoned_parts::clean(self, now, &mut errors).await;
+            let parts = errors.scope("abandoned parts", parts);
             let abandoned = abandoned_registrations::clean(self, now, &mut errors).await;
             let abandoned = errors.scope("abandoned uploads", abandoned);
             let failures = old_failures::clean(self, now, &mut errors).await;
@@ -59,6 +62,7 @@ impl Sweep for OrphanCleanup {
             let mut report = SweepReport { errors: errors.finish(), ..SweepReport::default() };
             for (name, value) in [
                 ("orphanBlobs", json!(orphans)),
+                ("abandonedParts", json!(parts)),
                 ("abandonedUploads", json!(abandoned)),
                 ("oldFailures", json!(failures)),
                 ("executionTime", json!(elapsed)),

@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::config::Unconfirmed;
 use super::{Jobs, Sweep, SweepReport};
 use crate::blobs::Blobs;
+use crate::intake::adopt;
 use crate::intake::delete::{self, Cause};
 use crate::intake::direct;
 use crate::intake::resumable::Resumables;
@@ -26,13 +27,11 @@ use crate::records::batch::deadline;
 use crate::records::cleanup_failures::{Leftovers, Uncleaned};
 use crate::records::file::{File, StoredBytes};
 use crate::records::files::uploads;
-use crate::records::moves::{self, Change};
 use crate::records::notifications;
-use crate::records::quota;
 use crate::telemetry::metrics;
 use landfall_core::actor::Actor;
 use landfall_core::clock::{Clock, Time, to_delta};
-use landfall_core::lifecycle::{Status, Transition};
+use landfall_core::lifecycle::Status;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
@@ -250,10 +249,7 @@ impl Write for Expire {
 
 impl Expire {
     async fn adopt(&self, tx: &mut Tx, file: &mut File, arrived: Option<StoredBytes>) -> Result<(), Error> {
-        let change = Change::Confirm { trace: None, recoveries: i64::from(self.is_recovery), arrived };
-        let reason = "It was not confirmed in time, but its bytes are whole: adopted";
-        let actor = Actor::sweep(NAME);
-        moves::apply_to(tx, file, Transition::Confirm, change, actor, Some(reason), self.now).await?;
-        quota::settle(tx, file).await
+        let why = (Actor::sweep(NAME), "It was not confirmed in time, but its bytes are whole: adopted");
+        adopt::adopt(tx, file, arrived, i64::from(self.is_recovery), why, self.now).await
     }
 }

@@ -279,6 +279,7 @@ pub fn cleanup_failed(error: &Error) {
         | Error::StorageMismatch(_) => "storage",
         Error::Database(_)
         | Error::DatabaseFileGone { .. }
+        | Error::DatabaseTls(_)
         | Error::GroupNotCommitted(_)
         | Error::Migration(_)
         | Error::Closed => "database",

@@ -28,6 +28,31 @@ pub struct DirectUpload {
     pub headers: Vec<(String, String)>,
 }
 
+/// A request about a multipart upload, as the API of S3 has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartsRequest {
+    Begin,
+    Send { id: String, number: u32 },
+    List { id: String },
+    Complete { id: String },
+    Abort { id: String },
+}
+
+impl PartsRequest {
+    fn method_and_query(&self) -> (&'static str, Vec<(String, String)>) {
+        let upload = |id: &str| ("uploadId".to_owned(), id.to_owned());
+        match self {
+            Self::Begin => ("POST", vec![("uploads".to_owned(), String::new())]),
+            Self::Send { id, number } => {
+                ("PUT", vec![("partNumber".to_owned(), number.to_string()), upload(id)])
+            }
+            Self::List { id } => ("GET", vec![upload(id)]),
+            Self::Complete { id } => ("POST", vec![upload(id)]),
+            Self::Abort { id } => ("DELETE", vec![upload(id)]),
+        }
+    }
+}
+
 /// What a download has in its headers.
 pub struct Download<'a> {
     pub disposition: &'a str,
@@ -91,6 +116,23 @@ impl Objects {
                 (self.sign_azure(&path, Method::PUT, "c", None, ttl).await?, headers)
             }
         };
+        Ok(DirectUpload { url: url.to_string(), headers })
+    }
+
+    /// A request about a multipart upload. Its completion must not replace an object.
+    pub async fn sign_parts(
+        &self,
+        key: &str,
+        request: &PartsRequest,
+        ttl: Duration,
+    ) -> Result<DirectUpload, Error> {
+        let (method, query) = request.method_and_query();
+        let headers = match request {
+            PartsRequest::Begin => self.encryption_headers(),
+            PartsRequest::Complete { .. } => vec![("If-None-Match".to_owned(), "*".to_owned())],
+            _ => Vec::new(),
+        };
+        let url = self.presign_s3(method, &self.blob_path(key), query, &headers, ttl).await?;
         Ok(DirectUpload { url: url.to_string(), headers })
     }
 
@@ -165,13 +207,14 @@ impl Objects {
         &self,
         method: &str,
         query: Vec<(String, String)>,
+        headers: &[(String, String)],
         ttl: Duration,
     ) -> Result<Url, Error> {
         let object = "x";
         let mut url = address_in(self.store(), &Path::from(object)).await?;
         let bucket = url.path().strip_suffix(object).unwrap_or_default().to_owned();
         url.set_path(&bucket);
-        self.sign_s3(Presigned { method, url, query, headers: &[], seconds: ttl.as_secs().max(1) }).await
+        self.sign_s3(Presigned { method, url, query, headers, seconds: ttl.as_secs().max(1) }).await
     }
 
     async fn sign_s3(&self, presigned: Presigned<'_>) -> Result<Url, Error> {
@@ -243,7 +286,7 @@ impl Objects {
     }
 }
 
-async fn address_in(store: &Store, path: &Path) -> Result<Url, Error> {
+pub(super) async fn address_in(store: &Store, path: &Path) -> Result<Url, Error> {
     let signed = store.signer().signed_url(Method::GET, path, Duration::from_mins(1)).await;
     let mut url = signed.map_err(|error| failed("find the address of", path.as_ref(), error))?;
     url.set_query(None);

@@ -84,7 +84,7 @@ impl Objects {
             what: WHAT.to_owned(),
             source,
         };
-        let url = self.presign_bucket("GET", query, TTL).await?;
+        let url = self.presign_bucket("GET", query, &[], TTL).await?;
         let response = self.inner.http.get(url).timeout(TTL).send().await;
         let answer = response.map_err(|error| failed(error.without_url().into()))?;
         let status = answer.status();

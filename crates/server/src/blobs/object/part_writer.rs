@@ -14,6 +14,9 @@ use super::{Objects, failed};
 use crate::blobs::{BlobInfo, Revision};
 use landfall_store::Error;
 
+/// How often a request is sent that the client library does not repeat by itself.
+pub(super) const MAX_ATTEMPTS: u32 = 3;
+
 /// What is known of an object that is written in parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
@@ -128,10 +131,20 @@ impl PartWriter {
             return Ok(id.clone());
         }
         let path = self.objects.blob_path(&self.key);
-        let id = self.objects.store().parts().create_multipart(&path).await;
-        let id = id.map_err(|error| failed("begin the upload of", &self.key, error))?;
-        self.parts.id = Some(id.clone());
-        Ok(id)
+        let mut attempt = 1;
+        loop {
+            match self.objects.store().parts().create_multipart(&path).await {
+                Ok(id) => {
+                    self.parts.id = Some(id.clone());
+                    return Ok(id);
+                }
+                // An upload whose answer was lost has no parts; the sweep of abandoned parts removes it.
+                Err(error) if attempt == MAX_ATTEMPTS => {
+                    return Err(failed("begin the upload of", &self.key, error));
+                }
+                Err(_) => attempt += 1,
+            }
+        }
     }
 
     /// How many bytes wait for the next part.
@@ -169,14 +182,18 @@ impl PartWriter {
         let path = objects.blob_path(&self.key);
         let _in_memory = objects.inner.parts_in_memory.acquire().await.map_err(|_| Error::Closed)?;
         let payload = PutPayload::from(self.take_spooled().await?);
-        let put = objects.store().objects().put_opts(&path, payload, PutOptions::from(PutMode::Create)).await;
-        match put {
-            Ok(put) => Ok(Revision { etag: put.e_tag, version: put.version }),
-            Err(error @ object_store::Error::AlreadyExists { .. }) => match objects.head(&self.key).await? {
-                Some(found) => self.recognise(found, size, Some(md5)).await,
-                None => Err(failed("store", &self.key, error)),
-            },
-            Err(error) => Err(failed("store", &self.key, error)),
+        let mut attempt = 1;
+        loop {
+            let create = PutOptions::from(PutMode::Create);
+            match objects.store().objects().put_opts(&path, payload.clone(), create).await {
+                Ok(put) => return Ok(Revision { etag: put.e_tag, version: put.version }),
+                // The library does not repeat what is not to be done twice. Whether it was done is found out here.
+                Err(error) => match objects.head(&self.key).await? {
+                    Some(found) => return self.recognise(found, size, Some(md5)).await,
+                    None if attempt == MAX_ATTEMPTS => return Err(failed("store", &self.key, error)),
+                    None => attempt += 1,
+                },
+            }
         }
     }
 

@@ -10,7 +10,6 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange};
 use tokio_util::io::StreamReader;
 
-use super::store::Store;
 use super::{Objects, failed, is_missing};
 use crate::blobs::{BlobReader, Revision};
 use landfall_core::clock::Clock;
@@ -31,7 +30,7 @@ impl Objects {
     ) -> Result<BlobReader, Error> {
         let size = range.end - range.start;
         let mut ranges = Ranges {
-            store: self.store().clone(),
+            objects: self.clone(),
             path: self.blob_path(key),
             key: key.to_owned(),
             revision,
@@ -50,7 +49,7 @@ impl Objects {
 }
 
 struct Ranges {
-    store: Store,
+    objects: Objects,
     path: Path,
     key: String,
     revision: Revision,
@@ -100,7 +99,7 @@ impl Ranges {
             ..GetOptions::default()
         };
         let key = || self.key.clone();
-        match self.store.objects().get_opts(&self.path, options).await {
+        match self.objects.store().objects().get_opts(&self.path, options).await {
             // A store that ignores the condition still says what it returns.
             Ok(got) if self.revision.etag.is_some() && got.meta.e_tag != self.revision.etag => {
                 Err(Error::BlobChanged { key: key() })
@@ -109,7 +108,7 @@ impl Ranges {
             Err(object_store::Error::Precondition { .. } | object_store::Error::NotModified { .. }) => {
                 Err(Error::BlobChanged { key: key() })
             }
-            Err(error) if is_missing(&error) => Err(Error::BlobMissing { key: key() }),
+            Err(error) if is_missing(&error) => Err(self.objects.missing_or_changed(&self.key).await),
             Err(error) => Err(failed("read", &self.key, error)),
         }
     }

@@ -4,7 +4,7 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use uuid::Uuid;
 
-use super::part_writer::{PartWriter, Parts};
+use super::part_writer::{MAX_ATTEMPTS, PartWriter, Parts};
 use super::{Objects, failed};
 use crate::blobs::Revision;
 use landfall_store::Error;
@@ -27,12 +27,22 @@ enum OnDrop {
 impl Upload {
     pub(super) async fn begin(objects: &Objects, owner: Uuid, key: &str) -> Result<Self, Error> {
         let entry = objects.entry_path(owner, key);
-        let put = objects
-            .store()
-            .objects()
-            .put_opts(&entry, PutPayload::new(), PutOptions::from(PutMode::Create))
-            .await;
-        put.map_err(|error| failed("begin the upload of", key, error))?;
+        let mut attempt = 1;
+        loop {
+            let create = PutOptions::from(PutMode::Create);
+            match objects.store().objects().put_opts(&entry, PutPayload::new(), create).await {
+                Ok(_) => break,
+                // The answer to the first attempt was lost.
+                Err(object_store::Error::AlreadyExists { .. }) if attempt > 1 => break,
+                Err(error @ object_store::Error::AlreadyExists { .. }) => {
+                    return Err(failed("begin the upload of", key, error));
+                }
+                Err(error) if attempt == MAX_ATTEMPTS => {
+                    return Err(failed("begin the upload of", key, error));
+                }
+                Err(_) => attempt += 1,
+            }
+        }
         Ok(Self {
             objects: objects.clone(),
             entry,

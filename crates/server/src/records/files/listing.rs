@@ -20,6 +20,8 @@ pub struct Wanted<'a> {
     pub states: &'a [Status],
     /// `None` matches every batch, and files without one.
     pub batch: Option<Uuid>,
+    /// The MD5s that the bytes may have. `None` matches all files.
+    pub md5s: Option<Vec<String>>,
 }
 
 /// A list of files, newest first, behind one of them.
@@ -27,7 +29,36 @@ pub struct Wanted<'a> {
 pub struct Listing {
     conditions: String,
     arguments: Vec<Arg>,
-    source: &'static str,
+    source: Source,
+}
+
+/// The rows that a list is taken from. The databases would rather walk through all files of a user in the order of the list
+/// than find the few that match, so those are found first.
+#[derive(Debug)]
+enum Source {
+    All,
+    /// What workers hold: few files at a time.
+    Held,
+    /// The condition on the MD5.
+    Bytes(String),
+}
+
+impl Source {
+    fn table(&self) -> &'static str {
+        match self {
+            Self::All => "files",
+            Self::Held | Self::Bytes(_) => "found",
+        }
+    }
+
+    fn definition(&self) -> String {
+        let condition = match self {
+            Self::All => return String::new(),
+            Self::Held => "claimed_by IS NOT NULL",
+            Self::Bytes(condition) => condition,
+        };
+        format!("WITH found AS MATERIALIZED (SELECT * FROM files WHERE {condition})")
+    }
 }
 
 impl Listing {
@@ -35,12 +66,15 @@ impl Listing {
         let mut arguments = args![before];
         let whose = reach::condition(wanted.reach, &mut arguments);
         let conditions = format!("id < $1 AND deleted_at IS NULL AND {whose}");
-        let mut listing = Self { conditions, arguments, source: "files" };
+        let mut listing = Self { conditions, arguments, source: Source::All };
         if let Some(first) = wanted.states.first() {
             listing.in_states(*first, wanted.states);
         }
         if let Some(batch) = wanted.batch {
             listing.and("batch_id = ", batch);
+        }
+        if let Some(md5s) = &wanted.md5s {
+            listing.with_bytes(md5s);
         }
         listing
     }
@@ -56,7 +90,7 @@ impl Listing {
             Status::Registered | Status::Uploaded => "upload_until IS NOT NULL",
             Status::Queued => "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL",
             Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {
-                self.source = "held";
+                self.source = Source::Held;
                 "claimed_by IS NOT NULL"
             }
             Status::Ready | Status::Failed | Status::Cancelled => {
@@ -68,13 +102,24 @@ impl Listing {
         self.conditions.push_str(&format!(" AND status IN ({}) AND {index}", names.join(", ")));
     }
 
+    /// In the exact terms of the index `files_by_md5`.
+    fn with_bytes(&mut self, md5s: &[String]) {
+        let mut places = Vec::with_capacity(md5s.len());
+        for md5 in md5s {
+            self.arguments.push(md5.into());
+            places.push(format!("${}", self.arguments.len()));
+        }
+        let condition =
+            format!("COALESCE(md5, declared_md5) IN ({}) AND deleted_at IS NULL", places.join(", "));
+        self.source = Source::Bytes(condition);
+    }
+
     fn select(&self, what: &str, limit: i64) -> String {
-        // Few files are held by workers at a time, so they are found first.
-        let held = "WITH held AS MATERIALIZED (SELECT * FROM files WHERE claimed_by IS NOT NULL)";
-        let with = if self.source == "held" { held } else { "" };
         format!(
-            "{with} SELECT {what} FROM {} WHERE {} ORDER BY id DESC LIMIT {limit}",
-            self.source, self.conditions
+            "{} SELECT {what} FROM {} WHERE {} ORDER BY id DESC LIMIT {limit}",
+            self.source.definition(),
+            self.source.table(),
+            self.conditions
         )
     }
 
@@ -112,4 +157,31 @@ fn contains(part: &str) -> String {
     let literal =
         part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_").replace('\0', "");
     format!("%{literal}%")
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_core::caller::TenantUser;
+
+    use super::*;
+
+    /// Without the order in which the rows are found first, SQLite walks through all files of the user.
+    #[tokio::test]
+    async fn files_with_certain_bytes_are_found_along_their_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}/landfall.db", folder.path().display());
+        let db = landfall_store::Db::open(&url, 4).await.unwrap();
+        for reach in
+            [Reach::User(TenantUser::new("acme", "ada")), Reach::Tenant("acme".to_owned()), Reach::All]
+        {
+            let md5s = Some(vec![String::new(), String::new()]);
+            let listing =
+                Listing::new(&Wanted { reach: &reach, states: &[], batch: None, md5s }, Uuid::max());
+            let sql = format!("EXPLAIN QUERY PLAN {}", listing.select("*", 10));
+            let plan: Vec<(i64, i64, i64, String)> =
+                db.read().await.unwrap().rows(sql, listing.arguments.clone()).await.unwrap();
+            let plan: Vec<&str> = plan.iter().map(|(_, _, _, step)| step.as_str()).collect();
+            assert!(plan.iter().any(|step| step.contains("USING INDEX files_by_md5")), "{plan:?}");
+        }
+    }
 }

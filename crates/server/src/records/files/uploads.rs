@@ -85,6 +85,11 @@ pub async fn set_deadline(tx: &mut Tx, file: Uuid, until: Time, now: Time) -> Re
         .map(drop)
 }
 
+/// The client of a file that the transaction holds sends the bytes straight to the object store.
+pub async fn go_direct(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
+    tx.execute("UPDATE files SET is_direct = TRUE WHERE id = $1", args![file]).await.map(drop)
+}
+
 /// Moves the deadline of a file, if its bytes are still awaited.
 pub async fn extend_deadline(tx: &mut Tx, file: Uuid, until: Time, now: Time) -> Result<(), Error> {
     tx.execute(
