@@ -51,6 +51,9 @@ page.on('response', response => {
 });
 page.on('requestfailed', request => { if (request.url().startsWith(endpoint)) print({ method: request.method(), status: 0 }); });
 
+// Uppy asks how far an upload is once it has lost its connection.
+const resumed = new Promise(resolve => page.on('response', response => { if (response.request().method() === 'HEAD') resolve(); }));
+
 const load = async () => {
   await page.goto(`http://localhost:${port}/`);
   await page.waitForFunction(() => window.isLoaded);
@@ -59,6 +62,7 @@ const arguments_ = [endpoint, process.env.LANDFALL_TOKEN, Number(size)];
 try {
   await load();
   await page.evaluate(args => { window.ended = window.upload(...args); }, arguments_);
+  await resumed;
   await page.waitForFunction(size => window.sent > size / 2, Number(size));
   print({ reloaded: await page.evaluate(() => window.sent) });
   await load();

@@ -710,3 +710,164 @@ async fn a_stalled_request_keeps_what_it_brought(db: TestDb) {
     assert_eq!(alice.head_upload(&created.location()).await.expect(200).offset(), Some(20));
     server.stop().await;
 }
+
+/// A server on a bucket of each object store, with what it needs to know of it.
+async fn on_each_store() -> Vec<(TestDb, crate::support::object_stores::Bucket, TestServer)> {
+    let mut servers = Vec::new();
+    for store in crate::support::object_stores::ALL {
+        let Some(bucket) = store.bucket().await else { continue };
+        let db = TestDb::sqlite();
+        let server = on(&bucket, &db).await;
+        servers.push((db, bucket, server));
+    }
+    servers
+}
+
+async fn on(bucket: &crate::support::object_stores::Bucket, db: &TestDb) -> TestServer {
+    let mut setup = Setup::default().work(Script::new());
+    setup.variables.extend(bucket.settings());
+    setup.start(db).await
+}
+
+/// What is in a bucket beside blobs that files know, the mark and the probe.
+async fn left_in(bucket: &crate::support::object_stores::Bucket, blobs: usize) -> Vec<String> {
+    let keys = bucket.keys().await;
+    let (stored, rest): (Vec<String>, Vec<String>) =
+        keys.into_iter().partition(|key| key.starts_with("blobs/"));
+    assert_eq!(stored.len(), blobs, "{stored:?}");
+    rest.into_iter().filter(|key| key.starts_with("incoming/")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_goes_on_in_another_process_onto_an_object_store() {
+    for (db, bucket, server) in on_each_store().await {
+        let alice = server.client("alice");
+        let other = on(&bucket, &db).await;
+        let there = other.client("alice");
+        // More than two parts, in pieces that end within parts.
+        let bytes = large(20 << 20);
+        let created = alice.create_upload("a.bin", bytes.len()).await.expect(201);
+        let path = created.location();
+        let mut offset = 0;
+        for (client, size) in [(&alice, 3 << 20), (&there, 7 << 20), (&alice, 1), (&there, 6 << 20)] {
+            let sent = client.append(&path, offset as u64, &bytes[offset..offset + size]).await.expect(204);
+            offset += size;
+            assert_eq!(sent.offset(), Some(offset as u64), "{:?}", bucket.store);
+            assert_eq!(alice.head_upload(&path).await.expect(200).offset(), Some(offset as u64));
+        }
+        assert_eq!(left_in(&bucket, 0).await.len(), 2, "the rest, and the one before it: {:?}", bucket.store);
+        there.append(&path, offset as u64, &bytes[offset..]).await.expect(204);
+        assert!(alice.download(&created.file()).await == bytes, "{:?}", bucket.store);
+        let sha256 = hex::encode(Sha256::digest(&bytes));
+        let kept = count(&server, "SELECT COUNT(*) FROM files WHERE blob_sha256 = $1", args![sha256]).await;
+        assert_eq!(kept, 1);
+        assert_eq!((rows(&server).await, left_in(&bucket, 1).await), (0, Vec::new()), "{:?}", bucket.store);
+        other.stop().await;
+        server.assert_audit_clean().await;
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_onto_an_object_store_that_ends_early_leaves_nothing() {
+    for (_db, bucket, server) in on_each_store().await {
+        let alice = server.client("alice");
+        let bytes = large(10 << 20);
+        let created = alice.create_upload("a.bin", 12 << 20).await.expect(201);
+        alice.append(&created.location(), 0, &bytes).await.expect(204);
+        // A damaged piece is not kept, also where it filled a part.
+        let sum = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(b"something else"));
+        let piece =
+            alice.piece(&created.location(), 10 << 20).header("Upload-Checksum", format!("sha256 {sum}"));
+        alice.answer(piece.body(large(1 << 20))).await.refused(460, "PIECE_CHECKSUM_MISMATCH");
+        assert_eq!(alice.head_upload(&created.location()).await.expect(200).offset(), Some(10 << 20));
+        alice.terminate(&created.location()).await.expect(204);
+        assert_eq!((rows(&server).await, left_in(&bucket, 0).await), (0, Vec::new()), "{:?}", bucket.store);
+
+        // What a cut connection brought counts to the last byte.
+        let created = alice.create_upload("b.bin", bytes.len()).await.expect(201);
+        let mut cut = alice.begin_append(&created.location(), 0, bytes.len(), "").await;
+        cut.send(&bytes[..9 << 20]).await;
+        until("the first part is there", async || {
+            count(&server, "SELECT COUNT(*) FROM resumable_uploads WHERE offset_bytes > 0", args![]).await > 0
+        })
+        .await;
+        let offset = alice.head_upload(&created.location()).await.expect(200).offset().expect("an offset");
+        assert!(offset >= 8 << 20, "{offset}");
+        drop(cut);
+        let at = usize::try_from(offset).unwrap();
+        alice.append(&created.location(), offset, &bytes[at..]).await.expect(204);
+        assert!(alice.download(&created.file()).await == bytes, "{:?}", bucket.store);
+        assert_eq!(left_in(&bucket, 1).await, Vec::<String>::new());
+        server.assert_audit_clean().await;
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parts_are_joined_to_a_file_on_an_object_store() {
+    for (_db, bucket, server) in on_each_store().await {
+        let alice = server.client("alice");
+        let bytes = large(11 << 20);
+        let mut addresses = "final;".to_owned();
+        for part in [&bytes[..9 << 20], &bytes[9 << 20..]] {
+            let request = alice.tus(Method::POST, PATH).header("Upload-Length", part.len());
+            let request = request.header("Upload-Concat", "partial").header("Content-Type", PIECE);
+            let created = alice.answer(request.body(part.to_vec())).await.expect(201);
+            assert_eq!(created.offset(), Some(part.len() as u64));
+            addresses.push_str(&format!("{} ", created.location()));
+        }
+        server.assert_audit_clean().await;
+        let join = alice.tus(Method::POST, PATH).header("Upload-Concat", addresses.trim_end());
+        let join = join.header("Upload-Metadata", metadata(&[("filename", "joined.bin")]));
+        let joined = alice.answer(join).await.expect(201);
+        let file = joined.file();
+        until("it is joined", async || alice.status(&file).await == "ready").await;
+        assert!(alice.download(&file).await == bytes, "{:?}", bucket.store);
+        until("nothing is left", async || rows(&server).await == 0).await;
+        assert_eq!(left_in(&bucket, 1).await, Vec::<String>::new(), "{:?}", bucket.store);
+        server.assert_audit_clean().await;
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_found_whose_process_died_after_it_had_stored_the_last_part() {
+    for (_db, bucket, server) in on_each_store().await {
+        let alice = server.client("alice");
+        for size in [TEXT.len(), 9 << 20] {
+            let bytes = if size == TEXT.len() { TEXT.to_vec() } else { large(size) };
+            let created = alice.create_upload("a.bin", size).await.expect(201);
+            let id: uuid::Uuid = created.file().parse().unwrap();
+            alice.append(&created.location(), 0, &bytes[..size - 3]).await.expect(204);
+            // The process noted that it makes a blob of it, made it, and was killed.
+            let uploads = &server.app.resumables;
+            let mut tx = uploads.db.read().await.unwrap();
+            let upload = landfall_server::records::resumable::find(&mut tx, id).await.unwrap();
+            let upload = upload.expect("it is there");
+            drop(tx);
+            let saved = landfall_server::blobs::Saved {
+                offset: u64::try_from(upload.offset_bytes).unwrap(),
+                hashes: upload.hashes,
+                stored: upload.stored,
+            };
+            let keep = landfall_server::blobs::Unsaved::Keep;
+            let opened = uploads.blobs.append(&upload.blob_key, &saved, keep, size as u64).await.unwrap();
+            let mut opened = opened.expect("no one writes to it");
+            opened.write(&bytes[size - 3..]).await.unwrap();
+            let noted = opened.begin_finishing().expect("it is noted before");
+            let sql = "UPDATE resumable_uploads SET stored = $2, turn = $3, worker_id = $3 WHERE id = $1";
+            let dead = args![id, noted.stored, uuid::Uuid::new_v4()];
+            uploads.db.write(crate::support::offline_app::Sql(sql.to_owned(), dead)).await.unwrap();
+            opened.publish(|_| Ok(())).await.unwrap();
+            drop(opened);
+            let settled = resumable_uploads::sweep_once(uploads, server.app.clock.now()).await.unwrap();
+            assert_eq!(settled, 1, "{:?}", bucket.store);
+            server.idle().await;
+            assert!(alice.download(&created.file()).await == bytes, "{:?} {size}", bucket.store);
+            alice.delete(&format!("/api/v2/uploads/files/{id}")).await.ok();
+        }
+        assert_eq!((rows(&server).await, left_in(&bucket, 0).await), (0, Vec::new()), "{:?}", bucket.store);
+        server.stop().await;
+    }
+}

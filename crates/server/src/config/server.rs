@@ -10,7 +10,7 @@ group! { "Server" {
     BIND_ADDRESS = "127.0.0.1": "The address to listen on; any address other than loopback needs `JWT_SECRET`, `OIDC_ISSUER` or `JWT_JWKS_URL`, and `TLS_CERT` with `TLS_KEY` or `TRUSTED_PROXIES`."
     PORT = "3002": "The port to listen on; 0 picks a free one."
     PUBLIC_URL = "": "The URL at which clients reach the server, such as `https://files.example.com`; links and upload URLs begin with it, and requests for another host are refused."
-    CORS_ORIGINS = "": "The origins whose pages may use the API from a browser, such as `https://app.example.com`, with commas between them; they may also use the session of a person who is signed in. `*` allows all, without sessions."
+    CORS_ORIGINS = "": "The origins whose pages may use the API from a browser, such as `https://app.example.com`, with commas between them, also with the session of a person who is signed in; `*` allows all, without sessions."
     TLS_CERT = "": "The file with the server's certificate and those of its issuers (PEM), to serve `https`; it is read again when it changes."
     TLS_KEY = "": "The file with the key of the certificate (PEM)."
     TRUSTED_PROXIES = "": "The proxies in front of the server, as networks (`10.0.0.0/8`), addresses, or the names `loopback` and `private`; only their `X-Forwarded-For` and `X-Forwarded-Proto` are believed."

@@ -71,7 +71,9 @@ async fn look_after(uploads: &Resumables, seen: &Seen, now: Time) -> Result<bool
         uploads.clear(upload.id).await?;
         return Ok(true);
     }
-    if seen.is_held {
+    // A turn of this process that has ended may still be noted. Whether it has, the turns know.
+    let is_elsewhere = upload.worker_id != Some(uploads.liveness.identity().id);
+    if seen.is_held && is_elsewhere {
         return Ok(false);
     }
     if upload.kind != Kind::Part {

@@ -33,8 +33,8 @@ struct State {
     parts: Vec<String>,
     /// The object with the rest, if there is one.
     rest: Option<String>,
-    /// The one before, which is not needed any more.
-    last_rest: Option<String>,
+    /// Those before it, which are not needed any more.
+    old_rests: Vec<String>,
     /// The blob may have been made of it.
     finishing: bool,
 }
@@ -59,10 +59,10 @@ pub struct Appending {
 impl Objects {
     /// Opens an upload to write to its end. `length`: how many bytes it will have.
     pub async fn append(&self, key: &str, stored: Option<&Value>, length: u64) -> Result<Appending, Error> {
-        let state = State::of(stored)?;
-        if let Some(rest) = &state.last_rest {
+        let mut state = State::of(stored)?;
+        for rest in std::mem::take(&mut state.old_rests) {
             // What replaced it is noted.
-            self.delete(&self.rest_path(key, rest)).await?;
+            self.delete(&self.rest_path(key, &rest)).await?;
         }
         let is_published = state.finishing && self.head(key).await?.is_some_and(|found| found.size == length);
         let parts = Parts { id: state.id.clone(), done: state.parts.clone() };
@@ -184,8 +184,9 @@ impl Appending {
     /// What is to be noted of the whole parts that the store has.
     pub fn note_parts(&mut self) -> Value {
         let Parts { id, done } = self.writer.parts().clone();
-        let last_rest = self.noted.rest.take();
-        self.noted = State { id, parts: done, rest: None, last_rest, finishing: false };
+        let mut old_rests = std::mem::take(&mut self.noted.old_rests);
+        old_rests.extend(self.noted.rest.take());
+        self.noted = State { id, parts: done, rest: None, old_rests, finishing: false };
         self.noted()
     }
 
