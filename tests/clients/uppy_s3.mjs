@@ -56,6 +56,11 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, ar
 const page = await (await browser.newContext()).newPage();
 page.setDefaultTimeout(60000);
 page.on('pageerror', error => fail(error));
+page.on('response', async response => {
+  if (response.status() < 400) return;
+  const { method, url, headers } = { method: response.request().method(), url: response.url(), headers: await response.request().allHeaders() };
+  print({ method, url, headers, status: response.status(), body: await response.text().catch(String) });
+});
 page.on('requestfailed', request => print({ method: request.method(), status: 0 }));
 try {
   await page.goto(`http://localhost:${port}/`);
