@@ -10,8 +10,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use landfall_core::clock::{ManualClock, Time};
 use landfall_core::failure::{Code, Failure};
-use landfall_server::blobs::Blobs;
-use landfall_server::recovery::{Sweep, SweepReport};
+use landfall_server::blobs::{Blobs, Saved, Unsaved};
+use landfall_server::recovery::{Sweep, SweepReport, resumable_uploads};
 use landfall_server::stages::{Job, Output, Work};
 use landfall_store::args;
 use serde_json::{Value, json};
@@ -168,6 +168,46 @@ async fn an_unfinished_upload_is_no_orphan_at_any_age(db: TestDb) {
     incoming.finish().await;
     assert_eq!(clean(&rest).await.metrics["orphanBlobs"]["deleted"], 1);
     assert!(!rest.is_stored(&key));
+}
+
+#[on_each_database]
+async fn bytes_of_a_resumable_upload_go_with_its_row_and_not_before(db: TestDb) {
+    let clock = manual_clock();
+    let rest = offline_after_uploads(&db, &clock, &[]).await;
+    let user = crate::support::actions::TestUser {
+        rest: Arc::new(rest),
+        caller: landfall_core::caller::Caller {
+            tenant: "alice".to_owned(),
+            user: "alice".to_owned(),
+            role: landfall_core::caller::Role::Member,
+        },
+    };
+    let rest = user.rest.clone();
+    let upload = user.create_upload(None, "a").await.unwrap();
+    user.resume(upload, 3).await.unwrap();
+    let unknown = Blobs::key(rest.app.clock.new_id(), rest.app.clock.new_id());
+    let left = rest.app.blobs.append(&unknown, &Saved::default(), Unsaved::Keep, 5).await.unwrap();
+    let mut left = left.expect("no one writes to it");
+    left.write(b"12").await.unwrap();
+    left.save().await.unwrap();
+    drop(left);
+    assert!(
+        rest.findings().await.iter().any(|finding| finding.what.contains(&unknown)),
+        "the audit names it"
+    );
+    assert_eq!(rest.app.blobs.all_appended().await.unwrap().len(), 2);
+    resumable_uploads::sweep_once(&rest.app.resumables, rest.now()).await.unwrap();
+    assert_eq!(rest.app.blobs.all_appended().await.unwrap().len(), 1, "what a row knows stays");
+    // A blob that was made of an upload and is not in its file's row yet is no orphan at any age.
+    let key: Vec<(String,)> = rest.rows("SELECT blob_key FROM resumable_uploads", args![]).await;
+    rest.store(&key[0].0, "12345", rest.now() - TimeDelta::days(30));
+    assert_metrics(&clean(&rest).await, no_orphans(), none_abandoned(), failures(0, 0));
+    assert!(rest.is_stored(&key[0].0));
+    rest.assert_audit_clean().await;
+    user.terminate(upload).await.unwrap();
+    assert!(!rest.is_stored(&key[0].0));
+    assert_eq!(rest.app.blobs.all_appended().await.unwrap(), [] as [&str; 0]);
+    rest.assert_audit_clean().await;
 }
 
 #[on_each_database]

@@ -131,7 +131,7 @@ impl Case {
                            VALUES ($1, 'dead', '', '', 7, $2, $2)";
                 rest.sql(sql, args![unknown, landfall_core::clock::Clock::System.now()]).await;
             }
-            ForgetDeleted => user.delete(self.file).await.unwrap(),
+            ForgetDeleted | ClearDeletedUpload => user.delete(self.file).await.unwrap(),
             FinishDeletion => user.cancel_batch(self.batch).await.unwrap(),
             CleanOrphans => {
                 for number in 0..3 {
@@ -142,7 +142,6 @@ impl Case {
                     );
                 }
             }
-            ClearDeletedUpload => user.delete(self.file).await.unwrap(),
             FinishLeftUpload => {
                 // All bytes are here, and the process was killed before it noted that.
                 let sql = "SELECT blob_key, hashes FROM resumable_uploads WHERE id = $1";

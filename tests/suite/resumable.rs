@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base64::Engine;
-use landfall_server::recovery::resumable_uploads;
+use landfall_server::recovery::{Sweep, resumable_uploads};
 use landfall_store::{Arg, Db, args};
 use reqwest::Method;
 use serde_json::json;
@@ -813,8 +813,14 @@ async fn parts_are_joined_to_a_file_on_an_object_store() {
         for part in [&bytes[..9 << 20], &bytes[9 << 20..]] {
             let request = alice.tus(Method::POST, PATH).header("Upload-Length", part.len());
             let request = request.header("Upload-Concat", "partial").header("Content-Type", PIECE);
-            let created = alice.answer(request.body(part.to_vec())).await.expect(201);
-            assert_eq!(created.offset(), Some(part.len() as u64));
+            let (first, last) = part.split_at(part.len() - 1);
+            let created = alice.answer(request.body(first.to_vec())).await.expect(201);
+            assert_eq!(created.offset(), Some(first.len() as u64));
+            // Parts of the store that belong to no file, and are old by then.
+            let later = server.app.clock.now() + chrono::TimeDelta::days(2);
+            let swept = server.app.orphan_cleanup.sweep_once(later).await.unwrap();
+            assert_eq!(swept.errors, Vec::<String>::new());
+            alice.append(&created.location(), first.len() as u64, last).await.expect(204);
             addresses.push_str(&format!("{} ", created.location()));
         }
         server.assert_audit_clean().await;

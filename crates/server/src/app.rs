@@ -167,18 +167,7 @@ impl App {
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
         let uploads = TaskTracker::new();
-        let resumables = Resumables {
-            db: db.clone(),
-            blobs: blobs.clone(),
-            clock: clock.clone(),
-            liveness: liveness.clone(),
-            tasks: uploads.clone(),
-            turns: Turns::default(),
-            disk: disk.clone(),
-            signer: signer.clone(),
-            config: config.intake.clone(),
-            stall: config.http.upload_stall,
-        };
+        let resumables = resumables(&config, &ownership, &clock, &liveness, &uploads, &disk, &signer);
         let sweeps = Sweeps::new(&config, &ownership, &clock, &resumables);
         let scheduled = sweeps.scheduled(&config.healing.schedules);
         let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
@@ -398,6 +387,30 @@ fn warn_of_loose_modes(config: &Config, db: &Db) {
     let places: Vec<PathBuf> = folders.chain(db.sqlite_file().cloned()).collect();
     for warning in loose_modes::warnings(&places) {
         tracing::warn!("{warning}");
+    }
+}
+
+fn resumables(
+    config: &Config,
+    ownership: &Ownership,
+    clock: &Clock,
+    liveness: &Arc<Liveness>,
+    tasks: &TaskTracker,
+    disk: &DiskSpace,
+    signer: &UrlSigner,
+) -> Resumables {
+    let Ownership { db, blobs } = ownership.clone();
+    Resumables {
+        db,
+        blobs,
+        clock: clock.clone(),
+        liveness: liveness.clone(),
+        tasks: tasks.clone(),
+        turns: Turns::default(),
+        disk: disk.clone(),
+        signer: signer.clone(),
+        config: config.intake.clone(),
+        stall: config.http.upload_stall,
     }
 }
 

@@ -15,17 +15,13 @@ use landfall_store::Error;
 const SAVE_EVERY: u64 = 64 << 20;
 
 /// The checksums over the bytes so far.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Hashes {
     md5: Md5,
     sha256: Sha256,
 }
 
 impl Hashes {
-    pub fn new() -> Self {
-        Self { md5: Md5::new(), sha256: Sha256::new() }
-    }
-
     pub fn update(&mut self, bytes: &[u8]) {
         self.md5.update(bytes);
         self.sha256.update(bytes);
@@ -87,7 +83,7 @@ pub struct Appending {
 }
 
 enum Upload {
-    Local(appending::Appending),
+    Local(Box<appending::Appending>),
     Objects(Box<object::Appending>),
 }
 
@@ -108,7 +104,7 @@ impl Appending {
         // States that cannot be read are made again from the bytes themselves.
         let (from, hashes) = match Hashes::from_text(&saved.hashes) {
             Some(hashes) => (saved.offset, hashes),
-            None => (0, Hashes::new()),
+            None => (0, Hashes::default()),
         };
         let hashes = upload.hash(hashes, from, saved.offset).await?;
         let at_save = (saved.offset, hashes.clone());
@@ -120,7 +116,13 @@ impl Appending {
             upload.cut(saved.offset).await?;
             at_save.clone()
         };
-        Ok(Some(Self { upload: Upload::Local(upload), offset, hashes, saved: at_save, in_parts: None }))
+        Ok(Some(Self {
+            upload: Upload::Local(Box::new(upload)),
+            offset,
+            hashes,
+            saved: at_save,
+            in_parts: None,
+        }))
     }
 
     pub(super) async fn objects(
@@ -131,7 +133,7 @@ impl Appending {
     ) -> Result<Self, Error> {
         let hashes = match Hashes::from_text(&saved.hashes) {
             Some(hashes) => hashes,
-            None if saved.offset == 0 => Hashes::new(),
+            None if saved.offset == 0 => Hashes::default(),
             // The bytes are in parts, which cannot be read.
             None => return Err(Error::Internal(format!("the checksums of the upload {key} cannot be read"))),
         };
@@ -295,10 +297,10 @@ mod tests {
     #[test]
     fn checksums_go_on_where_they_were_at_every_position() {
         let bytes: Vec<u8> = (0..300_u32).flat_map(u32::to_le_bytes).collect();
-        let mut whole = Hashes::new();
+        let mut whole = Hashes::default();
         whole.update(&bytes);
         for position in 0..=bytes.len() {
-            let mut first = Hashes::new();
+            let mut first = Hashes::default();
             first.update(&bytes[..position]);
             let mut second = Hashes::from_text(&first.to_text()).expect("its own text");
             second.update(&bytes[position..]);

@@ -75,7 +75,7 @@ fn allowed(origins: &Origins, headers: &HeaderMap) -> Option<Allowed> {
     match origins {
         Origins::None => None,
         Origins::Any => Some(Allowed { origin: HeaderValue::from_static("*"), with_cookies: false }),
-        listed => {
+        listed @ Origins::Listed(_) => {
             let is_listed = origin.to_str().is_ok_and(|origin| listed.trusts(origin));
             is_listed.then(|| Allowed { origin: origin.clone(), with_cookies: true })
         }

@@ -79,7 +79,7 @@ pub struct Progress {
 
 /// What the id of an upload stands for.
 enum Found {
-    Upload(Resumable),
+    Upload(Box<Resumable>),
     /// It is a file in the queue, or further.
     Done(Box<File>),
 }
@@ -104,7 +104,7 @@ impl Resumables {
                     _ => return Ok(Found::Done(Box::new(file))),
                 }
             }
-            return Ok(Found::Upload(upload));
+            return Ok(Found::Upload(Box::new(upload)));
         }
         let file = File::find(&mut tx, id).await?.ok_or_else(Refusal::no_such_upload)?;
         if !caller.is(&file.tenant_id, &file.user_id) {

@@ -77,7 +77,7 @@ async fn look_after(uploads: &Resumables, seen: &Seen, now: Time) -> Result<bool
         return Ok(false);
     }
     if upload.kind != Kind::Part {
-        return uploads.complete(upload.id).await;
+        return Box::pin(uploads.complete(upload.id)).await;
     }
     let has_expired = upload.joined_into.is_none() && upload.expires_at.is_some_and(|at| at <= now);
     if has_expired && uploads.expire_part(upload.id, now).await? {

@@ -139,7 +139,7 @@ impl UploadExpiry {
     /// Adopts or deletes one file. `is_recovery`: it should have been done long ago, and counts as a recovery.
     pub async fn expire(&self, file: &File, is_recovery: bool, now: Time) -> Result<Fate, Error> {
         // The last byte of a resumable upload is its confirmation.
-        if self.resumables.complete(file.id).await? {
+        if Box::pin(self.resumables.complete(file.id)).await? {
             tracing::info!(fileId = %file.id, "confirmed a resumable upload that is whole");
             return Ok(Fate::Adopted);
         }

@@ -82,7 +82,7 @@ impl Resumables {
         match self.clear(id).await {
             Ok(()) => turn.is_gone(),
             Err(error) => {
-                tracing::warn!(fileId = %id, %error, "what is left of an upload could not be removed yet")
+                tracing::warn!(fileId = %id, %error, "what is left of an upload could not be removed yet");
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! An upload in parts is abandoned if and only if the object store has parts of it, it was begun longer ago than the minimum
-//! age, and no file awaits bytes for its key: its file is confirmed, deleted or unknown, and no process receives it.
+//! age, and nothing awaits bytes for its key: its file is confirmed, deleted or unknown, no process receives it, and it is no
+//! resumable upload.
 //!
 //! No listing of objects shows such parts, and they cost as much as objects. Those of an object that was completed are gone
 //! with the completion.
@@ -10,6 +11,7 @@ use super::{Errors, OrphanCleanup};
 use crate::blobs::Blobs;
 use crate::blobs::direct::{AbandonedParts, Marker};
 use crate::records::file::File;
+use crate::records::resumable;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
@@ -57,8 +59,14 @@ pub async fn clean(job: &OrphanCleanup, now: Time, errors: &mut Errors) -> Resul
 }
 
 async fn is_awaited(job: &OrphanCleanup, parts: &AbandonedParts) -> Result<bool, Error> {
-    let Some(file) = Blobs::file_of(&parts.key) else { return Ok(false) };
-    let file = File::find(&mut job.db.read().await?, file).await?;
+    let Some(id) = Blobs::file_of(&parts.key) else { return Ok(false) };
+    let mut tx = job.db.read().await?;
+    // Also one that is only to be joined to a file.
+    if resumable::has_key(&mut tx, id, &parts.key).await? {
+        return Ok(true);
+    }
+    let file = File::find(&mut tx, id).await?;
+    drop(tx);
     if file.is_some_and(|file| matches!(file.status, Status::Registered | Status::Uploaded)) {
         return Ok(true);
     }
