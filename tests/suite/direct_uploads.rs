@@ -305,7 +305,10 @@ async fn a_notification_of_the_store_stands_for_the_confirmation(db: TestDb) {
 async fn without_a_token_no_notifications_are_taken(db: TestDb) {
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let alice = server.client("alice");
-    alice.send(alice.http.post(format!("{}/api/v2/storage/events", server.base)).json(&json!({}))).await.refused(401, "UNAUTHENTICATED");
+    alice
+        .send(alice.http.post(format!("{}/api/v2/storage/events", server.base)).json(&json!({})))
+        .await
+        .refused(401, "UNAUTHENTICATED");
     server.stop().await;
 }
 
