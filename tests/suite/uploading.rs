@@ -12,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::process::Process;
 use crate::support::relay::Relay;
@@ -44,6 +45,42 @@ fn names(session: &Session) -> Vec<String> {
         session.files().iter().map(|file| file["fileName"].as_str().unwrap().to_owned()).collect();
     names.sort();
     names
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_is_sent_with_its_structure() {
+    let session = intake();
+    for name in ["a.txt", "2024/march/a.txt", "2024/b.txt", "ümläut/c d.txt"] {
+        session.write(&format!("docs/{name}"), name);
+    }
+    session.write("docs/2024/large.bin", large(1));
+    session.write("single.txt", "single");
+    let paths = || {
+        let paths = session.files().into_iter().map(|file| {
+            (
+                file["attributes"]["path"].as_str().unwrap_or("").to_owned(),
+                file["fileName"].as_str().unwrap().to_owned(),
+            )
+        });
+        let mut paths: Vec<(String, String)> = paths.collect();
+        paths.sort();
+        paths
+    };
+    let sent = session.run(&["upload", "docs", "single.txt"]);
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    let expected = [
+        ("", "single.txt"),
+        ("2024/b.txt", "b.txt"),
+        ("2024/large.bin", "large.bin"),
+        ("2024/march/a.txt", "a.txt"),
+        ("a.txt", "a.txt"),
+        ("ümläut/c d.txt", "c d.txt"),
+    ];
+    assert_eq!(paths(), expected.map(|(path, name)| (path.to_owned(), name.to_owned())));
+    // Below the folder before the first special character.
+    session.write("docs/2025/d.txt", "d");
+    assert_eq!(session.run(&["upload", "docs/202*/d.txt"]).code, 0);
+    assert!(paths().contains(&("2025/d.txt".to_owned(), "d.txt".to_owned())), "{:?}", paths());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -205,7 +242,7 @@ async fn bytes_that_arrived_and_were_never_confirmed_are_confirmed() {
     assert_eq!(sent.json()["files"][0]["status"], "ready", "--wait waits for it as well");
     assert_eq!(client.status(&file).await, "ready");
     // A registration without bytes is nothing to rely on.
-    let about = json!({ "fileName": "never.txt", "fileSize": 5, "md5": "900150983cd24fb0d6963f7d28e17f72" });
+    let about = json!({ "fileName": "never.txt", "fileSize": 3, "md5": "900150983cd24fb0d6963f7d28e17f72" });
     client.post("/api/v2/uploads/files/init", about).await.ok();
     session.write("abc", "abc");
     assert_eq!(outcomes(&session.run(&["upload", "abc", "--json"]))["abc"], fate("uploaded"));
@@ -645,6 +682,58 @@ async fn a_large_file_is_sent_without_a_state_folder_too() {
     session.write("big.bin", &bytes);
     session.write(".state", "this is no folder");
     let sent = session.run(&["upload", "big.bin"]);
+    assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
+    assert_arrived(&session, "big.bin", &bytes).await;
+}
+
+/// A proxy that reads a part of the bytes, refuses the rest and closes the connection. Returns its address.
+async fn impatient_proxy(upstream: &str, times: usize) -> String {
+    let upstream = upstream.strip_prefix("http://").expect("a plain server").to_owned();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let left = Arc::new(AtomicUsize::new(times));
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (upstream, left) = (upstream.clone(), left.clone());
+            tokio::spawn(async move {
+                let mut server = tokio::net::TcpStream::connect(upstream).await?;
+                let (mut passed, mut buffer) = (0, vec![0; 64 * 1024]);
+                let mut back = vec![0; 64 * 1024];
+                loop {
+                    tokio::select! {
+                        read = client.read(&mut buffer) => {
+                            let read = read?;
+                            if read == 0 { break }
+                            passed += read;
+                            server.write_all(&buffer[..read]).await?;
+                            let is_time = passed > 1 << 20
+                                && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+                            if is_time {
+                                client.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await?;
+                                break;
+                            }
+                        }
+                        read = server.read(&mut back) => {
+                            let read = read?;
+                            if read == 0 { break }
+                            client.write_all(&back[..read]).await?;
+                        }
+                    }
+                }
+                Ok::<(), std::io::Error>(())
+            });
+        }
+    });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_closed_again_and_again_do_not_end_the_program() {
+    let session = intake();
+    let bytes = large(1);
+    session.write("big.bin", &bytes);
+    let proxy = impatient_proxy(&session.server.base, 12).await;
+    let sent = session.start_against(&proxy, &["upload", "big.bin"]).output().await;
     assert_eq!(sent.code, 0, "{} {}", sent.out, sent.err);
     assert_arrived(&session, "big.bin", &bytes).await;
 }

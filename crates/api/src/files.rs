@@ -29,7 +29,7 @@ pub struct FileView {
     /// The MD5 of its bytes in hexadecimal digits; before they arrived, the one that was declared.
     #[serde(default)]
     pub md5: Option<String>,
-    /// The SHA-256 of its bytes in hexadecimal digits, once the server has read them.
+    /// The SHA-256 of its bytes in hexadecimal digits, once the server has read them; before that, the one that was declared.
     #[serde(default)]
     pub sha256: Option<String>,
     pub batch_id: Option<Uuid>,

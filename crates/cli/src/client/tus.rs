@@ -15,6 +15,7 @@ pub struct NewUpload<'a> {
     pub name: &'a str,
     pub size: u64,
     pub md5: &'a str,
+    pub sha256: &'a str,
     pub batch: Uuid,
     pub attributes: Option<&'a Map<String, Value>>,
 }
@@ -129,6 +130,7 @@ fn metadata(upload: &NewUpload<'_>) -> String {
         ("filename", Some(upload.name)),
         ("batch", Some(batch.as_str())),
         ("md5", Some(upload.md5)),
+        ("sha256", Some(upload.sha256)),
         ("attributes", attributes.as_deref()),
     ];
     let encode = |value: &str| base64::engine::general_purpose::STANDARD.encode(value);

@@ -66,8 +66,8 @@ fn announcement(file: &Hashed) -> Announcement {
         content_type: None,
         md5: Some(file.checksums.md5.clone()),
         mapping: None,
-        sha256: None,
-        attributes: None,
+        sha256: Some(file.checksums.sha256.clone()),
+        attributes: file.candidate.attributes(),
     }
 }
 

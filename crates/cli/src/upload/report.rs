@@ -79,20 +79,24 @@ impl Report {
         !self.reasons.is_empty()
     }
 
-    pub fn json(&self, batches: &[SentBatch]) -> Value {
-        json!({
-            "batches": batches,
-            "files": self.results,
-            "summary": {
-                "uploaded": self.uploaded,
-                "skipped": self.skipped,
-                "failed": self.failed,
-                "sentBytes": self.sent_bytes,
-                "resumedBytes": self.resumed_bytes,
-                "leftOut": self.left_out,
-                "reasons": self.reasons.values().collect::<Vec<_>>(),
-            },
-        })
+    /// For programs. It refers to the results, so that a long list is not held twice.
+    pub fn json<'a>(&'a self, batches: &'a [SentBatch]) -> impl Serialize + 'a {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            batches: &'a [SentBatch],
+            files: &'a [FileResult],
+            summary: Value,
+        }
+        let summary = json!({
+            "uploaded": self.uploaded,
+            "skipped": self.skipped,
+            "failed": self.failed,
+            "sentBytes": self.sent_bytes,
+            "resumedBytes": self.resumed_bytes,
+            "leftOut": self.left_out,
+            "reasons": self.reasons.values().collect::<Vec<_>>(),
+        });
+        Whole { batches, files: &self.results, summary }
     }
 
     /// The summary for people: totals, batches, and what to do about files that were not sent.

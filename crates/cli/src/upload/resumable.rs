@@ -156,6 +156,7 @@ async fn begin(
         name: &file.candidate.name,
         size,
         md5: &file.checksums.md5,
+        sha256: &file.checksums.sha256,
         batch,
         attributes: attributes.as_ref(),
     };

@@ -127,7 +127,7 @@ impl Surroundings {
             size: file.size_bytes,
             content_type: file.content_type,
             md5: file.md5.or(file.declared_md5),
-            sha256: file.blob_sha256,
+            sha256: file.blob_sha256.or(file.declared_sha256),
             batch_id: file.batch_id,
             attributes: file.attributes,
             status: file.status,
