@@ -37,6 +37,14 @@ impl Blobs {
         }
     }
 
+    /// The origin of the addresses that clients get. `None` for a folder, and while the store's credentials cannot be had.
+    pub async fn client_origin(&self) -> Option<String> {
+        match &self.backend {
+            Backend::Local(_) => None,
+            Backend::Objects(objects) => objects.client_origin().await,
+        }
+    }
+
     /// Whether the storage is an object store with the API of S3.
     pub fn speaks_s3(&self) -> bool {
         match &self.backend {

@@ -21,7 +21,7 @@ pub struct Incoming {
 }
 
 enum Upload {
-    Local(local::Upload),
+    Local(Box<local::Upload>),
     Objects(Box<object::Upload>),
 }
 
@@ -46,7 +46,7 @@ impl Stored {
 
 impl Incoming {
     pub(super) fn local(upload: local::Upload) -> Self {
-        Self { upload: Upload::Local(upload), md5: Md5::new(), sha256: Sha256::new(), size: 0 }
+        Self { upload: Upload::Local(Box::new(upload)), md5: Md5::new(), sha256: Sha256::new(), size: 0 }
     }
 
     pub(super) fn objects(upload: object::Upload) -> Self {

@@ -1,21 +1,31 @@
 //! The web page: its markup, its style and its script are files of their own, so that its policy forbids inline code.
 
+use axum::extract::State;
 use axum::http::{HeaderValue, header};
-use axum::response::{Html, IntoResponse};
+use axum::response::{AppendHeaders, Html, IntoResponse};
 
-/// The page loads nothing from other servers and connects only to this one. Text never becomes markup or code.
-const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
-     form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-);
+use crate::app::App;
+
+/// The page loads nothing from other servers and connects only to this one, and to the object store that takes its uploads. Text
+/// never becomes markup or code.
+fn policy(store: Option<&str>) -> String {
+    let store = store.map(|origin| format!(" {origin}")).unwrap_or_default();
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'{store}; img-src data:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+}
 
 /// The web page, which shows all of this.
 #[utoipa::path(
     get, path = "/", operation_id = "openPage", tag = "health", security(()),
     responses((status = 200, body = String, content_type = "text/html"))
 )]
-pub async fn page() -> impl IntoResponse {
-    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(include_str!("page/page.html")))
+pub async fn page(State(app): State<App>) -> impl IntoResponse {
+    let store = if app.config.intake.is_direct { app.blobs.client_origin().await } else { None };
+    let policy = HeaderValue::from_str(&policy(store.as_deref())).ok();
+    let headers = policy.map(|policy| [(header::CONTENT_SECURITY_POLICY, policy)]);
+    (AppendHeaders(headers.into_iter().flatten()), Html(include_str!("page/page.html")))
 }
 
 /// The style of the web page.

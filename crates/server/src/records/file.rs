@@ -18,6 +18,7 @@ use landfall_store::{Tx, args};
 
 /// The row, which is the whole truth about a file.
 #[derive(Debug, Clone, sqlx::FromRow)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 pub struct File {
     pub id: Uuid,
     pub tenant_id: String,

@@ -226,6 +226,11 @@ impl Objects {
         Ok(presigned.sign(&credential, &self.region(), Clock::System.now()))
     }
 
+    pub async fn client_origin(&self) -> Option<String> {
+        let address = self.address(&Path::from("x")).await.ok()?;
+        Some(address.origin().ascii_serialization())
+    }
+
     /// Where clients find an object.
     async fn address(&self, path: &Path) -> Result<Url, Error> {
         address_in(&self.inner.public, path).await

@@ -69,7 +69,7 @@ impl Objects {
         }
         let page = self.ask_s3(query).await?;
         let next =
-            page.is_truncated.then(|| Marker { key: page.next_key_marker, id: page.next_upload_id_marker });
+            page.is_truncated.then_some(Marker { key: page.next_key_marker, id: page.next_upload_id_marker });
         let uploads = page.uploads.into_iter().filter_map(|entry| {
             let key = self.key_of(&entry.key)?;
             Some(AbandonedParts { key, id: entry.upload_id, begun_at: entry.initiated })

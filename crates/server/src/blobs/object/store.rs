@@ -17,7 +17,7 @@ use landfall_store::Error;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// One request, with its body. Bodies are parts and ranges, so none takes long.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// A store that throttles or restarts is asked again for so long. After that the caller's own patience counts.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_RETRIES: usize = 4;

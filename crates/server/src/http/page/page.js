@@ -599,7 +599,7 @@
             el('td', {}, [step.errorCode ? step.errorCode + ': ' + (step.errorMessage || '') : null, step.attempt > 1 ? 'attempt ' + step.attempt : null, step.reason].filter(Boolean).join('; ')))))),
         el('p', { className: 'actions below' },
           file.resultType ? el('button', { type: 'button', 'data-action': 'result', on: { click: event => this.download(event.currentTarget, '/result', 'Download result') } }, 'Download result') : null,
-          hasBytes ? el('button', { type: 'button', 'data-action': 'download', on: { click: event => this.download(event.currentTarget, '/download', original) } }, original) : null,
+          hasBytes ? el('button', { type: 'button', 'data-action': 'download', on: { click: event => this.download(event.currentTarget, '/download?proxy=true', original) } }, original) : null,
           file.chunkCount ? el('button', { type: 'button', 'data-action': 'text', on: { click: event => this.showText(event.currentTarget) } }, 'Show text') : null));
       if (text) this.details.append(text);
       if (focus) this.details.querySelector('[data-action="' + focus + '"]')?.focus();
@@ -799,7 +799,9 @@
         for (const [name, value] of Object.entries(upload.ticket.headers)) if (name.toLowerCase() !== 'content-length') xhr.setRequestHeader(name, value);
         xhr.upload.onprogress = event => progress(Math.min(event.loaded, upload.file.size));
         xhr.onload = () => {
-          if (xhr.status >= 200 && xhr.status < 300) { progress(upload.file.size); done(); }
+          // An object store refuses what it has already: an earlier attempt stored it, and its answer was lost.
+          const isThere = url.host !== location.host && (xhr.status === 409 || xhr.status === 412);
+          if ((xhr.status >= 200 && xhr.status < 300) || isThere) { progress(upload.file.size); done(); }
           else failed(refusalFrom(xhr.status, xhr.responseText));
         };
         xhr.onerror = async () => {
