@@ -114,11 +114,10 @@ async fn each_operation_needs_exactly_its_scope(db: TestDb) {
                 let request = program.request(method.clone(), &parts.join("/")).body("{}");
                 let answer = program.send(request).await;
                 let what = format!("{method} {path} with {scope}: {answer:?}");
-                assert_eq!(
-                    answer.body["error"]["code"] == "INSUFFICIENT_SCOPE",
-                    scope.name() != needed,
-                    "{what}"
-                );
+                // The answer to a HEAD has no body.
+                let is_refused = answer.body["error"]["code"] == "INSUFFICIENT_SCOPE"
+                    || (method == Method::HEAD && answer.status == 403);
+                assert_eq!(is_refused, scope.name() != needed, "{what}");
                 checked += 1;
             }
         }
