@@ -187,9 +187,12 @@ fn the_command_line_defines_no_response_types_of_its_own() {
     fn scan(folder: &Path, found: &mut Vec<String>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            // The notes about unfinished uploads are files of the command line's own.
+            let keeps_notes =
+                ["upload/unfinished.rs", "upload/candidates.rs"].iter().any(|own| path.ends_with(own));
             if path.is_dir() {
                 scan(&path, found);
-            } else {
+            } else if !keeps_notes {
                 let text = std::fs::read_to_string(&path).unwrap();
                 // A derive for tests only cannot read what a server sends.
                 let reads = |line: &&str| {

@@ -230,6 +230,17 @@ async fn what_the_server_has_is_skipped_by_its_bytes() {
     assert!(!nothing_new.out.contains("batch"), "no batch is opened for nothing: {}", nothing_new.out);
 }
 
+/// More than are looked up at once, so that the first are there when the last are looked up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_the_command_sent_itself_do_not_count_as_there() {
+    let session = intake();
+    for number in 0..150 {
+        session.write(&format!("docs/{number}.txt"), "The ferry leaves at noon.");
+    }
+    let sent = session.run(&["upload", "docs", "--json"]);
+    assert_eq!((sent.code, &sent.json()["summary"]["uploaded"]), (0, &json!(150)), "{}", sent.err);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bytes_that_arrived_and_were_never_confirmed_are_confirmed() {
     let session = Session::new();
