@@ -61,7 +61,8 @@ impl Certificate {
         drop(landfall_server::outbound::client());
         let pem = std::fs::read(&self.cert).expect("it was made");
         let certificate = reqwest::Certificate::from_pem(&pem).expect("it is a certificate");
-        reqwest::Client::builder().tls_certs_only([certificate])
+        // A WebSocket begins with an upgrade, which HTTP/2 has not.
+        reqwest::Client::builder().http1_only().tls_certs_only([certificate])
     }
 }
 

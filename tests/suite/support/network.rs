@@ -295,9 +295,10 @@ impl Inner {
         let (passing, is_last) = {
             let mut state = self.state();
             let limit = limit(&mut state);
+            let is_over = *limit == Some(0);
             let passing = limit.map_or(bytes.len(), |left| left.min(bytes.len()));
             *limit = limit.map(|left| left - passing);
-            (passing, *limit == Some(0))
+            (passing, *limit == Some(0) && !is_over)
         };
         drop(to.write_all(&bytes[..passing]).await);
         if is_last {
@@ -305,6 +306,10 @@ impl Inner {
             *limit(&mut state) = None;
             state.lost += 1;
             state.cut();
+        }
+        if is_last || passing < bytes.len() {
+            // The connection is being cut. What comes behind bytes that did not pass must not pass either.
+            std::future::pending::<()>().await;
         }
     }
 }
