@@ -222,8 +222,11 @@ mod tests {
 
     #[test]
     fn wrappings_that_never_end_are_left() {
-        let mut event = json!({ "eventName": "ObjectCreated:Put" });
-        for _ in 0..100 {
+        let mut event = json!({ "eventName": "ObjectCreated:Put",
+            "s3": { "bucket": { "name": "b" }, "object": { "key": "k" } } });
+        assert_eq!(written(&event).len(), 1);
+        // Each wrapping doubles what has to be escaped.
+        for _ in 0..=MAX_WRAPPINGS {
             event = json!({ "Message": event.to_string() });
         }
         assert_eq!(written(&event), []);
