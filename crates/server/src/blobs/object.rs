@@ -56,7 +56,7 @@ const MAX_PAGE: usize = 1_000;
 const MIN_PART: u64 = 8 << 20;
 const MAX_PARTS: u64 = 9_000;
 /// How many parts this process holds in memory at the same time, over all uploads.
-const PARTS_IN_MEMORY: usize = 4;
+const PARTS_IN_MEMORY: usize = 3;
 
 #[derive(Clone)]
 pub struct Objects {

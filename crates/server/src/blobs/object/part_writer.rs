@@ -50,7 +50,7 @@ impl PartWriter {
         while !bytes.is_empty() {
             let room = self.objects.inner.part_size - self.spooled;
             let (now, later) = bytes.split_at(bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
-            self.spool(Bytes::copy_from_slice(now)).await?;
+            self.spool(now.to_vec()).await?;
             bytes = later;
             if self.spooled == self.objects.inner.part_size {
                 self.send_part().await?;
@@ -59,7 +59,7 @@ impl PartWriter {
         Ok(())
     }
 
-    async fn spool(&mut self, bytes: Bytes) -> Result<(), Error> {
+    async fn spool(&mut self, bytes: Vec<u8>) -> Result<(), Error> {
         let (folder, length) = (self.objects.inner.spool.clone(), bytes.len() as u64);
         let spool = self.spool.take();
         let spool = on_disk(move || {
@@ -80,8 +80,9 @@ impl PartWriter {
     async fn take_spooled(&mut self) -> Result<Bytes, Error> {
         let length = usize::try_from(self.spooled).unwrap_or(usize::MAX);
         let Some(mut spool) = self.spool.take() else { return Ok(Bytes::new()) };
+        // Allocated here: each of the many threads that may block would keep an arena of this size for itself.
+        let mut bytes = vec![0; length];
         let (spool, bytes) = on_disk(move || {
-            let mut bytes = vec![0; length];
             spool.rewind()?;
             spool.read_exact(&mut bytes)?;
             spool.rewind()?;
