@@ -1,4 +1,4 @@
-//! Uploads that come in several requests and go on where they were: the client of tus 1.0 (https://tus.io).
+//! Uploads that come in several requests and go on where they were: the client of tus 1.0 (<https://tus.io>).
 
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Method, RequestBuilder, StatusCode};
