@@ -76,10 +76,11 @@ coverage: $(CARGO_LLVM_COV) $(DEBIAN) $(NODE_CLIENTS) ## Run the tests on both d
 		$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) \
 		scripts/with-postgres --no-sync scripts/with-object-stores scripts/coverage $(TESTS)
 
-bench: ## Measure the queue on both databases, the reading of documents, and the quality of search
+bench: release $(NODE_CLIENTS) ## Measure the queue on both databases, the reading of documents, the quality of search, and uploads
 	scripts/with-postgres cargo bench --locked -p landfall-cli --bench flows
 	cargo bench --locked -p landfall-cli --bench sandbox
 	cargo bench --locked -p landfall-cli --bench documents
+	scripts/with-postgres scripts/with-object-stores bench/storage $(TARGET)/release/landfall
 
 fmt: ## Format the code
 	cargo fmt
