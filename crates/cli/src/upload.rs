@@ -478,7 +478,7 @@ impl Run<'_> {
     }
 }
 
-/// If nobody takes it any more, an error has ended the upload.
+/// If no receiver takes it any more, an error has ended the upload.
 async fn queue(jobs: &mpsc::Sender<Job>, job: Job) {
     drop(jobs.send(job).await);
 }

@@ -202,7 +202,7 @@ impl Blobs {
         }
     }
 
-    /// Opens an upload that is written in several sittings, to write to its end. `saved` is how far it was noted to be, `unsaved`
+    /// Opens an upload that is written in several requests, to write to its end. `saved` is how far it was noted to be, `unsaved`
     /// what becomes of bytes behind that, and `length` how many it will have. `None` while another one writes to it.
     pub async fn append(
         &self,

@@ -58,7 +58,7 @@ impl ObjectStore {
         Some(bucket)
     }
 
-    /// The same, but nobody has created it.
+    /// The same, but it is not created.
     pub fn name_a_bucket(self) -> Option<Bucket> {
         let variable = match self {
             Self::S3 => S3,

@@ -1,4 +1,4 @@
-//! An upload that is written in several sittings, perhaps by several processes, one after the other. Its checksums go on with it.
+//! An upload that is written in several requests, perhaps by several processes, one after the other. Its checksums go on with it.
 
 use md5::digest::common::hazmat::SerializableState;
 use md5::{Digest, Md5};
@@ -205,7 +205,7 @@ impl Appending {
         }
     }
 
-    /// Makes bytes durable in the middle of a sitting, as many as it costs little for. Returns what is to be noted.
+    /// Makes bytes durable in the middle of a request, as many as it costs little for. Returns what is to be noted.
     pub async fn checkpoint(&mut self) -> Result<Saved, Error> {
         match &mut self.upload {
             Upload::Local(_) => self.save().await,

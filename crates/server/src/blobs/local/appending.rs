@@ -1,4 +1,4 @@
-//! An upload that is written in several sittings: a file in `incoming` that grows. Whoever writes to it holds its lock, which the
+//! An upload that is written in several requests: a file in `incoming` that grows. The writer holds its lock, which the
 //! system takes away when the process ends, whatever happened to it.
 
 use std::fs::TryLockError;

@@ -1,5 +1,5 @@
-//! An upload that is written in several sittings, perhaps by several processes: parts of a multipart upload. What is too small for
-//! a part at the end of a sitting waits as an object of its own, the rest, below `incoming/`.
+//! An upload that is written in several requests, perhaps by several processes: parts of a multipart upload. What is too small for
+//! a part at the end of a request waits as an object of its own, the rest, below `incoming/`.
 //!
 //! The store keeps no list of what counts: the row of the upload does. So what a process sent and did not get to note is not part
 //! of the upload.

@@ -165,7 +165,11 @@ impl Objects {
         url.set_query(Some("fields=cors"));
         let existing = self.ask(self.inner.http.get(url.clone()).bearer_auth(bearer)).await;
         let existing = existing.map_err(|answer| self.refused(Action::ReadRules, &answer))?;
-        let existing: Value = serde_json::from_str(&existing).unwrap_or_default();
+        // An answer that cannot be read must not count as no rules: all others would be lost.
+        let existing: Value = serde_json::from_str(&existing).map_err(|error| Error::Storage {
+            what: "read the CORS rules".to_owned(),
+            source: error.into(),
+        })?;
         let is_ours = |rule: &Value| {
             let list = rule["origin"].as_array().cloned().unwrap_or_default();
             list.iter().all(|origin| origins.iter().any(|ours| origin == ours.as_str()))

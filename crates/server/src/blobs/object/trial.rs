@@ -91,7 +91,7 @@ impl Objects {
             .map_err(|error| self.subject("the store").explain(Action::Read, &error.to_string()).sentence)?;
         let host = url[url::Position::BeforeHost..url::Position::AfterPort].to_owned();
         url.set_path("/");
-        // Any answer will do, also that nobody may read this without a signature.
+        // Any answer will do, also that it cannot be read without a signature.
         let answer = self.inner.http.get(url).timeout(TIMEOUT).send().await;
         let answer = answer.map_err(|error| {
             let why = chain(&error.without_url());

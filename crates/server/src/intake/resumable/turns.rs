@@ -152,7 +152,7 @@ pub(super) enum Bytes {
 }
 
 impl Resumables {
-    /// Takes the turn from whoever has it.
+    /// Takes the turn from the request that has it.
     pub(super) async fn turn(&self, upload: Uuid, bytes: Bytes) -> Result<Turn, Error> {
         let (place, guard) = self.turns.enter(upload).await?;
         let taken = self.take(upload, place, guard, bytes, false).await?;
