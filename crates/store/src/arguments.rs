@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use chrono::SecondsFormat;
-use sqlx::Arguments;
-use sqlx::sqlite::SqliteArguments;
-use sqlx::types::Json;
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use sqlx_core::arguments::Arguments;
+use sqlx_core::types::Json;
 use sqlx_postgres::PgArguments;
 use uuid::Uuid;
 
@@ -57,6 +56,7 @@ arg_from! {
     landfall_core::states::BatchStatus => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::AuditOutcome => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::OperationStatus => Text(value) Cow::Borrowed(value.name());
+    landfall_core::states::OperationAction => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::DeliveryStatus => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::Scope => Text(value) Cow::Borrowed(value.name());
     landfall_core::states::CircuitState => Text(value) Cow::Borrowed(value.name());
@@ -90,57 +90,42 @@ macro_rules! args {
     };
 }
 
-pub(crate) fn for_sqlite(args: Vec<Arg>) -> Result<SqliteArguments, Error> {
-    let mut bound = SqliteArguments::default();
-    bound.reserve(args.len(), 0);
-    // SQLite stores timestamps as text. In a bulk statement most of them are equal, and the text is made once.
-    let mut last: Option<(Time, String)> = None;
-    for arg in args {
-        let arg = match arg {
-            Arg::Time(Some(time)) => {
-                let text = match last.take() {
-                    Some((written, text)) if written == time => text,
-                    _ => time.to_rfc3339_opts(SecondsFormat::AutoSi, false),
-                };
-                last = Some((time, text.clone()));
-                Arg::Text(Some(Cow::Owned(text)))
+impl rusqlite::ToSql for Arg {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        fn owned(value: impl Into<Value>) -> ToSqlOutput<'static> {
+            ToSqlOutput::Owned(value.into())
+        }
+        let bound = match self {
+            Self::Int(value) => value.map(owned),
+            Self::Bool(value) => value.map(owned),
+            Self::Text(value) => value.as_deref().map(|text| ToSqlOutput::Borrowed(ValueRef::from(text))),
+            Self::Uuid(value) => {
+                value.as_ref().map(|id| ToSqlOutput::Borrowed(ValueRef::Blob(id.as_bytes())))
             }
-            other => other,
+            // In microseconds, as PostgreSQL has them.
+            Self::Time(value) => value.map(|time| owned(time.timestamp_micros())),
+            Self::Json(value) => value.as_ref().map(|json| owned(json.to_string())),
+            Self::Bytes(value) => value.as_ref().map(|bytes| ToSqlOutput::Borrowed(ValueRef::Blob(bytes))),
         };
-        add(&mut bound, arg)?;
+        Ok(bound.unwrap_or(ToSqlOutput::Owned(Value::Null)))
     }
-    Ok(bound)
 }
 
 pub(crate) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, Error> {
     let mut bound = PgArguments::default();
     for arg in args {
-        add(&mut bound, arg)?;
+        match arg {
+            Arg::Int(value) => bound.add(value),
+            Arg::Bool(value) => bound.add(value),
+            Arg::Text(value) => bound.add(value),
+            Arg::Uuid(value) => bound.add(value),
+            Arg::Time(value) => bound.add(value),
+            Arg::Json(value) => bound.add(value.map(Json)),
+            Arg::Bytes(value) => bound.add(value),
+        }
+        .map_err(|error| Error::Database(sqlx::Error::Encode(error)))?;
     }
     Ok(bound)
-}
-
-/// A function and not a macro: the bounds list the types that both databases must support.
-fn add<'q, A: Arguments>(bound: &mut A, arg: Arg) -> Result<(), Error>
-where
-    Option<i64>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
-    Option<bool>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
-    Option<String>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
-    Option<Uuid>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
-    Option<Time>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
-    Option<Json<serde_json::Value>>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
-    Option<Vec<u8>>: sqlx::Encode<'q, A::Database> + sqlx::Type<A::Database>,
-{
-    match arg {
-        Arg::Int(value) => bound.add(value),
-        Arg::Bool(value) => bound.add(value),
-        Arg::Text(value) => bound.add(value.map(Cow::into_owned)),
-        Arg::Uuid(value) => bound.add(value),
-        Arg::Time(value) => bound.add(value),
-        Arg::Json(value) => bound.add(value.map(Json)),
-        Arg::Bytes(value) => bound.add(value),
-    }
-    .map_err(|error| Error::Database(sqlx::Error::Encode(error)))
 }
 
 /// Rows of arguments for one bulk statement. Both databases call the columns of a `VALUES` list `column1`,

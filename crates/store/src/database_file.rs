@@ -72,7 +72,7 @@ pub async fn lock_for_start(database: &Path) -> Result<File, Error> {
     let mut path = database.as_os_str().to_owned();
     path.push(".start-lock");
     let path = PathBuf::from(path);
-    let locked = tokio::task::spawn_blocking(move || {
+    let locked = landfall_core::blocking::run(move || {
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(cannot("create", &path))?;
         match file.lock() {

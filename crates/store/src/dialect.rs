@@ -39,6 +39,12 @@ impl Tx {
         }
     }
 
+    /// What follows the name of a table to make SQLite use an index of it. SQLite has no statistics, and where several indexes
+    /// serve it may take the largest. PostgreSQL has them and knows no such words.
+    pub fn indexed_by(&self, index: &str) -> String {
+        if self.is_postgres() { String::new() } else { format!("INDEXED BY {index}") }
+    }
+
     /// Whether no other transaction can write while this one does.
     pub fn is_only_writer(&self) -> bool {
         !self.is_postgres()

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use landfall_core::refusal::Refusal;
 
 use crate::migrate::SchemaError;
+use rusqlite::ErrorCode;
 
 /// What a backend of the storage reported. Each has its own type of error.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -18,6 +19,10 @@ pub enum Error {
     Refused(#[from] Refusal),
     #[error("database: {0}")]
     Database(#[from] sqlx::Error),
+    #[error("database: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("database: the column {column} cannot be read: {cause}")]
+    Unreadable { column: String, cause: crate::Unreadable },
     #[error("database: {0}")]
     GroupNotCommitted(Arc<str>),
     #[error(transparent)]
@@ -56,6 +61,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// No connection was free, or none could be made, in the time that a caller waits.
+    pub const fn no_connection() -> Self {
+        Self::Database(sqlx::Error::PoolTimedOut)
+    }
+
     /// Whether the database rolled the transaction back because of a conflict with another one, so that a retry
     /// helps.
     pub fn is_transaction_conflict(&self) -> bool {
@@ -71,16 +81,16 @@ impl Error {
     /// Whether the database rejected the data, so that the same write would fail again.
     pub fn is_about_the_data(&self) -> bool {
         match self {
-            Self::Database(sqlx::Error::Database(error)) => match error.code().as_deref() {
-                // PostgreSQL's classes "data exception", "integrity constraint violation", "program limit exceeded".
-                Some(code) if code.len() == 5 => {
-                    ["22", "23", "54"].iter().any(|class| code.starts_with(class))
-                }
-                // SQLite's TOOBIG, CONSTRAINT and MISMATCH, in the low byte of its extended codes.
-                Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xFF, 18..=20)),
-                None => false,
-            },
-            Self::Database(sqlx::Error::Encode(_)) | Self::Internal(_) => true,
+            // PostgreSQL's classes "data exception", "integrity constraint violation", "program limit exceeded".
+            Self::Database(sqlx::Error::Database(error)) => {
+                let code = error.code().unwrap_or_default();
+                ["22", "23", "54"].iter().any(|class| code.starts_with(class))
+            }
+            Self::Sqlite(_) => matches!(
+                self.sqlite_code(),
+                Some(ErrorCode::TooBig | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch)
+            ),
+            Self::Database(sqlx::Error::Encode(_)) | Self::Unreadable { .. } | Self::Internal(_) => true,
             _ => false,
         }
     }
@@ -100,41 +110,48 @@ impl Error {
                 | sqlx::Error::PoolTimedOut
                 | sqlx::Error::PoolClosed
                 | sqlx::Error::WorkerCrashed => true,
-                sqlx::Error::Database(error) => match error.code().as_deref() {
-                    // PostgreSQL's classes "connection exception", "insufficient resources", "operator intervention",
-                    // "system error".
-                    Some(code) if code.len() == 5 => {
-                        ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class))
-                    }
-                    // SQLite's BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN.
-                    Some(code) => {
-                        code.parse::<u32>().is_ok_and(|code| matches!(code & 0xFF, 5 | 6 | 8 | 10 | 13 | 14))
-                    }
-                    None => false,
-                },
+                // PostgreSQL's classes "connection exception", "insufficient resources", "operator intervention",
+                // "system error".
+                sqlx::Error::Database(error) => {
+                    let code = error.code().unwrap_or_default();
+                    ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+                }
                 _ => false,
             },
+            Self::Sqlite(_) => matches!(
+                self.sqlite_code(),
+                Some(
+                    ErrorCode::DatabaseBusy
+                        | ErrorCode::DatabaseLocked
+                        | ErrorCode::ReadOnly
+                        | ErrorCode::SystemIoFailure
+                        | ErrorCode::DiskFull
+                        | ErrorCode::CannotOpen
+                )
+            ),
             _ => false,
         }
     }
 
     /// Whether the database has found that its own data is damaged.
     pub fn is_damage(&self) -> bool {
-        let Self::Database(sqlx::Error::Database(error)) = self else { return false };
-        match error.code().as_deref() {
+        match self {
             // PostgreSQL's data_corrupted and index_corrupted.
-            Some("XX001" | "XX002") => true,
-            // SQLite's CORRUPT and NOTADB.
-            Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xFF, 11 | 26)),
-            None => false,
+            Self::Database(sqlx::Error::Database(error)) => {
+                matches!(error.code().as_deref(), Some("XX001" | "XX002"))
+            }
+            _ => matches!(self.sqlite_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)),
         }
     }
 
     /// Whether another program locks the database.
     pub fn is_locked(&self) -> bool {
-        const SQLITE_BUSY: u32 = 5;
-        let Self::Database(sqlx::Error::Database(error)) = self else { return false };
-        error.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xFF == SQLITE_BUSY)
+        self.sqlite_code() == Some(ErrorCode::DatabaseBusy)
+    }
+
+    pub(crate) fn sqlite_code(&self) -> Option<ErrorCode> {
+        let Self::Sqlite(error) = self else { return None };
+        error.sqlite_error_code()
     }
 
     /// The same error for another caller that waited for the same commit.

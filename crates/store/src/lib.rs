@@ -9,8 +9,10 @@
 //!
 //! This crate may use `landfall-core` and no other crate of ours.
 
-// One statement: its arguments, and the connection that it runs on.
+// One statement: its arguments, the connection that it runs on, and the rows that it returns.
 mod arguments;
+mod row;
+mod sqlite;
 mod dialect;
 mod tx;
 // A change until its commit, and what follows the commit.
@@ -27,38 +29,45 @@ mod origin;
 mod outage;
 mod place;
 mod sample;
+mod simulated;
 mod time;
 mod tls;
 pub mod locks;
+
+// The derived code names this crate.
+extern crate self as landfall_store;
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::SqlitePool;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use rand::RngExt;
 use sqlx_postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 pub use arguments::{Arg, Rows};
 pub use error::Error;
 pub use faults::{FaultInjector, Step};
 pub use hooks::CommitHook;
+pub use landfall_store_macros::{FromColumn, FromRow};
 pub use migrate::SchemaError;
+pub use row::{FromColumn, FromRow, Json, PostgresRow, Row, SqliteValue, Unreadable};
+pub use simulated::SimulatedDatabase;
 use tx::Held;
-pub use tx::{FromRows, Tx};
+pub use tx::Tx;
 
 use change::{Change, carry_out};
 use database_file::{DatabaseFile, lock_for_start};
 use faults::Faults;
 use outage::Outage;
+use simulated::SimulatedProcess;
+use sqlite::{Lease, Pool, Purpose};
 use tracing::Instrument;
 use wake::Wake;
 use writer::Writer;
 
 /// Statements kept prepared on each connection. A bulk statement exists once for each padded number of rows.
 const PREPARED_STATEMENTS: usize = 1_024;
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A change to the database: all of it is committed, or nothing.
@@ -95,7 +104,8 @@ pub struct Db {
 
 #[derive(Clone)]
 enum Backend {
-    Sqlite { writer: Writer, readers: SqlitePool, file: DatabaseFile },
+    Sqlite { writer: Writer, readers: Pool, connections: u32, file: DatabaseFile },
+    Simulated { writer: Writer, process: SimulatedProcess },
     Postgres { pool: PgPool, outage: Outage },
 }
 
@@ -117,15 +127,15 @@ impl Db {
             return Self::open_sqlite(url, connections, faults, wake).await;
         }
         let backend = Self::open_postgres(url, connections).await?;
-        let db = Self { backend, wake, faults };
-        migrate::run(&db).await?;
-        Ok(db)
+        if let Backend::Postgres { pool, .. } = &backend {
+            migrate::run_on_postgres(pool).await?;
+        }
+        Ok(Self { backend, wake, faults })
     }
 
     async fn open_sqlite(url: &str, connections: u32, faults: Faults, wake: Wake) -> Result<Self, Error> {
         load_vector_functions();
-        let options = sqlite_options(url)?;
-        let path = options.get_filename().to_owned();
+        let path = sqlite::path_in(url)?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|source| Error::Storage {
                 what: format!("create the folder {}", folder.display()),
@@ -133,26 +143,23 @@ impl Db {
             })?;
         }
         let starting = lock_for_start(&path).await?;
-        let writing = SqlitePoolOptions::new()
-            .max_connections(1)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            // A connection that fails is replaced; a test before each use would cost a round trip to its thread.
-            .test_before_acquire(false);
-        let opened = writing.connect_with(options.clone().create_if_missing(true)).await;
-        let writing = opened.map_err(|error| not_a_database(error, &path))?;
-        // Another file that was put in the place of this one must not be taken for it.
-        writing.set_connect_options(options.clone());
+        let opened = {
+            let path = path.clone();
+            landfall_core::blocking::run(move || {
+                let connection = sqlite::connect(&path, Purpose::Create);
+                let mut connection = connection.map_err(|error| not_a_database(error, &path))?;
+                migrate::run_on_sqlite(&mut connection)?;
+                Ok::<_, Error>(connection)
+            })
+        };
+        let opened = opened.await.map_err(|error| Error::Internal(error.to_string()))??;
         let file = DatabaseFile::opened_at(&path)?;
-        let writer = Writer::start(writing, file.clone(), faults.clone(), wake.clone());
-        let readers = SqlitePoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_lazy_with(options.pragma("query_only", "on"));
-        let db = Self { backend: Backend::Sqlite { writer, readers, file }, wake, faults };
-        migrate::run(&db).await?;
+        let writing = Pool::new(&path, Purpose::Write, 1);
+        writing.keep(opened);
+        let writer = Writer::start(writing, file.clone(), faults.clone(), wake.clone())?;
+        let readers = Pool::new(&path, Purpose::Read, connections);
         drop(starting);
-        Ok(db)
+        Ok(Self { backend: Backend::Sqlite { writer, readers, connections, file }, wake, faults })
     }
 
     async fn open_postgres(url: &str, connections: u32) -> Result<Backend, Error> {
@@ -176,8 +183,9 @@ impl Db {
         let held = match &self.backend {
             Backend::Sqlite { readers, file, .. } => {
                 file.check()?;
-                Held::Sqlite(readers.acquire().await?)
+                Held::SqliteReader(Some(readers.acquire().await?))
             }
+            Backend::Simulated { process, .. } => Held::SimulatedReader(process.pool().clone()),
             Backend::Postgres { pool, outage } => {
                 Held::Postgres(Box::pin(outage.acquire(pool, pool.acquire())).await?)
             }
@@ -191,10 +199,17 @@ impl Db {
         let held = match &self.backend {
             Backend::Sqlite { readers, file, .. } => {
                 file.check()?;
-                let mut tx = readers.begin().await?;
+                let mut lease = Some(readers.acquire().await?);
                 // SQLite takes its snapshot at the first read.
-                sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(&mut *tx).await?;
-                Held::SqliteTransaction(tx)
+                let begin = "BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1";
+                Lease::run_elsewhere(&mut lease, move |connection| Ok(connection.execute_batch(begin)?))
+                    .await?;
+                Held::SqliteReader(lease)
+            }
+            Backend::Simulated { process, .. } => {
+                let mut lease = process.pool().acquire().await?;
+                lease.connection()?.execute_batch("BEGIN")?;
+                Held::SqliteReader(Some(lease))
             }
             Backend::Postgres { pool, outage } => {
                 let begin = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
@@ -213,9 +228,11 @@ impl Db {
             Backend::Sqlite { writer, file, .. } => {
                 file.check()?;
                 writer.submit(change).await?;
-                outcome
-                    .await
-                    .map_err(|_| Error::GroupNotCommitted("the transaction could not begin".into()))?
+                outcome.await.map_err(|_| not_begun())?
+            }
+            Backend::Simulated { writer, .. } => {
+                writer.submit(change).await?;
+                outcome.await.map_err(|_| not_begun())?
             }
             Backend::Postgres { pool, outage } => {
                 self.spawn_on_postgres(pool.clone(), outage.clone(), change);
@@ -255,8 +272,13 @@ impl Db {
 
     /// Empties the log of a SQLite database into its file, so that what was overwritten is not left in the log.
     pub async fn empty_log(&self) -> Result<(), Error> {
-        if let Backend::Sqlite { writer, .. } = &self.backend {
-            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(writer.pool()).await?;
+        if let Backend::Sqlite { file, .. } = &self.backend {
+            let path = file.path().clone();
+            let emptied = landfall_core::blocking::run(move || {
+                let connection = sqlite::connect(&path, Purpose::Write)?;
+                sqlite::execute(&connection, "PRAGMA wal_checkpoint(TRUNCATE)", &[])
+            });
+            emptied.await.map_err(|error| Error::Internal(error.to_string()))??;
         }
         Ok(())
     }
@@ -265,55 +287,47 @@ impl Db {
     pub fn sqlite_file(&self) -> Option<&PathBuf> {
         match &self.backend {
             Backend::Sqlite { file, .. } => Some(file.path()),
-            Backend::Postgres { .. } => None,
+            Backend::Simulated { .. } | Backend::Postgres { .. } => None,
+        }
+    }
+
+    /// The process on a simulated database that this is.
+    pub(crate) fn simulated_process(&self) -> Option<&SimulatedProcess> {
+        match &self.backend {
+            Backend::Simulated { process, .. } => Some(process),
+            Backend::Sqlite { .. } | Backend::Postgres { .. } => None,
         }
     }
 
     /// The pool of a PostgreSQL database, for what only it can do: advisory locks, `LISTEN` and `NOTIFY`.
     pub fn postgres(&self) -> Option<&PgPool> {
         match &self.backend {
-            Backend::Sqlite { .. } => None,
+            Backend::Sqlite { .. } | Backend::Simulated { .. } => None,
             Backend::Postgres { pool, .. } => Some(pool),
         }
     }
 
     pub async fn close(&self) {
         match &self.backend {
-            Backend::Sqlite { writer, readers, .. } => {
-                readers.close().await;
+            Backend::Sqlite { writer, readers, connections, .. } => {
+                readers.close(*connections).await;
                 writer.close().await;
             }
+            Backend::Simulated { .. } => {}
             Backend::Postgres { pool, .. } => pool.close().await,
         }
     }
 }
 
-fn sqlite_options(url: &str) -> Result<SqliteConnectOptions, Error> {
-    Ok(SqliteConnectOptions::from_str(url)?
-        .journal_mode(SqliteJournalMode::Wal)
-        // An acknowledged change survives a power cut.
-        .synchronous(SqliteSynchronous::Full)
-        .foreign_keys(true)
-        .busy_timeout(BUSY_TIMEOUT)
-        .statement_cache_capacity(PREPARED_STATEMENTS)
-        // As many rows as a bulk statement has: it runs to its end without waiting for the reader of the rows.
-        .row_buffer_size(Rows::MAX)
-        .pragma("cache_size", "-16000")
-        // In pages. The same few pages change again and again; a late checkpoint copies each of them once.
-        .pragma("wal_autocheckpoint", "4000")
-        .pragma("temp_store", "memory")
-        // What is deleted or overwritten does not stay in the pages that are written anyway.
-        .pragma("secure_delete", "fast"))
+fn not_begun() -> Error {
+    Error::GroupNotCommitted("the transaction could not begin".into())
 }
 
-fn not_a_database(error: sqlx::Error, path: &Path) -> Error {
-    const SQLITE_NOTADB: &str = "26";
-    match &error {
-        sqlx::Error::Database(reported) if reported.code().as_deref() == Some(SQLITE_NOTADB) => {
-            SchemaError::NotADatabase { file: path.display().to_string() }.into()
-        }
-        _ => error.into(),
+fn not_a_database(error: Error, path: &Path) -> Error {
+    if error.sqlite_code() == Some(rusqlite::ErrorCode::NotADatabase) {
+        return SchemaError::NotADatabase { file: path.display().to_string() }.into();
     }
+    error
 }
 
 async fn write_postgres(
@@ -338,7 +352,7 @@ async fn write_postgres(
             Err(error) if error.is_transaction_conflict() && tries < TRIES => {
                 tracing::debug!(%error, tries, "transaction retried");
                 // A random delay, so that the transactions do not collide again.
-                let wait = rand::random_range(0..=20 * u64::from(tries));
+                let wait = landfall_core::random::Source.random_range(0..=20 * u64::from(tries));
                 landfall_core::clock::Clock::System.sleep(Duration::from_millis(wait)).await;
             }
             result => return result,
@@ -350,9 +364,9 @@ async fn write_postgres(
 fn load_vector_functions() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     type EntryPoint = unsafe extern "C" fn(
-        *mut libsqlite3_sys::sqlite3,
+        *mut rusqlite::ffi::sqlite3,
         *mut *mut std::ffi::c_char,
-        *const libsqlite3_sys::sqlite3_api_routines,
+        *const rusqlite::ffi::sqlite3_api_routines,
     ) -> std::ffi::c_int;
     ONCE.call_once(|| {
         // SAFETY: `sqlite3_vec_init` is the entry point of an SQLite extension, whose C signature is `EntryPoint`;
@@ -361,7 +375,7 @@ fn load_vector_functions() {
         unsafe {
             let entry =
                 std::mem::transmute::<unsafe extern "C" fn(), EntryPoint>(sqlite_vec::sqlite3_vec_init);
-            libsqlite3_sys::sqlite3_auto_extension(Some(entry));
+            rusqlite::ffi::sqlite3_auto_extension(Some(entry));
         }
     });
 }

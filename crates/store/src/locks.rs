@@ -10,6 +10,7 @@ use sqlx_postgres::PgConnection;
 use uuid::Uuid;
 
 use crate::Error;
+use crate::simulated::SimulatedProcess;
 use crate::{Arg, Db, Tx, args};
 use landfall_core::clock::{Time, to_delta};
 
@@ -19,6 +20,8 @@ pub enum ProcessLock {
     File { path: PathBuf, _file: File },
     /// An advisory lock on a connection of its own, and the start of the server that granted it.
     Session { connection: Box<PgConnection>, epoch: String },
+    /// In the list of a simulated database.
+    Listed { process: SimulatedProcess, worker: Uuid },
 }
 
 /// A value that changes with each start of a PostgreSQL server.
@@ -26,6 +29,10 @@ const EPOCH: &str = "CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT
 
 impl ProcessLock {
     pub async fn take(db: &Db, worker: Uuid) -> Result<Self, Error> {
+        if let Some(process) = db.simulated_process() {
+            process.lock(worker);
+            return Ok(Self::Listed { process: process.clone(), worker });
+        }
         match db.postgres() {
             Some(pool) => {
                 let mut connection = PgConnection::connect_with(&pool.connect_options()).await?;
@@ -73,7 +80,7 @@ impl ProcessLock {
     /// The start of the database server that granted it. On SQLite the locks belong to the operating system.
     pub fn epoch(&self) -> &str {
         match self {
-            Self::File { .. } => "",
+            Self::File { .. } | Self::Listed { .. } => "",
             Self::Session { epoch, .. } => epoch,
         }
     }
@@ -82,6 +89,7 @@ impl ProcessLock {
     pub async fn still_held(&mut self) -> bool {
         match self {
             Self::File { .. } => true,
+            Self::Listed { process, worker } => process.is_locked(*worker),
             Self::Session { connection, .. } => connection.ping().await.is_ok(),
         }
     }
@@ -94,6 +102,7 @@ impl ProcessLock {
                     tracing::warn!(path = %path.display(), %error, "a lock file could not be removed");
                 }
             }
+            Self::Listed { process, worker } => process.unlock(worker),
             // The server drops the lock with the connection, even if the close message does not arrive.
             Self::Session { connection, .. } => {
                 drop(tokio::time::timeout(std::time::Duration::from_secs(5), connection.close()).await);
@@ -127,7 +136,7 @@ pub async fn dead_workers(db: &Db, expiry: Duration, now: Time) -> Result<Vec<Uu
         db.read().await?.rows("SELECT id, heartbeat_at FROM workers", args![]).await?;
     Ok(workers
         .into_iter()
-        .filter(|(id, heartbeat_at)| *heartbeat_at < oldest || !file_is_locked(&lock_file(db, *id)))
+        .filter(|(id, heartbeat_at)| *heartbeat_at < oldest || !is_locked(db, *id))
         .map(|(id, _)| id)
         .collect())
 }
@@ -170,6 +179,13 @@ fn lock_file(db: &Db, worker: Uuid) -> PathBuf {
     let mut folder = db.sqlite_file().expect("only SQLite has lock files").clone().into_os_string();
     folder.push(".workers");
     PathBuf::from(folder).join(worker.simple().to_string())
+}
+
+fn is_locked(db: &Db, worker: Uuid) -> bool {
+    match db.simulated_process() {
+        Some(process) => process.is_locked(worker),
+        None => file_is_locked(&lock_file(db, worker)),
+    }
 }
 
 fn file_is_locked(path: &PathBuf) -> bool {

@@ -1,6 +1,6 @@
 //! What a database says about where it comes from, before anything in it is changed.
 
-use sqlx::SqliteConnection;
+use rusqlite::{Connection, OptionalExtension, params};
 use sqlx_postgres::PgConnection;
 
 use crate::Error;
@@ -22,7 +22,7 @@ const POSTGRES_TABLES: &str = "SELECT CAST(c.relname AS TEXT) FROM pg_class c
      ORDER BY 1";
 
 const NOTE_ON_SQLITE: &str = "INSERT INTO program_versions (version, schema_version, since)
-     VALUES ($1, $2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))";
+     VALUES ($1, $2, CAST(unixepoch('subsec') * 1000000 AS INTEGER))";
 const NOTE_ON_POSTGRES: &str =
     "INSERT INTO program_versions (version, schema_version, since) VALUES ($1, $2, now())";
 
@@ -59,27 +59,39 @@ impl Origin {
     }
 }
 
-macro_rules! origin_on {
-    ($connection:ty, $read:ident, $note:ident, $tables:expr, $insert:expr) => {
-        pub async fn $read(connection: &mut $connection) -> Result<Origin, Error> {
-            let tables: Vec<(String,)> = sqlx::query_as($tables).fetch_all(&mut *connection).await?;
-            let tables = tables.into_iter().map(|(name,)| name).collect();
-            let mut origin = Origin { tables, last: None };
-            if origin.has(VERSIONS) {
-                origin.last = sqlx::query_as(LAST_VERSION).fetch_optional(connection).await?;
-            }
-            Ok(origin)
-        }
-
-        /// Notes that this program has opened the database, unless it was also the last that did.
-        pub async fn $note(connection: &mut $connection, schema_version: i64) -> Result<(), Error> {
-            if $read(connection).await?.lacks(schema_version) {
-                sqlx::query($insert).bind(PROGRAM).bind(schema_version).execute(connection).await?;
-            }
-            Ok(())
-        }
-    };
+pub fn of_sqlite(connection: &Connection) -> Result<Origin, Error> {
+    let tables =
+        connection.prepare(SQLITE_TABLES)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut origin = Origin { tables, last: None };
+    if origin.has(VERSIONS) {
+        let last = connection.query_row(LAST_VERSION, [], |row| Ok((row.get(0)?, row.get(1)?)));
+        origin.last = last.optional()?;
+    }
+    Ok(origin)
 }
 
-origin_on!(SqliteConnection, of_sqlite, note_on_sqlite, SQLITE_TABLES, NOTE_ON_SQLITE);
-origin_on!(PgConnection, of_postgres, note_on_postgres, POSTGRES_TABLES, NOTE_ON_POSTGRES);
+/// Notes that this program has opened the database, unless it was also the last that did.
+pub fn note_on_sqlite(connection: &Connection, schema_version: i64) -> Result<(), Error> {
+    if of_sqlite(connection)?.lacks(schema_version) {
+        connection.execute(NOTE_ON_SQLITE, params![PROGRAM, schema_version])?;
+    }
+    Ok(())
+}
+
+pub async fn of_postgres(connection: &mut PgConnection) -> Result<Origin, Error> {
+    let tables: Vec<(String,)> = sqlx::query_as(POSTGRES_TABLES).fetch_all(&mut *connection).await?;
+    let tables = tables.into_iter().map(|(name,)| name).collect();
+    let mut origin = Origin { tables, last: None };
+    if origin.has(VERSIONS) {
+        origin.last = sqlx::query_as(LAST_VERSION).fetch_optional(connection).await?;
+    }
+    Ok(origin)
+}
+
+/// The same as [`note_on_sqlite`].
+pub async fn note_on_postgres(connection: &mut PgConnection, schema_version: i64) -> Result<(), Error> {
+    if of_postgres(connection).await?.lacks(schema_version) {
+        sqlx::query(NOTE_ON_POSTGRES).bind(PROGRAM).bind(schema_version).execute(connection).await?;
+    }
+    Ok(())
+}

@@ -11,6 +11,7 @@ impl Db {
     pub async fn place(&self) -> Result<String, Error> {
         match &self.backend {
             Backend::Sqlite { file, .. } => file.place(),
+            Backend::Simulated { .. } => Ok("memory".to_owned()),
             Backend::Postgres { .. } => self.place_on_server().await,
         }
     }

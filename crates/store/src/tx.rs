@@ -1,16 +1,20 @@
 //! A connection to either database, in a transaction if [`super::Db::write`] opened it.
 
+use std::any::Any;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use sqlx::pool::PoolConnection;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, FromRow, Sqlite, SqliteConnection, Transaction};
-use sqlx_postgres::{PgConnection, PgRow, Postgres};
+use sqlx_core::pool::PoolConnection;
+use sqlx_core::sql_str::AssertSqlSafe;
+use sqlx_core::transaction::Transaction;
+use sqlx_postgres::{PgConnection, Postgres};
 
 use crate::Error;
-use crate::arguments::{Arg, Rows, for_postgres, for_sqlite};
+use crate::arguments::{Arg, Rows, for_postgres};
 use crate::faults::{Faults, Step};
 use crate::hooks::{CommitHook, Hooks};
+use crate::row::{Columns, FromRow, Row};
+use crate::sqlite::{self, HowMany, Lease, Pool};
 use crate::wake::Signal;
 
 pub struct Tx {
@@ -21,60 +25,32 @@ pub struct Tx {
 }
 
 pub(crate) enum Held {
-    Sqlite(PoolConnection<Sqlite>),
-    SqliteTransaction(Transaction<'static, Sqlite>),
+    /// On the writer's thread: statements run where they are called.
+    SqliteWriter(Lease),
+    /// `None` while a statement runs, and for good if its caller did not wait for it.
+    SqliteReader(Option<Lease>),
+    /// Of a simulated database: each statement waits for its turn.
+    SimulatedReader(Pool),
     Postgres(PoolConnection<Postgres>),
     PostgresTransaction(Transaction<'static, Postgres>),
 }
 
-enum Connection<'c> {
-    Sqlite(&'c mut SqliteConnection),
-    Postgres(&'c mut PgConnection),
+/// Where the rows of a result go. They are fetched by code that does not know their type, so it is compiled once and not
+/// for each type.
+trait Collect: Any + Send {
+    fn add(&mut self, row: &Row<'_>) -> Result<(), Error>;
 }
 
-/// A type that rows of both databases convert to.
-pub trait FromRows: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
-
-impl<T> FromRows for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
-
-/// How many rows a query returns.
-#[derive(Clone, Copy)]
-enum HowMany {
-    All,
-    One,
-}
-
-/// Rows as the database returned them. They are fetched by code that does not know their final type, so it is
-/// compiled once and not for each type.
-enum FetchedRows {
-    Sqlite(Vec<SqliteRow>),
-    Postgres(Vec<PgRow>),
-}
-
-impl FetchedRows {
-    fn read<T: FromRows>(&self) -> Result<Vec<T>, Error> {
-        let read: Result<_, sqlx::Error> = match self {
-            Self::Sqlite(rows) => rows.iter().map(T::from_row).collect(),
-            Self::Postgres(rows) => rows.iter().map(T::from_row).collect(),
-        };
-        Ok(read?)
+impl<T: FromRow> Collect for Vec<T> {
+    fn add(&mut self, row: &Row<'_>) -> Result<(), Error> {
+        self.push(T::from_row(row)?);
+        Ok(())
     }
 }
 
 impl Tx {
     pub(crate) fn new(held: Held, faults: &Faults) -> Self {
         Self { held, faults: faults.clone(), hooks: Hooks::default() }
-    }
-
-    /// The connection, for this statement.
-    async fn connection(&mut self, sql: &str) -> Result<Connection<'_>, Error> {
-        self.faults.inject(Step::Statement(sql)).await?;
-        Ok(match &mut self.held {
-            Held::Sqlite(connection) => Connection::Sqlite(connection),
-            Held::SqliteTransaction(transaction) => Connection::Sqlite(transaction),
-            Held::Postgres(connection) => Connection::Postgres(connection),
-            Held::PostgresTransaction(transaction) => Connection::Postgres(transaction),
-        })
     }
 
     /// The hook of this type for the end of the transaction. It is created on first use.
@@ -96,36 +72,47 @@ impl Tx {
         self.change(sql.into(), args).await
     }
 
-    pub async fn rows<T: FromRows>(
+    pub async fn rows<T: FromRow>(
         &mut self,
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Vec<T>, Error> {
-        let found = self.fetch(sql.into(), args, HowMany::All).await?;
-        found.read()
+        self.collect(sql.into(), args, HowMany::All).await
     }
 
-    pub async fn row<T: FromRows>(
+    pub async fn row<T: FromRow>(
         &mut self,
         sql: impl Into<String>,
         args: Vec<Arg>,
     ) -> Result<Option<T>, Error> {
-        let found = self.fetch(sql.into(), args, HowMany::One).await?;
-        Ok(found.read()?.pop())
+        Ok(self.collect(sql.into(), args, HowMany::One).await?.pop())
+    }
+
+    async fn collect<T: FromRow>(
+        &mut self,
+        sql: String,
+        args: Vec<Arg>,
+        many: HowMany,
+    ) -> Result<Vec<T>, Error> {
+        let found: Box<dyn Any> = self.fetch(sql, args, many, Box::new(Vec::<T>::new())).await?;
+        Ok(*found.downcast().expect("what was given comes back"))
     }
 
     fn change(&mut self, sql: String, args: Vec<Arg>) -> BoxFuture<'_, Result<u64, Error>> {
         async move {
-            let connection = self.connection(&sql).await?;
-            let sql = AssertSqlSafe(sql);
-            Ok(match connection {
-                Connection::Sqlite(connection) => {
-                    sqlx::query_with(sql, for_sqlite(args)?).execute(connection).await?.rows_affected()
+            self.faults.inject(Step::Statement(&sql)).await?;
+            match &mut self.held {
+                Held::SqliteWriter(lease) => sqlite::execute(lease.connection()?, &sql, &args),
+                Held::SqliteReader(lease) => {
+                    Lease::run_elsewhere(lease, move |connection| sqlite::execute(connection, &sql, &args))
+                        .await
                 }
-                Connection::Postgres(connection) => {
-                    sqlx::query_with(sql, for_postgres(args)?).execute(connection).await?.rows_affected()
+                Held::SimulatedReader(pool) => {
+                    sqlite::execute(pool.acquire().await?.connection()?, &sql, &args)
                 }
-            })
+                Held::Postgres(connection) => change_on_postgres(connection, sql, args).await,
+                Held::PostgresTransaction(transaction) => change_on_postgres(transaction, sql, args).await,
+            }
         }
         .boxed()
     }
@@ -135,26 +122,32 @@ impl Tx {
         sql: String,
         args: Vec<Arg>,
         many: HowMany,
-    ) -> BoxFuture<'_, Result<FetchedRows, Error>> {
+        mut into: Box<dyn Collect>,
+    ) -> BoxFuture<'_, Result<Box<dyn Collect>, Error>> {
         async move {
-            let connection = self.connection(&sql).await?;
-            let sql = AssertSqlSafe(sql);
-            Ok(match connection {
-                Connection::Sqlite(connection) => {
-                    let query = sqlx::query_with(sql, for_sqlite(args)?);
-                    FetchedRows::Sqlite(match many {
-                        HowMany::All => query.fetch_all(connection).await?,
-                        HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
-                    })
+            self.faults.inject(Step::Statement(&sql)).await?;
+            match &mut self.held {
+                Held::SqliteWriter(lease) => {
+                    sqlite::query(lease.connection()?, &sql, &args, many, &mut |row| into.add(row))?;
+                    Ok(into)
                 }
-                Connection::Postgres(connection) => {
-                    let query = sqlx::query_with(sql, for_postgres(args)?);
-                    FetchedRows::Postgres(match many {
-                        HowMany::All => query.fetch_all(connection).await?,
-                        HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
+                Held::SqliteReader(lease) => {
+                    Lease::run_elsewhere(lease, move |connection| {
+                        sqlite::query(connection, &sql, &args, many, &mut |row| into.add(row))?;
+                        Ok(into)
                     })
+                    .await
                 }
-            })
+                Held::SimulatedReader(pool) => {
+                    let mut lease = pool.acquire().await?;
+                    sqlite::query(lease.connection()?, &sql, &args, many, &mut |row| into.add(row))?;
+                    Ok(into)
+                }
+                Held::Postgres(connection) => fetch_on_postgres(connection, sql, args, many, into).await,
+                Held::PostgresTransaction(transaction) => {
+                    fetch_on_postgres(transaction, sql, args, many, into).await
+                }
+            }
         }
         .boxed()
     }
@@ -179,31 +172,71 @@ impl Tx {
 
     /// Statements without arguments, separated by semicolons.
     pub async fn script(&mut self, sql: &str) -> Result<(), Error> {
-        let connection = self.connection(sql).await?;
-        let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-        match connection {
-            Connection::Sqlite(connection) => sql.execute(connection).await.map(drop)?,
-            Connection::Postgres(connection) => sql.execute(connection).await.map(drop)?,
+        self.faults.inject(Step::Statement(sql)).await?;
+        let on_postgres = || sqlx_core::raw_sql::raw_sql(AssertSqlSafe(sql.to_owned()));
+        match &mut self.held {
+            Held::SqliteWriter(lease) => lease.connection()?.execute_batch(sql)?,
+            Held::SqliteReader(lease) => {
+                let sql = sql.to_owned();
+                Lease::run_elsewhere(lease, move |connection| Ok(connection.execute_batch(&sql)?)).await?;
+            }
+            Held::SimulatedReader(pool) => pool.acquire().await?.connection()?.execute_batch(sql)?,
+            Held::Postgres(connection) => on_postgres().execute(&mut **connection).await.map(drop)?,
+            Held::PostgresTransaction(transaction) => {
+                on_postgres().execute(&mut **transaction).await.map(drop)?;
+            }
         }
         Ok(())
     }
 
-    pub(crate) async fn rollback(self) -> Result<(), Error> {
-        match self.held {
-            Held::SqliteTransaction(transaction) => transaction.rollback().await?,
-            Held::PostgresTransaction(transaction) => transaction.rollback().await?,
-            Held::Sqlite(_) | Held::Postgres(_) => {}
+    pub(crate) async fn rollback(mut self) -> Result<(), Error> {
+        match &mut self.held {
+            Held::SqliteWriter(lease) => Ok(lease.connection()?.execute_batch("ROLLBACK")?),
+            Held::SqliteReader(_) | Held::SimulatedReader(_) | Held::Postgres(_) => Ok(()),
+            Held::PostgresTransaction(_) => {
+                let Held::PostgresTransaction(transaction) = self.held else { return Ok(()) };
+                Ok(transaction.rollback().await?)
+            }
         }
-        Ok(())
     }
 
     pub(crate) async fn commit(self) -> Result<(), Error> {
         self.faults.inject(Step::Commit).await?;
         match self.held {
-            Held::SqliteTransaction(transaction) => transaction.commit().await?,
+            Held::SqliteWriter(mut lease) => {
+                sqlite::execute(lease.connection()?, "COMMIT", &[])?;
+            }
             Held::PostgresTransaction(transaction) => transaction.commit().await?,
-            Held::Sqlite(_) | Held::Postgres(_) => {}
+            Held::SqliteReader(_) | Held::SimulatedReader(_) | Held::Postgres(_) => {}
         }
         self.faults.inject(Step::Committed).await
     }
+}
+
+async fn change_on_postgres(
+    connection: &mut PgConnection,
+    sql: String,
+    args: Vec<Arg>,
+) -> Result<u64, Error> {
+    let query = sqlx_core::query::query_with(AssertSqlSafe(sql), for_postgres(args)?);
+    Ok(query.execute(connection).await?.rows_affected())
+}
+
+async fn fetch_on_postgres(
+    connection: &mut PgConnection,
+    sql: String,
+    args: Vec<Arg>,
+    many: HowMany,
+    mut into: Box<dyn Collect>,
+) -> Result<Box<dyn Collect>, Error> {
+    let query = sqlx_core::query::query_with(AssertSqlSafe(sql), for_postgres(args)?);
+    let rows = match many {
+        HowMany::All => query.fetch_all(connection).await?,
+        HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
+    };
+    let columns = Columns::default();
+    for row in &rows {
+        into.add(&Row::of_postgres(row, &columns))?;
+    }
+    Ok(into)
 }

@@ -28,6 +28,8 @@ pub enum Signal {
     Operation,
     /// A webhook delivery is due.
     Delivery,
+    /// Re-embedding was asked for or stopped.
+    Reindex,
 }
 
 #[derive(Clone, Default)]
@@ -37,6 +39,7 @@ pub struct Wake {
     removals: Arc<Notify>,
     operations: Arc<Notify>,
     deliveries: Arc<Notify>,
+    reindexing: Arc<Notify>,
     commits: watch::Sender<()>,
     events: watch::Sender<()>,
 }
@@ -69,6 +72,7 @@ impl Wake {
             Signal::BlobToRemove => self.removals.notify_one(),
             Signal::Operation => self.operations.notify_one(),
             Signal::Delivery => self.deliveries.notify_one(),
+            Signal::Reindex => self.reindexing.notify_one(),
         }
     }
 
@@ -84,6 +88,7 @@ impl Wake {
             Signal::BlobToRemove => &self.removals,
             Signal::Operation => &self.operations,
             Signal::Delivery => &self.deliveries,
+            Signal::Reindex => &self.reindexing,
         }
         .notified()
         .await;

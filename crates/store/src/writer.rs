@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
-use sqlx::SqlitePool;
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::Error;
+use crate::args;
 use crate::change::{Change, carry_out};
 use crate::database_file::DatabaseFile;
 use crate::faults::{Faults, Step};
 use crate::hooks::Hooks;
+use crate::sqlite::{self, Lease, Pool};
 use crate::wake::Wake;
 use crate::{Durability, Held, Tx};
 
@@ -25,7 +26,7 @@ const MAX_GROUP: usize = 256;
 #[derive(Clone)]
 pub struct Writer {
     queue: mpsc::Sender<QueuedChange>,
-    pool: SqlitePool,
+    pool: Pool,
 }
 
 /// A change that waits, with the caller's span, in which it runs.
@@ -61,9 +62,26 @@ impl Applied {
 }
 
 impl Writer {
-    pub fn start(pool: SqlitePool, file: DatabaseFile, faults: Faults, wake: Wake) -> Self {
+    /// Starts the writer's thread, which ends when the queue is closed. `pool` has one connection.
+    pub fn start(pool: Pool, file: DatabaseFile, faults: Faults, wake: Wake) -> Result<Self, Error> {
         let (queue, jobs) = mpsc::channel(QUEUE_SIZE);
-        tokio::spawn(run(Opened { pool: pool.clone(), file, faults }, jobs, wake));
+        let opened = Opened { pool: pool.clone(), file: Some(file), faults };
+        let runtime = tokio::runtime::Handle::current();
+        std::thread::Builder::new()
+            .name("landfall-writer".to_owned())
+            .spawn(move || runtime.block_on(run(opened, jobs, wake)))
+            .map_err(|source| Error::Storage {
+                what: "start the writer's thread".to_owned(),
+                source: source.into(),
+            })?;
+        Ok(Self { queue, pool })
+    }
+
+    /// Starts the writer of a process that shares a simulated database, as a task: a simulation has one thread.
+    pub fn start_simulated(pool: Pool, faults: Faults, wake: Wake) -> Self {
+        let (queue, jobs) = mpsc::channel(QUEUE_SIZE);
+        let opened = Opened { pool: pool.clone(), file: None, faults };
+        tokio::spawn(run(opened, jobs, wake));
         Self { queue, pool }
     }
 
@@ -73,21 +91,23 @@ impl Writer {
         self.queue.send(job).await.map_err(|_| Error::Closed)
     }
 
-    /// The writer's own pool of one connection, for the migrations that run before any change.
-    pub fn pool(&self) -> &SqlitePool {
-        &self.pool
-    }
-
     pub async fn close(&self) {
-        self.pool.close().await;
+        self.pool.close(1).await;
     }
 }
 
 /// What the writer writes to.
 struct Opened {
-    pool: SqlitePool,
-    file: DatabaseFile,
+    pool: Pool,
+    /// `None` if the database is in memory.
+    file: Option<DatabaseFile>,
     faults: Faults,
+}
+
+impl Opened {
+    fn check(&self) -> Result<(), Error> {
+        self.file.as_ref().map_or(Ok(()), DatabaseFile::check)
+    }
 }
 
 async fn run(database: Opened, jobs: mpsc::Receiver<QueuedChange>, wake: Wake) {
@@ -102,7 +122,7 @@ async fn run(database: Opened, jobs: mpsc::Receiver<QueuedChange>, wake: Wake) {
                 Ok(()) => needs,
                 Err(error) => {
                     tracing::error!(%error, "the writer's connection failed");
-                    replace_connection(pool).await;
+                    pool.empty();
                     Durability::Synced
                 }
             };
@@ -115,7 +135,8 @@ async fn run(database: Opened, jobs: mpsc::Receiver<QueuedChange>, wake: Wake) {
             // A lock of another program says nothing about our connection. A file that is gone is lost with its last
             // connection.
             if !error.is_locked() && !matches!(error, Error::DatabaseFileGone { .. }) {
-                replace_connection(pool).await;
+                // After a failed commit (a full disk, for example) the state of the connection is unknown.
+                pool.empty();
                 syncs = Durability::Synced;
             }
         }
@@ -160,22 +181,12 @@ impl Queue {
     }
 }
 
-async fn set_durability(pool: &SqlitePool, durability: Durability) -> Result<(), sqlx::Error> {
+async fn set_durability(pool: &Pool, durability: Durability) -> Result<(), Error> {
     let sql = match durability {
         Durability::Unsynced => "PRAGMA synchronous = NORMAL",
         Durability::Synced => "PRAGMA synchronous = FULL",
     };
-    sqlx::query(sql).execute(pool).await.map(drop)
-}
-
-/// Closes the writer's connection, so that the next group starts on a fresh one. After a failed commit (a full
-/// disk, for example) the state of the old connection is unknown.
-async fn replace_connection(pool: &SqlitePool) {
-    if let Ok(connection) = pool.acquire().await
-        && let Err(error) = connection.close().await
-    {
-        tracing::warn!(%error, "the writer's connection did not close cleanly");
-    }
+    sqlite::execute(pool.acquire().await?.connection()?, sql, &[]).map(drop)
 }
 
 /// Applies all waiting changes for which a commit with this durability is enough. On an error the whole group is
@@ -217,7 +228,7 @@ async fn commit_group(
         }
     }
     // What went into a file that is gone is not kept, so it is not acknowledged.
-    if let Err(error) = tx.commit().await.and_then(|()| database.file.check()) {
+    if let Err(error) = tx.commit().await.and_then(|()| database.check()) {
         return Err((error, group));
     }
     for applied in group {
@@ -226,22 +237,24 @@ async fn commit_group(
     Ok(())
 }
 
-async fn begin(pool: &SqlitePool, faults: &Faults) -> Result<Tx, Error> {
+async fn begin(pool: &Pool, faults: &Faults) -> Result<Tx, Error> {
     faults.inject(Step::Begin).await?;
-    Ok(Tx::new(Held::SqliteTransaction(pool.begin_with("BEGIN IMMEDIATE").await?), faults))
+    let mut lease: Lease = pool.acquire().await?;
+    sqlite::execute(lease.connection()?, "BEGIN IMMEDIATE", &[])?;
+    Ok(Tx::new(Held::SqliteWriter(lease), faults))
 }
 
 /// Runs one change in its savepoint, and adds it to the group. A change that fails is rolled back and acknowledged
 /// at once. On an error of the transaction itself the whole group is lost.
 async fn apply_one(tx: &mut Tx, mut job: QueuedChange, group: &mut Vec<Applied>) -> Result<(), Error> {
-    if let Err(error) = tx.script("SAVEPOINT change").await {
+    if let Err(error) = tx.execute("SAVEPOINT change", args![]).await {
         job.change.acknowledge(Err(error.again()));
         return Err(error);
     }
     match job.carry_out(tx).await {
         Ok(hooks) => {
             group.push(Applied { change: job.change, hooks });
-            tx.script("RELEASE change").await
+            tx.execute("RELEASE change", args![]).await.map(drop)
         }
         Err(failure) => {
             let undone = tx.script("ROLLBACK TO change; RELEASE change").await;

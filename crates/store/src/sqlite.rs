@@ -1,0 +1,342 @@
+//! SQLite: its connections, and one statement on one of them.
+//!
+//! SQLite computes on the thread that calls it. The writer has a thread of its own and calls it there; a reader's statement
+//! runs on a thread for blocking work, so that a long one delays no other task.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::arguments::Arg;
+use crate::row::{Columns, Row};
+use crate::{Error, PREPARED_STATEMENTS};
+
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Of every connection.
+const SETTINGS: &str = "
+    PRAGMA journal_mode = WAL;
+    -- An acknowledged change survives a power cut.
+    PRAGMA synchronous = FULL;
+    PRAGMA foreign_keys = ON;
+    PRAGMA cache_size = -16000;
+    -- In pages. The same few pages change again and again; a late checkpoint copies each of them once.
+    PRAGMA wal_autocheckpoint = 4000;
+    PRAGMA temp_store = MEMORY;
+    -- What is deleted or overwritten does not stay in the pages that are written anyway.
+    PRAGMA secure_delete = FAST;";
+
+/// How many rows a query returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HowMany {
+    All,
+    One,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Creates the file if there is none.
+    Create,
+    Write,
+    Read,
+}
+
+/// The path in `sqlite://path` or `sqlite:path`.
+pub fn path_in(url: &str) -> Result<PathBuf, Error> {
+    let rest = url.strip_prefix("sqlite:").unwrap_or(url);
+    let path = rest.strip_prefix("//").unwrap_or(rest);
+    let refuse = |why: &str| Error::Internal(format!("DATABASE_URL is {url:?}: {why}"));
+    let path = match path.split_once('?') {
+        // The one way in which it is opened.
+        None | Some((_, "" | "mode=rwc")) => path.split('?').next().unwrap_or(path),
+        Some(_) => return Err(refuse("SQLite takes no parameters here")),
+    };
+    let path = percent_decode_str(path).decode_utf8().map_err(|_| refuse("the path is not UTF-8"))?;
+    if path.is_empty() || path == ":memory:" {
+        return Err(refuse("a database needs a file"));
+    }
+    Ok(PathBuf::from(path.into_owned()))
+}
+
+/// Opens a connection. Waits for the disk.
+pub fn connect(path: &Path, purpose: Purpose) -> Result<Connection, Error> {
+    // One thread at a time uses a connection, so it needs no lock of its own.
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if purpose == Purpose::Create {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    }
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    prepare(&connection)?;
+    if purpose == Purpose::Read {
+        connection.execute_batch("PRAGMA query_only = ON")?;
+    }
+    Ok(connection)
+}
+
+/// Opens a database that is in memory only.
+pub fn connect_in_memory() -> Result<Connection, Error> {
+    let connection = Connection::open_in_memory()?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection) -> Result<(), Error> {
+    connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+    Ok(connection.execute_batch(SETTINGS)?)
+}
+
+/// Runs a statement and returns how many rows it changed.
+pub fn execute(connection: &Connection, sql: &str, args: &[Arg]) -> Result<u64, Error> {
+    let before = connection.total_changes();
+    let mut statement = connection.prepare_cached(sql)?;
+    bind(&mut statement, args)?;
+    let mut rows = statement.raw_query();
+    while rows.next()?.is_some() {}
+    // What foreign keys deleted with a row is in the total, and not in what the statement itself changed.
+    Ok(if connection.total_changes() == before { 0 } else { connection.changes() })
+}
+
+/// Runs a query and passes each row on.
+pub fn query(
+    connection: &Connection,
+    sql: &str,
+    args: &[Arg],
+    many: HowMany,
+    each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut statement = connection.prepare_cached(sql)?;
+    bind(&mut statement, args)?;
+    let columns = Columns::default();
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next()? {
+        each(&Row::of_sqlite(row, &columns))?;
+        if many == HowMany::One {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// `$3` is the third argument, wherever it stands. The first `?` is the first argument, and each further one the next.
+fn bind(statement: &mut rusqlite::Statement<'_>, args: &[Arg]) -> Result<(), Error> {
+    let mut unnamed = 0_usize;
+    for place in 1..=statement.parameter_count() {
+        let number: usize = match statement.parameter_name(place) {
+            Some(name) => name[1..].parse().unwrap_or(0),
+            None => {
+                unnamed += 1;
+                unnamed
+            }
+        };
+        let arg = args.get(number.wrapping_sub(1));
+        let arg = arg.ok_or_else(|| Error::Internal(format!("a statement has no argument {number}")))?;
+        statement.raw_bind_parameter(place, arg)?;
+    }
+    Ok(())
+}
+
+/// The connections of one purpose. They are opened when they are needed, and kept.
+#[derive(Clone)]
+pub struct Pool(Arc<Kept>);
+
+struct Kept {
+    path: PathBuf,
+    purpose: Purpose,
+    idle: Mutex<Vec<Connection>>,
+    room: Arc<Semaphore>,
+    is_closed: AtomicBool,
+    /// Whether its one connection is the database, which would be gone with it.
+    is_database: bool,
+}
+
+impl Pool {
+    pub fn new(path: &Path, purpose: Purpose, connections: u32) -> Self {
+        let room = Arc::new(Semaphore::new(connections as usize));
+        let (path, idle) = (path.to_owned(), Mutex::default());
+        let is_closed = AtomicBool::new(false);
+        Self(Arc::new(Kept { path, purpose, idle, room, is_closed, is_database: false }))
+    }
+
+    /// A database in memory: it is this connection, and all that use it take turns.
+    pub fn of_database(connection: Connection) -> Self {
+        Self(Arc::new(Kept {
+            path: PathBuf::new(),
+            purpose: Purpose::Write,
+            idle: Mutex::new(vec![connection]),
+            room: Arc::new(Semaphore::new(1)),
+            is_closed: AtomicBool::new(false),
+            is_database: true,
+        }))
+    }
+
+    /// Waits until fewer connections are in use than there may be.
+    pub async fn acquire(&self) -> Result<Lease, Error> {
+        let room = tokio::time::timeout(ACQUIRE_TIMEOUT, self.0.room.clone().acquire_owned());
+        let room = room.await.map_err(|_| Error::no_connection())?;
+        Ok(Lease { connection: None, pool: self.clone(), _room: room.map_err(|_| Error::Closed)? })
+    }
+
+    /// Whether a connection could be taken at once.
+    pub fn is_free(&self) -> bool {
+        self.0.room.available_permits() > 0
+    }
+
+    /// Adds a connection that was opened already.
+    pub fn keep(&self, connection: Connection) {
+        if !self.0.is_closed.load(Ordering::Acquire) {
+            self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
+    }
+
+    /// Closes the connections that are not in use.
+    pub fn empty(&self) {
+        if self.0.is_database {
+            return;
+        }
+        let idle = std::mem::take(&mut *self.0.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(idle);
+    }
+
+    /// Waits until no connection is in use, and closes all of them.
+    pub async fn close(&self, connections: u32) {
+        if self.0.is_database {
+            return;
+        }
+        self.0.is_closed.store(true, Ordering::Release);
+        drop(self.0.room.acquire_many(connections).await);
+        self.0.room.close();
+        self.empty();
+    }
+}
+
+/// A connection in use. It returns to its pool, and what was not committed is rolled back.
+pub struct Lease {
+    /// `None` until the first statement.
+    connection: Option<Connection>,
+    pool: Pool,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Lease {
+    pub fn connection(&mut self) -> Result<&mut Connection, Error> {
+        if self.connection.is_none() {
+            let kept = &self.pool.0;
+            let idle = kept.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            self.connection = Some(match idle {
+                Some(connection) => connection,
+                None => connect(&kept.path, kept.purpose)?,
+            });
+        }
+        Ok(self.connection.as_mut().expect("it was set"))
+    }
+
+    /// Runs a statement on a thread for blocking work. If the caller stops waiting, the statement still ends, and the
+    /// connection returns to its pool.
+    pub async fn run_elsewhere<T: Send + 'static>(
+        slot: &mut Option<Self>,
+        work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let Some(mut lease) = slot.take() else {
+            return Err(Error::Internal("an earlier statement of this connection was abandoned".to_owned()));
+        };
+        let done = landfall_core::blocking::run(move || {
+            let result = lease.connection().and_then(work);
+            (lease, result)
+        });
+        let (lease, result) = done.await.map_err(|_| Error::Internal("a statement panicked".to_owned()))?;
+        *slot = Some(lease);
+        result
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && (connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok())
+        {
+            self.pool.keep(connection);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args;
+
+    #[test]
+    fn arguments_are_bound_by_their_numbers_and_a_list_takes_the_first_ones() {
+        let connection = Connection::open_in_memory().expect("a database");
+        let sql = "SELECT $4 || $3 || v.column1 || v.column2 || $3 FROM (VALUES (?, ?)) AS v";
+        let mut found = Vec::new();
+        let each = &mut |row: &Row<'_>| {
+            found.push(row.at::<String>(0)?);
+            Ok(())
+        };
+        let (all, too_few) = (args!["a", "b", "c", "d"], args!["a"]);
+        query(&connection, sql, &all, HowMany::All, each).expect("a row");
+        assert_eq!(found, ["dcabc"]);
+        assert!(query(&connection, sql, &too_few, HowMany::All, &mut |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_url_names_a_file() {
+        for (url, path) in [
+            ("sqlite://data/landfall.db", "data/landfall.db"),
+            ("sqlite:///srv/a%20b.db?mode=rwc", "/srv/a b.db"),
+            ("sqlite:landfall.db", "landfall.db"),
+        ] {
+            assert_eq!(path_in(url).expect("a path"), Path::new(path));
+        }
+        for url in ["sqlite://", "sqlite::memory:", "sqlite://a.db?cache=shared", "sqlite://%ff.db"] {
+            assert!(path_in(url).is_err(), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_returns_to_its_pool_without_its_transaction() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pool = Pool::new(&folder.path().join("a.db"), Purpose::Create, 1);
+        let mut lease = pool.acquire().await.expect("a connection");
+        lease
+            .connection()
+            .expect("it opens")
+            .execute_batch("CREATE TABLE a (b); BEGIN; INSERT INTO a VALUES (1)")
+            .expect("it begins");
+        drop(lease);
+        let mut lease = pool.acquire().await.expect("the same connection");
+        let left =
+            lease.connection().expect("it is open").query_row("SELECT COUNT(*) FROM a", [], |row| row.get(0));
+        assert_eq!(left, Ok(0));
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_its_caller_left_returns_the_connection() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pool = Pool::new(&folder.path().join("a.db"), Purpose::Create, 1);
+        let (begun, is_begun) = tokio::sync::oneshot::channel();
+        let (go_on, may_go_on) = std::sync::mpsc::channel::<()>();
+        let mut slot = Some(pool.acquire().await.expect("a connection"));
+        let statement = Lease::run_elsewhere(&mut slot, move |_| {
+            begun.send(()).expect("the test waits");
+            may_go_on.recv().expect("the test lets it go on");
+            Ok(())
+        });
+        tokio::select! {
+            _ = statement => panic!("it waits"),
+            begun = is_begun => begun.expect("it begins"),
+        }
+        assert!(slot.is_none());
+        go_on.send(()).expect("the statement waits");
+        // The pool has one connection, so this waits for the statement to end.
+        pool.acquire().await.expect("the connection came back");
+    }
+}
