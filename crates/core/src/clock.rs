@@ -2,6 +2,7 @@
 
 mod shared;
 
+use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -9,6 +10,8 @@ use std::time::Duration;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 use tokio::sync::watch;
 use uuid::Uuid;
+
+use crate::random;
 
 pub use shared::{Reading, SharedClock};
 
@@ -81,22 +84,27 @@ impl Clock {
 /// A new id for that time, for code that receives the time and not the clock.
 pub fn new_id_at(now: Time) -> Uuid {
     static CONTEXT: LazyLock<Mutex<uuid::ContextV7>> = LazyLock::new(|| Mutex::new(uuid::ContextV7::new()));
+    if let Some(id) = random::seeded_id_at(u64::try_from(now.timestamp_millis()).unwrap_or_default()) {
+        return id;
+    }
     let context = CONTEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Uuid::new_v7(uuid::Timestamp::from_unix(
+    let time = uuid::Timestamp::from_unix(
         &*context,
         u64::try_from(now.timestamp()).unwrap_or_default(),
         now.timestamp_subsec_nanos(),
-    ))
+    );
+    #[expect(clippy::disallowed_methods, reason = "this is where ids come from")]
+    Uuid::new_v7(time)
 }
 
-/// Measures how long something takes in real time, also under a manual clock.
+/// Measures how long something takes in real time, also under a manual clock. In a simulation it is the simulated time.
 #[derive(Debug, Clone, Copy)]
-pub struct Stopwatch(std::time::Instant);
+pub struct Stopwatch(tokio::time::Instant);
 
 impl Stopwatch {
     #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
     pub fn start() -> Self {
-        Self(std::time::Instant::now())
+        Self(tokio::time::Instant::now())
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -104,7 +112,39 @@ impl Stopwatch {
     }
 }
 
+thread_local! {
+    static SIMULATED: Cell<Option<SimulatedTime>> = const { Cell::new(None) };
+}
+
+/// The clock of a simulated machine: it goes with the time of its runtime, which only the simulation moves.
+#[derive(Debug, Clone, Copy)]
+pub struct SimulatedTime {
+    start: Time,
+    since: tokio::time::Instant,
+}
+
+impl SimulatedTime {
+    /// A clock that shows `now` at this moment of the current runtime.
+    #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+    pub fn starting_at(now: Time) -> Self {
+        Self { start: now, since: tokio::time::Instant::now() }
+    }
+
+    /// From now on this is the clock of the machine, as this thread sees it.
+    pub fn enter(self) {
+        SIMULATED.set(Some(self));
+    }
+
+    /// The moment of its runtime at which it began.
+    pub fn origin(&self) -> tokio::time::Instant {
+        self.since
+    }
+}
+
 fn system_now() -> Time {
+    if let Some(SimulatedTime { start, since }) = SIMULATED.get() {
+        return start + to_delta(since.elapsed());
+    }
     #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());
     now.duration_trunc(TimeDelta::microseconds(1)).unwrap_or(now)

@@ -47,8 +47,17 @@ impl Class {
     }
 }
 
+/// What helps a file that failed. A retry by itself ([`Retry`]) has not helped any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Help {
+    /// A person retries it.
+    Retry,
+    /// The same bytes would fail again: another copy is uploaded.
+    Upload,
+}
+
 macro_rules! codes {
-    ($($variant:ident $name:literal $retry:ident $class:ident $meaning:literal;)*) => {
+    ($($variant:ident $name:literal $retry:ident $class:ident $meaning:literal => $help:ident $advice:literal;)*) => {
         /// The code of a failure, as the database and the API have it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant),* }
@@ -72,38 +81,75 @@ macro_rules! codes {
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning),* }
             }
+
+            /// What helps a file that failed with this code.
+            pub const fn help(self) -> Help {
+                match self { $(Self::$variant => Help::$help),* }
+            }
+
+            /// What the owner of a file that failed with this code can do.
+            pub const fn advice(self) -> &'static str {
+                match self { $(Self::$variant => $advice),* }
+            }
         }
     };
 }
 
 codes! {
-    UnsupportedType "UNSUPPORTED_TYPE" Never DocumentError "This kind of file is not supported";
-    NotPdf "NOT_PDF" Never DocumentError "The file is declared as a PDF, but it is not one";
-    TooLarge "TOO_LARGE" Never DocumentError "The file, or its unpacked content, exceeds a limit";
-    InvalidMapping "INVALID_MAPPING" Never DocumentError "The mapping is not valid";
-    Infected "INFECTED" Never DocumentError "The virus scanner found something; the bytes were removed";
-    Gateway4xx "GW_4XX" Never NetworkError "The extraction service refused the file or its configuration";
-    Gateway5xx "GW_5XX" Always NetworkError "The extraction service failed";
-    GatewayTimeout "GW_TIMEOUT" Always Timeout "The extraction service took too long";
-    GatewayUnavailable "GW_UNAVAILABLE" Always NetworkError "The extraction service cannot be reached, or is busy";
-    EmbedError "EMBED_ERROR" Always LlmError "The embedding service failed";
-    IoError "IO_ERROR" Once StorageError "The storage failed";
-    DbError "DB_ERROR" Always DbError "The database failed";
-    StageTimeout "STAGE_TIMEOUT" Once Timeout "The stage took longer than its limit; a document that computes all that time without progress is not tried again";
-    MemoryError "MEMORY_ERROR" Never DocumentError "The document needs more memory than allowed";
-    ParseError "PARSE_ERROR" Never DocumentError "The document cannot be read: it is damaged";
-    ValidationError "VALIDATION_ERROR" Never DocumentError "The document cannot be read: it is encrypted, or it exceeds the limits for documents";
-    NoText "NO_TEXT" Never DocumentError "There is no text in the document";
-    Unscannable "UNSCANNABLE" Never DocumentError "The virus scanner could not check the file, so it was rejected";
-    ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; the file waits until it is back";
-    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes do not match the declared MD5; the upload can be confirmed again";
-    SizeMismatch "SIZE_MISMATCH" Never StorageError "The number of stored bytes does not match the declared size; the upload can be confirmed again";
-    BlobDamaged "BLOB_DAMAGED" Never StorageError "The stored bytes are not those that were uploaded; upload the file again, or restore the storage from a backup and retry";
-    BlobChanged "BLOB_CHANGED" Never StorageError "The object in the object store was replaced after it was confirmed; upload the file again, or restore the object and retry";
-    WorkerLost "WORKER_LOST" Always Unknown "The worker died while it held the file; a file that kills its worker twice when it is worked on alone fails";
-    StuckExhausted "STUCK_EXHAUSTED" Never Timeout "The file was stuck, was recovered the maximum number of times, and never finished";
-    Cancelled "CANCELLED" Never Unknown "A person cancelled the file";
-    Unknown "UNKNOWN" Once Unknown "Something unexpected went wrong";
+    UnsupportedType "UNSUPPORTED_TYPE" Never DocumentError "This kind of file is not supported"
+        => Upload "Upload it in a supported format";
+    NotPdf "NOT_PDF" Never DocumentError "The file is declared as a PDF, but it is not one"
+        => Upload "Upload the PDF itself, or give the file the name and type of what it is";
+    TooLarge "TOO_LARGE" Never DocumentError "The file, or its unpacked content, exceeds a limit"
+        => Upload "Upload it in smaller parts";
+    InvalidMapping "INVALID_MAPPING" Never DocumentError "The mapping is not valid"
+        => Upload "Correct the mapping and upload it again";
+    Infected "INFECTED" Never DocumentError "The virus scanner found something; the bytes were removed"
+        => Upload "Upload a clean copy";
+    Gateway4xx "GW_4XX" Never NetworkError "The extraction service refused the file or its configuration"
+        => Upload "Correct the file or its mapping and upload it again, or ask the operator";
+    Gateway5xx "GW_5XX" Always NetworkError "The extraction service failed"
+        => Retry "Retry it when the extraction service works again";
+    GatewayTimeout "GW_TIMEOUT" Always Timeout "The extraction service took too long"
+        => Retry "Retry it when the extraction service works again";
+    GatewayUnavailable "GW_UNAVAILABLE" Always NetworkError "The extraction service cannot be reached, or is busy"
+        => Retry "Retry it when the extraction service works again";
+    EmbedError "EMBED_ERROR" Always LlmError "The embedding service failed"
+        => Retry "Retry it when the embedding service works again";
+    IoError "IO_ERROR" Once StorageError "The storage failed"
+        => Retry "Retry it; if its bytes are gone, upload it again";
+    DbError "DB_ERROR" Always DbError "The database failed"
+        => Retry "Retry it; if its bytes are gone, upload it again";
+    StageTimeout "STAGE_TIMEOUT" Once Timeout "The stage took longer than its limit; a document that computes all that time without progress is not tried again"
+        => Retry "Retry it when the server is less busy, or upload it in smaller parts";
+    MemoryError "MEMORY_ERROR" Never DocumentError "The document needs more memory than allowed"
+        => Upload "Upload it in smaller parts";
+    ParseError "PARSE_ERROR" Never DocumentError "The document cannot be read: it is damaged"
+        => Upload "Save it again with the program that made it, and upload that copy";
+    ValidationError "VALIDATION_ERROR" Never DocumentError "The document cannot be read: it is encrypted, or it exceeds the limits for documents"
+        => Upload "Upload a plain copy of it, without protection and with less in it";
+    NoText "NO_TEXT" Never DocumentError "There is no text in the document"
+        => Upload "Upload a copy with text in it";
+    Unscannable "UNSCANNABLE" Never DocumentError "The virus scanner could not check the file, so it was rejected"
+        => Upload "Upload a copy that is neither encrypted nor packed";
+    ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; the file waits until it is back"
+        => Retry "Retry it when the virus scanner works again";
+    ChecksumMismatch "CHECKSUM_MISMATCH" Never StorageError "The stored bytes do not match the declared MD5; the upload can be confirmed again"
+        => Upload "Upload it again";
+    SizeMismatch "SIZE_MISMATCH" Never StorageError "The number of stored bytes does not match the declared size; the upload can be confirmed again"
+        => Upload "Upload it again";
+    BlobDamaged "BLOB_DAMAGED" Never StorageError "The stored bytes are not those that were uploaded; upload the file again, or restore the storage from a backup and retry"
+        => Upload "Upload it again, or retry it when the operator has restored its bytes";
+    BlobChanged "BLOB_CHANGED" Never StorageError "The object in the object store was replaced after it was confirmed; upload the file again, or restore the object and retry"
+        => Upload "Upload it again, or retry it when the operator has restored the object";
+    WorkerLost "WORKER_LOST" Always Unknown "The worker died while it held the file; a file that kills its worker twice when it is worked on alone fails"
+        => Retry "Retry it; if it fails again, tell the operator";
+    StuckExhausted "STUCK_EXHAUSTED" Never Timeout "The file was stuck, was recovered the maximum number of times, and never finished"
+        => Retry "Retry it; if it fails again, tell the operator";
+    Cancelled "CANCELLED" Never Unknown "A person cancelled the file"
+        => Retry "Retry it if you still need it";
+    Unknown "UNKNOWN" Once Unknown "Something unexpected went wrong"
+        => Retry "Retry it; if it fails again, tell the operator";
 }
 
 impl Code {
@@ -142,25 +188,6 @@ impl Retry {
             Self::Always => "yes",
             Self::Wait => "waits, at no cost",
         }
-    }
-}
-
-/// The schema in the description of the API.
-#[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for Code {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        let names = Self::ALL.iter().map(|code| code.name());
-        utoipa::openapi::ObjectBuilder::new()
-            .schema_type(utoipa::openapi::Type::String)
-            .enum_values(Some(names))
-            .into()
-    }
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::ToSchema for Code {
-    fn name() -> std::borrow::Cow<'static, str> {
-        "FailureCode".into()
     }
 }
 
@@ -220,5 +247,24 @@ impl Failure {
     pub fn permanent(mut self) -> Self {
         self.retry = Retry::Never;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_names_what_helps() {
+        for code in Code::ALL {
+            let advice = code.advice();
+            assert!(advice.starts_with(char::is_uppercase) && !advice.ends_with('.'), "{code}: {advice}");
+            match code.help() {
+                Help::Retry => assert!(advice.starts_with("Retry it"), "{code}: {advice}"),
+                Help::Upload => assert!(advice.contains("pload"), "{code}: {advice}"),
+            }
+            // A code that stands for a passing failure is one that a retry helps.
+            assert!(code.retry() == Retry::Never || code.help() == Help::Retry, "{code}");
+        }
     }
 }

@@ -21,5 +21,15 @@ pub mod refusal;
 // The text of a document, its chunks, their vectors; and what is missing of the text.
 pub mod text;
 pub mod warning;
+// The codes of failures, refusals and warnings in the description of the API.
+#[cfg(feature = "openapi")]
+pub mod schemas;
+// What a simulation replaces: time, chance, and threads.
 #[cfg(feature = "clock")]
 pub mod clock;
+#[cfg(feature = "clock")]
+pub mod random;
+#[cfg(feature = "clock")]
+pub mod blocking;
+// What proves that the simulator finds faults.
+pub mod mutants;

@@ -60,7 +60,7 @@ impl Stage {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FileStatus))]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     Registered,
@@ -125,6 +125,11 @@ impl Status {
 
     pub const fn is_running(self) -> bool {
         self.stage().is_some()
+    }
+
+    /// No worker has the file, and none may take it.
+    pub const fn is_idle(self) -> bool {
+        !self.is_running() && !matches!(self, Self::Queued)
     }
 
     /// The state after `transition`, or an error if it does not start here.

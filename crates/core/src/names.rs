@@ -43,11 +43,11 @@ macro_rules! named {
     };
 }
 
-/// Declares an enum together with its names. `as "Name"` is what its schema is called, if not like the enum.
+/// Declares an enum together with its names.
 macro_rules! named_enum {
     (
         $(#[$meta:meta])*
-        pub enum $type:ident $(as $schema:literal)? {
+        pub enum $type:ident {
             $($(#[$of_variant:meta])* $variant:ident = $name:literal,)+
         }
     ) => {
@@ -81,7 +81,7 @@ macro_rules! named_enum {
         #[cfg(feature = "openapi")]
         impl utoipa::ToSchema for $type {
             fn name() -> ::std::borrow::Cow<'static, str> {
-                [$($schema,)? stringify!($type)][0].into()
+                stringify!($type).into()
             }
         }
 

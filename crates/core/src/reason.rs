@@ -70,38 +70,6 @@ fn for_people(said: &str, code: Option<Code>) -> &str {
     }
 }
 
-impl Code {
-    /// What the owner of a file that failed with this code can do.
-    pub const fn advice(self) -> &'static str {
-        match self {
-            Self::UnsupportedType => "Upload it in a supported format",
-            Self::NotPdf => "Upload the PDF itself, or give the file the name and type of what it is",
-            Self::TooLarge | Self::MemoryError => "Upload it in smaller parts",
-            Self::InvalidMapping => "Correct the mapping and upload it again",
-            Self::Infected => "Upload a clean copy",
-            Self::Gateway4xx => "Correct the file or its mapping and upload it again, or ask the operator",
-            Self::Gateway5xx | Self::GatewayTimeout | Self::GatewayUnavailable => {
-                "Retry it when the extraction service works again"
-            }
-            Self::EmbedError => "Retry it when the embedding service works again",
-            Self::IoError | Self::DbError => "Retry it; if its bytes are gone, upload it again",
-            Self::StageTimeout => "Retry it when the server is less busy, or upload it in smaller parts",
-            Self::ParseError => "Save it again with the program that made it, and upload that copy",
-            Self::ValidationError => "Upload a plain copy of it, without protection and with less in it",
-            Self::NoText => "Upload a copy with text in it",
-            Self::Unscannable => "Upload a copy that is neither encrypted nor packed",
-            Self::ScannerUnavailable => "Retry it when the virus scanner works again",
-            Self::ChecksumMismatch | Self::SizeMismatch => "Upload it again",
-            Self::BlobDamaged => "Upload it again, or retry it when the operator has restored its bytes",
-            Self::BlobChanged => "Upload it again, or retry it when the operator has restored the object",
-            Self::WorkerLost | Self::StuckExhausted | Self::Unknown => {
-                "Retry it; if it fails again, tell the operator"
-            }
-            Self::Cancelled => "Retry it if you still need it",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -82,6 +82,7 @@ reasons! {
     JoinedUpload 403 "JOINED_UPLOAD" "The upload is made of its parts, and takes no bytes of its own";
     UploadUrlExpired 403 "UPLOAD_URL_EXPIRED" "The upload URL has expired, and the registration has not; ask for a fresh URL";
     BatchNotFound 404 "BATCH_NOT_FOUND" "There is no such batch, or it belongs to another user";
+    CircuitNotFound 404 "CIRCUIT_NOT_FOUND" "There is no such service";
     DeliveryNotFound 404 "DELIVERY_NOT_FOUND" "There is no such delivery, or it belongs to another user";
     FileNotFound 404 "FILE_NOT_FOUND" "There is no such file, or it belongs to another user, or its bytes are gone";
     JobNotFound 404 "JOB_NOT_FOUND" "There is no such job";
@@ -122,6 +123,7 @@ reasons! {
     UnknownHost 421 "UNKNOWN_HOST" "The request is for a host that is not this server's; use the address that the operator has set as PUBLIC_URL";
     IdempotencyKeyReused 422 "IDEMPOTENCY_KEY_REUSED" "The Idempotency-Key was used for another request";
     UploadLocked 423 "UPLOAD_LOCKED" "A newer request for the upload has taken its place, or an older one did not end in time; ask for the offset and go on from there";
+    TooManyArchives 429 "TOO_MANY_ARCHIVES" "The caller has the maximum number of archives made at the same time; wait for the end of one";
     TooManyAuthFailures 429 "TOO_MANY_AUTH_FAILURES" "Too many wrong tokens or tickets came from this address; a valid one is accepted at any time";
     TooManyConnections 429 "TOO_MANY_CONNECTIONS" "Too many requests of this address are in progress";
     TooManyDeliveries 429 "TOO_MANY_DELIVERIES" "Too many deliveries already wait for the webhook";

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::named;
+
 /// An external service that Landfall depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -34,7 +36,19 @@ impl Service {
             Self::Storage => "the storage",
         }
     }
+
+    /// That it is down, for people who need not know what it said.
+    pub const fn trouble(self) -> &'static str {
+        match self {
+            Self::Gateway => "The extraction service fails or cannot be reached",
+            Self::Embeddings => "The embedding service fails or cannot be reached",
+            Self::Scanner => "The virus scanner fails or cannot be reached",
+            Self::Storage => "The storage fails or cannot be reached",
+        }
+    }
 }
+
+named!(Service);
 
 /// What a call says about the service that it called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The states of everything except files, and other values with fixed names. Files have [`crate::lifecycle`].
 
+use crate::lifecycle::{Status, Transition};
 use crate::names::named_enum;
 
 named_enum! {
@@ -31,6 +32,58 @@ impl OperationStatus {
 }
 
 named_enum! {
+    /// What an operation does with its files.
+    #[derive(Default)]
+    pub enum OperationAction {
+        #[default]
+        Retry = "retry",
+        Cancel = "cancel",
+        Delete = "delete",
+    }
+}
+
+impl OperationAction {
+    /// What it does with one file.
+    pub const fn transition(self) -> Transition {
+        match self {
+            Self::Retry => Transition::Revive,
+            Self::Cancel => Transition::Cancel,
+            Self::Delete => Transition::Delete,
+        }
+    }
+
+    /// The states of the files that it can be done with. A file that waits or runs is cancelled before it is deleted.
+    pub fn states(self) -> Vec<Status> {
+        let mut states = self.transition().from().to_vec();
+        if self == Self::Delete {
+            states.extend(Transition::Cancel.from());
+        }
+        states
+    }
+}
+
+named_enum! {
+    /// What a list of files is sorted by.
+    #[derive(Default)]
+    pub enum FileSort {
+        #[default]
+        CreatedAt = "createdAt",
+        /// Upper and lower case are the same.
+        FileName = "fileName",
+        Size = "size",
+    }
+}
+
+named_enum! {
+    #[derive(Default)]
+    pub enum SortOrder {
+        Asc = "asc",
+        #[default]
+        Desc = "desc",
+    }
+}
+
+named_enum! {
     /// The state of one delivery to a webhook.
     pub enum DeliveryStatus {
         Pending = "pending",
@@ -43,7 +96,7 @@ named_enum! {
     /// What a request or a webhook is about: the caller's own files and events; those of the caller's tenant, for its
     /// administrators; or those of all tenants, for operators.
     #[derive(Default)]
-    pub enum Scope as "WebhookScope" {
+    pub enum Scope {
         #[default]
         Own = "own",
         Tenant = "tenant",
@@ -95,6 +148,53 @@ named_enum! {
         RateLimit = "rate_limit",
         Isolation = "isolation",
         Worker = "worker",
+    }
+}
+
+named_enum! {
+    /// Why files do not move.
+    pub enum BlockerKind {
+        /// A service that their stage needs is down.
+        Circuit = "circuit",
+        /// An operator paused their stage.
+        Paused = "paused",
+        NoWorkers = "no_workers",
+        RateLimit = "rate_limit",
+        Stuck = "stuck",
+        /// Workers died while they worked on them, so each is worked on alone.
+        Isolation = "isolation",
+        /// They wait for their next attempt.
+        Retry = "retry",
+        /// All workers of their stage are busy.
+        Worker = "worker",
+        /// Their bytes are not here, or not confirmed.
+        Upload = "upload",
+    }
+}
+
+named_enum! {
+    /// What makes files move again.
+    pub enum Remedy {
+        ResumeStage = "resume_stage",
+        ReleaseStuck = "release_stuck",
+        ProbeCircuit = "probe_circuit",
+        StartWorker = "start_worker",
+        Wait = "wait",
+        UploadAgain = "upload_again",
+    }
+}
+
+named_enum! {
+    /// How a run of a maintenance job ended.
+    #[derive(Default)]
+    pub enum RunOutcome {
+        /// It came to its end. Its errors are about single items.
+        #[default]
+        Completed = "completed",
+        Failed = "failed",
+        Running = "running",
+        /// Its process died or was stopped.
+        Interrupted = "interrupted",
     }
 }
 

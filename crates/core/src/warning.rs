@@ -94,25 +94,6 @@ impl Warning {
     }
 }
 
-/// The schema in the description of the API.
-#[cfg(feature = "openapi")]
-impl utoipa::PartialSchema for WarningCode {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        let names = Self::ALL.iter().map(|code| code.name());
-        utoipa::openapi::ObjectBuilder::new()
-            .schema_type(utoipa::openapi::Type::String)
-            .enum_values(Some(names))
-            .into()
-    }
-}
-
-#[cfg(feature = "openapi")]
-impl utoipa::ToSchema for WarningCode {
-    fn name() -> std::borrow::Cow<'static, str> {
-        "WarningCode".into()
-    }
-}
-
 impl std::fmt::Display for WarningCode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
