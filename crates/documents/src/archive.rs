@@ -33,10 +33,20 @@ impl<'a> Archive<'a> {
 
     /// Returns a part as text; `None` if there is no such part.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, Error> {
+        Ok(self.bytes(name)?.map(xml_text))
+    }
+
+    /// Whether there is such a part.
+    pub fn has(&self, name: &str) -> bool {
+        self.parts.index_for_name(name).is_some()
+    }
+
+    /// Returns a part as it is; `None` if there is no such part.
+    pub fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some(index) = self.parts.index_for_name(name) else { return Ok(None) };
         let mut bytes = Vec::new();
         self.unpack(index, |batch| bytes.extend_from_slice(batch))?;
-        Ok(Some(xml_text(bytes)))
+        Ok(Some(bytes))
     }
 
     /// The names of all parts, with the sizes that they declare.
@@ -54,14 +64,6 @@ impl<'a> Archive<'a> {
         self.text(name)?.ok_or_else(|| {
             Error::new(ErrorKind::Damaged, format!("This file is damaged: its part {name} is missing"))
         })
-    }
-
-    /// Unpacks every part and discards it, to check the limits for a reader that unpacks by itself.
-    pub fn measure(&mut self) -> Result<(), Error> {
-        for index in 0..self.parts.len() {
-            self.unpack(index, |_| ())?;
-        }
-        Ok(())
     }
 
     fn unpack(&mut self, index: usize, mut take: impl FnMut(&[u8])) -> Result<(), Error> {
@@ -110,7 +112,7 @@ fn cannot_be_unpacked(error: impl std::fmt::Display) -> Error {
 }
 
 /// The number of parts that the record at the end of the archive declares.
-fn declared_entries(bytes: &[u8]) -> Option<u64> {
+pub fn declared_entries(bytes: &[u8]) -> Option<u64> {
     const END: &[u8] = b"PK\x05\x06";
     const END_64: &[u8] = b"PK\x06\x06";
     // A comment of up to 64 KiB may follow it.

@@ -54,7 +54,10 @@ impl Element<'_> {
 }
 
 pub struct Elements<'a> {
+    source: &'a str,
     reader: Reader<&'a [u8]>,
+    /// Where the piece that was read last begins.
+    before: usize,
     bounds: Bounds<'a>,
     depth: usize,
     read: usize,
@@ -67,7 +70,7 @@ impl<'a> Elements<'a> {
         config.expand_empty_elements = true;
         config.allow_dangling_amp = true;
         config.check_comments = false;
-        Self { reader, bounds, depth: 0, read: 0 }
+        Self { source, reader, before: 0, bounds, depth: 0, read: 0 }
     }
 
     pub fn next(&mut self) -> Result<Option<Piece<'a>>, Error> {
@@ -76,6 +79,7 @@ impl<'a> Elements<'a> {
             if self.read.is_multiple_of(PROGRESS_EVERY) {
                 self.bounds.report_progress()?;
             }
+            self.before = self.position();
             let event = self.reader.read_event().map_err(|error| {
                 let at = self.reader.error_position();
                 let message = format!("This file is damaged: its XML breaks at byte {at}");
@@ -107,6 +111,29 @@ impl<'a> Elements<'a> {
     /// Whether elements are open that were not closed. At the end of the text, it breaks off.
     pub fn has_open(&self) -> bool {
         self.depth > 0
+    }
+
+    /// What is after the piece that was read last. It closes elements that it does not open.
+    pub fn rest(&self) -> &'a str {
+        self.source.get(self.position()..).unwrap_or_default()
+    }
+
+    /// Reads on although elements are closed that were not opened, as in the rest of another text.
+    pub fn allow_any_close(mut self) -> Self {
+        self.reader.config_mut().check_end_names = false;
+        self.reader.config_mut().allow_unmatched_ends = true;
+        self
+    }
+
+    /// Skips the rest of the element that was opened last, and returns what is in it.
+    pub fn take_inside(&mut self) -> Result<&'a str, Error> {
+        let start = self.position();
+        self.skip()?;
+        Ok(self.source.get(start..self.before).unwrap_or_default())
+    }
+
+    fn position(&self) -> usize {
+        usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
     /// Skips the rest of the element that was opened last.

@@ -1,27 +1,63 @@
 //! Recognises what kind of document some bytes are.
 
+mod extensions;
+mod unsupported;
+
 use std::path::Path;
 
 use crate::archive::Archive;
 use crate::elements::{Elements, Piece};
 use crate::error::{Error, ErrorKind};
-use crate::formats::{compound, email, office, rtf, text};
+use crate::formats::{cms, compound, email, iwork, mbox, odf, office, password, rtf, text, tnef};
 use crate::limits::Bounds;
+use crate::members;
 use crate::{Document, protected};
 
-const SUPPORTED: &str = "PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EML, HTML, XML, Markdown, plain text, CSV, \
-     TSV, JSON, and pictures (PNG, JPEG, TIFF, BMP, GIF, WebP) where tesseract is installed";
+const SUPPORTED: &str = "PDF, DOCX, DOC, PPTX, PPT, XLSX, XLSB, XLS, ODT, ODS, ODP, RTF, EML, MSG, MBOX, EPUB, HTML, XML, Markdown, \
+     plain text, source code, CSV, TSV, JSON, Jupyter notebooks, LaTeX, subtitles, ZIP archives \
+     of these, and pictures (PNG, JPEG, TIFF, BMP, GIF, WebP) where tesseract is installed";
 
 /// A kind of document that can be read, with what was opened to recognise it.
 pub enum Kind<'a> {
     Pdf,
-    Docx { archive: Archive<'a>, main_part: String },
-    Pptx { archive: Archive<'a>, main_part: String },
-    Xlsx { archive: Archive<'a> },
+    Docx {
+        archive: Archive<'a>,
+        main_part: String,
+    },
+    Doc,
+    Pptx {
+        archive: Archive<'a>,
+        main_part: String,
+    },
+    Xlsx {
+        archive: Archive<'a>,
+        main_part: String,
+    },
+    Xlsb {
+        archive: Archive<'a>,
+        main_part: String,
+    },
     Xls,
-    OpenDocument { archive: Archive<'a> },
+    Ppt,
+    /// A document that the default password of Excel opens.
+    Opened(Vec<u8>),
+    OpenDocument {
+        archive: Archive<'a>,
+    },
+    FlatOpenDocument,
     Rtf,
     Email,
+    Mailbox,
+    OutlookMessage,
+    Tnef,
+    Cms,
+    Epub {
+        archive: Archive<'a>,
+    },
+    IWork {
+        archive: Archive<'a>,
+    },
+    Archive,
     Picture,
     Text(TextKind),
 }
@@ -35,6 +71,13 @@ pub enum TextKind {
     Xml,
     Csv { delimiter: u8 },
     Json,
+    Notebook,
+    Subtitles,
+    Latex,
+    AsciiDoc,
+    ReStructuredText,
+    Org,
+    Code { language: &'static str },
 }
 
 pub fn recognise<'a>(document: Document<'a>, bounds: Bounds<'a>) -> Result<Kind<'a>, Error> {
@@ -50,7 +93,7 @@ pub fn recognise<'a>(document: Document<'a>, bounds: Bounds<'a>) -> Result<Kind<
         return packed(bytes, bounds);
     }
     if bytes.starts_with(compound::MARK) {
-        return compound(bytes);
+        return compound(bytes, bounds);
     }
     if bytes.starts_with(rtf::MARK) {
         return Ok(Kind::Rtf);
@@ -58,14 +101,33 @@ pub fn recognise<'a>(document: Document<'a>, bounds: Bounds<'a>) -> Result<Kind<
     if is_picture(bytes) {
         return Ok(Kind::Picture);
     }
-    // A text may begin with the same two letters by chance.
-    if let Some((mark, what)) = UNSUPPORTED.iter().find(|(mark, _)| bytes.starts_with(mark))
-        && (mark.len() > 2 || text::looks_binary(bytes))
-    {
-        return Err(unsupported(what));
+    if bytes.starts_with(tnef::MARK) {
+        return Ok(Kind::Tnef);
+    }
+    if cms::looks_like(bytes) || declared.is_signed() && cms::unwrapped(bytes).is_some() {
+        return Ok(Kind::Cms);
+    }
+    if let Some(named) = unsupported::named(bytes, || text::looks_binary(bytes)) {
+        return Err(unsupported_with_help(named.what, named.help));
+    }
+    if unsupported::is_ebcdic(bytes) {
+        return Err(unsupported_with_help(
+            "text of a mainframe (EBCDIC)",
+            "Convert it to UTF-8 and upload that",
+        ));
     }
     if text::looks_binary(bytes) {
+        // A mail may carry bytes that are no text, in an attachment or by a fault of some server.
+        if email::looks_like(&String::from_utf8_lossy(start(bytes))) {
+            return Ok(Kind::Email);
+        }
         return Err(unsupported("binary data"));
+    }
+    if mbox::looks_like(bytes) {
+        return Ok(Kind::Mailbox);
+    }
+    if odf::looks_flat(&text::decode(start(bytes))?) {
+        return Ok(Kind::FlatOpenDocument);
     }
     Ok(match declared.text_kind() {
         TextKind::Plain if declared.is_email() || email::looks_like(&text::decode(start(bytes))?) => {
@@ -106,12 +168,25 @@ impl<'a> Declared<'a> {
             ("json" | "jsonl" | "ndjson", _) | (_, "application/json" | "application/x-ndjson") => {
                 TextKind::Json
             }
+            (extension, _) => extensions::text_kind(extension).unwrap_or_else(|| self.kind_of_type()),
+        }
+    }
+
+    fn kind_of_type(&self) -> TextKind {
+        match self.content_type {
+            "application/x-ipynb+json" => TextKind::Notebook,
+            "text/vtt" | "application/x-subrip" => TextKind::Subtitles,
+            "application/x-tex" | "text/x-tex" => TextKind::Latex,
             _ => TextKind::Plain,
         }
     }
 
     fn is_email(&self) -> bool {
         self.extension == "eml" || self.content_type == "message/rfc822"
+    }
+
+    fn is_signed(&self) -> bool {
+        matches!(self.extension.as_str(), "p7m" | "p7s" | "p7b") || self.content_type.ends_with("pkcs7-mime")
     }
 
     fn is_pdf(&self) -> bool {
@@ -140,15 +215,21 @@ fn packed<'a>(bytes: &'a [u8], bounds: Bounds<'a>) -> Result<Kind<'a>, Error> {
     let mut archive = Archive::open(bytes, bounds)?;
     if let Some(mime_type) = archive.text("mimetype")? {
         return match mime_type.trim() {
-            "application/epub+zip" => Err(unsupported("an EPUB book")),
+            "application/epub+zip" => Ok(Kind::Epub { archive }),
             open if OPEN_DOCUMENTS.iter().any(|kind| open.starts_with(kind)) => {
                 Ok(Kind::OpenDocument { archive })
             }
             _ => Err(unsupported("a ZIP archive of a kind of its own")),
         };
     }
+    match packed_otherwise(&archive)? {
+        Some(Packed::Epub) => return Ok(Kind::Epub { archive }),
+        Some(Packed::IWork) => return Ok(Kind::IWork { archive }),
+        Some(Packed::Files) => return Ok(Kind::Archive),
+        None => {}
+    }
     let Some(main_part) = office::main_part(&mut archive, bounds)? else {
-        return Err(unsupported("a ZIP archive"));
+        return Err(unsupported("a ZIP archive of a kind of its own"));
     };
     let content_type = office_type(&mut archive, &main_part, bounds)?;
     if content_type.contains("wordprocessingml") || content_type.contains("ms-word") {
@@ -156,51 +237,84 @@ fn packed<'a>(bytes: &'a [u8], bounds: Bounds<'a>) -> Result<Kind<'a>, Error> {
     } else if content_type.contains("presentationml") || content_type.contains("ms-powerpoint") {
         Ok(Kind::Pptx { archive, main_part })
     } else if content_type.contains("sheet.binary") {
-        Err(unsupported("a binary Excel workbook (XLSB)"))
+        Ok(Kind::Xlsb { archive, main_part })
     } else if content_type.contains("spreadsheetml") || content_type.contains("ms-excel") {
-        Ok(Kind::Xlsx { archive })
+        Ok(Kind::Xlsx { archive, main_part })
     } else {
         Err(unsupported("an Office document of an unknown kind"))
     }
 }
 
+/// What an archive is that is no Office document; `None` if it may be one.
+enum Packed {
+    Epub,
+    IWork,
+    Files,
+}
+
+fn packed_otherwise(archive: &Archive<'_>) -> Result<Option<Packed>, Error> {
+    if archive.has("META-INF/container.xml") {
+        return Ok(Some(Packed::Epub));
+    }
+    if iwork::looks_like(archive) {
+        return Ok(Some(Packed::IWork));
+    }
+    if archive.has("AndroidManifest.xml") || archive.has("META-INF/MANIFEST.MF") {
+        let help = "Upload the documents about it instead";
+        return Err(unsupported_with_help("a program (Java or Android)", help));
+    }
+    Ok((!members::is_document(archive)).then_some(Packed::Files))
+}
+
 /// The declared type of the main part.
 fn office_type(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Result<String, Error> {
     let source = archive.required_text("[Content_Types].xml")?;
+    let extension = main_part.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let mut of_extension = None;
     let mut elements = Elements::new(&source, bounds);
     while let Some(piece) = elements.next()? {
-        if let Piece::Open(element) = piece
-            && element.name() == "Override"
-            && element.attribute("PartName").is_some_and(|name| name.trim_start_matches('/') == main_part)
-        {
+        let Piece::Open(element) = piece else { continue };
+        let is = |name: &str, wanted: &str| {
+            element
+                .attribute(name)
+                .is_some_and(|name| name.trim_start_matches('/').eq_ignore_ascii_case(wanted))
+        };
+        if element.name() == "Override" && is("PartName", main_part) {
             return Ok(element.attribute("ContentType").unwrap_or_default());
         }
+        if element.name() == "Default" && is("Extension", extension) {
+            of_extension = element.attribute("ContentType");
+        }
     }
-    // Some programs declare only the extension; then the folder decides.
-    Ok(match main_part.split('/').next() {
-        Some("word") => "wordprocessingml",
-        Some("ppt") => "presentationml",
-        Some("xl") => "spreadsheetml",
-        _ => "",
-    }
-    .to_owned())
+    // Some programs declare only the extension. If its type does not say what it is, the folder decides.
+    Ok(match (main_part.split('/').next(), of_extension) {
+        (_, Some(declared)) if declared.contains("application/vnd.") => declared,
+        (Some("xl"), _) if extension.eq_ignore_ascii_case("bin") => "sheet.binary".to_owned(),
+        (Some("word"), _) => "wordprocessingml".to_owned(),
+        (Some("ppt"), _) => "presentationml".to_owned(),
+        (Some("xl"), _) => "spreadsheetml".to_owned(),
+        _ => String::new(),
+    })
 }
 
 /// The names at the top level of the container decide.
-fn compound(bytes: &[u8]) -> Result<Kind<'_>, Error> {
+fn compound<'a>(bytes: &'a [u8], bounds: Bounds<'a>) -> Result<Kind<'a>, Error> {
     let names = compound::names(bytes);
-    let has = |name: &str| names.contains(name);
+    // Some programs write the names in capitals.
+    let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     if names.is_empty() {
         return Err(Error::new(ErrorKind::Damaged, "This file is damaged: it does not say what is in it"));
     }
     if has("EncryptedPackage") {
-        Err(protected())
+        let container = compound::Container::open(bytes);
+        let document = container.and_then(|container| password::opened(&container, bounds));
+        document.map(Kind::Opened).ok_or_else(protected)
     } else if has("WordDocument") {
-        Err(unsupported("a Word document of before 2007 (save it as DOCX)"))
+        Ok(Kind::Doc)
     } else if has("PowerPoint Document") {
-        Err(unsupported("a PowerPoint presentation of before 2007 (save it as PPTX)"))
+        Ok(Kind::Ppt)
     } else if has("__nameid_version1.0") {
-        Err(unsupported("an Outlook message (save it as EML)"))
+        Ok(Kind::OutlookMessage)
     } else if has("Workbook") || has("Book") {
         Ok(Kind::Xls)
     } else {
@@ -208,20 +322,8 @@ fn compound(bytes: &[u8]) -> Result<Kind<'_>, Error> {
     }
 }
 
-/// Formats without a reader, by their magic bytes.
-const UNSUPPORTED: &[(&[u8], &str)] = &[
-    (b"PK\x05\x06", "an empty ZIP archive"),
-    (b"RIFF", "a RIFF media file"),
-    (b"\x1F\x8B", "a gzip archive"),
-    (b"7z\xBC\xAF\x27\x1C", "a 7-Zip archive"),
-    (b"Rar!\x1A\x07", "a RAR archive"),
-    (b"\x7FELF", "a program"),
-    (b"MZ", "a program"),
-    (b"SQLite format 3\0", "a database"),
-];
-
 /// Whether the magic bytes are those of a picture that tesseract reads.
-fn is_picture(bytes: &[u8]) -> bool {
+pub fn is_picture(bytes: &[u8]) -> bool {
     const MARKS: &[&[u8]] =
         &[b"\x89PNG\r\n\x1A\n", b"\xFF\xD8\xFF", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
     MARKS.iter().any(|mark| bytes.starts_with(mark))
@@ -234,5 +336,13 @@ fn unsupported(what: &str) -> Error {
     Error::new(
         ErrorKind::UnsupportedType,
         format!("This is {what}, which is not supported. Supported: {SUPPORTED}"),
+    )
+}
+
+/// The same with what its owner can do.
+fn unsupported_with_help(what: &str, help: &str) -> Error {
+    Error::new(
+        ErrorKind::UnsupportedType,
+        format!("This is {what}, which is not supported. {help}. Supported: {SUPPORTED}"),
     )
 }

@@ -1,7 +1,8 @@
 //! Reads the text of documents: bytes in, text with its pages and headings out.
 //!
-//! PDF, DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EML, HTML, XML, Markdown, plain text in any common encoding, CSV,
-//! TSV and JSON are read. Pictures, and the pages of a PDF that are scans, are passed on to OCR.
+//! PDF, DOCX, DOC, PPTX, PPT, XLSX, XLSB, XLS, ODT, ODS, ODP, RTF, EML, MSG, MBOX, EPUB, HTML, XML, Markdown, LaTeX,
+//! Jupyter notebooks, subtitles, source code, plain text in any common encoding, CSV, TSV, JSON and ZIP archives of
+//! these are read. Pictures, and the pages of a PDF that are scans, are passed on to OCR.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -13,7 +14,7 @@
 //! let reading = read(document, &Limits::default(), &|| ControlFlow::Continue(()))?;
 //!
 //! let extracted = reading.finish(Recognised::NotInstalled)?;
-//! assert_eq!(extracted.text, "Tides\n\nHigh water at noon.");
+//! assert_eq!(extracted.text, "# Tides\n\nHigh water at noon.");
 //! assert_eq!(extracted.places[0].heading.as_deref(), Some("Tides"));
 //! # Ok::<(), landfall_documents::Error>(())
 //! ```
@@ -65,13 +66,18 @@ mod formats;
 // What the readers share.
 mod archive;
 mod elements;
+mod embedded;
 mod flow;
 mod missing;
+
+// The files in an archive, each a document of its own.
+mod members;
 
 pub use error::{Error, ErrorKind};
 pub use landfall_core::text::{Extracted, Markup, Place};
 pub use landfall_core::warning::{Warning, WarningCode};
 pub use limits::Limits;
+pub use members::{ArchiveLimits, LeftOut, Member, Unpacked, WhyLeftOut, archive_members, is_archive};
 pub use missing::PageCount;
 pub use read::{Document, read};
 pub use reading::{Picture, Reading, Recognised};

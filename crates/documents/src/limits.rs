@@ -3,6 +3,7 @@
 //! Each limit is checked while the reader works, against what it has counted, never against what the document says
 //! about itself.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,10 @@ const SUSPICIOUS_BYTES: u64 = 16 << 20;
 /// Text packs to a tenth of its size, tables to a fiftieth.
 const UNPACKED_RATIO: u64 = 200;
 const DEPTH: usize = 512;
+/// Documents inside one another, the outermost not counted.
+const MAX_NESTING: usize = 3;
+/// Documents inside one document, at all depths together.
+const MAX_EMBEDDED: usize = 500;
 const PICTURES: usize = 500;
 const PICTURE_BYTES: usize = 128 << 20;
 /// A page of A3 at 600 dots per inch has 70 million pixels.
@@ -110,9 +115,27 @@ pub(crate) struct Bounds<'a> {
     pub limits: &'a Limits,
     /// Called regularly during the work. `Break` stops it.
     pub progress: &'a dyn Fn() -> ControlFlow<()>,
+    /// How many documents this one is inside of.
+    pub nesting: usize,
+    /// The documents inside the outermost one that were read so far; without it none is read.
+    pub embedded: Option<&'a Cell<usize>>,
 }
 
-impl Bounds<'_> {
+impl<'a> Bounds<'a> {
+    pub fn new(limits: &'a Limits, progress: &'a dyn Fn() -> ControlFlow<()>) -> Self {
+        Self { limits, progress, nesting: 0, embedded: None }
+    }
+
+    /// The bounds of one more document inside this one; `None` if it is too deep inside, or one too many.
+    pub fn of_embedded(self) -> Option<Self> {
+        let read = self.embedded?;
+        if self.nesting >= MAX_NESTING || read.get() >= MAX_EMBEDDED {
+            return None;
+        }
+        read.set(read.get() + 1);
+        Some(Self { nesting: self.nesting + 1, ..self })
+    }
+
     /// Reports progress, and returns an error if the caller wants to stop.
     pub fn report_progress(&self) -> Result<(), Error> {
         match (self.progress)() {

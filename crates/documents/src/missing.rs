@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
+use crate::reading::Recognised;
 use landfall_core::text::Extracted;
 use landfall_core::warning::{Warning, WarningCode};
 
@@ -112,6 +113,29 @@ pub(crate) fn parts_not_read(what: &str, number: usize, of_names: &[String]) -> 
         were(number)
     );
     (number > 0).then(|| Warning::new(WarningCode::PartsNotRead, message))
+}
+
+/// Pictures that OCR did not read, of a document that is made of them. Pictures beside much text are illustrations.
+pub(crate) fn pictures_not_recognised(number: usize, text: &str, recognised: &Recognised) -> Option<Warning> {
+    const CHARACTERS_PER_PICTURE: usize = 400;
+    let characters = text.chars().filter(|character| !character.is_whitespace()).count();
+    if characters >= number.saturating_mul(CHARACTERS_PER_PICTURE) {
+        return None;
+    }
+    let what_to_do = match recognised {
+        Recognised::NotInstalled => {
+            "The program tesseract, which reads the text in pictures, is not installed on the server: ask its operator"
+        }
+        Recognised::Words(_) => {
+            "OCR failed on it, or its time was over. Split the file, or ask the operator for a longer EXTRACT_TIMEOUT_MS"
+        }
+    };
+    let message = format!(
+        "{} in this file {} not read, so the words in there are missing. {what_to_do}",
+        count(number, "picture"),
+        were(number)
+    );
+    Some(Warning::new(WarningCode::OcrIncomplete, message))
 }
 
 /// Replacement characters in the text; an error if they are most of it.

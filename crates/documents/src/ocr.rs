@@ -178,6 +178,8 @@ impl Ocr {
             command.arg("--hidden").arg(hidden);
         }
         command.arg("--").arg(&self.tesseract).args(["stdin", "stdout", "-l", &self.languages]);
+        // Finds out which side of the page is up, if the data for that is installed.
+        command.args(["--psm", "1"]);
         command
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| is_passed(name)))

@@ -1,9 +1,13 @@
 //! Recognises a document and calls the reader of its format.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, ErrorKind};
-use crate::formats::{csv, docx, email, html, json, markdown, odf, pdf, pptx, rtf, sheets, text, xml};
+use crate::formats::{
+    cms, code, csv, doc, docx, email, epub, html, iwork, json, latex, markdown, mbox, notebook, odf, outline,
+    outlook, pdf, ppt, pptx, rtf, sheets, subtitles, text, tnef, xml, zip,
+};
 use crate::kind::{self, Kind, TextKind};
 use crate::limits::{Bounds, Limits};
 use crate::missing;
@@ -32,18 +36,39 @@ pub fn read(
     limits: &Limits,
     progress: &dyn Fn() -> ControlFlow<()>,
 ) -> Result<Reading, Error> {
+    let embedded = Cell::new(0);
+    read_within(document, Bounds { embedded: Some(&embedded), ..Bounds::new(limits, progress) })
+}
+
+/// Reads a document, which may be inside another one.
+pub(crate) fn read_within(document: Document<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
     let bytes = document.bytes;
-    let bounds = Bounds { limits, progress };
     bounds.report_progress()?;
     let mut reading = match kind::recognise(document, bounds)? {
         Kind::Pdf => pdf::read(bytes, bounds),
         Kind::Docx { mut archive, main_part } => docx::read(&mut archive, &main_part, bounds),
+        Kind::Doc => doc::read(bytes, bounds),
         Kind::Pptx { mut archive, main_part } => pptx::read(&mut archive, &main_part, bounds),
-        Kind::Xlsx { mut archive } => sheets::read_xlsx(bytes, &mut archive, bounds),
+        Kind::Xlsx { mut archive, main_part } => sheets::read_xlsx(&mut archive, &main_part, bounds),
+        Kind::Xlsb { mut archive, main_part } => sheets::read_xlsb(&mut archive, &main_part, bounds),
         Kind::Xls => sheets::read_xls(bytes, bounds),
+        Kind::Ppt => ppt::read(bytes, bounds),
+        // It counts as a document inside this one, so that there is an end to what is encrypted again.
+        Kind::Opened(bytes) => {
+            let inside = bounds.of_embedded().ok_or_else(protected)?;
+            return read_within(Document { bytes: &bytes, ..document }, inside);
+        }
         Kind::OpenDocument { mut archive } => odf::read(&mut archive, bounds),
+        Kind::FlatOpenDocument => odf::read_flat(&text::decode(bytes)?, bounds),
         Kind::Rtf => rtf::read(bytes, bounds),
         Kind::Email => email::read(bytes, bounds),
+        Kind::Mailbox => mbox::read(bytes, bounds),
+        Kind::OutlookMessage => outlook::read(bytes, bounds),
+        Kind::Tnef => tnef::read(bytes, bounds),
+        Kind::Cms => cms::read(document, bounds),
+        Kind::Epub { mut archive } => epub::read(&mut archive, bounds),
+        Kind::IWork { mut archive } => iwork::read(&mut archive, bounds),
+        Kind::Archive => zip::read(bytes, bounds),
         Kind::Picture => Ok(Reading::of_picture(bytes)),
         Kind::Text(kind) => read_text(bytes, kind, bounds),
     }?;
@@ -55,16 +80,23 @@ pub fn read(
 fn read_text(bytes: &[u8], kind: TextKind, bounds: Bounds<'_>) -> Result<Reading, Error> {
     let decoded = text::decode(bytes)?;
     let extracted = match kind {
+        TextKind::Html => return html::read(&decoded, bounds),
         TextKind::Plain | TextKind::Xml if html::looks_like(xml::after_declaration(&decoded)) => {
-            html::extract(&decoded, bounds)?
+            return html::read(&decoded, bounds);
         }
         TextKind::Plain if xml::looks_like(&decoded) => xml::extract(&decoded, bounds)?,
         TextKind::Xml => xml::extract(&decoded, bounds)?,
         TextKind::Plain => text::extract(decoded),
         TextKind::Markdown => markdown::extract(decoded),
-        TextKind::Html => html::extract(&decoded, bounds)?,
         TextKind::Csv { delimiter } => csv::extract(&decoded, delimiter, bounds)?,
         TextKind::Json => json::extract(&decoded)?,
+        TextKind::Notebook => return notebook::read(&decoded, bounds),
+        TextKind::Subtitles => subtitles::extract(&decoded, bounds)?,
+        TextKind::Latex => latex::extract(&decoded, bounds)?,
+        TextKind::AsciiDoc => outline::ascii_doc(&decoded),
+        TextKind::ReStructuredText => outline::re_structured_text(&decoded),
+        TextKind::Org => outline::org(&decoded),
+        TextKind::Code { language } => code::extract(&decoded, language),
     };
     if extracted.text.len() > bounds.limits.text_bytes {
         return Err(bounds.limits.too_much_text());

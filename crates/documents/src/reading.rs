@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use crate::error::{Error, ErrorKind};
 use crate::has_words;
 use crate::missing::{self, PageCount};
-use landfall_core::text::{Extracted, Place};
+use landfall_core::text::{Extracted, Place, TextBox};
 use landfall_core::warning::{Warning, WarningCode};
 
 /// The most characters of a heading. Callers repeat headings, so a long one is cut.
 const MAX_HEADING: usize = 200;
+
+/// A smaller picture in a text is a logo or a symbol, in bytes.
+const MIN_ILLUSTRATION: usize = 20_000;
 
 /// What was found in a document without OCR.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +85,7 @@ impl Reading {
             why_empty.push_str(&warning.message);
         }
         let not_read = self.not_read(&recognised);
+        let illustrations = self.illustrations_not_read(&recognised);
         let mut extracted = match &recognised {
             Recognised::Words(words) => merge(self.extracted, &self.pictures, words),
             Recognised::NotInstalled => self.extracted,
@@ -91,18 +95,33 @@ impl Reading {
             return Err(Error::new(ErrorKind::NoText, why_empty));
         }
         extracted.warnings.extend(not_recognised(&recognised, &not_read, self.pages)?);
+        extracted.warnings.extend(missing::pictures_not_recognised(
+            illustrations,
+            &extracted.text,
+            &recognised,
+        ));
         extracted.warnings = Warning::bounded(extracted.warnings);
         Ok(extracted)
     }
 
     /// The pages of the pictures that OCR did not read.
     fn not_read(&self, recognised: &Recognised) -> BTreeSet<i64> {
-        let was_read = |number: usize| match recognised {
+        self.pictures_not_read(recognised).filter_map(|picture| picture.page).collect()
+    }
+
+    /// How many large pictures of a document without pages OCR did not read.
+    fn illustrations_not_read(&self, recognised: &Recognised) -> usize {
+        let large = |picture: &&Picture| picture.page.is_none() && picture.bytes.len() >= MIN_ILLUSTRATION;
+        self.pictures_not_read(recognised).filter(large).count()
+    }
+
+    fn pictures_not_read<'a>(&'a self, recognised: &'a Recognised) -> impl Iterator<Item = &'a Picture> {
+        let was_read = move |number: usize| match recognised {
             Recognised::NotInstalled => false,
             Recognised::Words(words) => words.get(number).is_some_and(Option::is_some),
         };
-        let pictures = self.pictures.iter().enumerate().filter(|(number, _)| !was_read(*number));
-        pictures.filter_map(|(_, picture)| picture.page).collect()
+        let pictures = self.pictures.iter().enumerate();
+        pictures.filter(move |(number, _)| !was_read(*number)).map(|(_, picture)| picture)
     }
 }
 
@@ -158,6 +177,7 @@ fn merge(extracted: Extracted, pictures: &[Picture], words: &[Option<String>]) -
     const GAP: &str = "\n\n";
     let mut merged = Extracted::plain(String::new());
     let mut places = extracted.places.into_iter().peekable();
+    let mut boxes = extracted.boxes.into_iter().peekable();
     let mut copied = 0;
     let mut copy = |merged: &mut Extracted, end: usize| {
         if copied < end && !merged.text.is_empty() && !extracted.text[copied..].starts_with('\n') {
@@ -166,6 +186,11 @@ fn merge(extracted: Extracted, pictures: &[Picture], words: &[Option<String>]) -
         let (from, start) = (copied, merged.text.len());
         while let Some(place) = places.next_if(|place| place.start < end) {
             merged.places.push(Place { start: start + (place.start - from), ..place });
+        }
+        while let Some(of_text) = boxes.next_if(|of_text| of_text.start < end) {
+            let shifted = |offset: usize| start + (offset - from);
+            let (start, end) = (shifted(of_text.start), shifted(of_text.end));
+            merged.boxes.push(TextBox { start, end, ..of_text });
         }
         merged.text.push_str(&extracted.text[copied..end]);
         copied = end;
@@ -180,7 +205,12 @@ fn merge(extracted: Extracted, pictures: &[Picture], words: &[Option<String>]) -
             merged.text.push_str(GAP);
         }
         if picture.page.is_some() {
-            merged.places.push(Place { start: merged.text.len(), page: picture.page, heading: None });
+            merged.places.push(Place {
+                start: merged.text.len(),
+                page: picture.page,
+                heading: None,
+                level: None,
+            });
         }
         merged.text.push_str(words);
     }
@@ -197,7 +227,7 @@ mod tests {
     }
 
     fn page(start: usize, page: i64) -> Place {
-        Place { start, page: Some(page), heading: None }
+        Place { start, page: Some(page), heading: None, level: None }
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn pages_without_a_list_are_found_if_they_are_few() {
 /// A page that draws the first of these drawings, each of which draws the next one twice; the last one draws `last`.
 fn drawings(count: usize, last: &str) -> Vec<u8> {
     let forms = (0..count).map(|number| {
-        let content = if number + 1 == count { last } else { "q /X Do Q q 1 0 0 1 7 0 cm /X Do Q" };
+        let content = if number + 1 == count { last } else { "q /X Do Q q 1 0 0 1 0 -40 cm /X Do Q" };
         let next = if number + 1 == count { 6 } else { 7 + number };
         let dictionary = format!(
             "/Type /XObject /Subtype /Form /BBox [0 0 600 800] \

@@ -295,9 +295,12 @@ fn embedded_files_and_charts_of_office_documents_are_counted() {
     assert_eq!(found.len(), 2);
     let object = "<text:p>Words<draw:frame><draw:object xlink:href=\"./Object 1\"/></draw:frame></text:p>";
     let (_, message) = warning(&made::open_document("text", object), "a.odt");
-    assert!(message.starts_with("1 embedded object in this file was not read."), "{message}");
+    assert!(message.starts_with("1 embedded file in this file was not read: Object 1."), "{message}");
     let (_, message) = warning(br"{\rtf1 Words {\object{\*\objdata 0105}}}", "a.rtf");
-    assert!(message.starts_with("1 embedded object in this file was not read."), "{message}");
+    assert!(
+        message.starts_with("1 embedded file in this file was not read: an embedded object."),
+        "{message}"
+    );
 }
 
 #[test]

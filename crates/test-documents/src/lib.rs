@@ -1,11 +1,15 @@
 //! Small documents of each kind, made by hand, so that tests know their exact content.
 
+mod containers;
+
 use std::io::{Cursor, Write};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
+
+pub use containers::{base64, book, fixed_properties, outlook, signed, utf16};
 
 /// A ZIP archive of these parts.
 pub fn archive(parts: &[(&str, &[u8])]) -> Vec<u8> {
@@ -40,6 +44,89 @@ pub fn compound(streams: &[&str], other: &[u8]) -> Vec<u8> {
     }
     directory.resize(512, 0xFF);
     header.into_iter().chain(table).chain(directory).chain(other.iter().copied()).collect()
+}
+
+/// The container of old Office documents with these streams. Those below 4,096 bytes are kept as Office
+/// keeps them, in short sectors. A name with slashes is a path: the stream is in folders.
+pub fn compound_of(streams: &[(&str, &[u8])]) -> Vec<u8> {
+    const NONE: u32 = u32::MAX;
+    const END: u32 = 0xFFFF_FFFE;
+    const SHORT_BELOW: usize = 4_096;
+    let as_number = |length: usize| u32::try_from(length).unwrap();
+    // Which sector comes after which; a run of sectors for each content.
+    let add = |content: &[u8], sector: usize, sectors: &mut Vec<u8>, table: &mut Vec<u32>| {
+        let first = as_number(table.len());
+        let number = content.len().div_ceil(sector);
+        table.extend((1..number).map(|n| first + as_number(n)));
+        table.extend((number > 0).then_some(END));
+        sectors.extend_from_slice(content);
+        sectors.resize(table.len() * sector, 0);
+        if number > 0 { first } else { END }
+    };
+    let (mut sectors, mut table) = (Vec::new(), Vec::new());
+    let (mut short, mut short_table) = (Vec::new(), Vec::new());
+    let firsts: Vec<u32> = streams
+        .iter()
+        .map(|(_, content)| match content.len() {
+            ..SHORT_BELOW => add(content, 64, &mut short, &mut short_table),
+            _ => add(content, 512, &mut sectors, &mut table),
+        })
+        .collect();
+    let first_short = add(&short, 512, &mut sectors, &mut table);
+    let short_table: Vec<u8> = short_table.into_iter().flat_map(u32::to_le_bytes).collect();
+    let first_of_table = add(&short_table, 512, &mut sectors, &mut table);
+    // The folders of each path, and then the streams. The number of an entry is its place in this list.
+    let mut entries: Vec<(String, u8, u32, usize)> = vec![(String::new(), 5, first_short, short.len())];
+    for (path, _) in streams {
+        for (at, _) in path.match_indices('/') {
+            if entries.iter().all(|(known, ..)| *known != path[..at]) {
+                entries.push((path[..at].to_owned(), 1, 0, 0));
+            }
+        }
+    }
+    for ((path, content), first) in streams.iter().zip(&firsts) {
+        entries.push(((*path).to_owned(), 2, *first, content.len()));
+    }
+    let folder_of = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+    let mut directory = Vec::new();
+    for (number, (path, kind, first, size)) in entries.iter().enumerate() {
+        let name = if number == 0 { "Root Entry" } else { path.rsplit('/').next().unwrap_or_default() };
+        let mut entry: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let length = u16::try_from(entry.len() + 2).unwrap();
+        entry.resize(128, 0);
+        entry[64..66].copy_from_slice(&length.to_le_bytes());
+        entry[66] = *kind;
+        let find = |from: usize, folder: &str| {
+            let mut later = entries.iter().enumerate().skip(from.max(1));
+            later.find(|(_, (other, ..))| folder_of(other) == folder).map_or(NONE, |(at, _)| as_number(at))
+        };
+        let after = if number == 0 { NONE } else { find(number + 1, &folder_of(path)) };
+        let within = if *kind == 2 { NONE } else { find(1, path) };
+        entry[68..80].copy_from_slice(&[NONE, after, within].map(u32::to_le_bytes).concat());
+        entry[116..120].copy_from_slice(&first.to_le_bytes());
+        entry[120..124].copy_from_slice(&as_number(*size).to_le_bytes());
+        directory.extend(entry);
+    }
+    let first_of_directory = add(&directory, 512, &mut sectors, &mut table);
+    let mut header = vec![0; 512];
+    header[..8].copy_from_slice(b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1");
+    // The version, the order of the bytes, and the sizes of both kinds of sectors.
+    header[24..34].copy_from_slice(&[0x3E, 0, 3, 0, 0xFE, 0xFF, 9, 0, 6, 0]);
+    header[68..72].copy_from_slice(&END.to_le_bytes());
+    header[48..52].copy_from_slice(&first_of_directory.to_le_bytes());
+    header[56..60].copy_from_slice(&as_number(SHORT_BELOW).to_le_bytes());
+    header[60..64].copy_from_slice(&first_of_table.to_le_bytes());
+    header[64..68].copy_from_slice(&as_number(short_table.len().div_ceil(512)).to_le_bytes());
+    header[76..].fill(0xFF);
+    // The table is at the end, and has entries for its own sectors too.
+    let number = (1..=table.len() + 1).find(|number| (table.len() + number) * 4 <= number * 512).unwrap();
+    header[44..48].copy_from_slice(&as_number(number).to_le_bytes());
+    for at in 0..number {
+        header[76 + 4 * at..][..4].copy_from_slice(&as_number(table.len()).to_le_bytes());
+        table.push(0xFFFF_FFFD);
+    }
+    table.resize(number * 128, NONE);
+    header.into_iter().chain(sectors).chain(table.into_iter().flat_map(u32::to_le_bytes)).collect()
 }
 
 const MAIN: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";

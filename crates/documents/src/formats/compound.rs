@@ -1,7 +1,6 @@
 //! The container of Office before 2007, and of every Office document that has a password: a file system in a file.
-//!
-//! Only the names at its top level are read, which say what it is.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 pub const MARK: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
@@ -10,31 +9,127 @@ pub const MARK: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 const ENTRY: usize = 128;
 /// Where the header lists the first sectors of the table, and how many.
 const LISTED: (usize, usize) = (76, 109);
+/// Bytes of a sector in which short streams are kept.
+const SHORT_SECTOR: usize = 64;
+/// All streams together may be read this many times as long as the file. Streams of a damaged file overlap.
+const MAX_READ: usize = 8;
 
 /// The names of the streams and folders at the top level, as far as they can be read.
 pub fn names(bytes: &[u8]) -> HashSet<String> {
-    read_names(bytes).unwrap_or_default()
+    let container = Container::open(bytes);
+    container
+        .map(|container| container.top().into_iter().map(|entry| entry.name).collect())
+        .unwrap_or_default()
 }
 
-fn read_names(bytes: &[u8]) -> Option<HashSet<String>> {
-    let sectors = Sectors::open(bytes)?;
-    let directory = sectors.chain(number(bytes, 48)?);
-    let entry = |index: u32| {
-        let at = usize::try_from(index).ok()?.checked_mul(ENTRY)?;
-        directory.get(at..at.checked_add(ENTRY)?)
-    };
-    // The first entry is the top; those in it are a tree.
-    let mut to_visit = vec![number(entry(0)?, 76)?];
-    let mut visited = HashSet::new();
-    let mut names = HashSet::new();
-    while let Some(index) = to_visit.pop() {
-        let Some(entry) = entry(index) else { continue };
-        if visited.insert(index) {
-            names.insert(name(entry));
-            to_visit.extend([number(entry, 68)?, number(entry, 72)?]);
-        }
+/// A stream or a folder.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub name: String,
+    pub is_folder: bool,
+    first: u32,
+    size: usize,
+    /// Its first entry, if it is a folder.
+    inside: u32,
+}
+
+pub struct Container<'a> {
+    sectors: Sectors<'a>,
+    directory: Vec<u8>,
+    /// The content of the short streams, and which of its sectors comes after which.
+    short: Vec<u8>,
+    short_table: Vec<u8>,
+    /// Streams below this size are short.
+    short_below: usize,
+    /// How many bytes may still be read.
+    budget: Cell<usize>,
+}
+
+impl<'a> Container<'a> {
+    pub fn open(bytes: &'a [u8]) -> Option<Self> {
+        let sectors = Sectors::open(bytes)?;
+        let directory = sectors.chain(number(bytes, 48)?);
+        let short_table = number(bytes, 60).map(|first| sectors.chain(first)).unwrap_or_default();
+        let short_below = number(bytes, 56).and_then(|size| usize::try_from(size).ok()).unwrap_or(0);
+        let budget = Cell::new(bytes.len().saturating_mul(MAX_READ));
+        let mut container = Self { sectors, directory, short: Vec::new(), short_table, short_below, budget };
+        let top = container.entry(0)?;
+        container.short = container.sectors.chain(top.first);
+        Some(container)
     }
-    Some(names)
+
+    /// What is at the top level.
+    pub fn top(&self) -> Vec<Entry> {
+        self.entry(0).map(|top| self.inside(&top)).unwrap_or_default()
+    }
+
+    /// What is in a folder. Its entries are a tree, which may have cycles in a damaged file.
+    pub fn inside(&self, folder: &Entry) -> Vec<Entry> {
+        let mut to_visit = vec![folder.inside];
+        let mut visited = HashSet::new();
+        let mut entries = Vec::new();
+        while let Some(index) = to_visit.pop() {
+            let Some(entry) = self.entry(index) else { continue };
+            if visited.insert(index) {
+                let bytes = self.bytes_of(index).unwrap_or_default();
+                to_visit.extend([number(bytes, 72), number(bytes, 68)].into_iter().flatten());
+                entries.push(entry);
+            }
+        }
+        entries
+    }
+
+    /// A stream at the top level, by its name in upper or lower case.
+    pub fn stream(&self, name: &str) -> Option<Vec<u8>> {
+        let top = self.top();
+        top.iter()
+            .find(|entry| !entry.is_folder && entry.name.eq_ignore_ascii_case(name))
+            .map(|entry| self.read(entry))
+    }
+
+    /// The content of a stream. It is empty when the streams together are longer than the file could hold.
+    pub fn read(&self, stream: &Entry) -> Vec<u8> {
+        let mut content = if stream.size < self.short_below {
+            self.read_short(stream.first, stream.size)
+        } else {
+            self.sectors.chain_up_to(stream.first, stream.size.min(self.budget.get()))
+        };
+        content.truncate(stream.size);
+        let left = self.budget.get().checked_sub(content.len());
+        self.budget.set(left.unwrap_or(0));
+        if left.is_some() { content } else { Vec::new() }
+    }
+
+    fn read_short(&self, first: u32, size: usize) -> Vec<u8> {
+        let mut content = Vec::new();
+        let mut next = Some(first);
+        while let Some(index) = next.and_then(|index| usize::try_from(index).ok())
+            && content.len() < size
+            && let Some(at) = index.checked_mul(SHORT_SECTOR)
+            && let Some(rest) = self.short.get(at..)
+            && !rest.is_empty()
+        {
+            content.extend_from_slice(&rest[..rest.len().min(SHORT_SECTOR)]);
+            next = index.checked_mul(4).and_then(|at| number(&self.short_table, at));
+        }
+        content
+    }
+
+    fn bytes_of(&self, index: u32) -> Option<&[u8]> {
+        let at = usize::try_from(index).ok()?.checked_mul(ENTRY)?;
+        self.directory.get(at..at.checked_add(ENTRY)?)
+    }
+
+    fn entry(&self, index: u32) -> Option<Entry> {
+        let bytes = self.bytes_of(index)?;
+        Some(Entry {
+            name: name(bytes),
+            is_folder: matches!(bytes[66], 1 | 5),
+            first: number(bytes, 116)?,
+            size: usize::try_from(number(bytes, 120)?).ok()?,
+            inside: number(bytes, 76)?,
+        })
+    }
 }
 
 fn name(entry: &[u8]) -> String {
@@ -81,10 +176,15 @@ impl<'a> Sectors<'a> {
 
     /// The content of a chain of sectors. A chain with a cycle ends at the length of the file.
     fn chain(&self, first: u32) -> Vec<u8> {
+        self.chain_up_to(first, self.bytes.len())
+    }
+
+    /// The content of a chain, up to the end of the sector in which this length is reached.
+    fn chain_up_to(&self, first: u32, length: usize) -> Vec<u8> {
         let mut content = Vec::new();
         let mut next = Some(first);
         while let Some(index) = next
-            && content.len() < self.bytes.len()
+            && content.len() < length.min(self.bytes.len())
             && let Some(sector) = self.sector(index)
         {
             content.extend_from_slice(sector);
@@ -171,5 +271,26 @@ mod tests {
             damaged[at] ^= 0xFF;
             names(&damaged);
         }
+    }
+
+    #[test]
+    fn streams_are_read_whether_they_are_short_or_long() {
+        let long: Vec<u8> = (0..9_000_u32).map(|n| u8::try_from(n % 251).unwrap()).collect();
+        let streams: [(&str, &[u8]); 4] =
+            [("WORDDOCUMENT", &long), ("short", b"tides"), ("none", b""), ("other", &long[..200])];
+        let bytes = landfall_test_documents::compound_of(&streams);
+        let container = Container::open(&bytes).unwrap();
+        for (name, content) in streams {
+            assert_eq!(container.stream(&name.to_lowercase()).unwrap(), content, "{name}");
+        }
+        assert_eq!(container.stream("missing"), None);
+    }
+
+    #[test]
+    fn streams_that_overlap_do_not_multiply() {
+        let bytes = landfall_test_documents::compound_of(&[("a", &[7; 5_000])]);
+        let container = Container::open(&bytes).unwrap();
+        let read: usize = (0..10_000).map(|_| container.stream("a").unwrap().len()).sum();
+        assert!(read <= MAX_READ * bytes.len(), "{read}");
     }
 }

@@ -1,221 +1,101 @@
-//! DOCX: paragraphs, tables, text boxes, equations and notes, in the order of the document.
+//! DOCX: paragraphs, lists, tables and everything that is anchored in them, in the order of the document.
 
+mod body;
+mod lists;
+mod notes;
+mod numbering;
+mod paragraph;
 mod styles;
+mod tables;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use super::office;
+use super::office::{self, References};
 use crate::archive::Archive;
-use crate::elements::{Element, Elements, Piece};
 use crate::error::Error;
-use crate::flow::{Flow, Gap};
-use crate::limits::{Bounds, Limits};
+use crate::flow::Flow;
+use crate::has_words;
+use crate::limits::Bounds;
+use crate::missing::PageCount;
 use crate::reading::Reading;
+use body::Body;
+use notes::Notes;
 use styles::Styles;
 
+/// The most headers and footers that are read. A document with more has them for each of many sections.
+const MAX_MARGINS: usize = 200;
+
 pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Result<Reading, Error> {
-    let mut styles = Styles::default();
-    let mut notes = Notes::default();
-    for relation in office::relations(archive, main_part, bounds)?.into_values() {
-        match relation.kind.as_str() {
-            "styles" => {
-                if let Some(source) = archive.text(&relation.target)? {
-                    styles = Styles::read(&source, bounds)?;
-                }
-            }
-            "footnotes" | "endnotes" => {
-                if let Some(source) = archive.text(&relation.target)? {
-                    notes.read(&source, &relation.kind, bounds)?;
-                }
-            }
-            _ => {}
-        }
-    }
+    let references = office::references(archive, main_part, bounds)?;
+    let mut body = Body::new(bounds);
+    read_parts(archive, &references, &mut body, bounds)?;
     let source = archive.required_text(main_part)?;
-    let mut body = Body::new(&styles, notes, bounds.limits);
-    let mut elements = Elements::new(&source, bounds);
-    while let Some(piece) = elements.next()? {
-        match piece {
-            Piece::Open(element) => {
-                if is_hidden(element.name()) {
-                    elements.skip()?;
-                } else {
-                    body.open(&element);
-                }
-            }
-            Piece::Close(name) => {
-                body.close(&name);
-                body.flow.check()?;
-            }
-            Piece::Words(words) => body.words(&words),
-        }
-    }
-    let mut extracted = body.flow.finish()?;
-    extracted.warnings = office::not_read(archive, &extracted.text, bounds)?;
-    Ok(Reading::of(extracted))
+    let mut seen = HashSet::new();
+    read_margins(archive, &references, "header", &mut body, &mut seen)?;
+    body.read(archive, &source, &references)?;
+    read_margins(archive, &references, "footer", &mut body, &mut seen)?;
+    let Body { flow, objects, .. } = body;
+    let mut reading = flow.finish_reading(PageCount::default())?;
+    let warnings = objects.finish(archive, &reading.extracted.text, bounds)?;
+    reading.extracted.warnings.extend(warnings);
+    Ok(reading)
 }
 
-/// `Fallback` repeats a drawing for old programs. Deleted words are still in the file.
-fn is_hidden(element: &str) -> bool {
-    matches!(element, "Fallback" | "del" | "moveFrom" | "tabs" | "sectPr" | "rPrChange" | "pPrChange")
+/// Reads the parts that say what the body means, and the notes.
+fn read_parts(
+    archive: &mut Archive<'_>,
+    references: &References,
+    body: &mut Body<'_>,
+    bounds: Bounds<'_>,
+) -> Result<(), Error> {
+    for relation in references.inside.values() {
+        let note = match relation.kind.as_str() {
+            "styles" | "numbering" => "",
+            "footnotes" => "footnote",
+            "endnotes" => "endnote",
+            "comments" => "comment",
+            _ => continue,
+        };
+        let Some(source) = archive.text(&relation.target)? else { continue };
+        match relation.kind.as_str() {
+            "styles" => body.styles = Styles::read(&source, bounds)?,
+            "numbering" => body.lists.numbering = numbering::read(&source, bounds)?,
+            kind => {
+                let references = office::references(archive, &relation.target, bounds)?;
+                let notes = Notes::read(&source, note, references, bounds)?;
+                body.notes.insert(kind.to_owned(), notes);
+            }
+        }
+    }
+    Ok(())
 }
 
-struct Body<'a> {
-    flow: Flow,
-    styles: &'a Styles,
-    notes: Notes,
-    /// Notes that the paragraph refers to; they stand below it.
-    notes_here: Vec<String>,
-    in_text: bool,
-    in_heading: bool,
-    /// The mark before the next part of an equation.
-    equation_mark: Option<&'static str>,
-    /// Tables inside one another.
-    tables: usize,
-}
-
-impl<'a> Body<'a> {
-    fn new(styles: &'a Styles, notes: Notes, limits: &Limits) -> Self {
-        Self {
-            flow: Flow::new(limits),
-            styles,
-            notes,
-            notes_here: Vec::new(),
-            in_text: false,
-            in_heading: false,
-            equation_mark: None,
-            tables: 0,
+/// Writes the headers or the footers. The same words are written once.
+fn read_margins(
+    archive: &mut Archive<'_>,
+    references: &References,
+    kind: &str,
+    body: &mut Body<'_>,
+    seen: &mut HashSet<String>,
+) -> Result<(), Error> {
+    let of_kind = references.inside.values().filter(|relation| relation.kind == kind);
+    let mut parts: Vec<&str> = of_kind.map(|relation| relation.target.as_str()).collect();
+    // By number, so that the tenth comes after the ninth.
+    parts.sort_by_key(|part| (part.len(), *part));
+    parts.dedup();
+    body.fields.without_page_numbers = true;
+    for part in parts.into_iter().take(MAX_MARGINS) {
+        let Some(source) = archive.text(part)? else { continue };
+        let references = office::references(archive, part, body.bounds)?;
+        let of_body = std::mem::replace(&mut body.flow, Flow::new(body.bounds.limits));
+        body.read(archive, &source, &references)?;
+        let of_margin = std::mem::replace(&mut body.flow, of_body).finish_reading(PageCount::default())?;
+        let is_new = !has_words(&of_margin.extracted.text) || seen.insert(of_margin.extracted.text.clone());
+        if is_new {
+            body.flow.embed(of_margin);
+            body.flow.check()?;
         }
     }
-
-    fn open(&mut self, element: &Element<'_>) {
-        match element.name() {
-            "p" => self.flow.widen(self.paragraph_gap()),
-            "pStyle" if element.attribute("val").is_some_and(|style| self.styles.is_heading(&style)) => {
-                self.begin_heading();
-            }
-            "outlineLvl" if styles::is_heading_level(element.attribute("val").as_deref()) => {
-                self.begin_heading();
-            }
-            "t" => self.in_text = true,
-            "tab" | "ptab" | "tc" => self.flow.widen(Gap::Cell),
-            "br" | "cr" | "tr" => self.flow.widen(Gap::Line),
-            "noBreakHyphen" => self.flow.words("-"),
-            "tbl" => {
-                self.flow.widen(Gap::Paragraph);
-                self.tables += 1;
-            }
-            "footnoteReference" => self.refer("footnotes", element),
-            "endnoteReference" => self.refer("endnotes", element),
-            // As on one line: without marks, a fraction would look like one number.
-            "oMath" => self.flow.widen(Gap::Space),
-            "den" => self.equation_mark = Some("/"),
-            "sup" => self.equation_mark = Some("^"),
-            "sub" => self.equation_mark = Some("_"),
-            _ => {}
-        }
-    }
-
-    fn close(&mut self, element: &str) {
-        match element {
-            "t" => self.in_text = false,
-            "p" => {
-                if std::mem::take(&mut self.in_heading) {
-                    self.flow.end_heading();
-                }
-                self.flow.widen(self.paragraph_gap());
-                for note in std::mem::take(&mut self.notes_here) {
-                    self.flow.words(&note);
-                    self.flow.widen(self.paragraph_gap());
-                }
-            }
-            "den" | "sup" | "sub" => self.equation_mark = None,
-            "oMath" => self.flow.widen(Gap::Space),
-            "tbl" => {
-                self.tables = self.tables.saturating_sub(1);
-                self.flow.widen(Gap::Paragraph);
-            }
-            "tr" => self.flow.widen(Gap::Line),
-            _ => {}
-        }
-    }
-
-    fn words(&mut self, words: &str) {
-        if self.in_text {
-            if let Some(mark) = self.equation_mark.take() {
-                self.flow.verbatim(mark);
-            }
-            self.flow.words(words);
-        }
-    }
-
-    /// A cell may have many paragraphs, and is still one cell on one line.
-    fn paragraph_gap(&self) -> Gap {
-        if self.tables > 0 { Gap::Space } else { Gap::Paragraph }
-    }
-
-    fn begin_heading(&mut self) {
-        // In a table, the style of a heading is used for bold text.
-        if self.tables == 0 && !self.in_heading {
-            self.in_heading = true;
-            self.flow.begin_heading();
-        }
-    }
-
-    fn refer(&mut self, kind: &str, element: &Element<'_>) {
-        if let Some(note) = element.attribute("id").and_then(|id| self.notes.take(kind, id)) {
-            self.notes_here.push(note);
-        }
-    }
-}
-
-/// The footnotes and endnotes, by kind and id.
-#[derive(Default)]
-struct Notes(HashMap<(String, String), String>);
-
-impl Notes {
-    fn read(&mut self, source: &str, kind: &str, bounds: Bounds<'_>) -> Result<(), Error> {
-        let mut elements = Elements::new(source, bounds);
-        let mut note: Option<(String, String)> = None;
-        let mut in_text = false;
-        while let Some(piece) = elements.next()? {
-            match piece {
-                Piece::Open(element) if is_hidden(element.name()) => elements.skip()?,
-                Piece::Open(element) => match element.name() {
-                    "footnote" | "endnote" => {
-                        note = element.attribute("id").map(|id| (id, String::new()));
-                    }
-                    "t" => in_text = true,
-                    "p" | "br" | "tab" => {
-                        if let Some((_, text)) = &mut note {
-                            text.push(' ');
-                        }
-                    }
-                    _ => {}
-                },
-                Piece::Close(name) => match name.as_str() {
-                    "t" => in_text = false,
-                    "footnote" | "endnote" => {
-                        if let Some((id, text)) = note.take()
-                            && !text.trim().is_empty()
-                        {
-                            self.0.insert((kind.to_owned(), id), text);
-                        }
-                    }
-                    _ => {}
-                },
-                Piece::Words(words) => {
-                    if in_text && let Some((_, text)) = &mut note {
-                        text.push_str(&words);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns each note once, even if it is referred to several times.
-    fn take(&mut self, kind: &str, id: String) -> Option<String> {
-        self.0.remove(&(kind.to_owned(), id))
-    }
+    body.fields.without_page_numbers = false;
+    Ok(())
 }

@@ -1,19 +1,26 @@
-//! EML: the headers, the body, and the names of the attachments.
+//! EML: the headers, the body, and the attachments. Also MHTML, a web page that is stored as a message.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
-use mail_parser::{Address, DateTime, Message, MessageParser, MessagePart, MimeHeaders, PartType};
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use mail_parser::{Address, DateTime, Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
-use super::{html, text};
+mod uuencode;
+
+use super::{cms, html, text};
+use crate::Document;
+use crate::embedded::Embedded;
 use crate::error::{Error, ErrorKind};
 use crate::flow::{Flow, Gap};
 use crate::has_words;
 use crate::limits::Bounds;
-use crate::missing;
+use crate::missing::{self, PageCount};
 use crate::reading::Reading;
-use landfall_core::text::{Extracted, Place};
 
-/// Attachments whose names are kept.
+/// Attachments that are looked at.
 const MAX_ATTACHMENTS: usize = 1_000;
 /// Other headers that are kept.
 const MAX_HEADERS: usize = 100;
@@ -36,6 +43,7 @@ pub fn looks_like(text: &str) -> bool {
         }
         let name = name.to_ascii_lowercase();
         by_machine |= MACHINE_HEADERS.contains(&name.as_str());
+        by_machine |= name == "content-type" && value.contains('/');
         has_sender |= name == "from" && value.contains('@');
         has_date |= name == "date" && DateTime::parse_rfc822(value).is_some_and(|date| date.is_valid());
     }
@@ -46,36 +54,136 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     let message = MessageParser::default()
         .parse(bytes)
         .ok_or_else(|| Error::new(ErrorKind::Damaged, "This e-mail is damaged and cannot be read"))?;
+    if is_encrypted(&message) {
+        return Err(encrypted());
+    }
+    let pictures = Pictures::of(&message);
     let mut flow = Flow::new(bounds.limits);
     flow.place(None, message.subject().map(str::to_owned));
-    write_headers(&message, &mut flow);
-    let mut places = Vec::new();
-    for body in bodies(&message, bounds)? {
-        flow.widen(Gap::Paragraph);
-        let gap = if flow.is_empty() { 0 } else { 2 };
-        let start = flow.len() + gap;
-        places.extend(body.places.into_iter().map(|place| Place { start: place.start + start, ..place }));
-        flow.verbatim(&body.text);
+    if !is_saved_page(&message) {
+        write_headers(&message, &mut flow);
+    }
+    for body in bodies(&message, &pictures, bounds)? {
+        flow.embed(body);
         flow.check()?;
     }
     flow.widen(Gap::Paragraph);
-    for attachment in message.attachments().take(MAX_ATTACHMENTS) {
-        if let Some(name) = name_of(attachment) {
-            line(&mut flow, "Attachment", name);
+    let mut embedded = Embedded::default();
+    for (number, attachment) in message.attachments().enumerate() {
+        if number < MAX_ATTACHMENTS {
+            write_attachment(attachment, &pictures, &mut embedded, &mut flow, bounds)?;
+        } else {
+            embedded.skip(name_of(attachment).unwrap_or_default());
         }
     }
-    let mut extracted = flow.finish()?;
-    extracted.places.extend(places);
     if breaks_off(&message, bytes) {
-        extracted.warnings.push(missing::truncated("e-mail"));
+        flow.warn(missing::truncated("e-mail"));
     }
-    let not_read: Vec<String> = message
-        .attachments()
-        .filter(|part| !is_decoration(part))
-        .map(|part| name_of(part).unwrap_or("a file without a name").to_owned())
-        .collect();
-    extracted.warnings.extend(missing::parts_not_read("attachment", not_read.len(), &not_read));
-    Ok(Reading::of(extracted))
+    if let Some(warning) = embedded.finish("attachment") {
+        flow.warn(warning);
+    }
+    flow.finish_reading(PageCount::default())
+}
+
+/// An attachment that can be read is under its name; of another one there is only the name.
+fn write_attachment(
+    part: &MessagePart<'_>,
+    pictures: &Pictures<'_>,
+    embedded: &mut Embedded,
+    flow: &mut Flow,
+    bounds: Bounds<'_>,
+) -> Result<(), Error> {
+    let kind = content_type(part);
+    let is_picture = kind.starts_with("image/");
+    if !is_file(part)
+        || is_signature(&kind)
+        || is_picture && part.content_id().is_some_and(|id| pictures.is_taken(id))
+    {
+        return Ok(());
+    }
+    // A picture of the body that the body does not show, such as a logo in its other alternative.
+    if is_picture && part.content_id().is_some() {
+        flow.picture(None, part.contents());
+        return Ok(());
+    }
+    let name = name_of(part).unwrap_or_default();
+    let unpacked = uuencode::decode(part.contents());
+    let document = Document {
+        bytes: unpacked.as_deref().unwrap_or(part.contents()),
+        name: if part.is_message() { "" } else { name },
+        content_type: Some(if part.is_message() { "message/rfc822" } else { &kind }),
+    };
+    let title = if name.trim().is_empty() { "Attachment" } else { name };
+    let is_whole_message = kind.ends_with("pkcs7-mime") || kind.ends_with("ms-tnef");
+    let opened = if is_whole_message {
+        embedded.read(document, flow, bounds)?
+    } else if part.contents().is_empty() {
+        embedded.skip(name);
+        false
+    } else {
+        embedded.read_titled(title, document, flow, bounds)?
+    };
+    if !opened && !name.is_empty() {
+        flow.widen(Gap::Paragraph);
+        line(flow, "Attachment", name);
+    }
+    flow.check()
+}
+
+/// The pictures that come with a message. Each is shown once.
+struct Pictures<'m> {
+    /// By their identifiers and addresses.
+    left: RefCell<HashMap<String, &'m [u8]>>,
+}
+
+impl<'m> Pictures<'m> {
+    fn of(message: &'m Message<'_>) -> Self {
+        let pictures = message.parts.iter().filter(|part| content_type(part).starts_with("image/"));
+        let named = |part: &'m MessagePart<'_>| {
+            let id = part.content_id().map(|id| (format!("cid:{id}"), part.contents()));
+            let location = part.content_location().map(|location| (location.to_owned(), part.contents()));
+            id.into_iter().chain(location)
+        };
+        Self { left: RefCell::new(pictures.flat_map(named).collect()) }
+    }
+
+    fn take(&self, address: &str) -> Option<Vec<u8>> {
+        self.left.borrow_mut().remove(address).map(<[u8]>::to_vec)
+    }
+
+    fn is_taken(&self, id: &str) -> bool {
+        !self.left.borrow().contains_key(&format!("cid:{id}"))
+    }
+}
+
+fn content_type(part: &MessagePart<'_>) -> String {
+    part.content_type()
+        .map(|kind| format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or_default()).to_ascii_lowercase())
+        .unwrap_or_default()
+}
+
+/// Whether the text is readable only with a key.
+fn is_encrypted(message: &Message<'_>) -> bool {
+    let Some(top) = message.parts.first() else { return false };
+    match content_type(top).as_str() {
+        "multipart/encrypted" => true,
+        "application/pkcs7-mime" | "application/x-pkcs7-mime" => cms::is_encrypted(top.contents()),
+        _ => false,
+    }
+}
+
+pub fn encrypted() -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        "This e-mail is encrypted. Open it in your mail program, save a copy that is not encrypted, and upload that",
+    )
+}
+
+/// Whether it is a web page that a browser has saved as a message (MHTML).
+fn is_saved_page(message: &Message<'_>) -> bool {
+    let is_of_browser = message.header("Snapshot-Content-Location").is_some()
+        || message.header_raw("From").is_some_and(|from| from.to_ascii_lowercase().contains("saved by"));
+    is_of_browser && message.to().is_none()
 }
 
 /// The name of an attachment; of a message, its subject.
@@ -86,14 +194,16 @@ fn name_of<'m>(attachment: &'m MessagePart<'_>) -> Option<&'m str> {
     }
 }
 
-/// Whether it is a picture that the body shows, such as a logo, or no file at all.
-fn is_decoration(attachment: &MessagePart<'_>) -> bool {
-    let is_file = attachment.attachment_name().is_some() || attachment.is_message() || attachment.is_binary();
-    if !is_file {
-        return true;
-    }
-    let is_picture = attachment.content_type().is_some_and(|kind| kind.ctype().eq_ignore_ascii_case("image"));
-    is_picture && attachment.content_id().is_some()
+fn is_file(attachment: &MessagePart<'_>) -> bool {
+    attachment.attachment_name().is_some() || attachment.is_message() || attachment.is_binary()
+}
+
+/// Whether it only proves who wrote the message.
+fn is_signature(content_type: &str) -> bool {
+    matches!(
+        content_type,
+        "application/pkcs7-signature" | "application/x-pkcs7-signature" | "application/pgp-signature"
+    )
 }
 
 /// Whether the mark at the end of a message of several parts is missing.
@@ -103,49 +213,92 @@ fn breaks_off(message: &Message<'_>, bytes: &[u8]) -> bool {
         .is_some_and(|boundary| memchr::memmem::rfind(bytes, format!("--{boundary}--").as_bytes()).is_none())
 }
 
-/// The bodies of the message. Of a plain text and an HTML alternative, the text, unless the HTML has more words.
-fn bodies(message: &Message<'_>, bounds: Bounds<'_>) -> Result<Vec<Extracted>, Error> {
-    let read = |parts: &[u32]| -> Result<Vec<Extracted>, Error> {
-        parts.iter().filter_map(|part| body(message, *part, bounds).transpose()).collect()
+/// The bodies of the message. Of a plain text and an HTML alternative, the text, unless the HTML has more words or
+/// the structure of the same words.
+fn bodies(message: &Message<'_>, pictures: &Pictures<'_>, bounds: Bounds<'_>) -> Result<Vec<Reading>, Error> {
+    let read = |parts: &[u32]| -> Result<Vec<Reading>, Error> {
+        parts.iter().filter_map(|part| body(message, *part, pictures, bounds).transpose()).collect()
     };
     let text_parts: HashSet<u32> = message.text_body.iter().copied().collect();
+    let html_parts: HashSet<u32> = message.html_body.iter().copied().collect();
     let only_pages: Vec<u32> =
         message.html_body.iter().copied().filter(|part| !text_parts.contains(part)).collect();
     let texts = read(&message.text_body)?;
     let pages = read(&only_pages)?;
+    if pages.is_empty() {
+        return Ok(texts);
+    }
     let (text, page) = (joined(&texts), joined(&pages));
+    let has_both = text_parts.intersection(&html_parts).next().is_some();
     if !has_more_words(&page, &text) {
-        Ok(texts)
-    } else if text.len() * STUB_DIVISOR < page.len() || !has_words(&text) {
-        read(&message.html_body)
+        let is_structured = !has_both && has_structure(&page) && !has_more_words(&text, &page);
+        Ok(if is_structured { pages } else { texts })
+    } else if !has_both && (text.len() * STUB_DIVISOR < page.len() || !has_words(&text)) {
+        Ok(pages)
     } else {
         Ok(texts.into_iter().chain(pages).collect())
     }
 }
 
-fn body(message: &Message<'_>, part: u32, bounds: Bounds<'_>) -> Result<Option<Extracted>, Error> {
+fn body(
+    message: &Message<'_>,
+    part: u32,
+    pictures: &Pictures<'_>,
+    bounds: Bounds<'_>,
+) -> Result<Option<Reading>, Error> {
     bounds.report_progress()?;
-    Ok(match message.part(part).map(|part| &part.body) {
-        Some(PartType::Text(text)) => Some(text::extract(text.replace("\r\n", "\n").trim().to_owned())),
-        Some(PartType::Html(page)) => Some(html::extract(page, bounds)?),
+    let Some(part) = message.part(part) else { return Ok(None) };
+    Ok(match &part.body {
+        PartType::Text(text) => {
+            let text = well_decoded(message, part, text);
+            Some(Reading::of(text::extract(text.replace("\r\n", "\n").trim().to_owned())))
+        }
+        PartType::Html(page) => {
+            let page = well_decoded(message, part, page);
+            Some(html::read_with_pictures(&page, &|address| pictures.take(address), bounds)?)
+        }
         _ => None,
     })
 }
 
-fn joined(bodies: &[Extracted]) -> String {
-    bodies.iter().map(|body| body.text.as_str()).collect::<Vec<_>>().join("\n")
+/// The text of a part. Some programs declare another character set than they use; then it is guessed.
+fn well_decoded<'m>(message: &Message<'_>, part: &MessagePart<'_>, text: &'m str) -> Cow<'m, str> {
+    let bad = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
+    if bad(text) == 0 {
+        return Cow::Borrowed(text);
+    }
+    let range = part.offset_body as usize..part.offset_end as usize;
+    let raw = message.raw_message.get(range).unwrap_or_default();
+    let bytes = match part.encoding {
+        Encoding::None => Some(raw.to_vec()),
+        Encoding::QuotedPrintable => quoted_printable_decode(raw),
+        Encoding::Base64 => base64_decode(raw),
+    };
+    let guessed = bytes.and_then(|bytes| text::decode(&bytes).ok());
+    guessed.filter(|guessed| bad(guessed) < bad(text)).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Whether most words of an HTML body are missing in the text.
-fn has_more_words(page: &str, text: &str) -> bool {
+fn joined(bodies: &[Reading]) -> String {
+    bodies.iter().map(|body| body.extracted.text.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether there are headings, lists or tables.
+fn has_structure(markdown: &str) -> bool {
+    let is_mark =
+        |line: &str| ["# ", "## ", "### ", "- ", "1. ", "| "].iter().any(|mark| line.starts_with(mark));
+    markdown.lines().any(is_mark)
+}
+
+/// Whether most words of a text are missing in the other.
+fn has_more_words(text: &str, other: &str) -> bool {
     let words = |text: &str| -> HashSet<String> {
         text.split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
             .map(str::to_lowercase)
             .collect()
     };
-    let (page, text) = (words(page), words(text));
-    page.difference(&text).count() * 2 > page.len()
+    let (text, other) = (words(text), words(other));
+    text.difference(&other).count() * 2 > text.len()
 }
 
 fn write_headers(message: &Message<'_>, flow: &mut Flow) {
@@ -167,9 +320,10 @@ fn write_headers(message: &Message<'_>, flow: &mut Flow) {
     }
 }
 
-/// Whether a header is one of the usual ones, which are written already.
+/// Whether a header is one of the usual ones, which are written already, or is about the form of the content.
 fn is_written(name: &str) -> bool {
-    ["subject", "from", "to", "cc", "date"].iter().any(|written| name.eq_ignore_ascii_case(written))
+    let name = name.to_ascii_lowercase();
+    matches!(name.as_str(), "subject" | "from" | "to" | "cc" | "date") || name.starts_with("content-")
 }
 
 fn names(people: &Address<'_>) -> String {
@@ -193,9 +347,11 @@ mod tests {
 
     use super::*;
     use crate::limits::Limits;
+    use landfall_core::text::Extracted;
 
     fn read(message: &str) -> Extracted {
-        let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) };
+        let limits = Limits::default();
+        let bounds = Bounds::new(&limits, &|| ControlFlow::Continue(()));
         super::read(message.as_bytes(), bounds).unwrap().extracted
     }
 
@@ -225,7 +381,7 @@ mod tests {
         assert!(extracted.text.ends_with("Storm\n\nStay in port"), "{}", extracted.text);
         let place = extracted.places.last().unwrap();
         assert_eq!(place.heading.as_deref(), Some("Storm"));
-        assert!(extracted.text[place.start..].starts_with("Storm"));
+        assert!(extracted.text[place.start..].starts_with("# Storm"));
     }
 
     #[test]

@@ -1,22 +1,33 @@
-//! HTML: the visible text of a page, one paragraph for each block, and its headings.
+//! HTML: the visible text of a page, with its headings, lists, tables, links and code.
 //!
 //! The page is read as a sequence of tags and words. No tree is built: for a hostile page it can be a hundred times
 //! the size of the page, and take quadratic time.
 
+mod elements;
 mod feeder;
+mod lists;
+mod survey;
+mod tables;
+mod text;
 
 use std::cell::{Cell, RefCell};
 
+use encoding_rs::Encoding;
 use html5ever::tokenizer::states::RawKind;
-use html5ever::tokenizer::{TagKind, Token, TokenSink, TokenSinkResult};
+use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 
 use feeder::{Feeder, Sink};
+use survey::Survey;
+use text::Text;
 
 use super::xml;
 use crate::error::Error;
-use crate::flow::{Flow, Gap};
 use crate::limits::Bounds;
-use landfall_core::text::Extracted;
+use crate::missing::PageCount;
+use crate::reading::Reading;
+
+/// Finds a picture of the page by its address.
+pub type Pictures<'a> = &'a dyn Fn(&str) -> Option<Vec<u8>>;
 
 pub fn looks_like(text: &str) -> bool {
     let start = text.trim_start();
@@ -24,9 +35,43 @@ pub fn looks_like(text: &str) -> bool {
     [&b"<!doctype html"[..], b"<html"].iter().any(|mark| start.starts_with(mark))
 }
 
-pub fn extract(source: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
-    let page = Page::new(Text::new(is_xhtml(source), bounds));
-    Feeder::new(source, page, bounds).run()?.text.into_inner().flow.finish()
+/// The encoding that the page declares at its beginning, which counts for more than a guess.
+pub fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
+    const MAX_OFFSET: usize = 2_048;
+    let start = bytes[..bytes.len().min(MAX_OFFSET)].to_ascii_lowercase();
+    let mut tags = memchr::memmem::find_iter(&start, b"<meta");
+    tags.find_map(|at| {
+        let tag = start[at..].split(|byte| *byte == b'>').next()?;
+        let value = &tag[memchr::memmem::find(tag, b"charset")? + b"charset".len()..];
+        let value = value.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
+        let value = value.iter().skip_while(|byte| matches!(byte, b'"' | b'\''));
+        let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b':');
+        Encoding::for_label(&value.take_while(is_name).copied().collect::<Vec<_>>())
+    })
+}
+
+pub fn read(source: &str, bounds: Bounds<'_>) -> Result<Reading, Error> {
+    read_with_pictures(source, &|_| None, bounds)
+}
+
+/// Reads a page whose pictures come with it, as in a mail.
+pub fn read_with_pictures(
+    source: &str,
+    pictures: Pictures<'_>,
+    bounds: Bounds<'_>,
+) -> Result<Reading, Error> {
+    read_text(source, Text::new(is_xhtml(source), Survey::of(source, bounds)?, pictures, bounds), bounds)
+}
+
+/// Reads a page that is a part of a document. Its title is the name of a part, and no text.
+pub fn read_part(source: &str, pictures: Pictures<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
+    let text = Text::new(true, Survey::of(source, bounds)?, pictures, bounds).without_title();
+    read_text(source, text, bounds)
+}
+
+fn read_text(source: &str, text: Text<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
+    let page = Feeder::new(source, Page::new(text), bounds).run()?;
+    page.text.into_inner().finish()?.finish_reading(PageCount::default())
 }
 
 /// Whether the page is written in XML, which is declared before its content.
@@ -37,29 +82,29 @@ fn is_xhtml(source: &str) -> bool {
     xml::looks_like(source) || start[..before_content.unwrap_or(start.len())].contains("xhtml")
 }
 
-struct Page {
-    text: RefCell<Text>,
+struct Page<'a> {
+    text: RefCell<Text<'a>>,
     /// Whether a token has arrived since the last call of `take_token_arrived`.
     token_arrived: Cell<bool>,
 }
 
-impl Page {
-    fn new(text: Text) -> Self {
+impl<'a> Page<'a> {
+    fn new(text: Text<'a>) -> Self {
         Self { text: RefCell::new(text), token_arrived: Cell::new(false) }
     }
 }
 
-impl Sink for Page {
+impl Sink for Page<'_> {
     fn take_token_arrived(&self) -> bool {
         self.token_arrived.take()
     }
 
     fn check(&self) -> Result<(), Error> {
-        self.text.borrow().flow.check()
+        self.text.borrow().check()
     }
 }
 
-impl TokenSink for Page {
+impl TokenSink for Page<'_> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
@@ -70,21 +115,12 @@ impl TokenSink for Page {
             Token::TagToken(tag) if tag.kind == TagKind::EndTag => text.close(&tag.name),
             Token::TagToken(tag) => {
                 let is_empty = tag.self_closing && text.may_close_itself(&tag.name);
-                text.open(&tag.name);
+                text.open(&tag.name, Attributes(&tag));
                 if is_empty {
                     text.close(&tag.name);
                     return TokenSinkResult::Continue;
                 }
-                // The content of these is not markup, and the tokenizer must be told so.
-                return match &*tag.name {
-                    "script" => TokenSinkResult::RawData(RawKind::ScriptData),
-                    "style" | "iframe" | "noembed" | "noframes" | "xmp" => {
-                        TokenSinkResult::RawData(RawKind::Rawtext)
-                    }
-                    "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
-                    "plaintext" => TokenSinkResult::Plaintext,
-                    _ => TokenSinkResult::Continue,
-                };
+                return content_of(&tag);
             }
             _ => {}
         }
@@ -92,257 +128,38 @@ impl TokenSink for Page {
     }
 }
 
-struct Text {
-    flow: Flow,
-    is_xhtml: bool,
-    /// The outermost hidden element that is open, and how many of its name are nested in it.
-    hidden: Option<(String, usize)>,
-    preformatted: usize,
-}
-
-impl Text {
-    fn new(is_xhtml: bool, bounds: Bounds<'_>) -> Self {
-        Self { flow: Flow::new(bounds.limits), is_xhtml, hidden: None, preformatted: 0 }
-    }
-
-    /// Elements of XML may. In HTML the slash means nothing: `<script/>` begins a script.
-    fn may_close_itself(&self, element: &str) -> bool {
-        let in_drawing = self.hidden.as_ref().is_some_and(|(hidden, _)| hidden == "svg");
-        self.is_xhtml || in_drawing || matches!(element, "svg" | "math")
-    }
-
-    fn open(&mut self, element: &str) {
-        match &mut self.hidden {
-            Some((hidden, depth)) if hidden == element => *depth += 1,
-            Some(_) => return,
-            None if is_hidden(element) => self.hidden = Some((element.to_owned(), 1)),
-            None => {}
-        }
-        self.flow.widen(match element {
-            "br" => Gap::Line,
-            "td" | "th" => Gap::Space,
-            _ => gap_around(element),
-        });
-        if element == "pre" {
-            self.preformatted += 1;
-        }
-        if is_heading(element) {
-            self.flow.begin_heading();
-        }
-    }
-
-    fn close(&mut self, element: &str) {
-        if let Some((hidden, depth)) = &mut self.hidden {
-            if hidden == element {
-                *depth -= 1;
-                if *depth == 0 {
-                    self.hidden = None;
-                }
-            }
-            return;
-        }
-        if element == "pre" {
-            self.preformatted = self.preformatted.saturating_sub(1);
-        }
-        if is_heading(element) {
-            self.flow.end_heading();
-        }
-        self.flow.widen(gap_around(element));
-    }
-
-    fn words(&mut self, words: &str) {
-        if self.hidden.is_some() {
-        } else if self.preformatted > 0 {
-            self.flow.verbatim(words);
-        } else {
-            self.flow.words(words);
-        }
+/// The content of some elements is not markup, and the tokenizer must be told so.
+fn content_of(tag: &Tag) -> TokenSinkResult<()> {
+    match &*tag.name {
+        "script" => TokenSinkResult::RawData(RawKind::ScriptData),
+        "style" | "iframe" | "noembed" | "noframes" | "xmp" => TokenSinkResult::RawData(RawKind::Rawtext),
+        "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
+        "plaintext" => TokenSinkResult::Plaintext,
+        _ => TokenSinkResult::Continue,
     }
 }
 
-fn is_hidden(element: &str) -> bool {
-    matches!(element, "script" | "style" | "template" | "noscript" | "svg" | "iframe" | "object" | "noembed")
-}
+/// The attributes of a tag.
+#[derive(Clone, Copy)]
+struct Attributes<'a>(&'a Tag);
 
-fn is_heading(element: &str) -> bool {
-    matches!(element, "h1" | "h2" | "h3" | "h4" | "h5" | "h6")
-}
+impl<'a> Attributes<'a> {
+    fn get(self, name: &str) -> Option<&'a str> {
+        self.0
+            .attrs
+            .iter()
+            .find(|attribute| &*attribute.name.local == name)
+            .map(|attribute| &*attribute.value)
+    }
 
-fn gap_around(element: &str) -> Gap {
-    match element {
-        "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "dl" | "table" | "pre"
-        | "blockquote" | "section" | "article" | "header" | "footer" | "main" | "nav" | "aside"
-        | "figure" | "form" | "hr" | "title" => Gap::Paragraph,
-        "div" | "li" | "tr" | "dt" | "dd" | "figcaption" | "caption" | "address" | "option" | "body" => {
-            Gap::Line
-        }
-        _ => Gap::None,
+    fn is(self, name: &str, value: &str) -> bool {
+        self.get(name).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
+    }
+
+    fn number(self, name: &str) -> Option<i64> {
+        self.get(name)?.trim().parse().ok()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::ops::ControlFlow;
-
-    use html5ever::tendril::StrTendril;
-    use html5ever::tokenizer::{BufferQueue, Tokenizer, TokenizerOpts};
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::error::ErrorKind;
-    use crate::limits::Limits;
-    use landfall_core::text::Place;
-
-    fn read(page: &str) -> Extracted {
-        let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) };
-        extract(page, bounds).expect("read")
-    }
-
-    #[test]
-    fn a_page_becomes_its_visible_text() {
-        let page = "<html><head><title>T</title><style>p{}</style></head><body><h1>Over <i>view</i></h1>
-            <p>One&nbsp;two
-            three.</p><ul><li>first<li>second</ul><table><tr><td>a</td><td>b</td></tr></table>
-            <script>if (a < b) alert('<p>no</p>')</script></body></html>";
-        let extracted = read(page);
-        assert_eq!(extracted.text, "T\n\nOver view\n\nOne two three.\n\nfirst\nsecond\n\na b");
-        assert_eq!(extracted.places, [Place { start: 3, page: None, heading: Some("Over view".to_owned()) }]);
-    }
-
-    #[test]
-    fn a_word_with_markup_inside_stays_one_word() {
-        assert_eq!(read("<p>un<b>believ</b>able</p>").text, "unbelievable");
-    }
-
-    #[test]
-    fn elements_inside_a_hidden_one_are_hidden() {
-        assert_eq!(read("<svg><g><svg>a</svg>b</g></svg>c<template><p>d</p></template>").text, "c");
-    }
-
-    #[test]
-    fn an_element_that_closes_itself_hides_nothing_after_it() {
-        assert_eq!(read("a <svg/>b <svg width=1 /> c<svg><svg/><style/><path/>x</svg>d").text, "a b cd");
-        let body = "<head><title>T</title><script src='a.js'/><style/></head><body><iframe/>b</body></html>";
-        for xhtml in [
-            "<?xml version='1.0'?><html>",
-            "<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN' 'x.dtd'><html>",
-            "<html xmlns='http://www.w3.org/1999/xhtml'>",
-        ] {
-            assert_eq!(read(&format!("{xhtml}{body}")).text, "T\n\nb");
-        }
-        assert_eq!(read("<html><title>XHTML</title><script/>b</script>c").text, "XHTML\n\nc");
-    }
-
-    fn different_attributes(number: usize) -> String {
-        (0..number).map(|number| format!("a{number} ")).collect()
-    }
-
-    #[test]
-    fn a_tag_ends_where_a_browser_ends_it() {
-        for (page, text) in [
-            ("<p title='a > b' x=\"1 > 0\" y=/z>one</p>", "one"),
-            ("<p a = 'b>c' d>one<p a=b'>two", "one\n\ntwo"),
-            ("<p =\">one<p a=\"\"b=''>two", "one\n\ntwo"),
-            ("<p/a/>one<br/>two<b<i a='>'>three", "one\ntwothree"),
-            ("<!-- <p a='> --> one <!x '> two <? \" <b c='> three </ '> four", "one two three four"),
-            ("a < b <3 </> <p a='>'>c &lt<p a='>'>d", "a < b <3\n\nc <\n\nd"),
-            ("<script>if (a<b c='</script x='>'>one", "one"),
-            ("<title>a <b c='> d</title e='>'>f", "a <b c='> d\n\nf"),
-            ("<style>a</styles x='</style x='>'>one", "one"),
-            ("one<p a='never closed>two", "one"),
-        ] {
-            assert_eq!(read(page).text, text, "{page}");
-        }
-    }
-
-    #[test]
-    fn a_page_that_is_slow_for_other_parsers_is_read_like_any_other() {
-        for (page, words) in [
-            ("<div>".repeat(300_000) + "end", 1),
-            ("<div/>".repeat(300_000) + "end", 1),
-            ("<b></x>".repeat(100_000) + "end", 1),
-            ("<p><b id=1>x</p>".repeat(20_000), 20_000),
-            (format!("<p {}>end", "a=1 ".repeat(20_000)), 1),
-            (format!("<p {}>end", different_attributes(200_000)), 1),
-            (format!("<p></p {}>end", different_attributes(50_000)), 1),
-            (format!("</><p {}>end", different_attributes(50_000)), 1),
-            (format!("&am<p {}>end", different_attributes(50_000)), 2),
-            (format!("<script>x<x</script {}>end", different_attributes(50_000)), 1),
-        ] {
-            assert_eq!(read(&page).text.split_whitespace().count(), words);
-        }
-    }
-
-    /// Reads a page without removing the attributes.
-    fn read_whole(page: &str) -> String {
-        let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) };
-        let tokenizer =
-            Tokenizer::new(Page::new(Text::new(is_xhtml(page), bounds)), TokenizerOpts::default());
-        let input = BufferQueue::default();
-        input.push_back(StrTendril::from_slice(page));
-        drop(tokenizer.feed(&input));
-        tokenizer.end();
-        tokenizer.sink.text.into_inner().flow.finish().expect("read").text
-    }
-
-    proptest! {
-        #[test]
-        fn a_page_reads_the_same_without_the_attributes_of_its_tags(
-            pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..40),
-        ) {
-            let page = pieces.concat();
-            prop_assert_eq!(read(&page).text, read_whole(&page), "{}", page);
-        }
-    }
-
-    const PIECES: &[&str] = &[
-        "<",
-        "</",
-        "/",
-        ">",
-        "/>",
-        "=",
-        "'",
-        "\"",
-        " ",
-        "\n",
-        "\r",
-        "a",
-        "é",
-        "<p",
-        "<b ",
-        "</b",
-        "<svg",
-        "</svg>",
-        "<br",
-        "<script",
-        "</script",
-        "<style>",
-        "</style",
-        "<title>",
-        "</title>",
-        "<!--",
-        "-->",
-        "--!>",
-        "<!",
-        "<!doctype",
-        "<?",
-        "<![CDATA[",
-        "]]>",
-        "&",
-        "&lt",
-        "&am",
-        "&amp;",
-        " href=",
-        " x='y'",
-        "<plaintext",
-        "</>",
-        "\0",
-    ];
-
-    #[test]
-    fn a_reader_stops_if_the_caller_wants_it() {
-        let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Break(()) };
-        assert_eq!(extract("<p>a", bounds).unwrap_err().kind(), ErrorKind::Stopped);
-    }
-}
+mod tests;

@@ -1,183 +1,118 @@
-//! OpenDocument (ODT, ODS, ODP): texts, spreadsheets and presentations share one vocabulary.
+//! OpenDocument (ODT, ODS, ODP): texts, spreadsheets and presentations share one vocabulary. Flat files have all parts
+//! in one.
 
-use super::office;
+mod body;
+mod cells;
+mod lists;
+mod mathml;
+mod paragraphs;
+mod styles;
+
 use crate::archive::Archive;
-use crate::elements::{Element, Elements, Piece};
+use crate::elements::{Elements, Piece};
 use crate::error::Error;
-use crate::flow::{Flow, Gap};
+use crate::flow::Flow;
+use crate::has_words;
 use crate::limits::Bounds;
-use crate::missing;
+use crate::missing::PageCount;
 use crate::protected;
 use crate::reading::Reading;
+use body::Body;
 
 const CONTENT: &str = "content.xml";
+const STYLES: &str = "styles.xml";
 const MANIFEST: &str = "META-INF/manifest.xml";
+/// The most headers and footers that are read.
+const MAX_MARGINS: usize = 200;
+/// A line in a margin with the number of the page and fewer letters than this is nothing but this number.
+const MIN_LETTERS_WITH_PAGE_NUMBER: usize = 13;
+
+/// Whether the text is a flat OpenDocument file.
+pub fn looks_flat(text: &str) -> bool {
+    const START: usize = 8_192;
+    let start = &text[..text.floor_char_boundary(START)];
+    let has_root = start.contains("<office:document ") || start.contains("<office:document\n");
+    has_root && start.contains("opendocument")
+}
 
 pub fn read(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
     if archive.text(MANIFEST)?.is_some_and(|manifest| manifest.contains("encryption-data")) {
         return Err(protected());
     }
-    let source = archive.required_text(CONTENT)?;
-    let mut body = Body::new(bounds);
-    let mut elements = Elements::new(&source, bounds);
-    while let Some(piece) = elements.next()? {
-        match piece {
-            Piece::Open(element) if is_hidden(element.name()) => elements.skip()?,
-            Piece::Open(element) => body.open(&element)?,
-            Piece::Close(name) => {
-                body.close(&name);
-                body.flow.check()?;
-            }
-            Piece::Words(words) => body.words(&words),
-        }
-    }
-    let mut extracted = body.flow.finish()?;
-    extracted.warnings.extend(missing::parts_not_read("embedded object", body.objects, &[]));
-    extracted.warnings.extend(office::pictures_not_read(&archive.parts(), &extracted.text));
-    Ok(Reading::of(extracted))
+    let content = archive.required_text(CONTENT)?;
+    let styles = archive.text(STYLES)?.unwrap_or_default();
+    read_parts(Some(archive), &content, &styles, bounds)
 }
 
-/// Deletions, comments and declarations are not text, nor is the number of a note.
-fn is_hidden(element: &str) -> bool {
-    matches!(
-        element,
-        "tracked-changes"
-            | "annotation"
-            | "note-citation"
-            | "forms"
-            | "scripts"
-            | "automatic-styles"
-            | "font-face-decls"
-            | "sequence-decls"
-            | "binary-data"
-    )
+pub fn read_flat(source: &str, bounds: Bounds<'_>) -> Result<Reading, Error> {
+    read_parts(None, source, source, bounds)
 }
 
-struct Body<'a> {
-    flow: Flow,
-    bounds: Bounds<'a>,
-    /// Nested paragraphs: a text box is inside a paragraph.
-    paragraphs: usize,
-    notes: usize,
-    tables: usize,
-    is_spreadsheet: bool,
-    pages: usize,
-    cells: usize,
-    in_title: bool,
-    /// Embedded documents, charts and formulas.
-    objects: usize,
+fn read_parts(
+    archive: Option<&mut Archive<'_>>,
+    content: &str,
+    styles: &str,
+    bounds: Bounds<'_>,
+) -> Result<Reading, Error> {
+    let margins = Margins::read(styles, bounds)?;
+    let mut body = Body::new(archive, bounds);
+    body.styles.add(styles, bounds)?;
+    body.styles.add(content, bounds)?;
+    write_margins(&mut body, &margins.headers)?;
+    body.read(content)?;
+    write_margins(&mut body, &margins.footers)?;
+    body.finish_reading()
 }
 
-impl<'a> Body<'a> {
-    fn new(bounds: Bounds<'a>) -> Self {
-        Self {
-            flow: Flow::new(bounds.limits),
-            bounds,
-            paragraphs: 0,
-            notes: 0,
-            tables: 0,
-            is_spreadsheet: false,
-            pages: 0,
-            cells: 0,
-            in_title: false,
-            objects: 0,
+/// The headers and footers of the pages, each once.
+#[derive(Default)]
+struct Margins<'s> {
+    headers: Vec<&'s str>,
+    footers: Vec<&'s str>,
+}
+
+impl<'s> Margins<'s> {
+    fn read(source: &'s str, bounds: Bounds<'s>) -> Result<Self, Error> {
+        let mut margins = Self::default();
+        let mut elements = Elements::new(source, bounds);
+        while let Some(piece) = elements.next()? {
+            let Piece::Open(element) = piece else { continue };
+            let is_margin = element.prefix() == "style";
+            let list = match element.name() {
+                "header" | "header-left" | "header-first" if is_margin => &mut margins.headers,
+                "footer" | "footer-left" | "footer-first" if is_margin => &mut margins.footers,
+                "body" | "automatic-styles" => {
+                    elements.skip()?;
+                    continue;
+                }
+                _ => continue,
+            };
+            let is_shown = element.attribute("display").as_deref() != Some("false");
+            let inside = elements.take_inside()?;
+            if is_shown && list.len() < MAX_MARGINS && !list.contains(&inside) {
+                list.push(inside);
+            }
+        }
+        Ok(margins)
+    }
+}
+
+fn write_margins(body: &mut Body<'_, '_>, margins: &[&str]) -> Result<(), Error> {
+    let mut seen = Vec::new();
+    for source in margins {
+        let of_body = std::mem::replace(&mut body.flow, Flow::new(body.bounds.limits));
+        body.in_margin = true;
+        body.read(source)?;
+        body.in_margin = false;
+        let of_margin = std::mem::replace(&mut body.flow, of_body).finish_reading(PageCount::default())?;
+        let text = &of_margin.extracted.text;
+        let letters = || text.chars().filter(|c| c.is_alphabetic()).count();
+        let is_page_number = source.contains(":page-number") && letters() < MIN_LETTERS_WITH_PAGE_NUMBER;
+        if has_words(text) && !is_page_number && !seen.contains(text) {
+            seen.push(text.clone());
+            body.flow.embed(of_margin);
+            body.flow.check()?;
         }
     }
-
-    fn open(&mut self, element: &Element<'_>) -> Result<(), Error> {
-        match element.name() {
-            "spreadsheet" => self.is_spreadsheet = true,
-            "h" => {
-                self.begin_paragraph();
-                if self.tables == 0 {
-                    self.flow.begin_heading();
-                }
-            }
-            "p" => self.begin_paragraph(),
-            "s" => self.flow.widen(Gap::Space),
-            "tab" => self.flow.widen(Gap::Cell),
-            "line-break" | "table-row" => self.flow.widen(Gap::Line),
-            "note-body" => {
-                self.flow.widen(Gap::Space);
-                self.notes += 1;
-            }
-            "table" => {
-                self.tables += 1;
-                if self.is_spreadsheet {
-                    self.flow.place(None, element.attribute("name"));
-                } else {
-                    self.flow.widen(Gap::Paragraph);
-                }
-            }
-            // A cell may be repeated a million times; it is read once.
-            "table-cell" => {
-                self.cells += 1;
-                if self.cells > self.bounds.limits.cells {
-                    return Err(self.bounds.limits.too_many_cells());
-                }
-                self.flow.widen(Gap::Cell);
-            }
-            "page" if element.prefix() == "draw" => {
-                self.pages += 1;
-                if self.pages > self.bounds.limits.pages {
-                    return Err(self.bounds.limits.too_many_pages());
-                }
-                let page = i64::try_from(self.pages).unwrap_or(i64::MAX);
-                self.flow.place(Some(page), Some(format!("Slide {page}")));
-            }
-            "frame" => {
-                self.flow.widen(Gap::Paragraph);
-                if element.attribute("class").as_deref() == Some("title") {
-                    self.in_title = true;
-                    self.flow.begin_heading();
-                }
-            }
-            "notes" => self.flow.widen(Gap::Paragraph),
-            "object" | "object-ole" if element.prefix() == "draw" => self.objects += 1,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn close(&mut self, element: &str) {
-        match element {
-            "h" => {
-                self.flow.end_heading();
-                self.end_paragraph();
-            }
-            "p" => self.end_paragraph(),
-            "note-body" => {
-                self.notes = self.notes.saturating_sub(1);
-                self.flow.widen(Gap::Space);
-            }
-            "table" => {
-                self.tables = self.tables.saturating_sub(1);
-                self.flow.widen(Gap::Paragraph);
-            }
-            "frame" if std::mem::take(&mut self.in_title) => self.flow.end_heading(),
-            _ => {}
-        }
-    }
-
-    /// White space between the elements is not text.
-    fn words(&mut self, words: &str) {
-        if self.paragraphs > 0 {
-            self.flow.words(words);
-        }
-    }
-
-    fn begin_paragraph(&mut self) {
-        self.paragraphs += 1;
-        self.flow.widen(self.paragraph_gap());
-    }
-
-    fn end_paragraph(&mut self) {
-        self.paragraphs = self.paragraphs.saturating_sub(1);
-        self.flow.widen(self.paragraph_gap());
-    }
-
-    /// A cell may have many paragraphs but is on one line; a note is in the middle of a sentence.
-    fn paragraph_gap(&self) -> Gap {
-        if self.tables > 0 || self.notes > 0 || self.in_title { Gap::Space } else { Gap::Paragraph }
-    }
+    Ok(())
 }

@@ -1,6 +1,11 @@
 //! How the parts of an Office document (DOCX, PPTX, XLSX) refer to one another.
 
-use std::collections::HashMap;
+pub mod chart;
+pub mod diagram;
+pub mod math;
+pub mod objects;
+
+use std::collections::{HashMap, HashSet};
 
 use crate::archive::Archive;
 use crate::elements::{Elements, Piece};
@@ -24,30 +29,45 @@ pub struct Relation {
     pub target: String,
 }
 
-/// What a part refers to, by the ids that it uses for it. References to the outside are left out.
+/// What a part refers to, by the ids that it uses for it.
+#[derive(Debug, Default)]
+pub struct References {
+    pub inside: HashMap<String, Relation>,
+    /// Addresses outside of the document, such as those of links.
+    pub outside: HashMap<String, String>,
+}
+
+/// What a part refers to inside the document. References to the outside are left out.
 pub fn relations(
     archive: &mut Archive<'_>,
     part: &str,
     bounds: Bounds<'_>,
 ) -> Result<HashMap<String, Relation>, Error> {
+    Ok(references(archive, part, bounds)?.inside)
+}
+
+pub fn references(archive: &mut Archive<'_>, part: &str, bounds: Bounds<'_>) -> Result<References, Error> {
     let (folder, file) = part.rsplit_once('/').unwrap_or(("", part));
     let name =
         if folder.is_empty() { format!("_rels/{file}.rels") } else { format!("{folder}/_rels/{file}.rels") };
-    let mut relations = HashMap::new();
-    let Some(source) = archive.text(&name)? else { return Ok(relations) };
+    let mut references = References::default();
+    let Some(source) = archive.text(&name)? else { return Ok(references) };
     let mut elements = Elements::new(&source, bounds);
     while let Some(piece) = elements.next()? {
         if let Piece::Open(element) = piece
             && element.name() == "Relationship"
-            && element.attribute("TargetMode").as_deref() != Some("External")
             && let (Some(id), Some(kind), Some(target)) =
                 (element.attribute("Id"), element.attribute("Type"), element.attribute("Target"))
         {
-            let kind = kind.rsplit('/').next().unwrap_or_default().to_owned();
-            relations.insert(id, Relation { kind, target: resolve(folder, &target) });
+            if element.attribute("TargetMode").as_deref() == Some("External") {
+                references.outside.insert(id, target);
+            } else {
+                let kind = kind.rsplit('/').next().unwrap_or_default().to_owned();
+                references.inside.insert(id, Relation { kind, target: resolve(folder, &target) });
+            }
         }
     }
-    Ok(relations)
+    Ok(references)
 }
 
 /// The main part of the document, whatever it is called.
@@ -59,9 +79,15 @@ pub fn main_part(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Option
         .map(|relation| relation.target))
 }
 
-/// The charts, the embedded files and the pictures that are not read, of a document with this text.
-pub fn not_read(archive: &mut Archive<'_>, text: &str, bounds: Bounds<'_>) -> Result<Vec<Warning>, Error> {
-    let parts = archive.parts();
+/// The charts, the embedded files and the pictures that are not read, of a document with this text. `read` are the parts
+/// that were read.
+fn not_read_beside(
+    read: &HashSet<String>,
+    archive: &mut Archive<'_>,
+    text: &str,
+    bounds: Bounds<'_>,
+) -> Result<Vec<Warning>, Error> {
+    let mut parts = archive.parts();
     let in_folder = |folder: &str| {
         let is_in = |name: &str| name.rsplit_once('/').is_some_and(|(above, _)| above.ends_with(folder));
         parts.iter().filter(move |(name, _)| is_in(name)).map(|(name, _)| name.clone()).collect::<Vec<_>>()
@@ -71,12 +97,15 @@ pub fn not_read(archive: &mut Archive<'_>, text: &str, bounds: Bounds<'_>) -> Re
     charts.extend(in_folder("ppt/charts"));
     charts.retain(|name| file_name(name).starts_with("chart"));
     let mut embedded = in_folder("/embeddings");
+    embedded.retain(|name| !read.contains(name));
     for chart in &charts {
         // The workbook behind a chart is a part of the chart.
         let behind: Vec<String> =
             relations(archive, chart, bounds)?.into_values().map(|relation| relation.target).collect();
         embedded.retain(|name| !behind.contains(name));
     }
+    charts.retain(|name| !read.contains(name));
+    parts.retain(|(name, _)| !read.contains(name));
     let names: Vec<String> = embedded.iter().map(|name| file_name(name).to_owned()).collect();
     let mut warnings = Vec::new();
     warnings.extend(missing::parts_not_read("embedded file", names.len(), &names));
@@ -97,6 +126,17 @@ pub fn pictures_not_read(parts: &[(String, u64)], text: &str) -> Option<Warning>
     let characters = text.chars().filter(|character| !character.is_whitespace()).count();
     let is_made_of_pictures = characters < pictures.saturating_mul(CHARACTERS_PER_PICTURE);
     missing::parts_not_read("picture", pictures, &[]).filter(|_| is_made_of_pictures)
+}
+
+/// Whether a description says something: many are only the name of a file, or what the program put there.
+pub fn describes(description: &str) -> bool {
+    const PICTURES: [&str; 11] =
+        ["png", "jpg", "jpeg", "gif", "bmp", "tif", "tiff", "emf", "wmf", "svg", "webp"];
+    let description = description.trim();
+    let extension = description.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let is_file = extension.is_some_and(|extension| PICTURES.contains(&extension.as_str()));
+    let word = description.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end().to_ascii_lowercase();
+    !is_file && !matches!(word.as_str(), "" | "picture" | "image" | "graphic" | "chart" | "diagram" | "shape")
 }
 
 fn file_name(part: &str) -> &str {
@@ -125,6 +165,14 @@ fn resolve(folder: &str, target: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_description_says_more_than_what_it_is_of() {
+        assert!(describes("A boat at low tide"));
+        for empty in ["", " ", "Picture", "image 12", "C:\\boats\\boat.PNG"] {
+            assert!(!describes(empty), "{empty}");
+        }
+    }
 
     #[test]
     fn a_reference_leads_to_a_part_and_never_above_the_archive() {

@@ -1,14 +1,23 @@
 //! PDF: the text of each page, and the pictures of pages without text.
 
+mod annotations;
 mod attachments;
 mod contents;
 mod ending;
 mod forms;
+mod garbage;
+mod layout;
 mod outline;
 mod page_tree;
 mod pictures;
+mod render;
 mod right_to_left;
+mod running;
+mod skew;
+mod source;
+mod styles;
 mod unmapped;
+mod write;
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,20 +25,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pdf_oxide::PdfDocument;
 use pdf_oxide::extractors::text::set_preserve_unmapped_glyphs;
 
+use crate::embedded::Embedded;
 use crate::error::{Error, ErrorKind};
 use crate::flow::{Flow, Gap};
-use crate::has_words;
 use crate::limits::Bounds;
 use crate::missing::{self, PageCount};
 use crate::reading::Reading;
+use annotations::Annotations;
 use ending::{Declared, Ending};
 use landfall_core::warning::{Warning, WarningCode};
+use layout::glyphs::{self, Paper};
+use layout::{Page, rules};
+use outline::Outline;
 use page_tree::PageTree;
 use pictures::{OfPage, Pictures};
+use render::Renderer;
 use unmapped::Unmapped;
+use write::Writer;
 
 /// After this many unreadable pages in a row, the rest is taken as missing.
 const MAX_MISSING_PAGES: usize = 50;
+
+/// A page with fewer bytes of text under a picture of the whole page is a scan with a stamp on it.
+const MAX_STAMP: usize = 120;
 
 pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     // The library panics on some damaged files. Nothing that it held is used after that.
@@ -56,6 +74,7 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     let tree = page_tree::check(&document, bytes.len(), bounds.limits)?;
     let number = count_pages(&document, tree, ending, bounds)?;
     pages.read_all(number)?;
+    pages.write(&Renderer::new(bytes, number))?;
     pages.finish(bytes, number)
 }
 
@@ -73,6 +92,9 @@ struct Pages<'a> {
     /// Pages that only OCR could read, and whose pictures are not passed on.
     left_out: BTreeSet<i64>,
     last_error: Option<pdf_oxide::Error>,
+    /// What was read so far, by page; `None` for a page that the library cannot read.
+    pages: Vec<(usize, Option<Page>)>,
+    text_bytes: usize,
 }
 
 impl<'a> Pages<'a> {
@@ -88,6 +110,8 @@ impl<'a> Pages<'a> {
             cut: BTreeSet::new(),
             left_out: BTreeSet::new(),
             last_error: None,
+            pages: Vec::new(),
+            text_bytes: 0,
         }
     }
 
@@ -111,30 +135,90 @@ impl<'a> Pages<'a> {
             self.unreadable.insert(number);
             return Ok(true);
         }
-        let text = match page_text(self.document, page) {
-            Ok(text) => self.unmapped.remove_from(text, number),
+        let content = match arranged(self.document, page) {
+            Ok(content) => content,
             Err(error) => {
                 self.last_error = Some(error);
-                self.unreadable.insert(number);
+                self.pages.push((page, None));
                 return Ok(false);
             }
         };
-        if has_words(&text) {
-            self.flow.place(Some(number), None);
-            self.flow.verbatim(text.trim());
-            self.flow.check()?;
-            if self.ending != Ending::Whole && contents::are_cut(self.document, page) {
-                self.cut.insert(number);
-            }
-            return Ok(true);
+        self.text_bytes += content.texts().map(str::len).sum::<usize>().max(content.glyphs);
+        if self.text_bytes > self.bounds.limits.text_bytes {
+            return Err(self.bounds.limits.too_much_text());
         }
+        self.pages.push((page, Some(content)));
+        Ok(true)
+    }
+
+    /// Writes the pages. Heads that are repeated and the sizes of headings are known only after the last one.
+    fn write(&mut self, renderer: &Renderer<'_>) -> Result<(), Error> {
+        let mut pages = std::mem::take(&mut self.pages);
+        running::remove_repeated(pages.iter_mut().filter_map(|(_, content)| content.as_mut()));
+        let read = pages.iter().filter_map(|(_, content)| content.as_ref());
+        let mut writer = Writer::new(Outline::of(self.document), read);
+        for (page, content) in pages {
+            self.bounds.report_progress()?;
+            let number = page_number(page);
+            let Some(content) = content else {
+                if !self.draw(renderer, page) {
+                    self.unreadable.insert(number);
+                }
+                continue;
+            };
+            if unmapped::are_most(content.texts()) && self.draw(renderer, page) {
+                self.unmapped.recognise(number);
+            } else if unmapped::has_words(content.texts()) {
+                self.write_text(&mut writer, renderer, page, content)?;
+            } else if !self.draw(renderer, page) {
+                self.unmapped.count(content.texts(), number);
+                self.take_pictures(page);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_text(
+        &mut self,
+        writer: &mut Writer,
+        renderer: &Renderer<'_>,
+        page: usize,
+        content: Page,
+    ) -> Result<(), Error> {
+        let number = page_number(page);
+        self.unmapped.count(content.texts(), number);
+        let is_scan = content.texts().map(str::len).sum::<usize>() < MAX_STAMP
+            && pictures::cover(self.document, page, paper(self.document, page));
+        self.flow.place(Some(number), None);
+        writer.write(content, number, &mut self.flow);
+        self.flow.check()?;
+        if self.ending != Ending::Whole && contents::are_cut(self.document, page) {
+            self.cut.insert(number);
+        }
+        if is_scan {
+            self.draw(renderer, page);
+        }
+        Ok(())
+    }
+
+    /// Passes a page on to OCR as it is shown. Returns whether it could be drawn and is within the limits.
+    fn draw(&mut self, renderer: &Renderer<'_>, page: usize) -> bool {
         self.flow.widen(Gap::Paragraph);
-        match self.pictures.take_from(self.document, page, self.flow.len()) {
+        self.flow.has_room_for_picture()
+            && contents::can_be_drawn(self.document, page)
+            && renderer.draw(page).is_some_and(|picture| self.flow.picture(Some(page_number(page)), &picture))
+    }
+
+    /// Passes the pictures of a page that cannot be drawn on to OCR.
+    fn take_pictures(&mut self, page: usize) {
+        let number = page_number(page);
+        match self.pictures.take_from(self.document, page, &mut self.flow) {
             OfPage::LeftOut => _ = self.left_out.insert(number),
-            OfPage::None if contents::are_damaged(self.document, page) => _ = self.unreadable.insert(number),
+            OfPage::None if contents::are_damaged(self.document, page) => {
+                self.unreadable.insert(number);
+            }
             OfPage::Taken | OfPage::None => {}
         }
-        Ok(true)
     }
 
     fn finish(mut self, bytes: &[u8], pages: usize) -> Result<Reading, Error> {
@@ -144,7 +228,7 @@ impl<'a> Pages<'a> {
         };
         let total = pages.max(declared.pages.unwrap_or(0).min(self.bounds.limits.pages));
         self.unreadable.extend((pages..total).map(page_number));
-        if self.flow.is_empty() && self.pictures.is_empty() && self.left_out.is_empty() {
+        if self.flow.is_empty() && !self.flow.has_pictures() && self.left_out.is_empty() {
             if let Some(error) = self.last_error {
                 return Err(damaged(self.ending, error));
             }
@@ -154,8 +238,10 @@ impl<'a> Pages<'a> {
         }
         let count =
             PageCount { total, unreadable: self.unreadable.len(), without_picture: self.left_out.len() };
-        let mut extracted = self.flow.finish()?;
-        outline::add_headings(self.document, &mut extracted);
+        let mut embedded = Embedded::default();
+        attachments::read(self.document, &mut embedded, &mut self.flow, self.bounds)?;
+        let mut reading = self.flow.finish_reading(count)?;
+        let extracted = &mut reading.extracted;
         let lost = match self.ending {
             Ending::Whole => missing::unreadable_pages("page", &self.unreadable, count)?,
             Ending::BreaksOff(_) => {
@@ -166,9 +252,8 @@ impl<'a> Pages<'a> {
         extracted.warnings.extend(lost);
         extracted.warnings.extend(self.unmapped.finish(total, self.ending)?);
         extracted.warnings.extend(without_picture(&self.left_out, count, self.bounds));
-        let attachments = attachments::names(self.document);
-        extracted.warnings.extend(missing::parts_not_read("attachment", attachments.len(), &attachments));
-        Ok(Reading { extracted, pictures: self.pictures.finish(), pages: count })
+        extracted.warnings.extend(embedded.finish("attachment"));
+        Ok(reading)
     }
 }
 
@@ -241,12 +326,29 @@ fn without_picture(left_out: &BTreeSet<i64>, count: PageCount, bounds: Bounds<'_
     Some(Warning::new(WarningCode::OcrIncomplete, message).on_page(Some(*first)))
 }
 
-fn page_text(document: &PdfDocument, page: usize) -> Result<String, pdf_oxide::Error> {
-    let text = document.extract_text(page)?;
-    if right_to_left::is_right_to_left(&text) {
-        Ok(right_to_left::assemble(&document.extract_chars(page)?))
+/// The text of a page in reading order.
+fn arranged(document: &PdfDocument, page: usize) -> Result<Page, pdf_oxide::Error> {
+    let glyphs = source::glyphs(document, page)?;
+    let paper = paper(document, page);
+    let Annotations { fields, links, notes } = annotations::of_page(document, page, paper);
+    if glyphs.is_empty() && fields.is_empty() {
+        return Ok(Page { links, notes, ..Page::default() });
+    }
+    let rules = document.extract_paths(page).map(|paths| rules::of_paths(&paths)).unwrap_or_default();
+    let mut sheets = glyphs::sheets(&glyphs, paper);
+    glyphs::add_fields(&mut sheets, paper, &fields);
+    Ok(Page { links, notes, glyphs: glyphs.len(), ..layout::arrange(sheets, &rules) })
+}
+
+fn paper(document: &PdfDocument, page: usize) -> Paper {
+    let turn = document.get_page_rotation(page).unwrap_or(0);
+    let (x0, y0, x1, y1) = document.get_page_visible_box(page).unwrap_or((0.0, 0.0, 612.0, 792.0));
+    let (width, height) = ((x1 - x0).abs(), (y1 - y0).abs());
+    let is_page = width.is_finite() && height.is_finite() && width > 1.0 && height > 1.0;
+    if is_page {
+        Paper { left: x0.min(x1), bottom: y0.min(y1), width, height, turn }
     } else {
-        Ok(text)
+        Paper { left: 0.0, bottom: 0.0, width: 612.0, height: 792.0, turn }
     }
 }
 

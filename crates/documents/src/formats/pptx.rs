@@ -1,45 +1,52 @@
-//! PPTX: each slide is a page with its title as the heading, followed by the speaker's notes.
+//! PPTX: each slide is a page with its title as the heading, followed by the speaker's notes and the comments.
+
+mod comments;
+mod lists;
+mod masters;
+mod parse;
+mod shape;
+mod write;
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::office::{self, Relation};
+use super::office::objects::Objects;
+use super::office::{self, References, Relation};
+use super::presentation;
 use crate::archive::Archive;
 use crate::elements::{Elements, Piece};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::flow::{Flow, Gap};
+use crate::has_words;
 use crate::limits::Bounds;
 use crate::missing::{self, PageCount};
 use crate::reading::Reading;
+use comments::Authors;
+use masters::{Masters, Styles};
+use parse::Part;
+use shape::Shape;
 
 pub fn read(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Result<Reading, Error> {
     let slides = slides(archive, main_part, bounds)?;
-    let mut flow = Flow::new(bounds.limits);
+    let mut deck = Deck {
+        authors: Authors::read(archive, main_part, bounds)?,
+        flow: Flow::new(bounds.limits),
+        bounds,
+        masters: Masters::default(),
+        objects: Objects::default(),
+        running: HashSet::new(),
+    };
     let mut unreadable = BTreeSet::new();
     for (slide, number) in slides.iter().zip(1..) {
-        let Some(source) = archive.text(slide)? else {
+        if !deck.read_slide(archive, slide, number)? {
             unreadable.insert(number);
-            continue;
-        };
-        let title = title(&source, bounds)?.unwrap_or_else(|| format!("Slide {number}"));
-        flow.place(Some(number), Some(title));
-        write_text(&source, &mut flow, Shapes::All, bounds)?;
-        for relation in office::relations(archive, slide, bounds)?.into_values() {
-            let shapes = match relation.kind.as_str() {
-                "notesSlide" => Shapes::Notes,
-                "diagramData" => Shapes::All,
-                _ => continue,
-            };
-            if let Some(source) = archive.text(&relation.target)? {
-                flow.widen(Gap::Paragraph);
-                write_text(&source, &mut flow, shapes, bounds)?;
-            }
         }
     }
     let pages = PageCount { total: slides.len(), unreadable: unreadable.len(), without_picture: 0 };
-    let mut extracted = flow.finish()?;
-    extracted.warnings = office::not_read(archive, &extracted.text, bounds)?;
-    extracted.warnings.extend(missing::unreadable_pages("slide", &unreadable, pages)?);
-    Ok(Reading { pages, ..Reading::of(extracted) })
+    let mut reading = deck.flow.finish_reading(pages)?;
+    let warnings = &mut reading.extracted.warnings;
+    warnings.extend(deck.objects.finish(archive, &reading.extracted.text, bounds)?);
+    warnings.extend(missing::unreadable_pages("slide", &unreadable, pages)?);
+    Ok(reading)
 }
 
 /// The parts of the slides in the order in which they are shown.
@@ -66,75 +73,117 @@ fn slides(archive: &mut Archive<'_>, main_part: &str, bounds: Bounds<'_>) -> Res
     Ok(slides)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shapes {
-    All,
-    /// The speaker's notes, without the picture and number of the slide.
-    Notes,
-    Title,
+/// A presentation while its slides are written.
+struct Deck<'a> {
+    flow: Flow,
+    bounds: Bounds<'a>,
+    authors: Authors,
+    masters: Masters,
+    objects: Objects,
+    /// Headers and footers that were written. Most presentations have the same on each slide.
+    running: HashSet<String>,
 }
 
-impl Shapes {
-    fn include(self, placeholder: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Notes => !matches!(placeholder, "sldNum" | "sldImg" | "hdr" | "ftr" | "dt"),
-            Self::Title => is_title(placeholder),
-        }
-    }
-}
-
-fn is_title(placeholder: &str) -> bool {
-    matches!(placeholder, "title" | "ctrTitle")
-}
-
-fn title(source: &str, bounds: Bounds<'_>) -> Result<Option<String>, Error> {
-    let mut flow = Flow::new(bounds.limits);
-    write_text(source, &mut flow, Shapes::Title, bounds)?;
-    let title = flow.finish()?.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok((!title.is_empty()).then_some(title))
-}
-
-fn write_text(source: &str, flow: &mut Flow, shapes: Shapes, bounds: Bounds<'_>) -> Result<(), Error> {
-    let mut elements = Elements::new(source, bounds);
-    let mut in_text = false;
-    let mut included = shapes != Shapes::Title;
-    let mut rows = 0_usize;
-    while let Some(piece) = elements.next()? {
-        match piece {
-            Piece::Open(element) => match element.name() {
-                // It repeats a drawing for old programs.
-                "Fallback" => elements.skip()?,
-                "sp" => included = shapes != Shapes::Title,
-                "ph" => included = shapes.include(element.attribute("type").as_deref().unwrap_or_default()),
-                "t" => in_text = true,
-                "p" => flow.widen(if rows > 0 { Gap::Space } else { Gap::Line }),
-                "br" => flow.widen(Gap::Line),
-                "txBody" if rows == 0 => flow.widen(Gap::Paragraph),
-                "tr" => {
-                    flow.widen(Gap::Line);
-                    rows += 1;
+impl Deck<'_> {
+    /// Writes a slide. Returns whether it could be read.
+    fn read_slide(&mut self, archive: &mut Archive<'_>, part: &str, number: i64) -> Result<bool, Error> {
+        let bounds = self.bounds;
+        let Some(source) = archive.text(part)? else { return Ok(false) };
+        let slide = match parse::part(&source, bounds) {
+            Ok(slide) => slide,
+            Err(error) if error.kind() == ErrorKind::Damaged => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let references = office::references(archive, part, bounds)?;
+        let styles = self.masters.of_slide(archive, &references, bounds)?;
+        self.write_slide(archive, slide, &references, &styles, number)?;
+        let mut relations: Vec<&Relation> = references.inside.values().collect();
+        relations.sort_by(|a, b| a.target.cmp(&b.target));
+        for relation in relations {
+            let source = match relation.kind.as_str() {
+                "notesSlide" | "comments" => archive.text(&relation.target)?,
+                _ => None,
+            };
+            match source {
+                Some(source) if relation.kind == "notesSlide" => {
+                    let references = office::references(archive, &relation.target, bounds)?;
+                    self.write_notes(archive, parse::part(&source, bounds)?, &references)?;
                 }
-                "tc" => flow.widen(Gap::Cell),
-                _ => {}
-            },
-            Piece::Close(name) => match name.as_str() {
-                "t" => in_text = false,
-                "tr" => {
-                    rows = rows.saturating_sub(1);
-                    flow.widen(Gap::Line);
-                }
-                "tbl" => flow.widen(Gap::Paragraph),
-                "sp" => included = shapes != Shapes::Title,
-                _ => {}
-            },
-            Piece::Words(words) => {
-                if in_text && included {
-                    flow.words(&words);
-                    flow.check()?;
-                }
+                Some(source) => comments::write(&source, &self.authors, &mut self.flow, bounds)?,
+                None => {}
             }
         }
+        self.flow.check()?;
+        Ok(true)
     }
-    Ok(())
+
+    fn write_slide(
+        &mut self,
+        archive: &mut Archive<'_>,
+        slide: Part,
+        references: &References,
+        styles: &Styles,
+        number: i64,
+    ) -> Result<(), Error> {
+        let mut shapes = slide.shapes;
+        for shape in &mut shapes {
+            shape.area = shape.area.or_else(|| styles.area(shape));
+        }
+        let title = shapes.iter().position(Shape::is_title).map(|at| shapes.remove(at));
+        let words = title.as_ref().map(Shape::words).unwrap_or_default();
+        let is_of_presentation = title.as_ref().and_then(Shape::kind) == Some("ctrTitle");
+        presentation::begin_slide(&mut self.flow, number, &words, is_of_presentation, slide.is_hidden);
+        // A picture on a slide without words is taken for a scanned page.
+        let has_text = has_words(&words) || shapes.iter().any(|shape| has_words(&shape.words()));
+        let page = (!has_text).then_some(number);
+        for shape in shape::in_reading_order(shapes) {
+            self.write_shape(archive, &shape, references, styles, page)?;
+        }
+        Ok(())
+    }
+
+    fn write_notes(
+        &mut self,
+        archive: &mut Archive<'_>,
+        notes: Part,
+        references: &References,
+    ) -> Result<(), Error> {
+        for shape in notes.shapes.iter().filter(|shape| shape.kind() != Some("sldImg")) {
+            self.write_shape(archive, shape, references, &Styles::default(), None)?;
+        }
+        Ok(())
+    }
+
+    fn write_shape(
+        &mut self,
+        archive: &mut Archive<'_>,
+        shape: &Shape,
+        references: &References,
+        styles: &Styles,
+        page: Option<i64>,
+    ) -> Result<(), Error> {
+        match shape.kind() {
+            // The number and the date of a slide say nothing about it.
+            Some("sldNum" | "dt") => return Ok(()),
+            Some("ftr" | "hdr") if !self.running.insert(shape.words()) => return Ok(()),
+            _ => {}
+        }
+        let flow = &mut self.flow;
+        flow.widen(Gap::Paragraph);
+        if office::describes(&shape.description) {
+            flow.alt_text(&shape.description);
+            flow.widen(Gap::Paragraph);
+        }
+        write::paragraphs(&shape.paragraphs, shape, &references.outside, styles, flow);
+        if let Some(table) = &shape.table {
+            write::table(table, shape, &references.outside, styles, flow);
+        }
+        for id in &shape.related {
+            if let Some(relation) = references.inside.get(id) {
+                self.objects.related(archive, relation, page, flow, self.bounds)?;
+            }
+        }
+        flow.widen(Gap::Paragraph);
+        flow.check()
+    }
 }

@@ -1,14 +1,24 @@
 //! RTF: the words between the control words, decoded by the code pages of the fonts.
 
-use std::collections::HashMap;
+mod captures;
+mod characters;
+mod destinations;
+mod interpreter;
+mod styles;
+mod tokens;
+mod writer;
 
-use encoding_rs::{Encoding, WINDOWS_1252};
+use std::collections::HashSet;
 
 use crate::error::Error;
-use crate::flow::{Flow, Gap};
+use crate::flow::Flow;
+use crate::has_words;
 use crate::limits::Bounds;
-use crate::missing;
+use crate::missing::{self, PageCount};
 use crate::reading::Reading;
+use characters::named_character;
+use interpreter::{Interpreter, Opening};
+use tokens::{Token, Tokens};
 
 pub const MARK: &[u8] = b"{\\rtf";
 /// Tokens between two reports of progress.
@@ -22,401 +32,82 @@ pub fn read(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
         read += 1;
         if read.is_multiple_of(PROGRESS_EVERY) {
             bounds.report_progress()?;
-            interpreter.flow.check()?;
+            interpreter.check()?;
         }
-        match token {
-            Token::Open => {
-                interpreter.flush();
-                interpreter.skip = 0;
-                if interpreter.groups.len() > bounds.limits.depth {
-                    return Err(bounds.limits.too_deep());
-                }
-                interpreter.groups.push(interpreter.group);
-                interpreter.group.opening = Opening::Nothing;
-            }
-            Token::Close => {
-                interpreter.flush();
-                interpreter.skip = 0;
-                // Damaged files have a closing brace too many; the text before it is good.
-                interpreter.group = interpreter.groups.pop().unwrap_or(interpreter.group);
-            }
-            Token::Word(name, _) if interpreter.skip > 0 && named_character(name).is_some() => {
-                interpreter.skip -= 1;
-            }
-            Token::Word(name, number) => {
-                interpreter.flush();
-                interpreter.skip = 0;
-                interpreter.control(name, number, &mut tokens);
-                interpreter.group.opening = Opening::More;
-            }
-            Token::Symbol(b'*') if interpreter.group.opening == Opening::Nothing => {
-                interpreter.group.opening = Opening::OptionalMark;
-            }
-            Token::Symbol(symbol) if interpreter.skip > 0 && !matches!(symbol, b'\r' | b'\n') => {
-                interpreter.skip -= 1;
-            }
-            Token::Symbol(symbol) => {
-                interpreter.flush();
-                interpreter.skip = 0;
-                interpreter.symbol(symbol);
-            }
-            Token::Byte(byte) => interpreter.bytes(&[byte]),
-            Token::Text(text) => interpreter.bytes(text),
-        }
+        interpret(token, &mut interpreter, &mut tokens)?;
     }
-    interpreter.flush();
-    interpreter.flow.end_heading();
-    let mut extracted = interpreter.flow.finish()?;
-    if !interpreter.groups.is_empty() {
-        extracted.warnings.push(missing::truncated("document"));
+    let is_cut = interpreter.has_open_groups();
+    let (headers, mut body, footers) = interpreter.finish()?;
+    if is_cut {
+        body.extracted.warnings.push(missing::truncated("document"));
     }
-    extracted.warnings.extend(missing::parts_not_read("embedded object", interpreter.objects, &[]));
-    Ok(Reading::of(extracted))
+    with_margins(headers, body, footers, bounds)
 }
 
-/// The state that a group inherits and that ends with it.
-#[derive(Clone, Copy)]
-struct Group {
-    hidden: bool,
-    /// The text has the format "hidden".
-    invisible: bool,
-    /// The group defines fonts, and its text is their names.
-    fonts: bool,
-    encoding: &'static Encoding,
-    /// How many fallback characters for old programs follow a Unicode character.
-    fallback: usize,
-    opening: Opening,
-}
-
-/// How much of a group has been read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Opening {
-    Nothing,
-    /// The mark that a program may skip the group if it does not know it.
-    OptionalMark,
-    More,
-}
-
-impl Group {
-    fn shows_nothing(&self) -> bool {
-        self.hidden || self.invisible
-    }
-}
-
-struct Interpreter {
-    flow: Flow,
-    group: Group,
-    groups: Vec<Group>,
-    /// Bytes that may be a part of a character.
-    pending: Vec<u8>,
-    /// The first half of a character that UTF-16 writes as two.
-    surrogate: Option<u16>,
-    /// Fallback characters that are still to be skipped. They end with their group, and before a control word that is
-    /// no character: not every program writes a fallback.
-    skip: usize,
-    font: i32,
-    default_font: Option<i32>,
-    font_encodings: HashMap<i32, &'static Encoding>,
-    document_encoding: &'static Encoding,
-    /// Embedded objects, which are not read.
-    objects: usize,
-}
-
-impl Interpreter {
-    fn new(bounds: Bounds<'_>) -> Self {
-        Self {
-            flow: Flow::new(bounds.limits),
-            group: Group {
-                hidden: false,
-                invisible: false,
-                fonts: false,
-                encoding: WINDOWS_1252,
-                fallback: 1,
-                opening: Opening::More,
-            },
-            groups: Vec::new(),
-            pending: Vec::new(),
-            surrogate: None,
-            skip: 0,
-            font: 0,
-            default_font: None,
-            font_encodings: HashMap::new(),
-            document_encoding: WINDOWS_1252,
-            objects: 0,
+fn interpret<'a>(
+    token: Token<'a>,
+    interpreter: &mut Interpreter<'_>,
+    tokens: &mut Tokens<'a>,
+) -> Result<(), Error> {
+    match token {
+        Token::Open => interpreter.open(),
+        Token::Close => interpreter.close(),
+        Token::Word(name, _) if interpreter.skip > 0 && named_character(name).is_some() => {
+            interpreter.skip -= 1;
+            Ok(())
         }
-    }
-
-    fn control(&mut self, name: &str, number: Option<i32>, tokens: &mut Tokens<'_>) {
-        if self.group.opening == Opening::OptionalMark && name != "shpinst" {
-            self.group.hidden = true;
+        Token::Word(name, number) => {
+            interpreter.flush();
+            interpreter.skip = 0;
+            let result = interpreter.control(name, number, tokens);
+            interpreter.group.opening = Opening::More;
+            result
         }
-        match name {
-            "bin" => tokens.skip(usize::try_from(number.unwrap_or(0)).unwrap_or(0)),
-            "fonttbl" => {
-                self.group.hidden = true;
-                self.group.fonts = true;
-            }
-            "ansicpg" => {
-                self.document_encoding = code_page(number.unwrap_or(1252));
-                self.group.encoding = self.document_encoding;
-            }
-            "deff" => self.default_font = number,
-            "f" if self.group.fonts => self.font = number.unwrap_or(0),
-            "fcharset" if self.group.fonts => {
-                if let Some(encoding) = charset(number.unwrap_or(0)) {
-                    self.font_encodings.insert(self.font, encoding);
-                }
-            }
-            "f" => self.use_font(number),
-            "plain" => {
-                self.group.invisible = false;
-                self.use_font(self.default_font);
-            }
-            "uc" => self.group.fallback = usize::try_from(number.unwrap_or(1)).unwrap_or(1),
-            "u" => self.unicode(number.unwrap_or(0)),
-            "v" | "deleted" => self.group.invisible = number != Some(0),
-            name if is_hidden(name) => {
-                self.group.hidden = true;
-                self.objects += usize::from(name == "objdata");
-            }
-            _ if self.group.shows_nothing() => {}
-            "par" | "sect" | "page" => {
-                self.flow.end_heading();
-                self.flow.widen(Gap::Paragraph);
-            }
-            "line" | "row" | "nestrow" => self.flow.widen(Gap::Line),
-            "tab" | "cell" | "nestcell" => self.flow.widen(Gap::Cell),
-            "outlinelevel" if number.is_some_and(|level| level < 9) => self.flow.begin_heading(),
-            "footnote" => self.flow.widen(Gap::Space),
-            name => {
-                if let Some(character) = named_character(name) {
-                    self.flow.verbatim(character);
-                }
-            }
+        Token::Symbol(b'*') if interpreter.group.opening == Opening::Nothing => {
+            interpreter.group.opening = Opening::OptionalMark;
+            Ok(())
         }
-    }
-
-    fn symbol(&mut self, symbol: u8) {
-        if self.group.shows_nothing() {
-            return;
+        Token::Symbol(symbol) if interpreter.skip > 0 && !matches!(symbol, b'\r' | b'\n') => {
+            interpreter.skip -= 1;
+            Ok(())
         }
-        match symbol {
-            b'~' => self.flow.widen(Gap::Space),
-            b'_' => self.flow.verbatim("-"),
-            b'{' | b'}' | b'\\' => self.flow.verbatim(&char::from(symbol).to_string()),
-            b'\n' | b'\r' => self.flow.widen(Gap::Paragraph),
-            _ => {}
+        Token::Symbol(symbol) => {
+            interpreter.flush();
+            interpreter.skip = 0;
+            interpreter.symbol(symbol)
         }
-    }
-
-    fn bytes(&mut self, mut bytes: &[u8]) {
-        self.group.opening = Opening::More;
-        let skipped = self.skip.min(bytes.len());
-        self.skip -= skipped;
-        bytes = &bytes[skipped..];
-        if !bytes.is_empty() {
-            self.surrogate = None;
+        Token::Byte(byte) => {
+            interpreter.bytes(&[byte]);
+            Ok(())
         }
-        if !self.group.shows_nothing() {
-            self.pending.extend_from_slice(bytes);
-        }
-    }
-
-    fn unicode(&mut self, number: i32) {
-        self.skip = self.group.fallback;
-        if self.group.shows_nothing() {
-            return;
-        }
-        // Numbers above 32767 are written as negative ones.
-        let Ok(unit) = u16::try_from(number & 0xFFFF) else { return };
-        let first_half = self.surrogate.take();
-        if is_first_half(unit) {
-            self.surrogate = Some(unit);
-            return;
-        }
-        // One half without the other is dropped, and nothing else with it.
-        let character = char::from_u32(unit.into()).or_else(|| {
-            let halves = [first_half?, unit];
-            char::decode_utf16(halves).next()?.ok()
-        });
-        match character {
-            Some(character) if character.is_whitespace() => self.flow.widen(Gap::Space),
-            Some(character) => self.flow.verbatim(character.encode_utf8(&mut [0; 4])),
-            None => {}
-        }
-    }
-
-    fn use_font(&mut self, font: Option<i32>) {
-        let encoding = font.and_then(|font| self.font_encodings.get(&font).copied());
-        self.group.encoding = encoding.unwrap_or(self.document_encoding);
-    }
-
-    fn flush(&mut self) {
-        if !self.pending.is_empty() {
-            let (text, _) = self.group.encoding.decode_without_bom_handling(&self.pending);
-            self.flow.words(&text);
-            self.pending.clear();
+        Token::Text(text) => {
+            interpreter.bytes(text);
+            Ok(())
         }
     }
 }
 
-/// Whether it is a high surrogate of UTF-16.
-const fn is_first_half(unit: u16) -> bool {
-    matches!(unit, 0xD800..=0xDBFF)
-}
-
-/// Groups whose content is not text of the document.
-fn is_hidden(destination: &str) -> bool {
-    matches!(
-        destination,
-        "colortbl"
-            | "stylesheet"
-            | "info"
-            | "pict"
-            | "objdata"
-            | "header"
-            | "headerl"
-            | "headerr"
-            | "headerf"
-            | "footer"
-            | "footerl"
-            | "footerr"
-            | "footerf"
-            | "fldinst"
-            | "listtext"
-            | "pntext"
-            | "sp"
-            | "xe"
-            | "tc"
-            | "ftnsep"
-            | "ftnsepc"
-            | "aftnsep"
-            | "aftnsepc"
-    )
-}
-
-fn named_character(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "emdash" => "—",
-        "endash" => "–",
-        "lquote" => "‘",
-        "rquote" => "’",
-        "ldblquote" => "“",
-        "rdblquote" => "”",
-        "bullet" => "•",
-        _ => return None,
-    })
-}
-
-fn code_page(number: i32) -> &'static Encoding {
-    let label = match number {
-        874 => "windows-874".to_owned(),
-        932 => "shift_jis".to_owned(),
-        936 => "gbk".to_owned(),
-        949 => "euc-kr".to_owned(),
-        950 => "big5".to_owned(),
-        10_000 => "macintosh".to_owned(),
-        65_001 => "utf-8".to_owned(),
-        number => format!("windows-{number}"),
-    };
-    Encoding::for_label(label.as_bytes()).unwrap_or(WINDOWS_1252)
-}
-
-/// The encoding of a font, by the numbers that Windows gives to them.
-fn charset(number: i32) -> Option<&'static Encoding> {
-    Some(code_page(match number {
-        0 => 1252,
-        77 => 10_000,
-        128 => 932,
-        129 => 949,
-        134 => 936,
-        136 => 950,
-        161 => 1253,
-        162 => 1254,
-        163 => 1258,
-        177 => 1255,
-        178 => 1256,
-        186 => 1257,
-        204 => 1251,
-        222 => 874,
-        238 => 1250,
-        _ => return None,
-    }))
-}
-
-enum Token<'a> {
-    Open,
-    Close,
-    Word(&'a str, Option<i32>),
-    Symbol(u8),
-    /// A byte spelled out as `\'hh`.
-    Byte(u8),
-    Text(&'a [u8]),
-}
-
-struct Tokens<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Tokens<'a> {
-    fn next(&mut self) -> Option<Token<'a>> {
-        loop {
-            let (first, rest) = self.rest.split_first()?;
-            match first {
-                b'{' | b'}' => {
-                    self.rest = rest;
-                    return Some(if *first == b'{' { Token::Open } else { Token::Close });
-                }
-                // Line breaks mean nothing.
-                b'\r' | b'\n' | 0 => self.rest = rest,
-                b'\\' => {
-                    self.rest = rest;
-                    return self.control();
-                }
-                _ => {
-                    let ends = |byte: &u8| matches!(byte, b'{' | b'}' | b'\\' | b'\r' | b'\n' | 0);
-                    let length = self.rest.iter().position(ends).unwrap_or(self.rest.len());
-                    return Some(Token::Text(self.take(length)));
-                }
-            }
-        }
+/// Headers stand before the body and footers after it. The same words are written once.
+fn with_margins(
+    headers: Vec<Reading>,
+    body: Reading,
+    footers: Vec<Reading>,
+    bounds: Bounds<'_>,
+) -> Result<Reading, Error> {
+    let mut seen = HashSet::new();
+    let mut is_new =
+        |margin: &Reading| has_words(&margin.extracted.text) && seen.insert(margin.extracted.text.clone());
+    let headers: Vec<Reading> = headers.into_iter().filter(&mut is_new).collect();
+    let footers: Vec<Reading> = footers.into_iter().filter(&mut is_new).collect();
+    if headers.is_empty() && footers.is_empty() {
+        return Ok(body);
     }
-
-    fn control(&mut self) -> Option<Token<'a>> {
-        let letters = self.rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
-        if letters == 0 {
-            let symbol = *self.take(1).first()?;
-            if symbol != b'\'' {
-                return Some(Token::Symbol(symbol));
-            }
-            let digits = std::str::from_utf8(self.take(2)).ok();
-            // If they are no number, both characters are dropped.
-            let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-            return Some(byte.map_or(Token::Symbol(b' '), Token::Byte));
-        }
-        let name = std::str::from_utf8(self.take(letters)).unwrap_or_default();
-        let sign = usize::from(self.rest.first() == Some(&b'-'));
-        let digits = self.rest.iter().skip(sign).take_while(|byte| byte.is_ascii_digit()).count();
-        let number = if digits == 0 {
-            None
-        } else {
-            std::str::from_utf8(self.take(sign + digits)).ok().and_then(|digits| digits.parse().ok())
-        };
-        if self.rest.first() == Some(&b' ') {
-            self.take(1);
-        }
-        Some(Token::Word(name, number))
+    let mut flow = Flow::new(bounds.limits);
+    for reading in headers.into_iter().chain([body]).chain(footers) {
+        flow.embed(reading);
+        flow.check()?;
     }
-
-    fn skip(&mut self, length: usize) {
-        self.take(length);
-    }
-
-    fn take(&mut self, length: usize) -> &'a [u8] {
-        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
-        self.rest = rest;
-        taken
-    }
+    flow.finish_reading(PageCount::default())
 }
 
 #[cfg(test)]
@@ -429,7 +120,8 @@ mod tests {
     use landfall_core::text::Extracted;
 
     fn read(source: &[u8]) -> Result<Extracted, Error> {
-        let bounds = Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) };
+        let limits = Limits::default();
+        let bounds = Bounds::new(&limits, &|| ControlFlow::Continue(()));
         super::read(source, bounds).map(|reading| reading.extracted)
     }
 
@@ -445,7 +137,10 @@ mod tests {
 \pard\outlinelevel0 Tides\par\pard High {\b wa}ter at caf\'e9 \{noon\}.\line Next\~line\tab cell\par
 {\field{\*\fldinst HYPERLINK x}{\fldrslt a link}}{\pict\bin5 }}}}}}\v hidden\v0  shown}";
         let extracted = read(source).unwrap();
-        assert_eq!(extracted.text, "Tides\n\nHigh water at café {noon}.\nNext line\tcell\n\na link shown");
+        assert_eq!(
+            extracted.text,
+            "Top\n\n# Tides\n\nHigh water at café {noon}.\nNext line\tcell\n\n[a link](x) shown"
+        );
         assert_eq!(extracted.places[0].heading.as_deref(), Some("Tides"));
     }
 

@@ -1,204 +1,213 @@
-//! Spreadsheets: each sheet is a section under its name, each row a line, with tabs between the cells.
+//! Spreadsheets: each sheet is a section under its name, with its cells as tables and what is drawn on it below.
 
-use std::collections::BTreeSet;
-use std::io::Cursor;
+mod grid;
+mod header_footer;
+mod number_format;
+mod strings;
+mod styles;
+mod xls;
+mod xlsb;
+mod xlsx;
 
-use calamine::{Data, DataRef, ExcelDateTime, Range, Reader, SheetType, Xls, Xlsx};
+use std::collections::{BTreeSet, HashSet};
 
-use super::office;
-use crate::archive::Archive;
 use crate::error::{Error, ErrorKind};
 use crate::flow::{Flow, Gap};
+use crate::has_words;
 use crate::limits::Bounds;
 use crate::missing::{self, PageCount};
 use crate::reading::Reading;
-use landfall_core::text::Extracted;
+use grid::Grid;
 
-/// Cells between two reports of progress.
-const PROGRESS_EVERY: usize = 4_096;
+pub use xls::read as read_xls;
+pub use xlsb::read as read_xlsb;
+pub use xlsx::read as read_xlsx;
 
-pub fn read_xlsx(bytes: &[u8], archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
-    // The library unpacks without limits, so the limits are checked first.
-    archive.measure()?;
-    let mut workbook: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(damaged)?;
-    let mut flow = Flow::new(bounds.limits);
-    let mut count = Count::new(bounds);
-    let mut sheets = Sheets::of(&workbook);
-    for sheet in workbook.sheet_names() {
-        flow.place(None, Some(sheet.clone()));
-        let mut last_row = None;
-        let Ok(mut cells) = workbook.worksheet_cells_reader(&sheet) else {
-            sheets.is_unreadable(&sheet);
-            continue;
-        };
-        // Cell by cell: the declared size of a sheet may be a billion times its content.
-        while let Some(cell) = cells.next_cell().map_err(damaged)? {
-            count.cell()?;
-            let row = cell.get_position().0;
-            flow.widen(if last_row == Some(row) { Gap::Cell } else { Gap::Line });
-            last_row = Some(row);
-            match cell.get_value() {
-                DataRef::Int(number) => flow.words(&number.to_string()),
-                DataRef::Float(number) => flow.words(&number.to_string()),
-                DataRef::SharedString(words) => flow.words(words),
-                DataRef::Bool(value) => flow.words(truth(*value)),
-                DataRef::DateTime(time) => flow.words(&date(time)),
-                DataRef::String(words) | DataRef::DateTimeIso(words) | DataRef::DurationIso(words) => {
-                    flow.words(words);
-                }
-                // An error of a formula is not text.
-                DataRef::Error(_) | DataRef::Empty => {}
-            }
-            flow.check()?;
-        }
-    }
-    let mut extracted = flow.finish()?;
-    extracted.warnings = office::not_read(archive, &extracted.text, bounds)?;
-    sheets.finish(extracted)
+/// The level of the heading of a sheet. The workbook itself would be the first.
+const LEVEL: u8 = 2;
+
+/// What is on a sheet beside its drawings.
+#[derive(Default)]
+struct Sheet {
+    name: String,
+    is_hidden: bool,
+    grid: Grid,
+    headers: Vec<String>,
+    footers: Vec<String>,
+    comments: Vec<Comment>,
 }
 
-/// The format of Excel before 2007.
-pub fn read_xls(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
-    let mut workbook: Xls<_> = Xls::new(Cursor::new(bytes)).map_err(|error| match error {
-        calamine::XlsError::Password => crate::protected(),
-        error => damaged(error),
-    })?;
-    let mut flow = Flow::new(bounds.limits);
-    let mut count = Count::new(bounds);
-    let mut sheets = Sheets::of(&workbook);
-    for sheet in workbook.sheet_names() {
-        flow.place(None, Some(sheet.clone()));
-        match workbook.worksheet_range(&sheet) {
-            Ok(range) => write_range(&range, &mut flow, &mut count)?,
-            Err(_) => sheets.is_unreadable(&sheet),
-        }
-    }
-    sheets.finish(flow.finish()?)
+/// A note or a comment, with the answers to it.
+struct Comment {
+    /// The cell, as in `B2`.
+    cell: String,
+    author: String,
+    words: String,
+    answers: Vec<(String, String)>,
 }
 
-/// The sheets of a workbook, and those that cannot be read.
-struct Sheets {
-    /// The sheets that have cells. A chart may be a sheet of its own, and a macro too.
-    names: Vec<String>,
+/// Writes the sheets of a workbook.
+struct Workbook<'a> {
+    flow: Flow,
+    bounds: Bounds<'a>,
+    /// Headers and footers that were written. Most workbooks have the same on each sheet.
+    running: HashSet<String>,
+    total: usize,
     unreadable: BTreeSet<i64>,
 }
 
-impl Sheets {
-    fn of<R: std::io::Read + std::io::Seek>(workbook: &impl Reader<R>) -> Self {
-        let sheets = workbook.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
-        Self { names: sheets.map(|sheet| sheet.name.clone()).collect(), unreadable: BTreeSet::new() }
-    }
-
-    fn is_unreadable(&mut self, sheet: &str) {
-        let number = self.names.iter().position(|name| name == sheet);
-        self.unreadable.extend(number.and_then(|number| i64::try_from(number + 1).ok()));
-    }
-
-    fn finish(self, mut extracted: Extracted) -> Result<Reading, Error> {
-        let count =
-            PageCount { total: self.names.len(), unreadable: self.unreadable.len(), without_picture: 0 };
-        let warning = missing::unreadable_pages("sheet", &self.unreadable, count)?;
-        // A sheet has a name and is not a page.
-        extracted.warnings.extend(warning.map(|warning| warning.on_page(None)));
-        Ok(Reading::of(extracted))
-    }
-}
-
-fn write_range(range: &Range<Data>, flow: &mut Flow, count: &mut Count<'_>) -> Result<(), Error> {
-    for row in range.rows() {
-        flow.widen(Gap::Line);
-        for cell in row {
-            // The library fills the gaps between cells with empty ones.
-            if *cell == Data::Empty {
-                count.empty_cell()?;
-            } else {
-                count.cell()?;
-            }
-            flow.widen(Gap::Cell);
-            match cell {
-                Data::Int(number) => flow.words(&number.to_string()),
-                Data::Float(number) => flow.words(&number.to_string()),
-                Data::String(words) | Data::DateTimeIso(words) | Data::DurationIso(words) => {
-                    flow.words(words);
-                }
-                Data::Bool(value) => flow.words(truth(*value)),
-                Data::DateTime(time) => flow.words(&date(time)),
-                Data::Error(_) | Data::Empty => {}
-            }
-        }
-        flow.check()?;
-    }
-    Ok(())
-}
-
-struct Count<'a> {
-    bounds: Bounds<'a>,
-    cells: usize,
-    empty: usize,
-}
-
-impl<'a> Count<'a> {
+impl<'a> Workbook<'a> {
     fn new(bounds: Bounds<'a>) -> Self {
-        Self { bounds, cells: 0, empty: 0 }
-    }
-
-    fn cell(&mut self) -> Result<(), Error> {
-        self.cells += 1;
-        if self.cells > self.bounds.limits.cells {
-            return Err(self.bounds.limits.too_many_cells());
+        Self {
+            flow: Flow::new(bounds.limits),
+            bounds,
+            running: HashSet::new(),
+            total: 0,
+            unreadable: BTreeSet::new(),
         }
-        if self.cells.is_multiple_of(PROGRESS_EVERY) { self.bounds.report_progress() } else { Ok(()) }
     }
 
-    /// Empty cells have no limit of their own; the memory limits them.
-    fn empty_cell(&mut self) -> Result<(), Error> {
-        self.empty += 1;
-        if self.empty.is_multiple_of(PROGRESS_EVERY) { self.bounds.report_progress() } else { Ok(()) }
+    /// Counts a sheet. Its number is used for the warning if it cannot be read.
+    fn begin_sheet(&mut self) -> i64 {
+        self.total += 1;
+        i64::try_from(self.total).unwrap_or(i64::MAX)
+    }
+
+    /// Remembers that a sheet is damaged. Other errors are of the whole workbook.
+    fn is_unreadable(&mut self, number: i64, error: Error) -> Result<(), Error> {
+        if error.kind() != ErrorKind::Damaged {
+            return Err(error);
+        }
+        self.unreadable.insert(number);
+        Ok(())
+    }
+
+    /// Writes a sheet. `drawings` writes what is drawn on it. A sheet without anything has no heading.
+    fn write_sheet(
+        &mut self,
+        mut sheet: Sheet,
+        has_drawings: bool,
+        drawings: impl FnOnce(&mut Flow) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let is_new = |running: &mut HashSet<String>, words: &String| running.insert(words.clone());
+        sheet.headers.retain(|words| is_new(&mut self.running, words));
+        sheet.footers.retain(|words| is_new(&mut self.running, words));
+        let flow = &mut self.flow;
+        if sheet.grid.is_empty()
+            && !has_drawings
+            && sheet.comments.is_empty()
+            && sheet.headers.is_empty()
+            && sheet.footers.is_empty()
+        {
+            return Ok(());
+        }
+        flow.begin_heading(LEVEL);
+        flow.words(&sheet.name);
+        if sheet.is_hidden {
+            flow.words(" (hidden)");
+        }
+        flow.end_heading();
+        write_paragraphs(flow, &sheet.headers);
+        sheet.grid.write(flow, self.bounds)?;
+        flow.widen(Gap::Paragraph);
+        drawings(flow)?;
+        flow.widen(Gap::Paragraph);
+        write_comments(flow, &sheet.comments);
+        write_paragraphs(flow, &sheet.footers);
+        flow.check()
+    }
+
+    fn finish(mut self) -> Result<Reading, Error> {
+        let count = PageCount { total: self.total, unreadable: self.unreadable.len(), without_picture: 0 };
+        // A sheet has a name and is not a page.
+        if let Some(warning) = missing::unreadable_pages("sheet", &self.unreadable, count)? {
+            self.flow.warn(warning.on_page(None));
+        }
+        self.flow.finish_reading(PageCount::default())
     }
 }
 
-fn truth(value: bool) -> &'static str {
-    if value { "TRUE" } else { "FALSE" }
+fn write_paragraphs(flow: &mut Flow, paragraphs: &[String]) {
+    for words in paragraphs {
+        flow.widen(Gap::Paragraph);
+        flow.words(words);
+    }
+    flow.widen(Gap::Paragraph);
 }
 
-/// A time of day, or a date with its time.
-fn date(time: &ExcelDateTime) -> String {
-    if time.is_duration() {
-        return time.as_f64().to_string();
+fn write_comments(flow: &mut Flow, comments: &[Comment]) {
+    for Comment { cell, author, words, answers } in comments {
+        flow.begin_item("-");
+        write_comment(flow, &format!("{cell}: "), author, words);
+        for (author, words) in answers {
+            flow.begin_item("-");
+            write_comment(flow, "", author, words);
+            flow.end_item();
+        }
+        flow.end_item();
     }
-    let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
-    if time.as_f64() < 1.0 {
-        format!("{hour:02}:{minute:02}:{second:02}")
-    } else {
-        format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
-    }
+    flow.end_list();
 }
 
-fn damaged(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Damaged, "This spreadsheet is damaged and cannot be read").with_detail(error)
+/// Excel writes the name of the author before a note, but people delete it.
+fn write_comment(flow: &mut Flow, cell: &str, author: &str, words: &str) {
+    flow.words(cell);
+    let author = author.trim();
+    if has_words(author) && !words.trim_start().starts_with(author) {
+        flow.words(&format!("{author}: "));
+    }
+    flow.words(words);
+}
+
+/// The name of a cell, as in `B2`.
+fn cell_name((row, column): grid::Position) -> String {
+    let mut letters = Vec::new();
+    let mut rest = column + 1;
+    while rest > 0 {
+        letters.push(char::from(b'A' + u8::try_from((rest - 1) % 26).unwrap_or(0)));
+        rest = (rest - 1) / 26;
+    }
+    format!("{}{}", letters.into_iter().rev().collect::<String>(), row + 1)
+}
+
+/// The place of a cell by its name; `None` if it is no cell.
+fn cell_position(name: &str) -> Option<grid::Position> {
+    let mut column = 0_u32;
+    let mut row = 0_u32;
+    for character in name.chars().filter(|character| *character != '$') {
+        match character {
+            'A'..='Z' | 'a'..='z' if row == 0 => {
+                let letter = u32::from(character.to_ascii_uppercase()) - u32::from('A') + 1;
+                column = column.checked_mul(26)?.checked_add(letter)?;
+            }
+            '0'..='9' => row = row.checked_mul(10)?.checked_add(character.to_digit(10)?)?,
+            _ => return None,
+        }
+    }
+    let (row, column) = (row.checked_sub(1)?, column.checked_sub(1)?);
+    // The largest sheet that Excel has.
+    (row < 1 << 20 && column < 1 << 14).then_some((row, column))
+}
+
+fn damaged(detail: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Damaged, "This spreadsheet is damaged and cannot be read").with_detail(detail)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
-    use calamine::Cell;
-
     use super::*;
-    use crate::limits::Limits;
 
     #[test]
-    fn only_cells_with_something_in_them_count() {
-        let read = |cells: u32| {
-            let limits = Limits { cells: 2, ..Limits::default() };
-            let bounds = Bounds { limits: &limits, progress: &|| ControlFlow::Continue(()) };
-            let at = |row| Cell::new((row, row % 7), Data::String(format!("cell{row}")));
-            let range = Range::from_sparse((0..cells).map(|n| at(1_000 * n)).collect());
-            let mut flow = Flow::new(bounds.limits);
-            write_range(&range, &mut flow, &mut Count::new(bounds))?;
-            flow.finish()
-        };
-        assert_eq!(read(2).unwrap().text, "cell0\ncell1000");
-        assert_eq!(read(3).unwrap_err().kind(), ErrorKind::TooLarge);
+    fn cells_have_names() {
+        for (name, position) in
+            [("A1", (0, 0)), ("Z9", (8, 25)), ("AA10", (9, 26)), ("XFD1048576", (1_048_575, 16_383))]
+        {
+            assert_eq!(cell_position(name), Some(position));
+            assert_eq!(cell_name(position), name);
+        }
+        assert_eq!(cell_position("$B$2"), Some((1, 1)));
+        for wrong in ["", "A", "1", "A0", "XFE1", "A1048577", "1A", "ZZZZZZZZZZ1", "A99999999999", "é1"] {
+            assert_eq!(cell_position(wrong), None, "{wrong}");
+        }
     }
 }

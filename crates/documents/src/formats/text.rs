@@ -3,7 +3,7 @@
 use chardetng::EncodingDetector;
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 
-use super::xml;
+use super::{html, xml};
 use crate::error::{Error, ErrorKind};
 use landfall_core::text::Extracted;
 
@@ -43,7 +43,7 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     if std::str::from_utf8(bytes).is_ok() {
         return UTF_8;
     }
-    if let Some(encoding) = xml::declared_encoding(bytes) {
+    if let Some(encoding) = xml::declared_encoding(bytes).or_else(|| html::declared_encoding(bytes)) {
         return encoding;
     }
     if is_damaged_utf8(bytes) {
@@ -138,6 +138,21 @@ mod tests {
             "Все счастливые семьи похожи друг на друга, каждая несчастливая семья несчастлива по-своему.";
         let koi8 = encoding_rs::KOI8_R.encode(russian).0.into_owned();
         assert_eq!(decode(&koi8).unwrap(), russian);
+    }
+
+    #[test]
+    fn a_page_is_read_in_the_encoding_that_it_declares() {
+        for declaration in [
+            "<meta charset=iso-8859-7>",
+            "<META content='text/html; charset=\"ISO-8859-7\"' http-equiv=x>",
+            "<html><head><title>x</title><meta charset='iso-8859-7'/>",
+        ] {
+            let page = format!("{declaration}<p>γη</p>");
+            assert_eq!(decode(&encoding_rs::ISO_8859_7.encode(&page).0).unwrap(), page);
+        }
+        // What is declared without a tag, or is no encoding, is no declaration.
+        assert_eq!(html::declared_encoding(b"charset=iso-8859-7 <p>"), None);
+        assert_eq!(html::declared_encoding(b"<meta charset=nonsense>"), None);
     }
 
     #[test]

@@ -75,7 +75,7 @@ mod tests {
     use crate::limits::Limits;
 
     fn read(source: &str) -> Result<Extracted, Error> {
-        extract(source, Bounds { limits: &Limits::default(), progress: &|| ControlFlow::Continue(()) })
+        extract(source, Bounds::new(&Limits::default(), &|| ControlFlow::Continue(())))
     }
 
     #[test]

@@ -187,8 +187,13 @@ fn read(header: &Header, bytes: &[u8], responses: &mut Responses) -> Result<Read
 }
 
 /// The reading and its encoded places, unless they are together more than the parent accepts.
-fn within_limit(header: &Header, reading: Reading) -> Result<(Reading, Vec<u8>), Error> {
-    let places = encode_places(&reading.extracted);
+fn within_limit(header: &Header, mut reading: Reading) -> Result<(Reading, Vec<u8>), Error> {
+    let mut places = encode_places(&reading.extracted);
+    // A text is worth more than where it is on its pages.
+    if reading.extracted.text.len() + places.len() > header.limits.text_bytes {
+        reading.extracted.boxes.clear();
+        places = encode_places(&reading.extracted);
+    }
     if reading.extracted.text.len() + places.len() > header.limits.text_bytes {
         return Err(header.limits.too_much_text());
     }

@@ -11,7 +11,9 @@ use std::process::Command;
 use rustix::process::Pid;
 
 use super::child::Responses;
-use super::protocol::{MISSING, NO_HEADING, NO_PAGE, PLACES, PLAIN, PROGRESS, REFUSAL, TEXT, frame_header};
+use super::protocol::{
+    MISSING, NO_HEADING, NO_LEVEL, NO_PAGE, PLACES, PLAIN, PROGRESS, REFUSAL, TEXT, frame_header,
+};
 
 /// What remains to be done with the document.
 #[derive(Debug, PartialEq, Eq)]
@@ -117,9 +119,11 @@ pub fn misbehave(bytes: &[u8], responses: &mut Responses) -> io::Result<Next> {
 fn respond(responses: &mut Responses, text: &[u8], starts: &[u64]) -> io::Result<()> {
     responses.frame(TEXT, text)?;
     let mut places = vec![PLAIN];
+    places.extend(u32::try_from(starts.len()).unwrap_or(u32::MAX).to_le_bytes());
     for start in starts {
         places.extend(start.to_le_bytes());
         places.extend(NO_PAGE.to_le_bytes());
+        places.push(NO_LEVEL);
         places.extend(NO_HEADING.to_le_bytes());
     }
     responses.frame(PLACES, &places)
@@ -130,7 +134,7 @@ fn missing(responses: &mut Responses, warnings: &str, pages: usize) -> io::Resul
     let pages = format!(r#"{{"total": {pages}, "unreadable": 1, "without_picture": 0}}"#);
     responses.frame(TEXT, b"text")?;
     responses.frame(MISSING, format!(r#"{{"warnings": {warnings}, "pages": {pages}}}"#).as_bytes())?;
-    responses.frame(PLACES, &[PLAIN])
+    responses.frame(PLACES, &[PLAIN, 0, 0, 0, 0])
 }
 
 /// Responds with whether a forbidden act worked.

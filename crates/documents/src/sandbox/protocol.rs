@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
 use crate::missing::PageCount;
-use landfall_core::text::{Extracted, Markup, Place};
+use landfall_core::text::{Extracted, Markup, Place, TextBox};
 use landfall_core::warning::Warning;
 
 /// The process is ready. The content is [`super::confine::Protections`] in JSON.
@@ -108,24 +108,38 @@ pub const MARKDOWN: u8 = 1;
 
 /// The length of a heading where there is none.
 pub const NO_HEADING: u32 = u32::MAX;
+/// The level of a heading where there is none.
+pub const NO_LEVEL: u8 = 0;
 /// The number of a page where there is none.
 pub const NO_PAGE: i64 = i64::MIN;
 
-/// The markup in one byte; then for each place its start, its page, the length of its heading, and the heading.
+/// The markup in one byte; the number of places; for each place its start, its page, its level, the length of its heading,
+/// and the heading; then for each box its start, its end, its page and the four sides of its area.
 pub fn encode_places(extracted: &Extracted) -> Vec<u8> {
     let mut bytes = vec![match extracted.markup {
         Markup::Plain => PLAIN,
         Markup::Markdown => MARKDOWN,
     }];
-    for Place { start, page, heading } in &extracted.places {
+    let number = u32::try_from(extracted.places.len()).unwrap_or(u32::MAX);
+    bytes.extend(number.to_le_bytes());
+    for Place { start, page, heading, level } in &extracted.places {
         bytes.extend((*start as u64).to_le_bytes());
         bytes.extend(page.unwrap_or(NO_PAGE).to_le_bytes());
+        bytes.push(level.unwrap_or(NO_LEVEL));
         let length = heading.as_ref().map_or(NO_HEADING, |heading| {
             // The parent rejects one that is too long.
             u32::try_from(heading.len()).unwrap_or(NO_HEADING - 1)
         });
         bytes.extend(length.to_le_bytes());
         bytes.extend(heading.iter().flat_map(|heading| heading.bytes()));
+    }
+    for TextBox { start, end, page, area } in &extracted.boxes {
+        bytes.extend((*start as u64).to_le_bytes());
+        bytes.extend((*end as u64).to_le_bytes());
+        bytes.extend(page.to_le_bytes());
+        for side in [area.left, area.top, area.right, area.bottom] {
+            bytes.extend(side.to_le_bytes());
+        }
     }
     bytes
 }

@@ -7,13 +7,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::SandboxConfig;
 use super::confine::Protections;
 use super::protocol::{
-    HELLO, MARKDOWN, MAX_JSON, MISSING, Missing, NO_HEADING, NO_PAGE, PICTURE, PLACES, PLAIN, PROGRESS,
-    PROGRESS_EVERY_MS, REFUSAL, REFUSALS, Refusal, TEXT,
+    HELLO, MARKDOWN, MAX_JSON, MISSING, Missing, NO_HEADING, NO_LEVEL, NO_PAGE, PICTURE, PLACES, PLAIN,
+    PROGRESS, PROGRESS_EVERY_MS, REFUSAL, REFUSALS, Refusal, TEXT,
 };
 use crate::error::{Error, ErrorKind};
 use crate::missing::PageCount;
 use crate::reading::{Picture, Reading};
-use landfall_core::text::{Extracted, Markup, Place};
+use landfall_core::text::{Area, Extracted, Markup, Place, TextBox};
 use landfall_core::warning::Warning;
 
 /// The longest heading, in bytes: 200 characters of at most four bytes.
@@ -76,9 +76,9 @@ pub async fn read_response(
         return Err(NoResponse::Violation("the response is too long"));
     }
     let places = read_content(from, length, progress).await?;
-    let (markup, places) = decode_places(&places, &text)?;
+    let (markup, places, boxes) = decode_places(&places, &text)?;
     let Missing { warnings, pages } = missing.unwrap_or_default();
-    Ok(Ok(Reading { extracted: Extracted { text, markup, places, warnings }, pictures, pages }))
+    Ok(Ok(Reading { extracted: Extracted { text, markup, places, boxes, warnings }, pictures, pages }))
 }
 
 fn decode_missing(bytes: &[u8]) -> Result<Missing, NoResponse> {
@@ -195,7 +195,7 @@ fn decode_refusal(bytes: &[u8]) -> Result<Error, NoResponse> {
     })
 }
 
-fn decode_places(mut bytes: &[u8], text: &str) -> Result<(Markup, Vec<Place>), NoResponse> {
+fn decode_places(mut bytes: &[u8], text: &str) -> Result<(Markup, Vec<Place>, Vec<TextBox>), NoResponse> {
     const TRUNCATED: NoResponse = NoResponse::Violation("the places are truncated");
     let [markup] = take(&mut bytes).ok_or(TRUNCATED)?;
     let markup = match markup {
@@ -203,10 +203,12 @@ fn decode_places(mut bytes: &[u8], text: &str) -> Result<(Markup, Vec<Place>), N
         MARKDOWN => Markup::Markdown,
         _ => return Err(NoResponse::Violation("the markup is of an unknown kind")),
     };
+    let number = take(&mut bytes).map(u32::from_le_bytes).ok_or(TRUNCATED)?;
     let mut places: Vec<Place> = Vec::new();
-    while !bytes.is_empty() {
+    for _ in 0..number {
         let start = take(&mut bytes).map(u64::from_le_bytes).ok_or(TRUNCATED)?;
         let page = take(&mut bytes).map(i64::from_le_bytes).ok_or(TRUNCATED)?;
+        let [level] = take(&mut bytes).ok_or(TRUNCATED)?;
         let length = take(&mut bytes).map(u32::from_le_bytes).ok_or(TRUNCATED)?;
         let start = usize::try_from(start)
             .ok()
@@ -221,9 +223,30 @@ fn decode_places(mut bytes: &[u8], text: &str) -> Result<(Markup, Vec<Place>), N
             let heading = bytes.split_off(..length as usize).ok_or(TRUNCATED)?;
             Some(decode_heading(heading)?)
         };
-        places.push(Place { start, page: decode_page(page)?, heading });
+        let level = (level != NO_LEVEL).then_some(level);
+        places.push(Place { start, page: decode_page(page)?, heading, level });
     }
-    Ok((markup, places))
+    let mut boxes: Vec<TextBox> = Vec::new();
+    while !bytes.is_empty() {
+        let one = decode_box(&mut bytes, text).ok_or(NoResponse::Violation("a box is not on a page"))?;
+        if boxes.last().is_some_and(|before| before.start > one.start) {
+            return Err(NoResponse::Violation("the boxes are out of order"));
+        }
+        boxes.push(one);
+    }
+    Ok((markup, places, boxes))
+}
+
+fn decode_box(bytes: &mut &[u8], text: &str) -> Option<TextBox> {
+    let offset = |bytes: &mut &[u8]| {
+        let offset = usize::try_from(u64::from_le_bytes(take(bytes)?)).ok()?;
+        text.is_char_boundary(offset).then_some(offset)
+    };
+    let (start, end) = (offset(bytes)?, offset(bytes)?);
+    let page = i64::from_le_bytes(take(bytes)?);
+    let mut side = || take(bytes).map(u16::from_le_bytes);
+    let area = Area { left: side()?, top: side()?, right: side()?, bottom: side()? };
+    (start <= end && page > 0 && area.is_well_formed()).then_some(TextBox { start, end, page, area })
 }
 
 fn decode_heading(bytes: &[u8]) -> Result<String, NoResponse> {

@@ -1,4 +1,4 @@
-//! The names of the files that are attached to a PDF. The files themselves are not unpacked.
+//! The files that are attached to a PDF.
 
 use std::collections::HashSet;
 
@@ -6,13 +6,50 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::object::{Object, ObjectRef};
 
 use super::outline;
+use crate::embedded::Embedded;
+use crate::error::Error;
+use crate::flow::{Flow, Gap};
+use crate::limits::Bounds;
+use crate::read::Document;
 
 /// The most nodes of the tree of names that are visited, and the most names that are read.
 const MAX_NODES: usize = 1_000;
 const MAX_NAMES: usize = 10_000;
 
-pub fn names(document: &PdfDocument) -> Vec<String> {
-    let mut names = Vec::new();
+/// Reads the attached files, after the text of the pages.
+pub fn read(
+    document: &PdfDocument,
+    embedded: &mut Embedded,
+    flow: &mut Flow,
+    bounds: Bounds<'_>,
+) -> Result<(), Error> {
+    for (name, file) in files(document) {
+        bounds.report_progress()?;
+        match contents(document, &file) {
+            Some(bytes) => {
+                flow.widen(Gap::Paragraph);
+                let attached = Document { bytes: &bytes, name: &name, content_type: None };
+                embedded.read(attached, flow, bounds)?;
+            }
+            None => embedded.skip(&name),
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of an attached file. Those of an encrypted document cannot be unpacked here.
+fn contents(document: &PdfDocument, file: &Object) -> Option<Vec<u8>> {
+    if document.is_encrypted() {
+        return None;
+    }
+    let versions = member(document, file, "EF")?;
+    let stream = ["F", "UF"].iter().find_map(|name| member(document, &versions, name))?;
+    stream.decode_stream_data().ok().filter(|bytes| !bytes.is_empty())
+}
+
+/// The name of each attached file, and its description.
+fn files(document: &PdfDocument) -> Vec<(String, Object)> {
+    let mut names: Vec<(String, Object)> = Vec::new();
     let catalog = document.catalog().ok();
     let tree = catalog.and_then(|catalog| member(document, &catalog, "Names"));
     let mut waiting: Vec<Object> =
@@ -30,15 +67,17 @@ pub fn names(document: &PdfDocument) -> Vec<String> {
         // Pairs of a key and a file.
         if let Some(Object::Array(pairs)) = member(document, &node, "Names") {
             let files = pairs.as_chunks().0.iter().take(MAX_NAMES - names.len());
-            names.extend(files.map(|[key, file]| name(document, key, file)));
+            names.extend(files.map(|[key, file]| {
+                let file = document.resolve_object(file).unwrap_or(Object::Null);
+                (name(document, key, &file), file)
+            }));
         }
     }
     names
 }
 
 fn name(document: &PdfDocument, key: &Object, file: &Object) -> String {
-    let file = document.resolve_object(file).unwrap_or(Object::Null);
-    let name = ["UF", "F"].iter().find_map(|field| member(document, &file, field));
+    let name = ["UF", "F"].iter().find_map(|field| member(document, file, field));
     let name = name.as_ref().and_then(Object::as_string).or(key.as_string());
     name.map(outline::decode)
         .filter(|name| !name.is_empty())

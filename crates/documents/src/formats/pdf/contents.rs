@@ -5,6 +5,8 @@ use pdf_oxide::object::Object;
 
 /// Nested lists of streams. One level is usual.
 const MAX_DEPTH: usize = 4;
+/// Instructions that this library cannot unpack are given to the renderer up to this size. Larger ones may unpack without end.
+const MAX_UNKNOWN: usize = 64 * 1024;
 
 /// Whether a part of the page's instructions is missing, or none of them can be unpacked.
 pub fn are_damaged(document: &PdfDocument, page: usize) -> bool {
@@ -15,6 +17,15 @@ pub fn are_damaged(document: &PdfDocument, page: usize) -> bool {
     }
     let packed: usize = streams.iter().map(|(_, packed)| packed).sum();
     packed > 0 && document.get_page_content_data(page).map_or(true, |data| data.trim_ascii().is_empty())
+}
+
+/// Whether the page can be drawn in the time that a document may take.
+pub fn can_be_drawn(document: &PdfDocument, page: usize) -> bool {
+    let Some(contents) = contents(document, page) else { return true };
+    let mut streams = Vec::new();
+    collect(document, &contents, &mut streams, MAX_DEPTH);
+    let packed: usize = streams.iter().map(|(_, packed)| packed).sum();
+    packed <= MAX_UNKNOWN || document.get_page_content_data(page).is_ok()
 }
 
 /// Whether a stream of the page's instructions is shorter than it says. Streams that say a wrong length are common, so

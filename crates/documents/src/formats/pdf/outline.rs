@@ -9,48 +9,43 @@ use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use pdf_oxide::PdfDocument;
 use pdf_oxide::object::{Object, ObjectRef};
 
-use landfall_core::text::{Extracted, Place};
-
 /// The most entries that are read. An outline is a linked list, which may have a cycle.
 const MAX_ENTRIES: usize = 5_000;
 
-pub fn add_headings(document: &PdfDocument, extracted: &mut Extracted) {
-    let mut titles: HashMap<String, String> =
-        titles(document).into_iter().map(|title| (normalised(&title), title)).collect();
-    titles.remove("");
-    if titles.is_empty() {
-        return;
-    }
-    let mut start = 0;
-    for line in extracted.text.split_inclusive('\n') {
-        if let Some(title) = titles.remove(&normalised(line)) {
-            extracted.places.push(Place { start, page: None, heading: Some(title) });
-        }
-        start += line.len();
-    }
-    // A page that begins with a heading comes before it.
-    extracted.places.sort_by_key(|place| (place.start, place.page.is_none()));
+/// The titles of the chapters, each with its depth in the outline, from 0.
+#[derive(Debug, Default)]
+pub struct Outline {
+    depths: HashMap<String, u8>,
 }
 
-fn titles(document: &PdfDocument) -> Vec<String> {
-    let mut titles = Vec::new();
-    let mut visited = HashSet::new();
-    let catalog = document.catalog().ok();
-    let outlines = catalog.as_ref().and_then(|catalog| member(document, catalog, "Outlines"));
-    let mut waiting: Vec<ObjectRef> = outlines.iter().filter_map(|root| reference(root, "First")).collect();
-    while let Some(entry) = waiting.pop() {
-        if visited.len() >= MAX_ENTRIES || !visited.insert(entry) {
-            continue;
-        }
-        let Ok(object) = document.load_object(entry) else { continue };
-        if let Some(Object::String(title)) = member(document, &object, "Title") {
-            titles.push(decode(&title));
-        }
-        // The entries below come before the next one of the same level.
-        waiting.extend(reference(&object, "Next"));
-        waiting.extend(reference(&object, "First"));
+impl Outline {
+    /// How deep a title is in the outline; `None` if it is not there.
+    pub fn depth(&self, title: &str) -> Option<u8> {
+        if self.depths.is_empty() { None } else { self.depths.get(&normalised(title)).copied() }
     }
-    titles
+
+    pub fn of(document: &PdfDocument) -> Self {
+        let mut depths = HashMap::new();
+        let mut visited = HashSet::new();
+        let catalog = document.catalog().ok();
+        let outlines = catalog.as_ref().and_then(|catalog| member(document, catalog, "Outlines"));
+        let first = outlines.iter().filter_map(|root| reference(root, "First"));
+        let mut waiting: Vec<(ObjectRef, u8)> = first.map(|entry| (entry, 0)).collect();
+        while let Some((entry, depth)) = waiting.pop() {
+            if visited.len() >= MAX_ENTRIES || !visited.insert(entry) {
+                continue;
+            }
+            let Ok(object) = document.load_object(entry) else { continue };
+            if let Some(Object::String(title)) = member(document, &object, "Title") {
+                depths.entry(normalised(&decode(&title))).or_insert(depth);
+            }
+            // The entries below come before the next one of the same level.
+            waiting.extend(reference(&object, "Next").map(|next| (next, depth)));
+            waiting.extend(reference(&object, "First").map(|first| (first, depth.saturating_add(1))));
+        }
+        depths.remove("");
+        Self { depths }
+    }
 }
 
 fn reference(object: &Object, name: &str) -> Option<ObjectRef> {
@@ -67,16 +62,21 @@ fn member(document: &PdfDocument, object: &Object, name: &str) -> Option<Object>
     }
 }
 
-/// The text of a string.
+/// The text of a string, on one line.
 pub fn decode(title: &[u8]) -> String {
-    let encoding = match title {
+    decode_lines(title).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text of a string, with its lines.
+pub fn decode_lines(text: &[u8]) -> String {
+    let encoding = match text {
         [0xFE, 0xFF, ..] => UTF_16BE,
         [0xFF, 0xFE, ..] => UTF_16LE,
         [0xEF, 0xBB, 0xBF, ..] => UTF_8,
         _ => WINDOWS_1252,
     };
-    let (title, _, _) = encoding.decode(title);
-    title.split_whitespace().collect::<Vec<_>>().join(" ")
+    let (text, _, _) = encoding.decode(text);
+    text.into_owned()
 }
 
 /// A heading often has a number in the text and none in the outline, or the other way round.

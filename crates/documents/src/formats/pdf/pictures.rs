@@ -4,13 +4,17 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::extractors::{ColorSpace, ImageData, PdfImage};
 
 use super::forms::Forms;
+use super::layout::glyphs::Paper;
+use crate::flow::Flow;
 use crate::limits::Limits;
-use crate::reading::Picture;
 
 /// A smaller picture is a line, a logo or a bullet.
 const MIN_PIXELS: u64 = 10_000;
 /// Scanners cut a page into a few strips; a page of hundreds of pictures is a drawing.
 const MAX_ON_A_PAGE: usize = 16;
+
+/// The share of a page that a scan covers at least.
+const COVERED: f32 = 0.7;
 
 /// Drawings and pictures that are followed on all pages. A map or a plan has some thousands.
 const MAX_DRAWINGS: u64 = 1_000_000;
@@ -28,15 +32,13 @@ pub enum OfPage {
 
 pub struct Pictures<'a> {
     limits: &'a Limits,
-    taken: Vec<Picture>,
-    bytes: usize,
     forms: Forms,
     drawings_left: u64,
 }
 
 impl<'a> Pictures<'a> {
     pub fn new(limits: &'a Limits) -> Self {
-        Self { limits, taken: Vec::new(), bytes: 0, forms: Forms::default(), drawings_left: MAX_DRAWINGS }
+        Self { limits, forms: Forms::default(), drawings_left: MAX_DRAWINGS }
     }
 
     /// Whether the library can follow all drawings of a page in the time that a document may take. Only a hostile document
@@ -49,7 +51,7 @@ impl<'a> Pictures<'a> {
     }
 
     /// Takes the pictures of a page, within the limits. A picture that cannot be decoded is left out.
-    pub fn take_from(&mut self, document: &PdfDocument, page: usize, text_offset: usize) -> OfPage {
+    pub fn take_from(&mut self, document: &PdfDocument, page: usize, flow: &mut Flow) -> OfPage {
         let Ok(handles) = document.page_image_handles(page) else { return OfPage::None };
         let pixels = |width: u32, height: u32| u64::from(width) * u64::from(height);
         let mut large =
@@ -59,28 +61,26 @@ impl<'a> Pictures<'a> {
         }
         let mut of_page = OfPage::LeftOut;
         for handle in large.take(MAX_ON_A_PAGE) {
-            if self.taken.len() >= self.limits.pictures || self.bytes >= self.limits.picture_bytes {
-                break;
-            }
             if pixels(handle.width, handle.height) > self.limits.picture_pixels {
                 continue;
             }
             let Some(bytes) = handle.decode().ok().and_then(encode) else { continue };
-            self.bytes += bytes.len();
-            let page = i64::try_from(page + 1).ok();
-            self.taken.push(Picture { text_offset, page, bytes });
+            if !flow.picture(i64::try_from(page + 1).ok(), &bytes) {
+                break;
+            }
             of_page = OfPage::Taken;
         }
         of_page
     }
+}
 
-    pub fn is_empty(&self) -> bool {
-        self.taken.is_empty()
-    }
-
-    pub fn finish(self) -> Vec<Picture> {
-        self.taken
-    }
+/// Whether a picture covers most of a page, so that it may be a scan.
+pub fn cover(document: &PdfDocument, page: usize, paper: Paper) -> bool {
+    let handles = document.page_image_handles(page).unwrap_or_default();
+    handles.iter().any(|handle| {
+        let covered = handle.bbox.width.abs() * handle.bbox.height.abs();
+        covered > COVERED * paper.width * paper.height
+    })
 }
 
 fn encode(picture: PdfImage) -> Option<Vec<u8>> {

@@ -4,9 +4,10 @@
 //! each line are sorted by position and then put into reading order: from the right, except for words and numbers of
 //! other scripts.
 
-use pdf_oxide::layout::TextChar;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
+
+use super::layout::glyphs::Glyph;
 
 /// A page is read this way if at least one letter in this many runs from right to left.
 const MIN_LETTERS_DIVISOR: usize = 5;
@@ -15,35 +16,34 @@ const SPACE: f32 = 0.2;
 /// Glyphs whose heights differ by less than this share of their size are on one line.
 const SAME_LINE: f32 = 0.5;
 
-pub fn is_right_to_left(text: &str) -> bool {
-    let letters = text.chars().filter(|c| c.is_alphabetic());
+/// Whether a text or page with these characters is read from the right.
+pub fn are_right_to_left(characters: impl Iterator<Item = char>) -> bool {
+    let letters = characters.filter(|c| c.is_alphabetic());
     let (all, from_right) =
         letters.fold((0, 0), |(all, from_right), c| (all + 1, from_right + usize::from(runs_from_right(c))));
     from_right > 0 && from_right * MIN_LETTERS_DIVISOR >= all
 }
 
-/// The glyphs of a page as lines of text.
-pub fn assemble(glyphs: &[TextChar]) -> String {
-    let mut glyphs: Vec<Glyph> = glyphs.iter().map(Glyph::new).collect();
-    glyphs.sort_by(|a, b| a.turn.total_cmp(&b.turn).then(b.across.total_cmp(&a.across)));
-    read_lines(&mut glyphs)
+/// How brackets are stored in text from the right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brackets {
+    AsStored,
+    Mirrored,
 }
 
 /// Some programs store the bracket that is drawn, others the one that is meant. The variant with fewer brackets that
 /// close before they open is right.
-fn read_lines(glyphs: &mut [Glyph]) -> String {
-    let as_stored = write_lines(glyphs, Brackets::AsStored);
-    if closed_too_early(&as_stored) == 0 {
-        return as_stored;
+pub fn brackets(glyphs: &mut [Glyph]) -> Brackets {
+    if !glyphs.iter().any(|glyph| runs_from_right(glyph.character)) {
+        return Brackets::AsStored;
     }
-    let mirrored = write_lines(glyphs, Brackets::Mirrored);
-    if closed_too_early(&mirrored) < closed_too_early(&as_stored) { mirrored } else { as_stored }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Brackets {
-    AsStored,
-    Mirrored,
+    glyphs.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let as_stored = closed_too_early(&write_lines(glyphs, Brackets::AsStored));
+    if as_stored == 0 || closed_too_early(&write_lines(glyphs, Brackets::Mirrored)) >= as_stored {
+        Brackets::AsStored
+    } else {
+        Brackets::Mirrored
+    }
 }
 
 /// The number of brackets that close without an opening one.
@@ -65,12 +65,11 @@ fn write_lines(glyphs: &mut [Glyph], brackets: Brackets) -> String {
     let mut text = String::new();
     let mut rest = glyphs;
     while let Some(first) = rest.first() {
-        let (turn, across, size) = (first.turn, first.across, first.size);
-        let on_line =
-            |glyph: &Glyph| glyph.turn.total_cmp(&turn).is_eq() && across - glyph.across < SAME_LINE * size;
+        let (y, size) = (first.y, first.size);
+        let on_line = |glyph: &Glyph| glyph.y - y < SAME_LINE * size;
         let length = rest.iter().position(|glyph| !on_line(glyph)).unwrap_or(rest.len());
         let (line, after) = rest.split_at_mut(length.max(1));
-        line.sort_by(|a, b| a.along.total_cmp(&b.along));
+        line.sort_by(|a, b| a.x.total_cmp(&b.x));
         let line = read_line(line, brackets);
         if !line.trim().is_empty() {
             text.push_str(line.trim());
@@ -81,46 +80,14 @@ fn write_lines(glyphs: &mut [Glyph], brackets: Brackets) -> String {
     text
 }
 
-/// A character, in the coordinates of its line.
-#[derive(Clone, Copy)]
-struct Glyph {
-    character: char,
-    turn: f32,
-    along: f32,
-    across: f32,
-    width: f32,
-    size: f32,
-}
-
-impl Glyph {
-    fn new(glyph: &TextChar) -> Self {
-        let turn = glyph.rotation_degrees.round();
-        let (sin, cos) = turn.to_radians().sin_cos();
-        let (x, y) =
-            if turn == 0.0 { (glyph.bbox.x, glyph.bbox.y) } else { (glyph.origin_x, glyph.origin_y) };
-        let width = if turn == 0.0 { glyph.bbox.width } else { glyph.advance_width };
-        Self {
-            character: glyph.char,
-            turn,
-            along: x * cos + y * sin,
-            across: y * cos - x * sin,
-            width,
-            size: glyph.font_size.abs().max(1.0),
-        }
-    }
-
-    fn end(&self) -> f32 {
-        self.along + self.width
-    }
-}
-
 /// Characters that stay together when a line is reversed: a letter with its marks, a ligature.
 struct Cluster {
     text: String,
     from_right: Option<bool>,
 }
 
-fn read_line(glyphs: &[Glyph], brackets: Brackets) -> String {
+/// The text of a line whose glyphs are sorted from the left.
+pub fn read_line(glyphs: &[Glyph], brackets: Brackets) -> String {
     let mut clusters = clusters(glyphs);
     let count = |wanted| clusters.iter().filter(|cluster| cluster.from_right == Some(wanted)).count();
     let line_from_right = count(true) >= count(false);
@@ -163,7 +130,7 @@ fn clusters(glyphs: &[Glyph]) -> Vec<Cluster> {
                 if cluster.text.ends_with(character) {
                     continue;
                 }
-                if glyph.along < base.end() - 0.1 * base.width {
+                if glyph.x < base.end() - 0.1 * base.width {
                     cluster.text.push(character);
                     continue;
                 }
@@ -171,7 +138,7 @@ fn clusters(glyphs: &[Glyph]) -> Vec<Cluster> {
                 cluster.text.push(character);
                 last = Some(*glyph);
                 continue;
-            } else if glyph.along - base.end() > SPACE * glyph.size {
+            } else if glyph.x - base.end() > SPACE * glyph.size {
                 clusters.push(Cluster { text: " ".to_owned(), from_right: None });
             }
         }
@@ -187,7 +154,7 @@ fn is_ligature(first: &Glyph, second: &Glyph) -> bool {
     first.character == 'ل'
         && matches!(second.character, 'ا' | 'أ' | 'إ' | 'آ')
         && (first.width - second.width).abs() < 0.01
-        && (second.along - first.end()).abs() < 0.01 * second.size
+        && (second.x - first.end()).abs() < 0.01 * second.size
 }
 
 fn direction(character: char) -> Option<bool> {
@@ -202,7 +169,7 @@ fn direction(character: char) -> Option<bool> {
 
 /// Hebrew, Arabic and the scripts between them in Unicode, and their presentation forms. Their digits run from left
 /// to right.
-fn runs_from_right(character: char) -> bool {
+pub fn runs_from_right(character: char) -> bool {
     let is_digit = matches!(character, '\u{660}'..='\u{669}' | '\u{6F0}'..='\u{6F9}');
     matches!(character, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}')
         && !is_digit
@@ -243,7 +210,8 @@ mod tests {
             .map(|(number, character)| {
                 // Two separate glyphs never have the same width.
                 let width = if number % 2 == 0 { 10.0 } else { 9.0 };
-                let glyph = Glyph { character, turn: 0.0, along, across: 0.0, width, size: 12.0 };
+                let glyph =
+                    Glyph { character, x: along, y: 0.0, width, size: 12.0, bold: false, mono: false };
                 along += width;
                 glyph
             })
@@ -251,7 +219,11 @@ mod tests {
     }
 
     fn read(seen: &str) -> String {
-        read_lines(&mut line(seen)).trim_end().to_owned()
+        {
+            let mut glyphs = line(seen);
+            let brackets = brackets(&mut glyphs);
+            write_lines(&mut glyphs, brackets).trim_end().to_owned()
+        }
     }
 
     #[test]
@@ -267,7 +239,7 @@ mod tests {
         let mut glyphs = line("لاس");
         glyphs[0].width = 9.5;
         glyphs[1].width = 9.5;
-        glyphs[1].along = 9.5;
+        glyphs[1].x = 9.5;
         assert_eq!(read_line(&glyphs, Brackets::AsStored), "سلا");
         assert_eq!(read("باتكلا"), "الكتاب");
     }
@@ -275,15 +247,15 @@ mod tests {
     #[test]
     fn a_mark_follows_its_letter() {
         let mut glyphs = line("הבא");
-        let mark = Glyph { character: '\u{5B8}', along: 12.0, width: 2.0, ..glyphs[1] };
+        let mark = Glyph { character: '\u{5B8}', x: 12.0, width: 2.0, ..glyphs[1] };
         glyphs.insert(2, mark);
         assert_eq!(read_line(&glyphs, Brackets::AsStored), "אב\u{5B8}ה");
     }
 
     #[test]
     fn a_page_mostly_in_another_script_is_not_reordered() {
-        assert!(!is_right_to_left("Largely in English with one word: שלום"));
-        assert!(is_right_to_left("שלום עולם, and some English"));
-        assert!(!is_right_to_left("123"));
+        assert!(!are_right_to_left("Largely in English with one word: שלום".chars()));
+        assert!(are_right_to_left("שלום עולם, and some English".chars()));
+        assert!(!are_right_to_left("123".chars()));
     }
 }

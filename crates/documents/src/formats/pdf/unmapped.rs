@@ -1,5 +1,6 @@
 //! Characters of which a PDF has only the shape: its font does not say which letters they are.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::ending::Ending;
@@ -20,13 +21,20 @@ pub struct Unmapped {
     unmapped: usize,
     total: usize,
     pages: BTreeSet<i64>,
+    /// Pages of mostly unmapped characters, which are left to OCR.
+    recognised: BTreeSet<i64>,
 }
 
 impl Unmapped {
-    /// Counts the unmapped characters of a page, and returns its text without them.
-    pub fn remove_from(&mut self, text: String, page: i64) -> String {
+    /// Notes a page that is left to OCR.
+    pub fn recognise(&mut self, page: i64) {
+        self.recognised.insert(page);
+    }
+
+    /// Counts the unmapped characters of the texts of a page.
+    pub fn count<'t>(&mut self, texts: impl Iterator<Item = &'t str>, page: i64) {
         let (mut unmapped, mut alone, mut private, mut total) = (0, 0, 0, 0);
-        for word in text.split_whitespace() {
+        for word in texts.flat_map(str::split_whitespace) {
             let here = word.chars().filter(|character| is_unmapped(*character)).count();
             let characters = word.chars().count();
             unmapped += here;
@@ -34,7 +42,6 @@ impl Unmapped {
             private += word.chars().filter(|character| is_private(*character)).count();
             total += characters;
         }
-        let without = if unmapped > 0 { text.replace(is_unmapped, "") } else { text };
         if private * PRIVATE_DIVISOR >= total {
             unmapped += private;
         }
@@ -45,12 +52,21 @@ impl Unmapped {
         if letters >= WORTH_NUMBER && letters * WORTH_DIVISOR >= total {
             self.pages.insert(page);
         }
-        without
+    }
+
+    fn left_to_ocr(&self, pages: usize) -> Option<Warning> {
+        let first = self.recognised.first()?;
+        let which = missing::pages("page", &self.recognised, pages).to_lowercase();
+        let message = format!(
+            "The fonts of {which} do not say which letters their characters are. OCR reads them as pictures, which is less \
+             exact. Export the file again with its fonts embedded"
+        );
+        Some(Warning::new(WarningCode::CharactersUnmapped, message).on_page(Some(*first)))
     }
 
     /// The warning about a document of so many pages; an error if most characters are unmapped.
     pub fn finish(self, pages: usize, ending: Ending) -> Result<Option<Warning>, Error> {
-        let Some(first) = self.pages.first() else { return Ok(None) };
+        let Some(first) = self.pages.first() else { return Ok(self.left_to_ocr(pages)) };
         let Self { unmapped, total, .. } = self;
         let what =
             format!("{unmapped} of {total} characters of this PDF have no mapping to letters in its fonts");
@@ -69,6 +85,26 @@ impl Unmapped {
             format!("{what}. They are missing in the text of {}. {what_to_do}", which.to_lowercase());
         Ok(Some(Warning::new(WarningCode::CharactersUnmapped, message).on_page(Some(*first))))
     }
+}
+
+/// Whether most characters of these texts are unmapped.
+pub fn are_most<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
+    let (mut unmapped, mut total) = (0, 0);
+    for character in texts.flat_map(str::chars).filter(|character| !character.is_whitespace()) {
+        total += 1;
+        unmapped += usize::from(is_unmapped(character) || is_private(character));
+    }
+    2 * unmapped > total
+}
+
+/// A text without its unmapped characters.
+pub fn removed(text: &str) -> Cow<'_, str> {
+    if text.contains(is_unmapped) { Cow::Owned(text.replace(is_unmapped, "")) } else { Cow::Borrowed(text) }
+}
+
+/// Whether there is a letter or a digit in these texts.
+pub fn has_words<'t>(mut texts: impl Iterator<Item = &'t str>) -> bool {
+    texts.any(crate::has_words)
 }
 
 /// The library returns a control character, or the replacement character, for a glyph that has no mapping.
@@ -95,15 +131,14 @@ mod tests {
     fn ending(pages: &[&str]) -> Result<Option<Warning>, Error> {
         let mut unmapped = Unmapped::default();
         for (text, page) in pages.iter().zip(1..) {
-            unmapped.remove_from((*text).to_owned(), page);
+            unmapped.count(std::iter::once(*text), page);
         }
         unmapped.finish(pages.len(), Ending::Whole)
     }
 
     #[test]
     fn unmapped_characters_are_removed_and_pages_with_many_are_named() {
-        let mut unmapped = Unmapped::default();
-        assert_eq!(unmapped.remove_from("e\u{FFFD}cient\n\u{3}t".to_owned(), 1), "ecient\nt");
+        assert_eq!(removed("e\u{FFFD}cient\n\u{3}t"), "ecient\nt");
         let good = "The harbour closes at low tide. ".repeat(10);
         let page = format!("{good}\u{FFFD}\u{FFFD}\u{FFFD}\u{1}\u{2}\u{3}");
         let warning = ending(&[&good, &page, &good]).unwrap().unwrap();

@@ -1,0 +1,166 @@
+//! Joins the pieces of a column to lines.
+
+use super::PageLine;
+use super::glyphs::{Frame, Glyph};
+use super::words::{Piece, Word};
+use crate::formats::pdf::right_to_left;
+
+/// Two pieces are on one row if they share this much of the height of the smaller one.
+const SAME_ROW: f32 = 0.5;
+/// Larger differences in size are a drop cap beside lines.
+const MAX_RATIO: f32 = 2.5;
+/// How many rows back a piece may belong to.
+const ROWS_BACK: usize = 8;
+/// Words of one line closer than this share of their size have no space between them: an exponent.
+const NO_SPACE: f32 = 0.1;
+
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub words: Vec<Word>,
+    pub x0: f32,
+    pub x1: f32,
+    pub top: f32,
+    pub bottom: f32,
+    pub y: f32,
+    pub size: f32,
+    pub table: Option<usize>,
+}
+
+/// Pieces that stand beside one another.
+#[derive(Debug, Clone)]
+pub struct Row {
+    pub pieces: Vec<Piece>,
+    pub top: f32,
+    pub bottom: f32,
+    pub y: f32,
+    pub size: f32,
+}
+
+impl Row {
+    fn new(piece: Piece) -> Self {
+        Self { top: piece.top, bottom: piece.bottom, y: piece.y, size: piece.size, pieces: vec![piece] }
+    }
+
+    fn takes(&self, piece: &Piece) -> bool {
+        let shared = self.bottom.min(piece.bottom) - self.top.max(piece.top);
+        let smaller = (self.bottom - self.top).min(piece.bottom - piece.top);
+        let ratio = (self.size / piece.size).max(piece.size / self.size);
+        let is_table = piece.table.is_some() || self.pieces.iter().any(|piece| piece.table.is_some());
+        !is_table && shared > SAME_ROW * smaller && ratio < MAX_RATIO
+    }
+
+    fn add(&mut self, piece: Piece) {
+        // The largest piece is the row; the others are raised, lowered or smaller.
+        if piece.size > self.size {
+            (self.top, self.bottom, self.y, self.size) = (piece.top, piece.bottom, piece.y, piece.size);
+        }
+        self.pieces.push(piece);
+    }
+}
+
+/// The rows of these pieces, from the top.
+pub fn rows(mut pieces: Vec<Piece>) -> Vec<Row> {
+    pieces.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let mut rows: Vec<Row> = Vec::new();
+    for piece in pieces {
+        let from = rows.len().saturating_sub(ROWS_BACK);
+        let distance = |row: &Row| (row.y - piece.y).abs();
+        let nearest = rows[from..]
+            .iter_mut()
+            .filter(|row| row.takes(&piece))
+            .min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        match nearest {
+            Some(row) => row.add(piece),
+            None => rows.push(Row::new(piece)),
+        }
+    }
+    for row in &mut rows {
+        row.pieces.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+    }
+    rows.sort_by(|a, b| a.top.total_cmp(&b.top));
+    rows
+}
+
+pub fn join(pieces: Vec<Piece>) -> Vec<Line> {
+    rows(pieces).into_iter().map(Line::of_row).collect()
+}
+
+impl Line {
+    fn of_row(row: Row) -> Self {
+        let table = row.pieces.first().and_then(|piece| piece.table);
+        let (mut x0, mut x1) = (f32::INFINITY, f32::NEG_INFINITY);
+        let mut words = Vec::new();
+        for piece in row.pieces {
+            x0 = x0.min(piece.x0);
+            x1 = x1.max(piece.x1);
+            words.extend(piece.words);
+        }
+        words.sort_by(|a, b| a.x0.total_cmp(&b.x0));
+        Self { words, x0, x1, top: row.top, bottom: row.bottom, y: row.y, size: row.size, table }
+    }
+
+    /// A line of some of the words of another one.
+    pub fn of_words(words: Vec<Word>) -> Self {
+        let mut rows = rows(vec![Piece::new(words)]);
+        Self::of_row(rows.remove(0))
+    }
+
+    pub fn text(&self, frame: &Frame) -> String {
+        self.text_and_starts(frame).0
+    }
+
+    /// The text, with the place of each word in it and on the line.
+    fn text_and_starts(&self, frame: &Frame) -> (String, Vec<(usize, f32)>) {
+        let is_from_right = |glyph: &Glyph| right_to_left::runs_from_right(glyph.character);
+        if self.words.iter().any(|word| word.glyphs.iter().any(is_from_right)) {
+            let mut glyphs: Vec<Glyph> = Vec::new();
+            for word in &self.words {
+                let space = word.glyphs.first().map(|first| Glyph { character: ' ', width: 0.0, ..*first });
+                glyphs.extend(space.filter(|_| !glyphs.is_empty()));
+                glyphs.extend(&word.glyphs);
+            }
+            return (right_to_left::read_line(&glyphs, frame.brackets).trim().to_owned(), vec![(0, self.x0)]);
+        }
+        let mut text = String::new();
+        let mut starts = Vec::with_capacity(self.words.len());
+        let mut end = f32::NEG_INFINITY;
+        let mut last: Option<&Word> = None;
+        for word in &self.words {
+            let gap = word.x0 - end;
+            // Words of one row were parted by a space already.
+            let is_raised = last.is_some_and(|last| (last.y - word.y).abs() > 0.05 * word.size);
+            if last.is_some() && (!is_raised || gap > NO_SPACE * word.size || gap < -0.5 * word.size) {
+                text.push(' ');
+            }
+            last = Some(word);
+            starts.push((text.len(), word.x0));
+            text.extend(word.glyphs.iter().map(|glyph| glyph.character));
+            end = end.max(word.x1);
+        }
+        (text, starts)
+    }
+
+    pub fn on_page(&self, frame: &Frame) -> PageLine {
+        let (text, words) = self.text_and_starts(frame);
+        let glyphs = || self.words.iter().flat_map(|word| &word.glyphs);
+        let all = glyphs().count();
+        let first_word = match &self.words[..] {
+            [first, second, ..] => second.x0 - first.x0,
+            _ => 0.0,
+        };
+        PageLine {
+            from_right: right_to_left::are_right_to_left(text.chars()),
+            text,
+            area: frame.area(self.x0, self.top, self.x1, self.y + 0.22 * self.size),
+            left: self.x0,
+            right: self.x1,
+            baseline: self.y,
+            size: self.size,
+            bold: 10 * glyphs().filter(|glyph| glyph.bold).count() >= 9 * all,
+            mono: glyphs().all(|glyph| glyph.mono),
+            at_edge: frame.is_at_edge(self.y),
+            first_word,
+            words,
+        }
+    }
+}

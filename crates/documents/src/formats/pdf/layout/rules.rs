@@ -1,0 +1,443 @@
+//! Tables that are drawn with lines.
+
+use pdf_oxide::elements::{PathContent, PathOperation};
+
+use super::Table;
+use super::glyphs::Frame;
+use super::lines::{self, Line};
+use super::words::{COLUMN_GAP, Piece, Word};
+
+/// A page with more lines is a drawing.
+const MAX_RULES: usize = 6_000;
+/// Lines in one direction that are compared with those in the other.
+const MAX_MERGED: usize = 800;
+const MAX_ROWS: usize = 400;
+const MAX_COLUMNS: usize = 60;
+/// Lines that are nearer than this touch, in points.
+const TOUCH: f32 = 3.0;
+/// A rectangle that is thinner than this is a line.
+const THIN: f32 = 2.5;
+/// A line that is shorter than this belongs to a symbol.
+const SHORT: f32 = 6.0;
+/// A table of cells with more words than this is a frame around the layout of a page.
+const MAX_WORDS_IN_A_CELL: usize = 80;
+
+/// Cells with at least so many lines at the same heights are several rows.
+const UNRULED_LINES: usize = 6;
+
+/// A straight line, in points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    pub x0: f32,
+    pub y0: f32,
+    pub x1: f32,
+    pub y1: f32,
+}
+
+/// The level and upright lines of a page, in the coordinates of the file.
+pub fn of_paths(paths: &[PathContent]) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for path in paths {
+        if rules.len() > MAX_RULES {
+            return Vec::new();
+        }
+        add(path, &mut rules);
+    }
+    rules
+}
+
+fn add(path: &PathContent, rules: &mut Vec<Rule>) {
+    if path.operations.len() > MAX_RULES {
+        return;
+    }
+    let (mut at, mut start) = ((0.0, 0.0), (0.0, 0.0));
+    for operation in &path.operations {
+        match *operation {
+            PathOperation::MoveTo(x, y) => (at, start) = ((x, y), (x, y)),
+            PathOperation::LineTo(x, y) => {
+                push(rules, at, (x, y));
+                at = (x, y);
+            }
+            PathOperation::Rectangle(x, y, width, height) => {
+                let (x1, y1) = (x + width, y + height);
+                if width.abs() < THIN || height.abs() < THIN {
+                    push(
+                        rules,
+                        (x, y),
+                        (if width.abs() < THIN { x } else { x1 }, if height.abs() < THIN { y } else { y1 }),
+                    );
+                } else {
+                    push(rules, (x, y), (x1, y));
+                    push(rules, (x, y1), (x1, y1));
+                    push(rules, (x, y), (x, y1));
+                    push(rules, (x1, y), (x1, y1));
+                }
+            }
+            PathOperation::ClosePath => {
+                push(rules, at, start);
+                at = start;
+            }
+            PathOperation::CurveTo(_, _, _, _, x, y) => at = (x, y),
+        }
+    }
+}
+
+fn push(rules: &mut Vec<Rule>, (x0, y0): (f32, f32), (x1, y1): (f32, f32)) {
+    let is_finite = [x0, y0, x1, y1].into_iter().all(f32::is_finite);
+    let (width, height) = ((x1 - x0).abs(), (y1 - y0).abs());
+    if is_finite && (width < 1.0 && height >= SHORT || height < 1.0 && width >= SHORT) {
+        rules.push(Rule { x0: x0.min(x1), y0: y0.min(y1), x1: x0.max(x1), y1: y0.max(y1) });
+    }
+}
+
+/// A line at a place across it, from and to a place along it.
+#[derive(Debug, Clone, Copy)]
+struct Stroke {
+    at: f32,
+    from: f32,
+    to: f32,
+}
+
+/// A table with its words.
+#[derive(Debug)]
+pub struct Ruled {
+    xs: Vec<f32>,
+    ys: Vec<f32>,
+    /// The words of each cell, row by row.
+    cells: Vec<Vec<Word>>,
+}
+
+/// Takes the tables with their words out of a page. Returns the rest in pieces, with a piece for each row of a table.
+pub fn take_tables(words: Vec<Word>, rules: &[Rule]) -> (Vec<Ruled>, Vec<Piece>) {
+    let mut tables = Vec::new();
+    let mut pieces = Vec::new();
+    let mut rest = words;
+    for grid in grids(rules) {
+        let (inside, outside): (Vec<Word>, Vec<Word>) = rest.into_iter().partition(|word| grid.has(word));
+        rest = outside;
+        match grid.fill(inside) {
+            Ok(table) => {
+                pieces.extend(table.rows_as_pieces(tables.len()));
+                tables.push(table);
+            }
+            Err(words) => {
+                rest.extend(words);
+                rest.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.x0.total_cmp(&b.x0)));
+            }
+        }
+    }
+    pieces.extend(in_pieces(rest));
+    (tables, pieces)
+}
+
+/// Joins the words of a row up to the next wide gap.
+pub fn in_pieces(words: Vec<Word>) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut open: Vec<Word> = Vec::new();
+    for word in words {
+        let fits = open.last().is_some_and(|last| {
+            let gap = word.x0 - last.x1;
+            (last.y - word.y).abs() < 0.2 * word.size
+                && gap < COLUMN_GAP * word.size.max(last.size)
+                && gap > -0.5 * word.size
+                && word.size.max(last.size) < 1.6 * word.size.min(last.size)
+        });
+        if !fits && !open.is_empty() {
+            pieces.push(Piece::new(std::mem::take(&mut open)));
+        }
+        open.push(word);
+    }
+    if !open.is_empty() {
+        pieces.push(Piece::new(open));
+    }
+    pieces
+}
+
+/// The grids that the lines of a page form.
+fn grids(rules: &[Rule]) -> Vec<Grid> {
+    let level = rules.iter().filter(|rule| rule.y1 - rule.y0 < 2.0 && rule.x1 - rule.x0 >= SHORT);
+    let level = merged(level.map(|rule| Stroke { at: rule.y0, from: rule.x0, to: rule.x1 }).collect());
+    let upright = rules.iter().filter(|rule| rule.x1 - rule.x0 < 2.0 && rule.y1 - rule.y0 >= SHORT);
+    let upright = merged(upright.map(|rule| Stroke { at: rule.x0, from: rule.y0, to: rule.y1 }).collect());
+    if level.len() > MAX_MERGED || upright.len() > MAX_MERGED {
+        return Vec::new();
+    }
+    // Lines that touch belong to one grid.
+    let mut groups: Vec<usize> = (0..level.len() + upright.len()).collect();
+    for (i, across) in level.iter().enumerate() {
+        for (j, down) in upright.iter().enumerate() {
+            let touches = across.from - TOUCH <= down.at
+                && down.at <= across.to + TOUCH
+                && down.from - TOUCH <= across.at
+                && across.at <= down.to + TOUCH;
+            if touches {
+                let (a, b) = (root(&groups, i), root(&groups, level.len() + j));
+                groups[a.max(b)] = a.min(b);
+            }
+        }
+    }
+    let mut grids = Vec::new();
+    for group in 0..level.len() {
+        if root(&groups, group) != group {
+            continue;
+        }
+        let of_group = |number: usize| root(&groups, number) == group;
+        let across = level.iter().enumerate().filter(|(number, _)| of_group(*number)).map(|(_, s)| *s);
+        let down =
+            upright.iter().enumerate().filter(|(number, _)| of_group(level.len() + number)).map(|(_, s)| *s);
+        grids.extend(Grid::new(across.collect(), down.collect()));
+    }
+    grids
+}
+
+fn root(groups: &[usize], mut at: usize) -> usize {
+    while groups[at] != at {
+        at = groups[at];
+    }
+    at
+}
+
+/// Joins lines that continue one another.
+fn merged(mut strokes: Vec<Stroke>) -> Vec<Stroke> {
+    strokes.sort_by(|a, b| a.at.round().total_cmp(&b.at.round()).then(a.from.total_cmp(&b.from)));
+    let mut merged: Vec<Stroke> = Vec::new();
+    for stroke in strokes {
+        match merged.last_mut() {
+            Some(last) if (last.at - stroke.at).abs() < 1.6 && stroke.from <= last.to + TOUCH => {
+                last.to = last.to.max(stroke.to);
+            }
+            _ => merged.push(stroke),
+        }
+    }
+    merged
+}
+
+/// Lines that form a grid.
+struct Grid {
+    xs: Vec<f32>,
+    ys: Vec<f32>,
+    across: Vec<Stroke>,
+    down: Vec<Stroke>,
+}
+
+impl Grid {
+    fn new(across: Vec<Stroke>, down: Vec<Stroke>) -> Option<Self> {
+        if across.is_empty() || down.is_empty() {
+            return None;
+        }
+        let ends = |strokes: &[Stroke]| {
+            let from = strokes.iter().map(|stroke| stroke.from).fold(f32::INFINITY, f32::min);
+            let to = strokes.iter().map(|stroke| stroke.to).fold(f32::NEG_INFINITY, f32::max);
+            [from, to]
+        };
+        // A table may have no line at its sides, or none above and below.
+        let xs = places(down.iter().map(|stroke| stroke.at).chain(ends(&across)).collect());
+        let ys = places(across.iter().map(|stroke| stroke.at).chain(ends(&down)).collect());
+        let fits = (3..=MAX_COLUMNS + 1).contains(&xs.len()) && (3..=MAX_ROWS + 1).contains(&ys.len());
+        fits.then_some(Self { xs, ys, across, down })
+    }
+
+    fn has(&self, word: &Word) -> bool {
+        let (x, y) = (f32::midpoint(word.x0, word.x1), word.y - 0.3 * word.size);
+        self.xs[0] - 1.0 < x
+            && x < self.xs[self.xs.len() - 1] + 1.0
+            && self.ys[0] - 1.0 < y
+            && y < self.ys[self.ys.len() - 1] + 1.0
+    }
+
+    /// Puts the words into cells. Returns them if it is not a table.
+    fn fill(self, words: Vec<Word>) -> Result<Ruled, Vec<Word>> {
+        let columns = self.xs.len() - 1;
+        let rows = self.ys.len() - 1;
+        let owners = self.owners(rows, columns);
+        let mut counts = vec![0_usize; rows * columns];
+        let place = |word: &Word| {
+            // A word that reaches into the next cell belongs where it begins.
+            let x = word.x0 + 0.3 * word.size.min(word.x1 - word.x0);
+            let column = band(&self.xs, x);
+            let row = band(&self.ys, word.y - 0.3 * word.size);
+            owners[row * columns + column]
+        };
+        for word in &words {
+            counts[place(word)] += 1;
+        }
+        let filled = counts.iter().filter(|count| **count > 0).count();
+        let filled_columns = (0..columns).filter(|c| (0..rows).any(|r| counts[r * columns + c] > 0)).count();
+        let filled_rows = (0..rows).filter(|r| (0..columns).any(|c| counts[r * columns + c] > 0)).count();
+        let cells = owners.iter().enumerate().filter(|(at, owner)| at == *owner).count();
+        let is_table = filled_columns >= 2
+            && filled_rows >= 2
+            && 6 * filled >= cells
+            && words.len() <= MAX_WORDS_IN_A_CELL * filled;
+        if !is_table || is_unruled(&words, &counts, place) {
+            return Err(words);
+        }
+        let mut filled: Vec<Vec<Word>> = vec![Vec::new(); rows * columns];
+        for word in words {
+            let cell = place(&word);
+            filled[cell].push(word);
+        }
+        Ok(Ruled { xs: self.xs, ys: self.ys, cells: filled })
+    }
+
+    /// The cell that each cell belongs to: the upper left one of those without a line between them.
+    fn owners(&self, rows: usize, columns: usize) -> Vec<usize> {
+        let middle = |places: &[f32], at: usize| f32::midpoint(places[at], places[at + 1]);
+        let is_between = |strokes: &[Stroke], at: f32, along: f32| {
+            strokes.iter().any(|stroke| {
+                (stroke.at - at).abs() < TOUCH && stroke.from - 1.0 <= along && along <= stroke.to + 1.0
+            })
+        };
+        let mut owners = vec![0; rows * columns];
+        for row in 0..rows {
+            for column in 0..columns {
+                let at = row * columns + column;
+                let y = middle(&self.ys, row);
+                let x = middle(&self.xs, column);
+                owners[at] = if column > 0 && !is_between(&self.down, self.xs[column], y) {
+                    owners[at - 1]
+                } else if row > 0 && !is_between(&self.across, self.ys[row], x) {
+                    owners[at - columns]
+                } else {
+                    at
+                };
+            }
+        }
+        owners
+    }
+}
+
+/// Whether the rows of a table have no lines between them: several cells of one row have many lines at the same heights.
+fn is_unruled(words: &[Word], counts: &[usize], place: impl Fn(&Word) -> usize) -> bool {
+    let mut heights: Vec<Vec<f32>> = vec![Vec::new(); counts.len()];
+    // Words are in rows from the top.
+    for word in words {
+        let of_cell = &mut heights[place(word)];
+        if of_cell.last().is_none_or(|last| word.y - last > 0.5 * word.size) {
+            of_cell.push(word.y);
+        }
+    }
+    let mut tall = heights.iter().filter(|heights| heights.len() >= UNRULED_LINES);
+    let Some(first) = tall.next() else { return false };
+    let shared = |heights: &&Vec<f32>| {
+        let is_shared = |y: &&f32| first.iter().any(|of_first| (of_first - **y).abs() < 1.5);
+        5 * heights.iter().filter(is_shared).count() >= 4 * heights.len()
+    };
+    tall.any(|heights| shared(&heights))
+}
+
+/// Places without those that are the same.
+fn places(mut places: Vec<f32>) -> Vec<f32> {
+    places.sort_by(f32::total_cmp);
+    let mut distinct: Vec<f32> = Vec::new();
+    for place in places {
+        if distinct.last().is_none_or(|last| place - last > TOUCH + 1.0) {
+            distinct.push(place);
+        }
+    }
+    distinct
+}
+
+fn band(places: &[f32], at: f32) -> usize {
+    places.partition_point(|place| *place <= at).clamp(1, places.len() - 1) - 1
+}
+
+impl Ruled {
+    fn columns(&self) -> usize {
+        self.xs.len() - 1
+    }
+
+    fn rows_as_pieces(&self, table: usize) -> Vec<Piece> {
+        let (x0, x1) = (self.xs[0], self.xs[self.xs.len() - 1]);
+        let piece = |pair: &[f32]| Piece {
+            words: Vec::new(),
+            x0,
+            x1,
+            top: pair[0],
+            bottom: pair[1],
+            y: pair[1],
+            size: (pair[1] - pair[0]).max(1.0),
+            table: Some(table),
+        };
+        self.ys.windows(2).map(piece).collect()
+    }
+
+    pub fn read(self, frame: &Frame, from_right: bool) -> Table {
+        let columns = self.columns();
+        let area = frame.area(self.xs[0], self.ys[0], self.xs[columns], self.ys[self.ys.len() - 1]);
+        let widths: Vec<f32> = self.xs.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for cells in self.cells.chunks(columns) {
+            let cells: Vec<Vec<Line>> =
+                cells.iter().map(|words| lines::join(in_pieces(words.clone()))).collect();
+            rows.extend(split_row(&cells, &widths, frame));
+        }
+        if from_right {
+            for row in &mut rows {
+                row.reverse();
+            }
+        }
+        Table { rows, area: Some(area) }
+    }
+}
+
+/// The rows between two lines: several where the table has no lines between its rows.
+fn split_row(cells: &[Vec<Line>], widths: &[f32], frame: &Frame) -> Vec<Vec<String>> {
+    let filled: Vec<&Vec<Line>> = cells.iter().filter(|lines| !lines.is_empty()).collect();
+    let most = filled.iter().map(|lines| lines.len()).max().unwrap_or(0);
+    let whole: Vec<&&Vec<Line>> = filled.iter().filter(|lines| lines.len() == most).collect();
+    let has_rows = most >= 2 && whole.len() >= 2 && 10 * whole.len() >= 6 * filled.len() && {
+        let aligned = |lines: &&&Vec<Line>| {
+            lines.iter().zip(whole[0].iter()).all(|(line, first)| (line.y - first.y).abs() < 0.4 * first.size)
+        };
+        whole.iter().all(aligned) && are_broken(cells, widths)
+    };
+    if !has_rows {
+        return vec![cells.iter().map(|lines| joined(lines, frame)).collect()];
+    }
+    let baselines: Vec<f32> = whole[0].iter().map(|line| line.y).collect();
+    let mut rows = vec![vec![String::new(); cells.len()]; baselines.len()];
+    for (column, lines) in cells.iter().enumerate() {
+        for line in lines {
+            let row = baselines.partition_point(|y| *y < line.y - 0.4 * line.size).min(baselines.len() - 1);
+            add_line(&mut rows[row][column], &line.text(frame));
+        }
+    }
+    rows
+}
+
+/// Whether the lines of most cells were begun on purpose: the next word would have had room on the line.
+fn are_broken(cells: &[Vec<Line>], widths: &[f32]) -> bool {
+    let (mut all, mut broken) = (0, 0);
+    for (lines, width) in cells.iter().zip(widths) {
+        for pair in lines.windows(2) {
+            let Some(next) = pair[1].words.first() else { continue };
+            all += 1;
+            broken += usize::from((pair[0].x1 - pair[0].x0) + (next.x1 - next.x0) + 1.5 * next.size < *width);
+        }
+    }
+    4 * broken >= 3 * all
+}
+
+fn joined(lines: &[Line], frame: &Frame) -> String {
+    let mut text = String::new();
+    for line in lines {
+        add_line(&mut text, &line.text(frame));
+    }
+    text
+}
+
+/// Adds a line to a text. A word that was divided at the end of the line becomes one again.
+pub fn add_line(text: &mut String, line: &str) {
+    if text.is_empty() {
+        text.push_str(line);
+    } else if super::blocks::is_divided(text, line) {
+        text.pop();
+        text.push_str(line);
+    } else {
+        if !super::blocks::is_seamless(text, line) {
+            text.push(' ');
+        }
+        text.push_str(line);
+    }
+}

@@ -1,0 +1,139 @@
+//! Joins glyphs to words.
+
+use super::glyphs::{Glyph, Sheet};
+
+/// Glyphs of one row differ in their baselines by less than this share of their size.
+const SAME_BASELINE: f32 = 0.12;
+/// A gap wider than this share of the size is a space.
+const SPACE: f32 = 0.14;
+/// The same where the document has a space character, which may be very narrow.
+const WRITTEN_SPACE: f32 = -0.02;
+/// The same glyph again at less than this share of its size was drawn twice, to make it bold.
+const DRAWN_TWICE: f32 = 0.2;
+/// The gap after which a run of words may belong to another column, as a share of the size.
+pub const COLUMN_GAP: f32 = 0.7;
+
+/// Glyphs that belong together.
+#[derive(Debug, Clone)]
+pub struct Word {
+    pub glyphs: Vec<Glyph>,
+    pub x0: f32,
+    pub x1: f32,
+    pub y: f32,
+    pub size: f32,
+}
+
+impl Word {
+    fn new(glyphs: Vec<Glyph>) -> Self {
+        let x0 = glyphs.iter().map(|glyph| glyph.x).fold(f32::INFINITY, f32::min);
+        let x1 = glyphs.iter().map(Glyph::end).fold(f32::NEG_INFINITY, f32::max);
+        let size = glyphs.iter().map(|glyph| glyph.size).fold(0.0, f32::max);
+        let y = glyphs[0].y;
+        Self { glyphs, x0, x1, y, size }
+    }
+
+    pub fn top(&self) -> f32 {
+        self.y - 0.72 * self.size
+    }
+
+    pub fn bottom(&self) -> f32 {
+        self.y + 0.12 * self.size
+    }
+}
+
+/// A part of a row that is moved as one: a run of words without a wide gap, or a row of a ruled table.
+#[derive(Debug, Clone)]
+pub struct Piece {
+    pub words: Vec<Word>,
+    pub x0: f32,
+    pub x1: f32,
+    pub top: f32,
+    pub bottom: f32,
+    pub y: f32,
+    pub size: f32,
+    /// The table that this is a row of.
+    pub table: Option<usize>,
+}
+
+impl Piece {
+    pub fn new(words: Vec<Word>) -> Self {
+        let x0 = words.iter().map(|word| word.x0).fold(f32::INFINITY, f32::min);
+        let x1 = words.iter().map(|word| word.x1).fold(f32::NEG_INFINITY, f32::max);
+        let tallest = words.iter().max_by(|a, b| a.size.total_cmp(&b.size));
+        let (top, bottom, y, size) =
+            tallest.map_or((0.0, 0.0, 0.0, 1.0), |word| (word.top(), word.bottom(), word.y, word.size));
+        Self { words, x0, x1, top, bottom, y, size, table: None }
+    }
+}
+
+/// The words of a sheet, in rows from the top.
+pub fn join(sheet: Sheet) -> Vec<Word> {
+    let mut glyphs = sheet.glyphs;
+    glyphs.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let mut words = Vec::new();
+    let mut rest = &mut glyphs[..];
+    while let Some(first) = rest.first() {
+        let mut last = *first;
+        let mut length = 1;
+        for glyph in &rest[1..] {
+            if glyph.y - last.y > SAME_BASELINE * glyph.size.min(last.size) {
+                break;
+            }
+            last = *glyph;
+            length += 1;
+        }
+        let (row, after) = rest.split_at_mut(length);
+        row.sort_by(|a, b| a.x.total_cmp(&b.x));
+        split_row(row, &mut words);
+        rest = after;
+    }
+    words
+}
+
+/// Splits a row of glyphs at its spaces.
+fn split_row(row: &[Glyph], words: &mut Vec<Word>) {
+    let extra = letter_spacing(row);
+    let mut open: Vec<Glyph> = Vec::new();
+    let mut end = f32::NEG_INFINITY;
+    let mut has_space = false;
+    for glyph in row {
+        if glyph.character.is_whitespace() || glyph.character == '\u{200B}' {
+            has_space = true;
+            continue;
+        }
+        if open.iter().rev().take(3).any(|drawn| is_drawn_twice(drawn, glyph)) {
+            continue;
+        }
+        let space = if has_space { WRITTEN_SPACE } else { SPACE } * glyph.size;
+        let gap = glyph.x - end;
+        if !open.is_empty() && gap > space + extra {
+            words.push(Word::new(std::mem::take(&mut open)));
+            end = f32::NEG_INFINITY;
+        }
+        has_space = false;
+        end = end.max(glyph.end());
+        open.push(*glyph);
+    }
+    if !open.is_empty() {
+        words.push(Word::new(open));
+    }
+}
+
+fn is_drawn_twice(drawn: &Glyph, glyph: &Glyph) -> bool {
+    drawn.character == glyph.character
+        && (glyph.x - drawn.x).abs() < DRAWN_TWICE * glyph.width.max(0.1 * glyph.size)
+        && (glyph.size - drawn.size).abs() < 0.1 * glyph.size
+}
+
+/// The gap between the letters of a row that is spaced out; 0 for usual ones.
+fn letter_spacing(row: &[Glyph]) -> f32 {
+    let letters: Vec<&Glyph> = row.iter().filter(|glyph| glyph.character.is_alphabetic()).collect();
+    if letters.len() < 6 {
+        return 0.0;
+    }
+    let mut gaps: Vec<f32> = letters.windows(2).map(|pair| pair[1].x - pair[0].end()).collect();
+    gaps.sort_by(f32::total_cmp);
+    let median = gaps[gaps.len() / 2];
+    // Half of the gaps of a usual row are between letters of a word.
+    if median > SPACE * letters[0].size && median < letters[0].size { median } else { 0.0 }
+}

@@ -1,0 +1,103 @@
+//! What the sizes of the text of a whole document say: which one is that of its text, and which are those of its headings.
+
+use std::collections::BTreeMap;
+
+use super::layout::blocks::Block;
+use super::outline::Outline;
+
+/// A heading is larger than the text by at least this factor.
+const LARGER: f32 = 1.12;
+/// The most characters and lines of a heading.
+const MAX_CHARACTERS: usize = 200;
+const MAX_LINES: usize = 4;
+/// The most characters of a heading that is only bold.
+const MAX_BOLD: usize = 90;
+/// Sizes that differ by less than this share are one level.
+const SAME_LEVEL: f32 = 0.05;
+
+/// The sizes of a document.
+#[derive(Debug, Default)]
+pub struct Styles {
+    /// Characters by size, in tenths of a point.
+    characters: BTreeMap<i32, usize>,
+    bold: usize,
+    all: usize,
+    body: f32,
+    levels: Vec<f32>,
+}
+
+impl Styles {
+    pub fn count(&mut self, text: &str, size: f32, is_bold: bool) {
+        let characters = text.len();
+        *self.characters.entry(tenths(size)).or_default() += characters;
+        self.all += characters;
+        self.bold += if is_bold { characters } else { 0 };
+    }
+
+    /// Ends the count: the size of most characters is that of the text.
+    pub fn decide(&mut self) {
+        let body = self.characters.iter().max_by_key(|(_, characters)| **characters);
+        #[expect(clippy::cast_precision_loss, reason = "a size of type")]
+        let body = body.map_or(0.0, |(tenths, _)| *tenths as f32 / 10.0);
+        self.body = body;
+    }
+
+    /// Notes the size of what may be a heading, so that sizes can be put in order.
+    pub fn add_level(&mut self, block: &Block) {
+        if self.is_larger(block) && !self.levels.iter().any(|size| is_same(*size, block.size())) {
+            self.levels.push(block.size());
+            self.levels.sort_by(|a, b| b.total_cmp(a));
+        }
+    }
+
+    /// The level of a heading; `None` for other text.
+    pub fn level(&self, block: &Block, outline: &Outline) -> Option<u8> {
+        if self.is_larger(block) {
+            let rank = self.levels.iter().position(|size| is_same(*size, block.size())).unwrap_or(0);
+            return u8::try_from(rank + 1).ok();
+        }
+        let below = u8::try_from(self.levels.len() + 1).unwrap_or(u8::MAX);
+        if !may_be_heading(block) {
+            return None;
+        }
+        if let Some(depth) = outline.depth(&block.text()) {
+            return Some(below.saturating_add(depth).min(6));
+        }
+        self.is_bold_heading(block).then_some(below.min(6))
+    }
+
+    fn is_larger(&self, block: &Block) -> bool {
+        may_be_heading(block) && block.size() >= LARGER * self.body
+    }
+
+    fn is_bold_heading(&self, block: &Block) -> bool {
+        let text = block.text();
+        let begins_well = text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+        let ends_well = !text.ends_with(['.', ',', ';', ':']);
+        block.is_bold()
+            && 3 * self.bold < self.all
+            && block.size() >= 0.95 * self.body
+            && text.chars().count() <= MAX_BOLD
+            && block.lines.len() <= 2
+            && begins_well
+            && ends_well
+    }
+}
+
+fn may_be_heading(block: &Block) -> bool {
+    let text = block.text();
+    block.lines.len() <= MAX_LINES
+        && text.chars().count() <= MAX_CHARACTERS
+        && text.chars().filter(|c| c.is_alphabetic()).count() >= 2
+        && block.marker.as_ref().is_none_or(|(marker, _)| marker.contains(char::is_alphanumeric))
+}
+
+fn is_same(a: f32, b: f32) -> bool {
+    (a - b).abs() < SAME_LEVEL * a.max(b)
+}
+
+fn tenths(size: f32) -> i32 {
+    #[expect(clippy::cast_possible_truncation, reason = "a size of type, within the sizes of glyphs")]
+    let halves = (size * 2.0).round() as i32;
+    halves * 5
+}

@@ -1,0 +1,83 @@
+//! The kinds of text that only the name of a file tells apart.
+
+use super::TextKind;
+
+/// The kind of a text with this extension, in lower case; `None` if it says nothing.
+pub fn text_kind(extension: &str) -> Option<TextKind> {
+    Some(match extension {
+        "ipynb" => TextKind::Notebook,
+        "srt" | "vtt" | "sbv" => TextKind::Subtitles,
+        "tex" | "latex" | "ltx" => TextKind::Latex,
+        "adoc" | "asciidoc" | "asc" => TextKind::AsciiDoc,
+        "rst" | "rest" => TextKind::ReStructuredText,
+        "org" => TextKind::Org,
+        _ => TextKind::Code { language: language(extension)? },
+    })
+}
+
+/// The language of source code, as Markdown names it.
+fn language(extension: &str) -> Option<&'static str> {
+    Some(match extension {
+        "rs" => "rust",
+        "py" | "pyw" | "pyi" => "python",
+        "js" | "mjs" | "cjs" => "javascript",
+        "jsx" => "jsx",
+        "ts" | "mts" | "cts" => "typescript",
+        "tsx" => "tsx",
+        "java" => "java",
+        "kt" | "kts" => "kotlin",
+        "scala" => "scala",
+        "groovy" | "gradle" => "groovy",
+        "c" | "h" => "c",
+        "cc" | "cpp" | "cxx" | "hpp" | "hh" | "hxx" => "cpp",
+        "cs" => "csharp",
+        "fs" | "fsx" => "fsharp",
+        "vb" | "vbs" | "bas" => "vb",
+        "go" => "go",
+        "swift" => "swift",
+        "m" => "objectivec",
+        "rb" => "ruby",
+        "php" => "php",
+        "pl" | "pm" => "perl",
+        "lua" => "lua",
+        "r" => "r",
+        "jl" => "julia",
+        "hs" => "haskell",
+        "ml" | "mli" => "ocaml",
+        "ex" | "exs" => "elixir",
+        "erl" => "erlang",
+        "clj" | "cljs" => "clojure",
+        "lisp" | "el" | "scm" => "lisp",
+        "dart" => "dart",
+        "zig" => "zig",
+        "nim" => "nim",
+        "pas" => "pascal",
+        "f" | "f90" | "f95" => "fortran",
+        "cob" | "cbl" => "cobol",
+        "asm" | "s" => "asm",
+        "sh" | "bash" | "zsh" | "ksh" => "bash",
+        "fish" => "fish",
+        "ps1" | "psm1" => "powershell",
+        "bat" | "cmd" => "batch",
+        "sql" => "sql",
+        "yaml" | "yml" => "yaml",
+        "toml" => "toml",
+        "ini" | "cfg" | "conf" | "properties" => "ini",
+        "css" => "css",
+        "scss" => "scss",
+        "less" => "less",
+        "proto" => "protobuf",
+        "graphql" | "gql" => "graphql",
+        "tf" | "hcl" => "hcl",
+        "cmake" => "cmake",
+        "mk" => "makefile",
+        "dockerfile" => "dockerfile",
+        "vue" => "vue",
+        "svelte" => "svelte",
+        "diff" | "patch" => "diff",
+        "sol" => "solidity",
+        "vhd" | "vhdl" => "vhdl",
+        "v" | "sv" => "verilog",
+        _ => return None,
+    })
+}

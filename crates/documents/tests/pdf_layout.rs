@@ -1,0 +1,262 @@
+//! The order and the structure of PDF pages, each made for the test.
+
+use std::ops::ControlFlow;
+
+use landfall_documents::{Document, Extracted, Limits, Reading, Recognised, WarningCode};
+use landfall_test_documents as made;
+
+fn reading(pdf: &[u8]) -> Reading {
+    let document = Document { bytes: pdf, name: "a.pdf", content_type: None };
+    landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(())).unwrap()
+}
+
+fn read(pdf: &[u8]) -> Extracted {
+    reading(pdf).finish(Recognised::NotInstalled).unwrap()
+}
+
+/// Operators that write a text at a place.
+fn at(x: i32, y: i32, size: i32, text: &str) -> String {
+    format!("BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET\n")
+}
+
+/// Lines below one another.
+fn column(x: i32, top: i32, lines: &[&str]) -> String {
+    lines.iter().zip(0..).map(|(line, number)| at(x, top - 14 * number, 12, line)).collect()
+}
+
+/// A PDF of one page with further entries of its dictionary, and further objects from number 6 on.
+fn page_with(entries: &str, content: &str, further: &[Vec<u8>]) -> Vec<u8> {
+    let mut objects = vec![
+        b"<< /Type /Catalog /Pages 2 0 R /Names << /EmbeddedFiles << /Names [(note.txt) 6 0 R] >> >> >>"
+            .to_vec(),
+        b"<< /Type /Pages /Count 1 /Kids [4 0 R] >>".to_vec(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_vec(),
+        format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 5 0 R \
+             /Resources << /Font << /F1 3 0 R >> >> {entries} >>"
+        )
+        .into_bytes(),
+        made::stream("", content.as_bytes()),
+    ];
+    objects.extend_from_slice(further);
+    made::pdf_of_objects(&objects)
+}
+
+fn page(content: &str) -> Vec<u8> {
+    page_with("", content, &[])
+}
+
+fn in_order(text: &str, words: &[&str]) {
+    let mut rest = text;
+    for word in words {
+        let at = rest.find(word).unwrap_or_else(|| panic!("{word:?} is not in its place in {text:?}"));
+        rest = &rest[at + word.len()..];
+    }
+}
+
+const LEFT: &[&str] = &[
+    "The harbour closes when the water is",
+    "too low for the boats that come in at",
+    "night, and it opens again as soon as the",
+    "first of them can pass the stones near",
+    "the old light without touching them.",
+];
+const RIGHT: &[&str] = &[
+    "Nobody who has seen the stones would",
+    "wish to pass them at low water, and the",
+    "master of the harbour keeps a list of the",
+    "boats that tried it in the last hundred",
+    "years and of those that came back.",
+];
+
+#[test]
+fn columns_are_read_one_after_the_other_below_their_title() {
+    let content = at(200, 780, 20, "Two columns") + &column(60, 700, LEFT) + &column(320, 700, RIGHT);
+    let text = read(&page(&content)).text;
+    assert!(text.starts_with("# Two columns\n\nThe harbour closes"), "{text}");
+    in_order(&text, &["touching them.", "Nobody who has seen", "came back."]);
+}
+
+#[test]
+fn the_rows_of_a_table_without_lines_stay_together() {
+    let rows =
+        [("Boat", "Tons", "Home"), ("Annie", "12", "Ely"), ("Bella", "7", "Rye"), ("Clara", "31", "Deal")];
+    let content: String = rows
+        .iter()
+        .zip(0..)
+        .map(|((a, b, c), row)| {
+            let y = 700 - 20 * row;
+            // The table is drawn column by column.
+            at(60, y, 12, a) + &at(200, y, 12, b) + &at(300, y, 12, c)
+        })
+        .collect();
+    let expected = "| Boat | Tons | Home |\n| --- | --- | --- |\n| Annie | 12 | Ely |\n| Bella | 7 | Rye |\n| Clara | 31 | Deal |";
+    assert_eq!(read(&page(&content)).text, expected);
+}
+
+#[test]
+fn a_table_with_lines_keeps_its_empty_cells_and_the_words_of_each_cell() {
+    let mut content = String::new();
+    for y in [600, 640, 680, 720] {
+        content += &format!("60 {y} m 360 {y} l S\n");
+    }
+    for x in [60, 160, 260, 360] {
+        content += &format!("{x} 600 m {x} 720 l S\n");
+    }
+    for (x, y, text) in [
+        (65, 705, "Boat"),
+        (165, 705, "Seen last by the"),
+        (165, 691, "master of the port"),
+        (265, 705, "Home"),
+        (65, 655, "Annie"),
+        (265, 655, "Ely"),
+        (65, 615, "Bella"),
+        (165, 615, "Friday"),
+        (265, 615, "Rye"),
+    ] {
+        content += &at(x, y, 10, text);
+    }
+    let expected = "| Boat | Seen last by the master of the port | Home |\n| --- | --- | --- |\n\
+                    | Annie | | Ely |\n| Bella | Friday | Rye |";
+    assert_eq!(read(&page(&content)).text, expected);
+}
+
+#[test]
+fn headings_have_levels_by_their_size_and_lists_are_nested_by_their_indentation() {
+    let content = at(60, 780, 24, "Harbours")
+        + &column(60, 740, &["A harbour is a place where boats are safe from the sea and from one another."])
+        + &at(60, 700, 16, "Rules")
+        + &column(60, 676, &["1. Come in slowly.", "2. Tie up:"])
+        + &column(80, 648, &["\\225 at the wall,", "\\225 or at a buoy."])
+        + &column(60, 620, &["3. Pay the master."])
+        + &at(60, 580, 16, "Prices")
+        + &column(60, 556, &["They are on the board beside the office of the master."]);
+    let expected = "# Harbours\n\nA harbour is a place where boats are safe from the sea and from one another.\n\n\
+                    ## Rules\n\n1. Come in slowly.\n2. Tie up:\n   - at the wall,\n   - or at a buoy.\n3. Pay the master.\n\n\
+                    ## Prices\n\nThey are on the board beside the office of the master.";
+    assert_eq!(read(&page(&content)).text, expected);
+}
+
+#[test]
+fn a_running_head_and_page_numbers_are_kept_once() {
+    let contents: Vec<Vec<u8>> = (1..=4)
+        .map(|number| {
+            let content = at(60, 810, 9, "Harbours of the east")
+                + &column(60, 740, &[&format!("This is what page {number} says about them.")])
+                + &column(60, 400, &["And this is in the middle of the page."])
+                + &at(290, 30, 9, &number.to_string());
+            made::stream("", content.as_bytes())
+        })
+        .collect();
+    let text = read(&made::pdf_of_contents(&contents, "", &[])).text;
+    assert_eq!(text.matches("Harbours of the east").count(), 1, "{text}");
+    assert_eq!(text.matches("in the middle of the page").count(), 4, "{text}");
+    assert!(text.contains("page 4 says") && !text.contains("\n\n4"), "{text}");
+}
+
+#[test]
+fn words_that_are_divided_at_the_end_of_a_line_are_one_word() {
+    let lines =
+        ["Boats come into the har-", "bour when the tide is high and the wind", "is from the well-known"];
+    let text = read(&page(&column(60, 700, &lines))).text;
+    assert!(text.contains("the harbour when") && text.contains("well-known"), "{text}");
+}
+
+#[test]
+fn text_that_is_drawn_twice_to_make_it_bold_is_read_once() {
+    let content =
+        at(60, 700, 12, "The tide comes in.") + "1 0 0 1 0.3 0 cm\n" + &at(60, 700, 12, "The tide comes in.");
+    assert_eq!(read(&page(&content)).text, "The tide comes in.");
+}
+
+#[test]
+fn boxes_are_on_the_page_as_it_is_shown() {
+    let content = at(60, 821, 12, "Upper left");
+    let whole = |turn: i32| read(&page_with(&format!("/Rotate {turn}"), &content, &[])).boxes[0].area;
+    let upright = whole(0);
+    assert!(upright.left.abs_diff(1008) < 30 && upright.top < 250 && upright.bottom < 400, "{upright:?}");
+    // Turned to the right, what was above is on the right.
+    let turned = whole(90);
+    assert!(turned.right > 9_700 && turned.top.abs_diff(1008) < 30, "{turned:?}");
+    let over = whole(180);
+    assert!(over.right.abs_diff(10_000 - 1008) < 30 && over.bottom > 9_700, "{over:?}");
+}
+
+#[test]
+fn turned_text_is_read_in_its_own_direction() {
+    // Two lines up the page, on a page that is shown turned.
+    let content = "BT /F1 12 Tf 0 1 -1 0 100 60 Tm (The first line of it) Tj ET\n\
+                   BT /F1 12 Tf 0 1 -1 0 114 60 Tm (and the second line) Tj ET\n";
+    let text = read(&page_with("/Rotate 90", content, &[])).text;
+    in_order(&text, &["The first line of it", "and the second line"]);
+}
+
+#[test]
+fn fields_notes_links_and_attached_files_are_read() {
+    let annotations = "/Annots [\
+        << /Subtype /Widget /FT /Tx /V (Annie) /Rect [120 690 300 712] >> \
+        << /Subtype /Widget /FT /Btn /AS /Yes /Rect [120 660 132 672] >> \
+        << /Subtype /Text /Contents (Is that right?) /Rect [400 700 420 720] >> \
+        << /Subtype /Link /A << /S /URI /URI (https://example.org/tides) >> /Rect [58 598 140 612] >> ]";
+    let content =
+        at(60, 695, 12, "Boat:") + &at(60, 662, 12, "Paid") + &at(60, 600, 12, "Tide tables are here");
+    let further = [
+        b"<< /Type /Filespec /F (note.txt) /EF << /F 7 0 R >> >>".to_vec(),
+        made::stream("/Type /EmbeddedFile", b"The moon is to blame."),
+    ];
+    let extracted = read(&page_with(annotations, &content, &further));
+    let text = &extracted.text;
+    in_order(
+        text,
+        &[
+            "Boat: Annie",
+            "Paid \u{2612}",
+            "(https://example.org/tides)",
+            "> Is that right?",
+            "The moon is to blame.",
+        ],
+    );
+    assert!(text.contains("[Tide tables"), "{text}");
+    assert_eq!(extracted.warnings, []);
+}
+
+/// A page in a font without a mapping, whose codes are the numbers of its glyphs.
+fn unmapped(codes: &str) -> Vec<u8> {
+    let hexadecimal: String = codes.chars().map(|code| format!("{:04X}", code as u32)).collect();
+    let content = format!("BT /F1 12 Tf 60 700 Td <{hexadecimal}> Tj ET");
+    let objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        b"<< /Type /Pages /Count 1 /Kids [4 0 R] >>".to_vec(),
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /ABCDEF+Own /Encoding /Identity-H /DescendantFonts [6 0 R] >>".to_vec(),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> >> >>"
+            .to_vec(),
+        made::stream("", content.as_bytes()),
+        b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /ABCDEF+Own /DW 500 \
+          /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>"
+            .to_vec(),
+    ];
+    made::pdf_of_objects(&objects)
+}
+
+#[test]
+fn the_numbers_of_glyphs_never_become_text() {
+    let document = Document { bytes: &unmapped("70HWDO6KDIW"), name: "a.pdf", content_type: None };
+    let ending = landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(()))
+        .and_then(|reading| reading.finish(Recognised::NotInstalled));
+    if let Ok(extracted) = &ending {
+        assert!(!extracted.text.contains("HWDO"), "{extracted:?}");
+        assert!(extracted.warnings.iter().any(|warning| warning.code == WarningCode::CharactersUnmapped));
+    }
+    assert!(ending.is_err(), "{ending:?}");
+}
+
+#[test]
+fn a_page_of_many_columns_and_rules_ends_soon() {
+    let mut content = String::new();
+    for number in 0..20_000 {
+        let (x, y) = (number * 37 % 590, number * 91 % 840);
+        content += &format!("{x} {y} m {} {y} l S {x} {y} m {x} {} l S\n", x + 20, y + 20);
+        content += &at(x, y, 3, "ab");
+    }
+    assert!(read(&page(&content)).text.contains("ab"));
+}

@@ -1,0 +1,232 @@
+//! Compares the Markdown of documents with references that were written by hand.
+//!
+//! `structure/KIND/NAME.md` is the reference of the document `KIND/NAME` of the corpus (see `corpus.rs`), and
+//! `structure/made/NAME.md` that of a document that is made here. The kind of a made document is its extension.
+//! `LANDFALL_SHOW=NAME` prints the text of one document.
+
+#[path = "structure/made_mail.rs"]
+mod made_mail;
+#[path = "structure/made_office.rs"]
+mod made_office;
+#[path = "structure/made_sheets.rs"]
+mod made_sheets;
+#[path = "structure/made_slides.rs"]
+mod made_slides;
+#[path = "structure/score.rs"]
+mod score;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use landfall_documents::{Document, Limits, Recognised};
+use score::Score;
+
+/// Makes a document for a test.
+type Builder = fn() -> Vec<u8>;
+
+/// All documents that are made here, by name.
+fn made() -> Vec<(&'static str, Builder)> {
+    [made_mail::DOCUMENTS, made_office::DOCUMENTS, made_sheets::DOCUMENTS, made_slides::DOCUMENTS].concat()
+}
+
+/// What the documents of a kind must reach.
+struct Floor {
+    /// The mean of the bigram scores.
+    bigram: f64,
+    /// The bigram score of each document.
+    worst_bigram: f64,
+    /// The mean of the structure scores.
+    structure: f64,
+}
+
+const OFFICE: Floor = Floor { bigram: 0.98, worst_bigram: 0.90, structure: 0.95 };
+
+#[test]
+fn docx() {
+    assert_floor("docx", &OFFICE);
+}
+
+#[test]
+fn html() {
+    assert_floor("html", &OFFICE);
+}
+
+#[test]
+fn mails() {
+    for kind in ["eml", "mbox", "mhtml", "msg", "dat", "p7m"] {
+        assert_floor(kind, &OFFICE);
+    }
+}
+
+#[test]
+fn books_archives_and_texts() {
+    for kind in ["epub", "pages", "zip", "adoc", "ipynb", "md", "org", "rs", "rst", "srt", "tex", "vtt"] {
+        assert_floor(kind, &OFFICE);
+    }
+}
+
+#[test]
+fn odt() {
+    assert_floor("odt", &OFFICE);
+}
+
+#[test]
+fn pptx() {
+    assert_floor("pptx", &OFFICE);
+}
+
+#[test]
+fn xlsx() {
+    assert_floor("xlsx", &OFFICE);
+}
+
+/// These have one form that is right.
+#[test]
+fn made_spreadsheets_and_presentations_are_read_exactly() {
+    for (name, build) in [made_sheets::DOCUMENTS, made_slides::DOCUMENTS].concat() {
+        let reference = std::fs::read_to_string(folder_of_references().join(format!("made/{name}.md")));
+        assert_eq!(text(&build(), name), reference.expect(name).trim_end(), "{name}");
+    }
+}
+
+#[test]
+fn other_text_documents() {
+    for kind in ["doc", "fodt", "rtf"] {
+        assert_floor(kind, &OFFICE);
+    }
+}
+
+#[test]
+fn open_spreadsheets_and_presentations() {
+    for kind in ["ods", "odp"] {
+        assert_floor(kind, &OFFICE);
+    }
+}
+
+#[test]
+fn a_document_that_was_made_for_a_feature_of_word_processors_is_read_exactly() {
+    let mut wrong = Vec::new();
+    for (name, build) in made_office::DOCUMENTS {
+        let (found, expected) = (text(&build(), name), reference("made", name));
+        if found.trim() != expected.trim() {
+            println!("--- {name}\n{found}");
+            wrong.push(name);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn every_made_document_has_a_reference_and_every_reference_a_document() {
+    let mut names: Vec<String> = made().iter().map(|(name, _)| (*name).to_owned()).collect();
+    names.sort();
+    assert_eq!(names, references("made"));
+}
+
+/// The table says what is read of each format, and has its rows in order.
+#[test]
+fn the_table_of_formats_names_each_format() {
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+    let table = std::fs::read_to_string(table).expect("docs/formats.md");
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let formats: Vec<String> =
+        rows.map(|(format, _)| format.to_lowercase()).filter(|name| name != "format").collect();
+    assert!(formats.is_sorted(), "{formats:?}");
+    let made = made();
+    let of_documents = made.iter().map(|(name, _)| name.rsplit('.').next().unwrap_or_default());
+    for extension in of_documents.chain(["pdf", "json", "xml", "plain text", "pictures"]) {
+        let format = match extension {
+            "adoc" => "asciidoc",
+            "dat" => "tnef",
+            "fodt" => "odt",
+            "ipynb" => "jupyter",
+            "md" => "markdown",
+            "rs" => "source code",
+            "rst" => "restructuredtext",
+            "tex" => "latex",
+            extension => extension,
+        };
+        assert!(formats.iter().any(|row| row.contains(format)), "{format}");
+    }
+}
+
+fn assert_floor(kind: &str, floor: &Floor) {
+    let mut scores: Vec<(String, Score)> = Vec::new();
+    if let Some(corpus) = corpus() {
+        for name in references(kind) {
+            let bytes = std::fs::read(corpus.join(kind).join(&name)).expect(&name);
+            scores.push((name.clone(), score(&bytes, kind, &name)));
+        }
+    }
+    for (name, build) in made() {
+        if name.rsplit_once('.').is_some_and(|(_, extension)| extension == kind) {
+            scores.push((name.to_owned(), score(&build(), "made", name)));
+        }
+    }
+    assert!(!scores.is_empty(), "there is no document of the kind {kind}");
+    let mean = |of: fn(&Score) -> f64| {
+        #[expect(clippy::cast_precision_loss, reason = "some dozens")]
+        let mean = scores.iter().map(|(_, score)| of(score)).sum::<f64>() / scores.len() as f64;
+        mean
+    };
+    for (name, score) in &scores {
+        println!(
+            "{kind}: unigram {:.3} bigram {:.3} sequence {:.3} structure {:.3} {name}",
+            score.unigram, score.bigram, score.sequence, score.structure
+        );
+        assert!(score.bigram >= floor.worst_bigram, "{name}: {score:?}");
+    }
+    let (bigram, structure) = (mean(|score| score.bigram), mean(|score| score.structure));
+    println!(
+        "{kind}: means of {}: unigram {:.4} bigram {bigram:.4} sequence {:.4} structure {structure:.4}",
+        scores.len(),
+        mean(|score| score.unigram),
+        mean(|score| score.sequence)
+    );
+    assert!(bigram >= floor.bigram, "{kind}: bigrams {bigram:.4} are below {}", floor.bigram);
+    assert!(structure >= floor.structure, "{kind}: structure {structure:.4} is below {}", floor.structure);
+}
+
+fn score(bytes: &[u8], folder: &str, name: &str) -> Score {
+    let text = text(bytes, name);
+    if std::env::var("LANDFALL_SHOW").is_ok_and(|wanted| wanted == name) {
+        println!("{text}");
+    }
+    Score::of(&text, &reference(folder, name))
+}
+
+fn text(bytes: &[u8], name: &str) -> String {
+    let document = Document { bytes, name, content_type: None };
+    let reading = landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(()));
+    reading.and_then(|reading| reading.finish(Recognised::NotInstalled)).expect(name).text
+}
+
+fn reference(folder: &str, name: &str) -> String {
+    let path = folder_of_references().join(folder).join(format!("{name}.md"));
+    std::fs::read_to_string(path).expect(name)
+}
+
+fn folder_of_references() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/structure")
+}
+
+/// The names of the documents that have a reference in this folder, in their order.
+fn references(folder: &str) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder_of_references().join(folder)) else { return Vec::new() };
+    let names = entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> =
+        names.filter_map(|name| name.strip_suffix(".md").map(str::to_owned)).collect();
+    names.sort();
+    names
+}
+
+fn corpus() -> Option<PathBuf> {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let set = std::env::var_os("LANDFALL_CORPUS").map(PathBuf::from);
+    let beside = [above.join("../shared/corpus"), above.join("../../shared/corpus")];
+    let found = set.into_iter().chain(beside).find(|folder| folder.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED: there is no corpus of documents; set LANDFALL_CORPUS");
+    }
+    found
+}
