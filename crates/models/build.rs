@@ -1,20 +1,23 @@
-//! Puts the tokenizer of the built-in model where the code can include it: what counts the tokens of a chunk must be
-//! the very tokenizer that the model reads it with, and the model's crate does not hand it out.
+//! Puts the files of the built-in model where the code can include them: the model's crate does not hand them out, and
+//! its encoder is much slower than ours.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const MODEL_CRATE: &str = "pocket-encoder";
-const TOKENIZER: &str = "assets/tokenizer.json";
+const ASSETS: &str = "assets";
+const FILES: [&str; 5] =
+    ["tokenizer.json", "config.json", "shapes.json", "provenance.json", "model.safetensors"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=../../Cargo.lock");
-    let tokenizer = in_the_registry().unwrap_or_else(where_cargo_says);
-    let target =
-        PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("tokenizer.json");
-    std::fs::copy(&tokenizer, &target)
-        .unwrap_or_else(|error| panic!("cannot copy {}: {error}", tokenizer.display()));
+    let assets = in_the_registry().unwrap_or_else(where_cargo_says);
+    let target = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    for file in FILES {
+        std::fs::copy(assets.join(file), target.join(file))
+            .unwrap_or_else(|error| panic!("cannot copy {file} from {}: {error}", assets.display()));
+    }
 }
 
 /// Where cargo unpacks what it downloads. It has done so before it builds anything.
@@ -28,8 +31,8 @@ fn in_the_registry() -> Option<PathBuf> {
     let registries = std::fs::read_dir(home.join("registry/src")).ok()?;
     registries
         .filter_map(Result::ok)
-        .map(|registry| registry.path().join(format!("{MODEL_CRATE}-{version}")).join(TOKENIZER))
-        .find(|tokenizer| tokenizer.is_file())
+        .map(|registry| registry.path().join(format!("{MODEL_CRATE}-{version}")).join(ASSETS))
+        .find(|assets| FILES.iter().all(|file| assets.join(file).is_file()))
 }
 
 /// Asks cargo, which knows of every other place: a vendored copy, a registry of one's own. This may download crates
@@ -47,6 +50,6 @@ fn where_cargo_says() -> PathBuf {
         .as_array()
         .and_then(|packages| packages.iter().find(|package| package["name"] == MODEL_CRATE))
         .and_then(|package| package["manifest_path"].as_str())
-        .map(|manifest| Path::new(manifest).parent().expect("a manifest lies in a folder").join(TOKENIZER))
+        .map(|manifest| Path::new(manifest).parent().expect("a manifest lies in a folder").join(ASSETS))
         .expect("the model's crate is a dependency")
 }

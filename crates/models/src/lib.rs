@@ -4,15 +4,24 @@
 
 pub mod built_in;
 pub mod chunk;
+pub mod encoder;
 pub mod model_folder;
+pub mod plain_text;
+mod text_encoder;
 pub mod tokens;
+pub mod wording;
 
 use landfall_core::failure::{Code, Failure};
 
 /// A model that runs in this process.
 pub trait LocalModel: Send + Sync {
-    /// The vector of a text, normalized to length one. Computes on the calling thread.
-    fn vector(&self, text: &str) -> Result<Vec<f32>, Failure>;
+    /// The vectors of the texts, each normalized to length one. Computes on the calling thread. Ends with `None` soon
+    /// after `is_cancelled`, which it asks every few milliseconds.
+    fn vectors(
+        &self,
+        texts: &[&str],
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<Vec<f32>>>, Failure>;
 }
 
 pub fn no_vectors() -> Failure {

@@ -3,23 +3,20 @@
 
 use std::path::{Path, PathBuf};
 
-use candle_core::{DType, Device, IndexOp, Tensor};
-use candle_nn::VarBuilder;
-use candle_transformers::models::bert::{BertModel, Config};
 use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokenizers::{Tokenizer, TruncationParams};
+use tokenizers::Tokenizer;
 
+use crate::LocalModel;
+use crate::encoder::{Config, Encoder, Pooling, Stored};
+use crate::text_encoder::{SPECIAL_TOKENS, TextEncoder};
 use crate::tokens::Tokens;
-use crate::{LocalModel, normalized};
-use landfall_core::failure::{Code, Failure};
+use landfall_core::failure::Failure;
 
 const CONFIG: &str = "config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const WEIGHTS: &str = "model.safetensors";
-/// The special tokens around a text: `[CLS]` and `[SEP]`.
-const SPECIAL_TOKENS: usize = 2;
 
 /// What the folder's small files contain, before anything large is loaded.
 #[derive(Debug, Clone)]
@@ -28,14 +25,6 @@ pub struct ModelFolder {
     pooling: Pooling,
     /// The maximum number of tokens that the model reads, without the special tokens.
     pub window: usize,
-}
-
-/// How the vectors of the tokens become the vector of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pooling {
-    Mean,
-    /// The vector of the first token, which represents the whole text.
-    First,
 }
 
 #[derive(Deserialize)]
@@ -89,7 +78,7 @@ impl ModelFolder {
         let revision = hex::encode(&hash.finalize()[..16]);
 
         let config = read_config(&self.path).map_err(|error| about(&error))?;
-        let mut tokenizer =
+        let tokenizer =
             Tokenizer::from_bytes(&tokenizer).map_err(|error| about(&format!("{TOKENIZER}: {error}")))?;
         let known = tokenizer.get_vocab_size(true);
         if known > config.vocab_size {
@@ -99,27 +88,14 @@ impl ModelFolder {
             )));
         }
         let tokens = Tokens::new(tokenizer.clone());
-        tokenizer.with_padding(None);
-        tokenizer
-            .with_truncation(Some(TruncationParams {
-                max_length: self.window + SPECIAL_TOKENS,
-                ..Default::default()
-            }))
-            .map_err(|error| about(&format!("{TOKENIZER}: {error}")))?;
-        let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)
-            .and_then(|weights| BertModel::load(weights, &config))
+        let encoder = Stored::read(&weights)
+            .and_then(|weights| Encoder::load(&weights, &config))
             .map_err(|error| about(&format!("{WEIGHTS}: {error}")))?;
-        let model = Bert {
-            model: weights,
-            tokenizer,
-            tokens,
-            pooling: self.pooling,
-            revision,
-            dimensions: config.hidden_size,
-        };
+        let encoder = TextEncoder::new(encoder, tokenizer, self.window, self.pooling)
+            .map_err(|error| about(&format!("{TOKENIZER}: {error}")))?;
         // If the model cannot embed one word, the start should fail, not the first file.
-        model.vector("landfall").map_err(|failure| about(&failure.message))?;
-        Ok(model)
+        encoder.vectors(&["landfall"], &|| false).map_err(|failure| about(&failure.message))?;
+        Ok(Bert { encoder, tokens, revision, dimensions: config.hidden_size })
     }
 }
 
@@ -141,12 +117,7 @@ fn read_config(path: &Path) -> Result<Config, String> {
         return Err(format!("a folder with a BERT model; this one is {kind:?}"));
     }
     let config: Config = required(path, CONFIG)?;
-    let (size, heads) = (config.hidden_size, config.num_attention_heads);
-    if size == 0 || heads == 0 || !size.is_multiple_of(heads) {
-        return Err(format!(
-            "a folder with a valid {CONFIG}; {size} dimensions cannot be divided among {heads} heads"
-        ));
-    }
+    config.check().map_err(|error| format!("a folder with a valid {CONFIG}; {error}"))?;
     Ok(config)
 }
 
@@ -179,10 +150,8 @@ fn read_pooling(path: &Path) -> Result<Pooling, String> {
 }
 
 pub struct Bert {
-    model: BertModel,
-    tokenizer: Tokenizer,
+    encoder: TextEncoder,
     tokens: Tokens,
-    pooling: Pooling,
     revision: String,
     dimensions: usize,
 }
@@ -200,29 +169,14 @@ impl Bert {
     pub fn tokens(&self) -> Tokens {
         self.tokens.clone()
     }
-
-    fn pooled(&self, ids: &[u32], types: &[u32]) -> candle_core::Result<Vec<f32>> {
-        let row = |numbers: &[u32]| Tensor::new(numbers, &Device::Cpu)?.unsqueeze(0);
-        // One text at a time: without padding there is nothing to mask.
-        let hidden = self.model.forward(&row(ids)?, &row(types)?, None)?.squeeze(0)?;
-        match self.pooling {
-            Pooling::Mean => hidden.mean(0)?.to_vec1(),
-            Pooling::First => hidden.i(0)?.to_vec1(),
-        }
-    }
 }
 
 impl LocalModel for Bert {
-    fn vector(&self, text: &str) -> Result<Vec<f32>, Failure> {
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::new(Code::EmbedError, format!("The embedding model failed: {error}"))
-        };
-        let encoded = self.tokenizer.encode(text, true).map_err(|error| failed(&error))?;
-        if encoded.is_empty() {
-            return Err(failed(&"its tokenizer returns no tokens for this text"));
-        }
-        let pooled =
-            self.pooled(encoded.get_ids(), encoded.get_type_ids()).map_err(|error| failed(&error))?;
-        normalized(pooled).ok_or_else(|| failed(&"it returned no valid vector for this text"))
+    fn vectors(
+        &self,
+        texts: &[&str],
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<Vec<f32>>>, Failure> {
+        self.encoder.vectors(texts, is_cancelled)
     }
 }

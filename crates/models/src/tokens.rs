@@ -17,6 +17,11 @@ static BUILT_IN: LazyLock<Tokenizer> = LazyLock::new(|| {
     unbounded(Tokenizer::from_bytes(bytes).expect("the tokenizer is part of the program"))
 });
 
+/// The tokenizer of the built-in model.
+pub(crate) fn built_in() -> &'static Tokenizer {
+    &BUILT_IN
+}
+
 /// Counts the whole text, without truncation or padding.
 fn unbounded(mut tokenizer: Tokenizer) -> Tokenizer {
     tokenizer.with_padding(None);
