@@ -38,7 +38,7 @@ pub struct AuditEntry {
 
 impl Listed for AuditEntry {
     const FIELD: &'static str = "entries";
-    const SCHEMA: &'static str = "AuditLogPage";
+    const SCHEMA: &'static str = "AuditEntryList";
 }
 
 pub type AuditLog = Page<AuditEntry>;
@@ -56,7 +56,6 @@ pub struct AuditLogQuery {
     pub actor: Option<String>,
     /// The operation, such as `deleteFile`.
     pub action: Option<String>,
-    #[param(inline)]
     pub outcome: Option<AuditOutcome>,
     /// The address of the client.
     pub address: Option<String>,
@@ -66,6 +65,5 @@ pub struct AuditLogQuery {
     pub until: Option<DateTime<Utc>>,
     /// `tenant`: the actions of the tenant's users and those about its files, for its administrators. `all`: everything, for
     /// operators. Without it, all that the caller may see.
-    #[param(inline)]
     pub scope: Option<Scope>,
 }

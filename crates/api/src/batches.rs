@@ -77,6 +77,7 @@ pub type Progress = BTreeMap<Status, i64>;
 /// What became of the promised files. Once none of them waits or runs any more, the other numbers add up to `total`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = BatchSummary)]
 pub struct Summary {
     pub total: i64,
     pub ready: i64,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::queues::CircuitView;
-use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::schemas::StoredCode;
 use landfall_core::states::Scope;
 
 /// Whose files the dashboard is about.
@@ -17,7 +17,6 @@ use landfall_core::states::Scope;
 #[into_params(parameter_in = Query)]
 pub struct DashboardQuery {
     /// `all`: those of all users, for administrators.
-    #[param(inline)]
     pub scope: Option<Scope>,
 }
 
@@ -43,7 +42,7 @@ pub struct RecentError {
     pub file_id: Uuid,
     pub file_name: String,
     pub error: String,
-    #[schema(value_type = Code)]
+    #[schema(value_type = StoredCode)]
     pub code: String,
     pub stage: Stage,
     pub timestamp: DateTime<Utc>,

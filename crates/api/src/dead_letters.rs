@@ -7,12 +7,12 @@ use uuid::Uuid;
 use crate::page::{Listed, Page};
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status};
+use landfall_core::schemas::StoredCode;
 use landfall_core::states::Scope;
 
 /// Which dead letters to retry. Without a field, any value matches.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schema(as = Wanted)]
 pub struct DeadLetterFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Code>)]
@@ -27,7 +27,6 @@ pub struct DeadLetterFilter {
     pub fingerprint: Option<String>,
     /// `all`: those of all users, for administrators.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline)]
     pub scope: Option<Scope>,
 }
 
@@ -51,7 +50,6 @@ pub struct DeadLetterQuery {
     #[param(pattern = "^[0-9a-f]{16}$")]
     pub fingerprint: Option<String>,
     /// `all`: those of all users, for administrators.
-    #[param(inline)]
     pub scope: Option<Scope>,
 }
 
@@ -74,13 +72,15 @@ impl DeadLetterQuery {
 pub struct DeadLetter {
     pub file_id: Uuid,
     #[serde(default)]
+    #[schema(required = true)]
     pub tenant_id: String,
     #[serde(default)]
+    #[schema(required = true)]
     pub user_id: String,
     pub file_name: String,
     pub batch_id: Option<Uuid>,
     pub stage: Stage,
-    #[schema(value_type = Code)]
+    #[schema(value_type = StoredCode)]
     pub code: String,
     pub error: String,
     pub attempts: i64,
@@ -110,12 +110,45 @@ pub type DeadLetterList = Page<DeadLetter>;
 pub struct Group {
     pub fingerprint: String,
     pub stage: Stage,
-    #[schema(value_type = Code)]
+    #[schema(value_type = StoredCode)]
     pub code: String,
     pub sample: Sample,
     pub count: i64,
     pub first_seen: DateTime<Utc>,
     pub last_seen: DateTime<Utc>,
+    /// How many of them failed in each of the last 24 hours, the oldest first.
+    #[serde(default)]
+    #[schema(min_items = 24, max_items = 24, required = true)]
+    pub trend: Vec<i64>,
+    #[serde(default)]
+    #[schema(required = true)]
+    pub owners: GroupOwners,
+    /// Whether a retry can help without another upload.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub retry_helps: bool,
+    /// What would help.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub advice: String,
+}
+
+/// Whose files a group has.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = DeadLetterOwners)]
+pub struct GroupOwners {
+    pub count: i64,
+    /// The five with the most.
+    pub top: Vec<GroupOwner>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeadLetterOwner)]
+pub struct GroupOwner {
+    pub tenant_id: String,
+    pub user_id: String,
+    pub count: i64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
@@ -128,12 +161,14 @@ pub struct Sample {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = DeadLetterGroupList)]
 pub struct GroupList {
     pub groups: Vec<Group>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = RetriedDeadLetter)]
 pub struct Retried {
     pub success: bool,
     pub file_id: Uuid,

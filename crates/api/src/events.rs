@@ -1,4 +1,6 @@
-//! Events: how a stream of them is opened.
+//! Events: how a stream of them is opened, and what each of them tells.
+
+pub mod data;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,7 @@ use landfall_core::states::Scope;
 /// A short-lived replacement for a token, for clients that cannot send headers.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = EventTicket)]
 pub struct Ticket {
     pub ticket: String,
     pub expires_at: DateTime<Utc>,
@@ -27,7 +30,6 @@ pub struct StreamQuery {
     #[param(value_type = Option<uuid::Uuid>)]
     pub batch_id: Option<String>,
     /// `all`: those of all users, for administrators.
-    #[param(inline)]
     pub scope: Option<Scope>,
     /// Instead of a token.
     pub ticket: Option<String>,

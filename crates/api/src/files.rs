@@ -8,11 +8,12 @@ use uuid::Uuid;
 
 use crate::page::{Listed, Page};
 use landfall_core::actor::ActorKind;
-use landfall_core::failure::{Class, Code};
+use landfall_core::failure::Class;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::priority::Priority;
-use landfall_core::states::{Scope, StuckReason, WaitingFor};
-use landfall_core::warning::WarningCode;
+use landfall_core::schemas::{StoredCode, StoredWarningCode};
+use landfall_core::states::{StuckReason, WaitingFor};
+use landfall_core::text::{Area, PageArea};
 
 /// A file as clients see it.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
@@ -20,8 +21,10 @@ use landfall_core::warning::WarningCode;
 pub struct FileView {
     pub file_id: Uuid,
     #[serde(default)]
+    #[schema(required = true)]
     pub tenant_id: String,
     #[serde(default)]
+    #[schema(required = true)]
     pub user_id: String,
     pub file_name: String,
     pub size: i64,
@@ -58,6 +61,7 @@ pub struct FileView {
     pub chunk_count: Option<i64>,
     /// How many warnings there are: how much is missing of a file that could be read otherwise.
     #[serde(default)]
+    #[schema(required = true)]
     pub warning_count: i64,
     /// What is missing. Null in a list of files, which has only the number.
     #[serde(default)]
@@ -79,12 +83,25 @@ pub struct FileView {
     pub failed_at: Option<DateTime<Utc>>,
     /// When a failed file will be deleted, unless it is retried; when an upload that never came will be.
     pub deletion_at: Option<DateTime<Utc>>,
+    /// The page with its trace, where traces are collected and the operator has set `TRACE_URL`.
+    #[serde(default)]
+    pub trace_url: Option<String>,
+}
+
+/// What is changed about a file.
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileChanges {
+    /// Up to 16 names of up to 64 characters, each with a string of up to 512 characters, a number or a boolean.
+    #[schema(value_type = Object)]
+    pub attributes: serde_json::Map<String, serde_json::Value>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = FileError)]
 pub struct ErrorView {
     /// As it was stored: a newer version may have written a code that this one does not know.
-    #[schema(value_type = Code)]
+    #[schema(value_type = StoredCode)]
     pub code: String,
     pub class: Class,
     /// Sentences for the owner: what happened, what to do, and whether it is tried again by itself.
@@ -98,7 +115,7 @@ pub struct ErrorView {
 #[schema(as = Warning)]
 pub struct WarningView {
     /// As it was stored: a newer version may have written a code that this one does not know.
-    #[schema(value_type = WarningCode)]
+    #[schema(value_type = StoredWarningCode)]
     pub code: String,
     /// What happened, what is missing, and what to do.
     pub message: String,
@@ -109,6 +126,7 @@ pub struct WarningView {
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = FileInProgress)]
 pub struct InflightView {
     pub stage: Stage,
     pub started_at: Option<DateTime<Utc>>,
@@ -134,35 +152,9 @@ impl Listed for FileView {
 
 pub type FileList = Page<FileView>;
 
-/// Which files to list.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::IntoParams)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct FileQuery {
-    pub status: Option<Status>,
-    #[param(value_type = Option<Uuid>)]
-    pub batch_id: Option<String>,
-    /// Part of the file's name.
-    pub q: Option<String>,
-    /// Only files whose bytes have one of these MD5s: up to 100, separated by commas.
-    #[param(max_length = 3300)]
-    pub md5: Option<String>,
-    /// `all`: those of all users, for administrators.
-    #[param(inline)]
-    pub scope: Option<Scope>,
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    pub limit: Option<i64>,
-    /// How many files to leave out at the beginning, in place of a cursor.
-    #[param(minimum = 0, maximum = 100_000)]
-    pub offset: Option<i64>,
-    /// The `nextCursor` of the page before.
-    pub cursor: Option<String>,
-}
-
 /// How to retry a file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schema(as = Retry)]
 pub struct RetryRequest {
     /// The stage to begin at; without it, the one that the file ended at.
     pub from_stage: Option<Stage>,
@@ -179,7 +171,7 @@ pub struct HistoryEntry {
     pub stage: Option<Stage>,
     pub attempt: Option<i64>,
     pub worker: Option<String>,
-    #[schema(value_type = Option<Code>)]
+    #[schema(value_type = Option<StoredCode>)]
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     /// Who or what caused it; null only for steps that an earlier version recorded.
@@ -199,23 +191,89 @@ pub struct ActorView {
 
 impl Listed for HistoryEntry {
     const FIELD: &'static str = "history";
-    const SCHEMA: &'static str = "History";
+    const SCHEMA: &'static str = "FileHistory";
 }
 
 pub type History = Page<HistoryEntry>;
 
+/// The form of a text.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct TextQuery {
+    /// `markdown` (the default), or `plain`: without the marks of headings, tables and links. A file that is plain text stays
+    /// as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub format: Option<TextFormat>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TextFormat {
+    #[default]
+    Markdown,
+    Plain,
+}
+
 /// A piece of a file that is found as one.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = StoredChunk)]
+#[schema(as = Chunk)]
 pub struct ChunkView {
     pub ordinal: i64,
     pub text: String,
     pub page: Option<i64>,
     pub heading: Option<String>,
+    /// The headings that it is under, from the top of the document down to its own.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub headings: Vec<String>,
+    /// Where it is on its pages, if that is known.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub places: Vec<PlaceView>,
+    /// Where it is in the file's text, in characters. A header row that is repeated from the beginning of its table is not
+    /// counted.
     pub char_start: i64,
     pub char_end: i64,
     pub tokens: i64,
+}
+
+/// A part of a page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Place)]
+pub struct PlaceView {
+    /// From 1.
+    pub page: i64,
+    #[serde(rename = "box")]
+    pub area: BoxView,
+}
+
+/// A rectangle on a page as it is shown, in parts of its width and height, from its upper left corner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Box)]
+pub struct BoxView {
+    #[schema(minimum = 0, maximum = 1)]
+    pub left: f64,
+    #[schema(minimum = 0, maximum = 1)]
+    pub top: f64,
+    #[schema(minimum = 0, maximum = 1)]
+    pub right: f64,
+    #[schema(minimum = 0, maximum = 1)]
+    pub bottom: f64,
+}
+
+impl From<PageArea> for PlaceView {
+    fn from(PageArea { page, area }: PageArea) -> Self {
+        let part = |length: u16| f64::from(length) / f64::from(Area::SIDE);
+        let area = BoxView {
+            left: part(area.left),
+            top: part(area.top),
+            right: part(area.right),
+            bottom: part(area.bottom),
+        };
+        Self { page, area }
+    }
 }
 
 impl Listed for ChunkView {

@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = Liveness)]
 pub struct Alive {
     pub status: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Readiness {
-    #[schema(inline)]
     pub status: Verdict,
     pub checks: BTreeMap<String, Check>,
 }
 
 /// Whether the process can do its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = ReadinessStatus)]
 pub enum Verdict {
     #[serde(rename = "ready")]
     Ready,
@@ -26,8 +27,8 @@ pub enum Verdict {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = HealthCheck)]
 pub struct Check {
-    #[schema(inline)]
     pub status: CheckResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -36,6 +37,7 @@ pub struct Check {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = HealthCheckStatus)]
 pub enum CheckResult {
     Ok,
     Failed,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::page::{Listed, Page};
-use landfall_core::failure::Code;
 use landfall_core::lifecycle::Status;
+use landfall_core::schemas::StoredCode;
 
 /// The states of a job. There are fewer than those of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -49,7 +49,7 @@ impl JobStatus {
 /// A file as a job.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = OlderJob)]
+#[schema(as = Job)]
 pub struct JobView {
     pub id: Uuid,
     pub file_name: String,
@@ -57,7 +57,7 @@ pub struct JobView {
     pub status: JobStatus,
     pub attempt_count: i64,
     pub max_attempts: u32,
-    #[schema(value_type = Option<Code>)]
+    #[schema(value_type = Option<StoredCode>)]
     pub error_code: Option<String>,
     pub error_message: Option<String>,
     pub last_attempt_at: Option<DateTime<Utc>>,
@@ -74,7 +74,7 @@ pub struct JobView {
 
 impl Listed for JobView {
     const FIELD: &'static str = "jobs";
-    const SCHEMA: &'static str = "OlderJobList";
+    const SCHEMA: &'static str = "JobList";
 }
 
 pub type JobList = Page<JobView>;

@@ -56,7 +56,7 @@ pub struct KeyView {
 
 impl Listed for KeyView {
     const FIELD: &'static str = "keys";
-    const SCHEMA: &'static str = "ApiKeyPage";
+    const SCHEMA: &'static str = "ApiKeyList";
 }
 
 pub type KeyList = Page<KeyView>;
@@ -82,6 +82,5 @@ pub struct KeyQuery {
     /// The `nextCursor` of the page before.
     pub cursor: Option<String>,
     /// `tenant`: those of all users of the tenant, for its administrators. `all`: those of all tenants, for operators.
-    #[param(inline)]
     pub scope: Option<Scope>,
 }

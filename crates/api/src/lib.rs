@@ -5,13 +5,16 @@
 //!
 //! This crate may use `landfall-core` and no other crate of the workspace. It does no I/O and knows no database.
 
+pub mod comma_list;
 pub mod page;
 
 pub mod audit_log;
 pub mod batches;
+pub mod blockers;
 pub mod dashboard;
 pub mod dead_letters;
 pub mod events;
+pub mod file_queries;
 pub mod files;
 pub mod health;
 pub mod jobs;
@@ -23,6 +26,7 @@ pub mod orphans;
 pub mod queues;
 pub mod quotas;
 pub mod refusal;
+pub mod reindex;
 pub mod search;
 pub mod sessions;
 pub mod settings;

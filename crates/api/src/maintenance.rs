@@ -5,9 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::page::{Listed, Page};
+use landfall_core::states::RunOutcome;
+
 /// A job as its operator sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = MaintenanceJob)]
 pub struct JobView {
     pub name: String,
     pub schedule: String,
@@ -19,6 +23,7 @@ pub struct JobView {
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = MaintenanceRun)]
 pub struct RunView {
     pub run_id: Uuid,
     /// The user who started it; null if the schedule did.
@@ -29,14 +34,27 @@ pub struct RunView {
     #[schema(value_type = Option<Object>)]
     pub metrics: Option<Value>,
     pub errors: Vec<String>,
+    #[serde(default)]
+    #[schema(required = true)]
+    pub outcome: RunOutcome,
 }
 
+impl Listed for RunView {
+    const FIELD: &'static str = "runs";
+    const SCHEMA: &'static str = "RunList";
+}
+
+/// The runs of a job, the newest first.
+pub type RunList = Page<RunView>;
+
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = MaintenanceJobList)]
 pub struct JobList {
     pub jobs: Vec<JobView>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = MaintenanceJobRun)]
 pub struct JobRun {
     pub name: String,
     pub run: Option<RunView>,

@@ -12,7 +12,6 @@ pub struct OrphanQuery {
     /// Scan the storage now, for administrators.
     pub refresh: Option<bool>,
     /// `all`: those of all users, for administrators.
-    #[param(inline)]
     pub scope: Option<Scope>,
 }
 
@@ -26,6 +25,7 @@ pub struct OrphanReport {
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = OrphanBlobs)]
 pub struct BlobsView {
     pub count: i64,
     pub total_size: i64,
@@ -34,6 +34,7 @@ pub struct BlobsView {
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = AbandonedUploads)]
 pub struct AbandonedView {
     pub count: i64,
     pub oldest_age: i64,

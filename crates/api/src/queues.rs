@@ -21,12 +21,26 @@ pub struct QueueStatus {
     pub schedules: Vec<JobView>,
 }
 
+/// The longest time that the hours can be asked for.
+pub const MAX_HOURS: i64 = 168;
+
+/// Which hours to show.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct QueueStatusQuery {
+    /// The last so many hours, each of them, the present one included. Without it: the last 48 hours, without those in which
+    /// nothing happened.
+    #[param(minimum = 1, maximum = 168)]
+    pub hours: Option<i64>,
+}
+
 /// The name of a stage's queue, which is the key in `queues` and in the dashboard's `queueDepths`.
 pub fn queue_name(stage: Stage) -> String {
     format!("file-{stage}")
 }
 
-/// Over the hours that are kept.
+/// Over the hours that are shown.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Throughput {
@@ -48,6 +62,7 @@ pub struct Throughput {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ThroughputHour)]
 pub struct Hour {
     pub hour: DateTime<Utc>,
     pub completed: i64,
@@ -111,11 +126,16 @@ pub struct CircuitView {
     pub failures: i64,
     pub until: Option<DateTime<Utc>>,
     pub changed_at: Option<DateTime<Utc>>,
+    /// What the service last said, for operators; for others one sentence without details of the server.
+    #[serde(default)]
+    pub last_error: Option<String>,
+    /// When it is tried again, while the circuit is open.
+    #[serde(default)]
+    pub next_probe_at: Option<DateTime<Utc>>,
 }
 
 /// Whether a stage is paused.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
-#[schema(as = Held)]
 pub struct StagePause {
     pub stage: Stage,
     pub paused: bool,

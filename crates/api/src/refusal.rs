@@ -3,16 +3,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use landfall_core::refusal::RefusalCode;
+
 /// A refusal as clients see it.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[schema(as = Refusal)]
 pub struct RefusalView {
-    #[schema(inline)]
     pub error: RefusalBody,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = RefusalError)]
 pub struct RefusalBody {
+    #[schema(value_type = RefusalCode)]
     pub code: String,
     /// For a person.
     pub message: String,

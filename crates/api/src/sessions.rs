@@ -20,7 +20,6 @@ pub struct SessionView {
 pub struct SessionDetails {
     pub tenant_id: String,
     pub user_id: String,
-    #[schema(inline)]
     pub role: Role,
     /// When it ends, whatever the person does.
     pub expires_at: DateTime<Utc>,
@@ -64,6 +63,7 @@ pub struct CallbackQuery {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = LogoutRequest)]
 pub struct Logout {
     /// Also ends the person's sessions in all other browsers.
     #[serde(default)]
@@ -82,13 +82,13 @@ pub struct LoggedOut {
 /// Whom a link signs in.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = NewSignInLink)]
 pub struct IssueLink {
     #[schema(min_length = 1, max_length = 255)]
     pub tenant_id: String,
     #[schema(min_length = 1, max_length = 255)]
     pub user_id: String,
     #[serde(default)]
-    #[schema(inline)]
     pub role: Role,
 }
 
@@ -102,6 +102,7 @@ pub struct SignInLink {
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = OpenLinkRequest)]
 pub struct OpenLink {
     /// The code in the link.
     #[schema(min_length = 1, max_length = 255)]
@@ -117,7 +118,6 @@ pub struct OpenLink {
 pub struct OpenedLink {
     pub tenant_id: String,
     pub user_id: String,
-    #[schema(inline)]
     pub role: Role,
     pub session: Option<SessionDetails>,
 }

@@ -17,7 +17,6 @@ pub struct StuckQuery {
     #[param(minimum = 1, maximum = 1000, default = 50)]
     pub limit: Option<usize>,
     /// `all`: those of all users, for administrators.
-    #[param(inline)]
     pub scope: Option<Scope>,
 }
 
@@ -27,12 +26,12 @@ pub struct StuckQuery {
 #[into_params(parameter_in = Query)]
 pub struct RetryQuery {
     /// `all`: those of all users, for administrators.
-    #[param(inline)]
     pub scope: Option<Scope>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = StuckFileList)]
 pub struct StuckList {
     pub files: Vec<StuckView>,
     pub total: usize,
@@ -44,6 +43,7 @@ pub struct StuckList {
 /// A stuck file as its owner sees it.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = StuckFile)]
 pub struct StuckView {
     pub id: Uuid,
     pub file_name: String,
@@ -59,6 +59,7 @@ pub struct StuckView {
 
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = RetriedStuckFile)]
 pub struct RetriedStuck {
     pub success: bool,
     pub file_id: Uuid,
@@ -70,15 +71,15 @@ pub struct RetriedStuck {
 /// The result of retrying all stuck files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = RetriedStuckFiles)]
 pub struct RetriedAll {
     pub success: bool,
     pub retried_count: i64,
     pub skipped_count: i64,
-    #[schema(value_type = Vec<Object>)]
     pub errors: Vec<RetryError>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryError {
     pub file_id: Uuid,

@@ -1,8 +1,13 @@
 //! Uploads: register a file, send its bytes, confirm it.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 use uuid::Uuid;
 
 use landfall_core::lifecycle::Status;
@@ -10,6 +15,7 @@ use landfall_core::lifecycle::Status;
 /// What a client declares about a file before it sends the bytes.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = NewFile)]
 pub struct Announcement {
     #[schema(min_length = 1, max_length = 255)]
     pub file_name: String,
@@ -37,10 +43,10 @@ pub struct Announcement {
 }
 
 /// A mapping in the API description.
-pub(crate) fn mapping_schema() -> utoipa::openapi::Schema {
-    use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
-    let types = SchemaType::from_iter([Type::Object, Type::Array, Type::Null]);
-    ObjectBuilder::new().schema_type(types).into()
+pub(crate) fn mapping_schema() -> Schema {
+    let of_type = |kind: Type| ObjectBuilder::new().schema_type(kind);
+    let array = ArrayBuilder::new().items(ObjectBuilder::new().schema_type(SchemaType::AnyValue));
+    OneOfBuilder::new().item(of_type(Type::Object)).item(array).item(of_type(Type::Null)).into()
 }
 
 /// Where and how to send the bytes of one file.
@@ -56,20 +62,45 @@ pub struct UploadTicket {
     pub expires_at: DateTime<Utc>,
     /// The same as a number of milliseconds, for a client whose clock may be wrong.
     #[serde(default)]
+    #[schema(required = true)]
     pub expires_in_ms: i64,
 }
 
 /// A single value or a list of them.
-#[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
     One(T),
     Many(Vec<T>),
 }
 
+/// Not derived: the derived schema would have a name like `OneOrMany_NewFile` and repeat that of the value.
+impl<T: ToSchema> PartialSchema for OneOrMany<T> {
+    fn schema() -> RefOr<Schema> {
+        let one = || Ref::from_schema_name(T::name());
+        OneOfBuilder::new().item(one()).item(ArrayBuilder::new().items(one())).into()
+    }
+}
+
+impl<T: ToSchema> ToSchema for OneOrMany<T> {
+    fn name() -> Cow<'static, str> {
+        format!("{}OrList", T::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
+    }
+}
+
+/// The bodies of a registration of one file or several.
+pub type NewFileOrList = OneOrMany<Announcement>;
+pub type UploadTicketOrList = OneOrMany<UploadTicket>;
+
 /// The response to the bytes of a file.
 #[derive(Debug, Clone, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = UploadedFile)]
 pub struct Uploaded {
     pub file_id: Uuid,
     pub status: Status,
@@ -80,7 +111,6 @@ pub struct Uploaded {
 /// What the client believes to have sent. Both are checked if given.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schema(as = Belief)]
 pub struct ConfirmRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0)]
@@ -93,6 +123,7 @@ pub struct ConfirmRequest {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ConfirmedFile)]
 pub struct Confirmed {
     pub file_id: Uuid,
     pub status: Status,
