@@ -16,21 +16,22 @@ use crate::auth::ticket::Tickets;
 use crate::blobs::Blobs;
 use crate::blobs::signed_url::UrlSigner;
 use crate::config::{Config, Role};
-use crate::content::index;
+use crate::content::{codes, index};
 use crate::delivery::fan_out::FanOut;
 use crate::delivery::progress;
 use crate::delivery::webhooks::dispatcher::Webhooks;
 use crate::delivery::webhooks::sealing::{Renewed, SealAll};
+use crate::delivery::webhooks::send::Receiver;
 use crate::delivery::webhooks::target::{self, Names, TargetCheck};
 use crate::intake::arrivals::Arrivals;
 use crate::intake::resumable::Resumables;
 use crate::intake::resumable::turns::Turns;
+use crate::operations::Operations;
 use crate::process::disk_space::DiskSpace;
 use crate::process::liveness::Liveness;
 use crate::process::loose_modes;
 use crate::queue;
 use crate::queue::config::StageConfig;
-use crate::queue::operations::Operations;
 use crate::queue::worker::Worker;
 use crate::recovery::abandoned_uploads::RescueDead;
 use crate::recovery::batch_timeout::BatchTimeout;
@@ -50,7 +51,8 @@ use crate::reports::probes::Probes;
 use crate::stages::Work;
 use crate::stages::embed::Embedder;
 use crate::stages::pipeline::Pipeline;
-use crate::stages::reindex;
+use crate::stages::reindex::background::Background;
+use crate::stages::reindex::{self, Reindex};
 use crate::telemetry::metrics;
 use landfall_core::clock::Clock;
 use landfall_core::lifecycle::Stage;
@@ -78,6 +80,8 @@ pub struct App {
     /// Sends events to open streams.
     pub fan_out: FanOut,
     pub embedder: Embedder,
+    /// The codes that searches used last.
+    pub codes: codes::Cache,
     pub wake: Wake,
     pub liveness: Arc<Liveness>,
     /// Processes files, unless this process only serves requests.
@@ -113,14 +117,24 @@ pub struct Replacements {
     pub names: Option<Names>,
     /// Delays or breaks the database steps of this process.
     pub faults: Option<Arc<dyn FaultInjector>>,
+    /// The parts of a simulation, which uses no network, no disk and no threads.
+    pub simulated: Option<Box<Simulated>>,
+}
+
+/// What a simulated process has in place of its surroundings.
+pub struct Simulated {
+    pub db: Db,
+    pub blobs: Blobs,
+    pub embedder: Embedder,
+    /// Takes the requests of webhooks.
+    pub receiver: Arc<dyn Receiver>,
 }
 
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         metrics::recorder();
-        let db =
-            Db::open_with(&config.database_url, config.database_connections, replacements.faults).await?;
-        let blobs = Blobs::connect(&config.storage).await?;
+        let opened = open(&config, replacements.simulated, replacements.faults);
+        let (db, blobs, embedder, receiver) = Box::pin(opened).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
         begin_with(&ownership).await?;
         warn_of_loose_modes(&config, &db);
@@ -130,7 +144,6 @@ impl App {
         let signer = UrlSigner::new(secret.derive("upload URLs"), secret.derive_previous("upload URLs"));
         let tickets = Tickets::new(secret.derive("event tickets"));
         let disk = disk_space(&config, &db);
-        let embedder = Embedder::open(&config.embed).await?;
         db.connect_wake();
         let wake = db.wake().clone();
         let works = matches!(config.role, Role::All | Role::Worker);
@@ -141,8 +154,8 @@ impl App {
             Some(skewed @ Clock::Skewed(_)) => skewed.clone(),
             _ => Clock::System,
         };
-        let liveness =
-            Liveness::start(db.clone(), machine, config.queue.liveness, description, on_death).await?;
+        let liveness = Liveness::start(db.clone(), machine, config.queue.liveness, description, on_death);
+        let liveness = Box::pin(liveness).await?;
         let clock = match replacements.clock {
             Some(manual @ Clock::Manual(_)) => manual,
             _ => liveness.time().clock(),
@@ -170,7 +183,7 @@ impl App {
         let resumables = resumables(&config, &ownership, &clock, &liveness, &uploads, &disk, &signer);
         let sweeps = Sweeps::new(&config, &ownership, &clock, &resumables);
         let scheduled = sweeps.scheduled(&config.healing.schedules);
-        let jobs = Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled).await?;
+        let jobs = Box::pin(Jobs::start(db.clone(), clock.clone(), liveness.clone(), scheduled)).await?;
         let orphans = scanner(&config, &ownership, &clock);
         let probes = Probes::new(&ownership, &disk, &liveness);
         let webhooks = Webhooks::new(
@@ -184,9 +197,11 @@ impl App {
             secret.clone(),
             config.webhooks.clone(),
             config.queue.poll_interval,
+            receiver,
         );
         Ok(Self {
             webhooks,
+            codes: codes::Cache::new(config.search_cache_bytes),
             config: Arc::new(config),
             clock,
             db,
@@ -230,6 +245,23 @@ impl App {
             blobs: self.blobs.clone(),
             clock: self.clock.clone(),
             wake: self.wake.clone(),
+            worker: self.worker.clone(),
+        }
+    }
+
+    /// Re-embeds files when an operator asks for it. With half of the files in hand that `landfall reindex` has, so that
+    /// new files go on beside it.
+    fn reindexing(&self) -> Background {
+        let (db, clock, config) = (self.db.clone(), self.clock.clone(), &self.config);
+        let at_once = (config.reindex_concurrency() / 2).max(1);
+        let retry = config.queue.retry.clone();
+        let embedder = self.embedder.clone();
+        Background {
+            reindex: Reindex::new(db.clone(), Clock::System, embedder, config.chunks, retry, at_once),
+            db,
+            clock,
+            wake: self.wake.clone(),
+            liveness: self.liveness.clone(),
         }
     }
 
@@ -267,6 +299,11 @@ impl App {
             let until_stop = stop.clone();
             let operations = self.operations();
             tasks.spawn(async move { until_stop.run_until_cancelled(operations.run()).await });
+            let (old_terms, until_stop) =
+                (recovery::old_terms::run(self.db.clone(), self.clock.clone()), stop.clone());
+            tasks.spawn(async move { until_stop.run_until_cancelled(old_terms).await });
+            let (reindexing, until_stop) = (self.reindexing(), stop.clone());
+            tasks.spawn(async move { reindexing.run(until_stop).await });
             let (jobs, until_stop) = (self.jobs.clone(), stop.clone());
             tasks.spawn(async move { jobs.run(until_stop).await });
             let (expiry, until_stop) = (self.stuck_files.expiry.clone(), stop.clone());
@@ -276,6 +313,8 @@ impl App {
             tasks.spawn(async move { until_stop.run_until_cancelled(ownership.run()).await });
             let (until_stop, alerts) = (stop.clone(), self.alerts());
             tasks.spawn(async move { until_stop.run_until_cancelled(alerts.run()).await });
+            let (db, until_stop) = (self.db.clone(), stop.clone());
+            tasks.spawn(async move { until_stop.run_until_cancelled(codes::uncoded::run(db)).await });
             let (webhooks, stop) = (self.webhooks.clone(), stop.clone());
             sending.spawn(async move { webhooks.run(stop).await });
         }
@@ -309,6 +348,21 @@ impl App {
             tracing::warn!(%error, "could not unregister this process; the other processes will detect its end");
         }
     }
+}
+
+/// Opens the database, the storage and the model. Webhooks go over the network.
+async fn open(
+    config: &Config,
+    simulated: Option<Box<Simulated>>,
+    faults: Option<Arc<dyn FaultInjector>>,
+) -> Result<(Db, Blobs, Embedder, Option<Arc<dyn Receiver>>), Error> {
+    if let Some(simulated) = simulated {
+        let Simulated { db, blobs, embedder, receiver } = *simulated;
+        return Ok((db, blobs, embedder, Some(receiver)));
+    }
+    let db = Db::open_with(&config.database_url, config.database_connections, faults).await?;
+    let blobs = Blobs::connect(&config.storage).await?;
+    Ok((db, blobs, Embedder::open(&config.embed).await?, None))
 }
 
 /// The recovery jobs that run on a schedule.

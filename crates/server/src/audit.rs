@@ -7,10 +7,13 @@ mod blobs;
 mod invariants;
 mod fix;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::blobs::Blobs;
+use crate::content::codes::{self, Scope};
 use crate::records::files::counts;
 pub use fix::{Fixed, fix};
 use invariants::Invariant;
@@ -18,6 +21,8 @@ use landfall_core::clock::Time;
 use landfall_store::Error;
 use landfall_store::{Db, Tx};
 
+/// The invariant of the codes, which no query can compare with the vectors.
+const CODES: &str = "every vector has its code";
 /// Violations of one invariant that are reported one by one; the rest is counted.
 const MAX_LISTED: usize = 20;
 
@@ -77,13 +82,14 @@ pub async fn audit(db: &Db, storage: &Blobs, oldest_heartbeat: Time) -> Result<R
     for invariant in invariants::all(&tx, oldest_heartbeat) {
         report.add(invariant.name, violations(&mut tx, &invariant).await?);
     }
+    report.add(CODES, wrong_codes(&mut tx).await?.1);
     drop(tx);
     blobs::missing(db, storage, &mut report).await?;
     blobs::resumables(db, storage, &mut report).await?;
     Ok(report)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(landfall_store::FromRow)]
 struct Violation {
     id: Option<Uuid>,
     name: Option<String>,
@@ -99,6 +105,17 @@ impl Violation {
             invariant.of, invariant.quantity, self.found, self.expected
         )
     }
+}
+
+/// The scopes whose codes are wrong, and what is wrong with them.
+async fn wrong_codes(tx: &mut Tx) -> Result<(BTreeSet<Scope>, Violations), Error> {
+    let (mut scopes, mut violations) = (BTreeSet::new(), Violations::default());
+    codes::check::check(tx, |wrong| {
+        scopes.insert(wrong.scope);
+        violations.push(wrong.what);
+    })
+    .await?;
+    Ok((scopes, violations))
 }
 
 async fn violations(tx: &mut Tx, invariant: &Invariant) -> Result<Violations, Error> {

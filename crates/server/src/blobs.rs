@@ -23,6 +23,7 @@ pub mod trial;
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -30,6 +31,7 @@ use uuid::Uuid;
 pub use checked::{Checksum, Integrity};
 pub use incoming::{Incoming, Stored};
 pub use listing::Listing;
+pub use object::MadeStore;
 pub use pin::{Pin, Revision};
 pub use place::{Bucket, Place, StorageConfig, StoreKind};
 pub use reader::BlobReader;
@@ -78,10 +80,20 @@ impl Blobs {
         }
     }
 
+    /// A storage that a simulation made.
+    pub fn made(store: Arc<dyn MadeStore>) -> Self {
+        Self { backend: Backend::Objects(object::Objects::made(store)) }
+    }
+
     /// Opens the storage in a local folder, which is created if it does not exist.
     pub async fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = local::Folder::open(folder.into()).await?;
         Ok(Self { backend: Backend::Local(folder) })
+    }
+
+    /// Whether the blobs are in an object store, and not in a folder.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.backend, Backend::Objects(_))
     }
 
     /// The key for one upload of a file. Each upload of the same file has its own key.

@@ -36,6 +36,7 @@ pub use networks::Networks;
 pub use origins::Origins;
 use reader::Reader;
 pub use reader::{ConfigError, Setting, Source, Variables};
+pub use telemetry::TRACE_ID;
 
 use landfall_core::lifecycle::Stage;
 use landfall_models::chunk::ChunkConfig;
@@ -79,6 +80,8 @@ pub struct Config {
     pub log_filter: String,
     /// Where spans are sent; `None` where they are not.
     pub traces: Option<TracesConfig>,
+    /// Where people look at a trace, with [`TRACE_ID`] in it.
+    pub trace_url: Option<String>,
     pub intake: IntakeConfig,
     pub queue: QueueConfig,
     pub cleaning: CleaningConfig,
@@ -90,6 +93,8 @@ pub struct Config {
     /// The languages that OCR recognises; `None` where OCR is off.
     pub ocr_languages: Option<String>,
     pub chunks: ChunkConfig,
+    /// The memory for the codes of vectors.
+    pub search_cache_bytes: usize,
     /// The address of the virus scanner; `None` where files are not scanned.
     pub clamd: Option<Address>,
     pub healing: HealingConfig,
@@ -211,6 +216,7 @@ impl Config {
             log_format,
             log_filter,
             traces: TracesConfig::read(read),
+            trace_url: telemetry::read_trace_url(read),
             intake: intake.clone(),
             queue,
             cleaning: retention::read(read),
@@ -220,6 +226,7 @@ impl Config {
             sandbox: documents::read_sandbox(read, extract_timeout),
             ocr_languages: documents::read_ocr_languages(read),
             chunks: embeddings::read_chunks(read, &embed),
+            search_cache_bytes: embeddings::read_search_cache(read),
             embed,
             healing: recovery::read(read),
             clamd,
@@ -243,6 +250,14 @@ impl Config {
             Some((setting, declared))
         };
         group.settings.iter().filter_map(of)
+    }
+
+    /// How many files `landfall reindex` has in hand at once.
+    pub fn reindex_concurrency(&self) -> usize {
+        /// If `WORKER_STAGES` does not include embed.
+        const DEFAULT: usize = 5;
+        let embed = self.queue.stages.iter().find(|config| config.stage == Stage::Embed);
+        embed.map_or(DEFAULT, |config| config.concurrency)
     }
 
     /// The part that the stages need.

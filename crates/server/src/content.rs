@@ -2,8 +2,14 @@
 
 pub mod artifacts;
 pub mod chunks;
+pub mod codes;
+pub mod fusion;
 pub mod index;
 pub mod indexed_files;
+pub mod language;
+pub mod narrowing;
+pub mod passages;
 pub mod search;
 pub mod snippet;
 pub mod terms;
+pub mod words;

@@ -1,17 +1,21 @@
 //! The API: its routes, authorization, and responses.
 
+mod archive;
 mod audit_log;
 mod audit_trail;
 mod auth_failures;
 mod batches;
+mod blockers;
 pub mod client_address;
 mod connections;
+mod console;
 mod cors;
 mod dashboard;
 mod dlq;
 mod document;
 mod error;
 mod events;
+mod file_lists;
 pub mod file_view;
 mod files;
 mod headers;
@@ -25,11 +29,11 @@ mod metrics;
 mod notifications;
 mod operations;
 mod orphans;
-mod page;
 mod per_address;
 mod per_minute;
 mod permissions;
 mod queues;
+mod reindex;
 mod request;
 mod s3_requests;
 mod search;
@@ -52,6 +56,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use axum::{Extension, Router};
 use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -87,9 +92,10 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(batches::close))
         .routes(routes!(batches::cancel))
         .routes(routes!(uploads::confirm_in_batch))
-        .routes(routes!(files::list))
+        .routes(routes!(file_lists::list))
+        .routes(routes!(file_lists::counts))
         .routes(routes!(uploads::register))
-        .routes(routes!(files::show, files::delete))
+        .routes(routes!(files::show, files::change, files::delete))
         .routes(routes!(uploads::fresh_url))
         .routes(routes!(s3_requests::sign))
         .routes(routes!(uploads::confirm))
@@ -106,10 +112,11 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(dlq::discard))
         .routes(routes!(dlq::retry))
         .routes(routes!(dashboard::show))
+        .routes(routes!(blockers::show))
         .routes(routes!(stuck::list))
         .routes(routes!(stuck::retry_all))
         .routes(routes!(stuck::retry))
-        .routes(routes!(operations::list))
+        .routes(routes!(operations::start, operations::list))
         .routes(routes!(operations::show))
         .routes(routes!(operations::stop))
         .routes(routes!(orphans::report))
@@ -131,15 +138,19 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(keys::create, keys::list))
         .routes(routes!(keys::revoke))
         .routes(routes!(search::search))
+        .routes(routes!(tenants::list))
         .routes(routes!(tenants::set_quota))
         .routes(routes!(settings::show))
         .routes(routes!(queues::status))
         .routes(routes!(queues::pause))
         .routes(routes!(queues::resume))
+        .routes(routes!(queues::probe))
         .routes(routes!(audit_log::list))
         .routes(routes!(maintenance::list))
         .routes(routes!(maintenance::run))
+        .routes(routes!(maintenance::history))
         .routes(routes!(maintenance::cleanup_failures))
+        .routes(routes!(reindex::show, reindex::start, reindex::stop))
         .routes(routes!(storage_events::take))
         .routes(routes!(sign_in::show, sign_in::begin))
         .routes(routes!(sign_in::login))
@@ -147,9 +158,8 @@ fn limited_routes() -> OpenApiRouter<App> {
         .routes(routes!(sign_in::logout))
         .routes(routes!(sign_in::issue_link))
         .routes(routes!(sign_in::open_link))
-        .routes(routes!(page::page))
-        .routes(routes!(page::style))
-        .routes(routes!(page::script))
+        .routes(routes!(console::open))
+        .routes(routes!(console::asset))
         .routes(routes!(document::document))
         .routes(routes!(document::docs))
         .routes(routes!(document::asset))
@@ -169,6 +179,7 @@ fn streaming_routes() -> OpenApiRouter<App> {
         .routes(routes!(events::stream))
         .routes(routes!(uploads::receive))
         .routes(routes!(files::download))
+        .routes(routes!(archive::archive))
         .routes(routes!(jobs::download))
         .routes(routes!(audit_log::export))
         .merge(resumable_routes())
@@ -180,6 +191,12 @@ fn resumable_routes() -> OpenApiRouter<App> {
         .routes(routes!(tus::create, tus::describe))
         .routes(routes!(tus::offset, tus::append, tus::terminate, tus::overridden, tus::describe_one))
         .layer(middleware::from_fn(tus::versioned))
+}
+
+/// The addresses of the console's screens, which the console reads itself: all get the same page. They are not for programs, so the
+/// description leaves them out.
+fn console_addresses() -> Router<App> {
+    Router::new().route("/console", get(console::open)).route("/console/{*screen}", get(console::open))
 }
 
 /// The OpenAPI description of all routes.
@@ -194,7 +211,7 @@ pub fn router(app: App) -> Router {
     let (limit, address) = (app.config.http.request_timeout, app.config.http.bind_address);
     let limited = limited(limited_routes(), limit, Listener::Clients(address));
     let in_progress = PerAddress::new(app.config.http.max_connections_per_address);
-    let routes = with_fallbacks(Router::from(streaming_routes()).merge(limited))
+    let routes = with_fallbacks(Router::from(streaming_routes()).merge(limited).merge(console_addresses()))
         .layer(middleware::from_fn_with_state(app.clone(), host::check))
         .layer(middleware::from_fn_with_state(in_progress, in_progress::limit))
         .layer(Extension(WriteLimits::new(app.clock.clone(), app.config.http.writes_per_user)));
@@ -243,7 +260,8 @@ async fn frame(mut request: Request, next: Next) -> Response {
         .filter(|id| id.len() <= 128 && id.to_str().is_ok())
         .cloned()
         .unwrap_or_else(|| {
-            HeaderValue::from_str(&uuid::Uuid::new_v4().to_string()).expect("an id is plain text")
+            HeaderValue::from_str(&landfall_core::random::new_uuid().to_string())
+                .expect("an id is plain text")
         });
     request.headers_mut().insert(REQUEST_ID, id.clone());
     let matched = request.extensions().get::<MatchedPath>().cloned();

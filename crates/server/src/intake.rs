@@ -3,6 +3,7 @@
 pub mod adopt;
 pub mod announce;
 pub mod arrivals;
+pub mod attributes;
 pub mod batches;
 pub mod body;
 pub mod cancel;

@@ -25,6 +25,8 @@ pub mod stages;
 pub mod queue;
 // A file arrives: registered, uploaded, confirmed. Or leaves: cancelled, deleted.
 pub mod intake;
+// What is done to many files at a person's wish, in steps.
+pub mod operations;
 
 // Who is asking.
 pub mod auth;

@@ -22,12 +22,12 @@ pub mod tenant_share;
 pub mod breaker;
 pub mod circuits;
 pub mod patience;
+pub mod probe;
 // Files that are released to the queue without an ending.
 mod reconcile;
 pub mod release;
 pub mod rescue;
 // How files that failed are retried.
-pub mod operations;
 pub mod revive;
 // What a file waits for.
 pub mod waiting;

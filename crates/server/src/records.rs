@@ -14,6 +14,8 @@ pub mod epochs;
 pub mod events;
 pub mod fingerprint;
 pub mod notifications;
+// A position in a list of any of them.
+pub mod cursor;
 // What could not be cleaned.
 pub mod cleanup_failures;
 // What is counted in the transactions that move files.

@@ -2,7 +2,7 @@
 //! by two processes at once.
 //!
 //! What has to be done at once runs in a loop of its own in every process: [`abandoned_uploads`], [`resumable_uploads`],
-//! [`unfinished_deletions`]; and [`upload_expiry`], which is a job as well. What has time runs by the calendar: a [`Sweep`] with a schedule, of
+//! [`unfinished_deletions`], [`old_terms`]; and [`upload_expiry`], which is a job as well. What has time runs by the calendar: a [`Sweep`] with a schedule, of
 //! which [`Jobs`] runs each tick on one process alone and keeps a record of every run.
 
 pub mod config;
@@ -11,6 +11,7 @@ pub mod abandoned_uploads;
 pub mod batch_timeout;
 pub mod blob_scrub;
 pub mod exhausted_waits;
+pub mod old_terms;
 pub mod orphan_cleanup;
 pub mod restores;
 pub mod resumable_uploads;
@@ -37,6 +38,7 @@ use crate::process::liveness::Liveness;
 use landfall_api::maintenance::RunView;
 use landfall_core::clock::{Clock, Stopwatch, Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::states::RunOutcome;
 use landfall_store::Db;
 use landfall_store::Error;
 use runs::{Begin, Begun, End, Here, Trigger};
@@ -193,6 +195,11 @@ impl Jobs {
         Ok(())
     }
 
+    /// Whether there is a job of this name.
+    pub fn require(&self, name: &str) -> Result<(), Refusal> {
+        self.find(name).map(drop)
+    }
+
     fn find(&self, name: &str) -> Result<Arc<dyn Sweep>, Refusal> {
         let job = self.inner.jobs.iter().find(|job| job.sweep.name() == name);
         job.map(|job| job.sweep.clone()).ok_or_else(|| {
@@ -278,16 +285,16 @@ impl Inner {
     async fn carry_out(&self, sweep: &dyn Sweep, run: Uuid, now: Time) {
         let (name, began) = (sweep.name(), Stopwatch::start());
         let swept = AssertUnwindSafe(sweep.sweep_once(now)).catch_unwind();
-        let mut report = match self.stop.run_until_cancelled(swept).await {
-            Some(Ok(Ok(report))) => report,
-            Some(Ok(Err(error))) => failed(error.to_string()),
-            Some(Err(_)) => failed("it met an unexpected error".to_owned()),
-            None => failed("the process was stopped before the end".to_owned()),
+        let (outcome, mut report) = match self.stop.run_until_cancelled(swept).await {
+            Some(Ok(Ok(report))) => (RunOutcome::Completed, report),
+            Some(Ok(Err(error))) => (RunOutcome::Failed, failed(error.to_string())),
+            Some(Err(_)) => (RunOutcome::Failed, failed("it met an unexpected error".to_owned())),
+            None => (RunOutcome::Interrupted, failed("the process was stopped before the end".to_owned())),
         };
         shorten(&mut report.errors);
         log_end(name, run, &report, began.elapsed());
         loop {
-            let end = End { run, name, report: report.clone(), now: self.clock.now() };
+            let end = End { run, name, report: report.clone(), outcome, now: self.clock.now() };
             let Err(error) = self.db.write(end).await else { return };
             tracing::warn!(job = name, runId = %run, %error, "the end of a job could not be written");
             // A run without an end would keep the next from its beginning for as long as this process lives.

@@ -9,7 +9,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::invariants::{self, Fix, Invariant};
-use super::{Finding, Violation, Violations};
+use super::{CODES, Finding, Violation, Violations};
+use crate::content::codes::uncoded::{self, CodeAgain};
 use crate::content::index;
 use crate::process::workers;
 use crate::queue::rescue::RescueWorker;
@@ -68,6 +69,7 @@ pub async fn fix(
     for invariant in all {
         fixed.extend(fix_rows(db, &invariant, oldest_heartbeat, now).await?);
     }
+    fixed.extend(fix_codes(db).await?);
     Ok(Fixed { findings: fixed, held_back })
 }
 
@@ -97,6 +99,19 @@ async fn fix_blobs(
         }
     }
     Ok((removed.into_findings("no blob without its row").collect(), None))
+}
+
+/// The vectors are right: their codes are made again.
+async fn fix_codes(db: &Db) -> Result<Vec<Finding>, Error> {
+    let (scopes, wrong) = super::wrong_codes(&mut db.snapshot().await?).await?;
+    if scopes.is_empty() {
+        return Ok(Vec::new());
+    }
+    for scope in scopes {
+        db.write(CodeAgain { scope }).await?;
+    }
+    uncoded::code_all(db).await?;
+    Ok(wrong.into_findings(CODES).collect())
 }
 
 async fn fix_rows(
@@ -142,7 +157,7 @@ impl Write for FixViolation {
             (Fix::Batch, Some(batch), _) => batch::recount(tx, batch, self.now).await,
             (Fix::Account, _, Some(tenant)) => quota::add_up(tx, tenant).await,
             (Fix::Totals, _, Some(user)) => totals::recount_named(tx, user).await,
-            (Fix::Words, _, Some(chunk)) => remove_words(tx, chunk).await,
+            (Fix::Words, _, Some(chunk)) => fix_words(tx, chunk).await,
             _ => Ok(false),
         }
     }
@@ -196,8 +211,7 @@ async fn remove_from_index(tx: &mut Tx, id: Uuid) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Only SQLite keeps words in a separate table.
-async fn remove_words(tx: &mut Tx, chunk: &str) -> Result<bool, Error> {
+async fn fix_words(tx: &mut Tx, chunk: &str) -> Result<bool, Error> {
     let Ok(chunk) = chunk.parse::<i64>() else { return Ok(false) };
-    index::remove_lone_words(tx, chunk).await
+    index::fix_terms(tx, chunk).await
 }

@@ -1,7 +1,6 @@
 //! The invariants of the rows. Every query returns its violations: the subject (`id` or `name`), the value that was
 //! `found`, and the value that was `expected`.
 
-use crate::content;
 use crate::records::files::counts;
 use crate::records::totals;
 use landfall_core::clock::Time;
@@ -27,7 +26,7 @@ pub enum Fix {
     History,
     /// The index entries of a file that is not ready are removed.
     Index,
-    /// Words without a vector are removed.
+    /// Words without a vector are removed, and missing words are made again after the next start.
     Words,
     /// The batch is recounted.
     Batch,
@@ -50,9 +49,7 @@ impl Invariant {
 pub fn all(tx: &Tx, oldest_heartbeat: Time) -> Vec<Invariant> {
     let mut all = files(oldest_heartbeat);
     all.extend(index());
-    if content::index::keeps_words_apart(tx) {
-        all.push(words_equal_vectors());
-    }
+    all.push(words_equal_vectors(tx));
     all.extend(batches());
     all.extend(accounts());
     all.push(totals());
@@ -251,17 +248,29 @@ fn totals() -> Invariant {
     of_file("totals equal the rows", "count of files in one state", &sql).of("user").fixed_by(Fix::Totals)
 }
 
-/// SQLite keeps words and vectors in two tables.
-fn words_equal_vectors() -> Invariant {
-    of_file(
-        "the index has words for every vector",
-        "number of word entries",
-        "SELECT NULL AS id, CAST(i.chunk_id AS TEXT) AS name, 0 AS found, 1 AS expected
-         FROM chunk_index i WHERE i.chunk_id NOT IN (SELECT id FROM chunk_words_docsize)
+/// A file that an earlier version indexed gets its terms later. SQLite keeps the terms a second time, by term.
+fn words_equal_vectors(tx: &Tx) -> Invariant {
+    let postings = if tx.is_postgres() {
+        ""
+    } else {
+        "UNION ALL
+         SELECT NULL, CAST(t.chunk_id AS TEXT), 0, 1
+         FROM chunk_terms t WHERE t.chunk_id NOT IN (SELECT id FROM chunk_postings_docsize)
          UNION ALL
          SELECT NULL, CAST(d.id AS TEXT), 1, 0
-         FROM chunk_words_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_index)",
-    )
-    .of("chunk")
-    .fixed_by(Fix::Words)
+         FROM chunk_postings_docsize d WHERE d.id NOT IN (SELECT chunk_id FROM chunk_terms)"
+    };
+    let sql = format!(
+        "SELECT CAST(NULL AS UUID) AS id, CAST(i.chunk_id AS TEXT) AS name, CAST(0 AS BIGINT) AS found,
+                CAST(1 AS BIGINT) AS expected
+         FROM chunk_index i JOIN indexed_files m ON m.file_id = i.file_id
+         WHERE m.terms_format > 0 AND NOT EXISTS (SELECT 1 FROM chunk_terms t WHERE t.chunk_id = i.chunk_id)
+         UNION ALL
+         SELECT CAST(NULL AS UUID), CAST(t.chunk_id AS TEXT), CAST(1 AS BIGINT), CAST(0 AS BIGINT)
+         FROM chunk_terms t WHERE NOT EXISTS (SELECT 1 FROM chunk_index i WHERE i.chunk_id = t.chunk_id)
+         {postings}"
+    );
+    of_file("the index has words for every vector", "number of word entries", &sql)
+        .of("chunk")
+        .fixed_by(Fix::Words)
 }

@@ -37,7 +37,7 @@ pub struct KeyText(String);
 
 impl KeyText {
     pub fn random() -> Self {
-        let mut random = rand::rng();
+        let mut random = landfall_core::random::Source;
         let digits = (0..RANDOM_LENGTH).map(|_| char::from(DIGITS[random.random_range(0..DIGITS.len())]));
         let text: String = PREFIX.chars().chain(digits).collect();
         Self(format!("{text}{}", checksum(&text)))
@@ -70,12 +70,12 @@ fn checksum(text: &str) -> String {
 }
 
 /// The row, without the hash.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct ApiKey {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub role: Role,
     scopes: Value,
     pub name: String,

@@ -69,7 +69,7 @@ pub struct Returned {
 }
 
 fn random() -> String {
-    let bytes: [u8; 32] = rand::random();
+    let bytes: [u8; 32] = landfall_core::random::random();
     URL_SAFE_NO_PAD.encode(bytes)
 }
 

@@ -30,7 +30,7 @@ pub struct Link {
 
 impl Links {
     pub async fn issue(&self, caller: &Caller, now: Time) -> Result<Link, Error> {
-        let bytes: [u8; 24] = rand::random();
+        let bytes: [u8; 24] = landfall_core::random::random();
         let code = URL_SAFE_NO_PAD.encode(bytes);
         let expires_at = now + LIFETIME;
         self.db.write(Issue { code: hash(&code), caller: caller.clone(), now, expires_at }).await?;
@@ -59,7 +59,7 @@ fn unknown() -> Refusal {
     Refusal::new(RefusalCode::InvalidLink, message)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(landfall_store::FromRow)]
 struct Row {
     tenant_id: String,
     user_id: String,

@@ -73,7 +73,7 @@ impl SecretKey {
 
     /// Encrypts. Only the same label and the same `context` open it again, so that sealed bytes cannot be moved elsewhere.
     pub fn seal(&self, label: &str, context: &[u8], plain: &[u8]) -> Vec<u8> {
-        let nonce: [u8; NONCE_LEN] = rand::random();
+        let nonce: [u8; NONCE_LEN] = landfall_core::random::random();
         let mut bytes = plain.to_vec();
         cipher(&self.derive(label))
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(context), &mut bytes)

@@ -43,7 +43,7 @@ pub fn find(data_dir: &Path, name: &str) -> Result<Option<String>, Error> {
 
 /// Writes a draft and links it into place: another process sees the whole secret or none, and never replaces one.
 fn generate(data_dir: &Path, name: &str, path: &Path) -> std::io::Result<()> {
-    let fresh: [u8; 32] = rand::random();
+    let fresh: [u8; 32] = landfall_core::random::random();
     let draft = data_dir.join(format!("{name}.{}", std::process::id()));
     let written = OpenOptions::new()
         .write(true)

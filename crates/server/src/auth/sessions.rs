@@ -38,7 +38,7 @@ pub struct SessionId(String);
 
 impl SessionId {
     pub fn random() -> Self {
-        let bytes: [u8; 32] = rand::random();
+        let bytes: [u8; 32] = landfall_core::random::random();
         Self(URL_SAFE_NO_PAD.encode(bytes))
     }
 
@@ -101,7 +101,7 @@ impl Session {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(landfall_store::FromRow)]
 struct Row {
     tenant_id: String,
     user_id: String,

@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn what_is_random_is_accepted() {
         for _ in 0..10_000 {
-            let random: [u8; 16] = rand::random();
+            let random: [u8; 16] = landfall_core::random::random();
             let hex = hex::encode(random);
             assert_eq!(weakness(&hex), None, "{hex}");
             assert_eq!(weakness(&format!("changeme{hex}")), None, "{hex}");

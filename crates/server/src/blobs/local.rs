@@ -226,7 +226,7 @@ fn replace_mark(root: &Path, expected: Option<&str>, mark: &str) -> std::io::Res
     if read_mark(&path)?.as_deref() != expected {
         return Ok(false);
     }
-    let draft = root.join(format!("{MARK}.{}", Uuid::new_v4().simple()));
+    let draft = root.join(format!("{MARK}.{}", landfall_core::random::new_uuid().simple()));
     let written = std::fs::File::create_new(&draft)
         .and_then(|mut file| {
             file.write_all(mark.as_bytes())?;
@@ -446,7 +446,7 @@ async fn sync_folder(path: &Path) -> Result<(), Error> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = landfall_core::blocking::run(work).await;
     done.unwrap_or_else(|panic| Err(Error::Internal(format!("the storage panicked: {panic}"))))
 }
 

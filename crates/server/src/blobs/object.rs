@@ -32,12 +32,13 @@ pub use direct::{Declared, DirectUpload, Download, PartsRequest};
 pub use multipart_listing::{AbandonedParts, Marker};
 pub use upload::Upload;
 
-use super::place::{Bucket, StorageConfig};
+use super::place::{Bucket, StorageConfig, StoreKind};
 use super::{BlobInfo, BlobReader, Pin, Revision, Unfinished};
 use crate::outbound;
 use landfall_core::clock::{Clock, Time};
 use landfall_store::Error;
 use part_writer::MAX_ATTEMPTS;
+pub use store::MadeStore;
 use store::Store;
 
 const BLOBS: &str = "blobs";
@@ -111,6 +112,30 @@ impl Objects {
             probed_at: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// A bucket that a simulation made.
+    pub fn made(store: Arc<dyn MadeStore>) -> Self {
+        let store = Store::Made(store);
+        let bucket = Bucket {
+            kind: StoreKind::Gcs,
+            name: "simulated".to_owned(),
+            prefix: String::new(),
+            options: Vec::new(),
+            public_endpoint: None,
+        };
+        let inner = Inner {
+            public: store.clone(),
+            store,
+            bucket,
+            options: Vec::new(),
+            http: outbound::client_without_redirects(),
+            spool: std::env::temp_dir(),
+            part_size: MIN_PART,
+            parts_in_memory: Semaphore::new(PARTS_IN_MEMORY),
+            probed_at: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     pub fn bucket(&self) -> &Bucket {
@@ -313,7 +338,7 @@ impl Objects {
             Some((_, version)) => PutMode::Update(version),
             None => PutMode::Create,
         };
-        let written = format!("{mark}\n{}", Uuid::new_v4());
+        let written = format!("{mark}\n{}", landfall_core::random::new_uuid());
         let put =
             self.store().objects().put_opts(&path, written.clone().into(), PutOptions::from(mode)).await;
         match put {

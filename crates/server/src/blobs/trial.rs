@@ -1,7 +1,5 @@
 //! Tries what Landfall needs of the storage, one thing after the other, and says what is wrong.
 
-use uuid::Uuid;
-
 use super::{Backend, Blobs};
 use landfall_store::Error;
 
@@ -65,8 +63,8 @@ impl Blobs {
     }
 
     async fn try_folder(&self) -> Vec<Trial> {
-        let file = Uuid::new_v4();
-        let key = Self::key(file, Uuid::new_v4());
+        let file = landfall_core::random::new_uuid();
+        let key = Self::key(file, landfall_core::random::new_uuid());
         let mut trials = Vec::new();
         let mut tried = |name, result: Result<bool, Error>, otherwise: &str| {
             let verdict = match result {
@@ -98,7 +96,7 @@ impl Blobs {
     }
 
     async fn publish_probe(&self, key: &str) -> Result<(), Error> {
-        let mut incoming = self.receive(Uuid::new_v4(), key).await?;
+        let mut incoming = self.receive(landfall_core::random::new_uuid(), key).await?;
         incoming.write(PROBE).await?;
         let published = incoming.publish(|_| Ok(())).await;
         if published.is_ok() {

@@ -22,6 +22,7 @@ group! { "Logs, metrics and traces" {
     OTEL_SERVICE_NAME = "landfall": "The name of this process in the traces."
     OTEL_TRACES_SAMPLER = "parentbased_always_on": "Which traces are kept: `always_on`, `always_off`, `traceidratio`, or one of these with the prefix `parentbased_`, which lets the caller decide if it sent a `traceparent`."
     OTEL_TRACES_SAMPLER_ARG = "1": "The share of traces that `traceidratio` keeps, from 0 to 1."
+    TRACE_URL = "": "Where people look at a trace, such as `https://jaeger.example.com/trace/{traceId}`; the view of each file links to its own."
 } }
 
 /// The path for traces below `OTEL_EXPORTER_OTLP_ENDPOINT`.
@@ -51,6 +52,20 @@ pub(super) fn read_metrics(read: &mut Reader) -> (Option<SocketAddr>, Option<Tok
         read.complain(METRICS_TOKEN, &format!("at least {MIN_METRICS_TOKEN_LENGTH} characters long"));
     }
     (address, token.map(Token))
+}
+
+/// What the id of a trace replaces in `TRACE_URL`.
+pub const TRACE_ID: &str = "{traceId}";
+
+pub(super) fn read_trace_url(read: &mut Reader) -> Option<String> {
+    read.optional(TRACE_URL, |text| {
+        let url = url::Url::parse(&text.replace(TRACE_ID, "0")).ok();
+        let is_page = url.is_some_and(|url| {
+            ["http", "https"].contains(&url.scheme()) && url.username().is_empty() && url.password().is_none()
+        });
+        let allowed = "a URL that begins with http:// or https://, has {traceId} in it and no password";
+        (is_page && text.contains(TRACE_ID)).then(|| text.to_owned()).ok_or_else(|| allowed.to_owned())
+    })
 }
 
 impl TracesConfig {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use landfall_core::clock::Time;
-use landfall_core::text::{Extracted, Markup, Place};
+use landfall_core::text::{Extracted, Markup, Place, TextBox};
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
@@ -26,10 +26,16 @@ pub struct Converted {
 struct TextMeta {
     markup: Markup,
     places: Vec<Place>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    boxes: Vec<TextBox>,
 }
 
 pub async fn keep_text(tx: &mut Tx, file: Uuid, extracted: &Extracted, now: Time) -> Result<(), Error> {
-    let meta = TextMeta { markup: extracted.markup, places: extracted.places.clone() };
+    let meta = TextMeta {
+        markup: extracted.markup,
+        places: extracted.places.clone(),
+        boxes: extracted.boxes.clone(),
+    };
     let meta = serde_json::to_value(meta).map_err(|error| Error::Internal(error.to_string()))?;
     let body = extracted.text.clone().into_bytes();
     keep(tx, file, TEXT, extracted.markup.content_type(), body, Some(meta), now).await
@@ -109,7 +115,8 @@ pub async fn load_text(tx: &mut Tx, file: Uuid) -> Result<Option<Extracted>, Err
     let unreadable = |what: String| Error::Internal(format!("the text of file {file} is unreadable: {what}"));
     let meta: TextMeta = serde_json::from_value(meta).map_err(|error| unreadable(error.to_string()))?;
     let text = String::from_utf8(body).map_err(|error| unreadable(error.to_string()))?;
-    Ok(Some(Extracted { markup: meta.markup, places: meta.places, ..Extracted::plain(text) }))
+    let TextMeta { markup, places, boxes } = meta;
+    Ok(Some(Extracted { markup, places, boxes, ..Extracted::plain(text) }))
 }
 
 /// Removes all that the stages produced of a file.

@@ -1,11 +1,11 @@
-//! The search index: the words and the vector of every chunk of every ready file.
+//! The search index: the words and the vector of every chunk of every ready file. The codes of the vectors are written and
+//! removed with them (`codes`).
 //!
-//! The two databases differ here, so their statements are side by side. SQLite has FTS5 for the words and the
-//! functions of sqlite-vec for the vectors; PostgreSQL has tsvector and pgvector, or plain arrays if the server
-//! does not have pgvector.
+//! The two databases differ here, so their statements are side by side. SQLite has the functions of sqlite-vec for
+//! the vectors; PostgreSQL has pgvector, or plain arrays if the server does not have pgvector. The words are in
+//! [`words`].
 
-use super::{chunks, indexed_files, terms};
-use sha2::{Digest, Sha256};
+use super::{chunks, codes, indexed_files, words};
 use uuid::Uuid;
 
 use landfall_core::caller::TenantUser;
@@ -24,8 +24,7 @@ const SQLITE: &str = "
     );
     CREATE INDEX IF NOT EXISTS chunk_index_by_user ON chunk_index (user_id, model);
     CREATE INDEX IF NOT EXISTS chunk_index_by_file ON chunk_index (file_id);
-    -- The text itself is in chunks; here are only its words. The owner is a word of its own, so that a search walks
-    -- the words of one user.
+    -- The words of the first versions.
     CREATE VIRTUAL TABLE IF NOT EXISTS chunk_words USING fts5(
         text, owner, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2');";
 
@@ -74,11 +73,6 @@ pub const WITHOUT_PGVECTOR: &str = "
     CREATE FUNCTION landfall_distance(real[], real[]) RETURNS double precision LANGUAGE sql IMMUTABLE
         AS 'SELECT 1 - sum(a::double precision * b) FROM unnest($1, $2) AS v(a, b)';";
 
-/// Whether the words stand in a table of their own, beside the vectors.
-pub fn keeps_words_apart(tx: &Tx) -> bool {
-    !tx.is_postgres()
-}
-
 /// Creates the tables of the index if they are missing.
 pub async fn install(db: &Db) -> Result<(), Error> {
     db.write(Install).await
@@ -95,7 +89,12 @@ impl Write for Install {
             create(tx, SQLITE, columns).await?;
             let tables =
                 tx.number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'indexed_files'", args![]).await?;
-            return if tables == 0 { tx.script(MODELS).await } else { Ok(()) };
+            if tables == 0 {
+                tx.script(MODELS).await?;
+            }
+            let terms =
+                tx.number("SELECT COUNT(*) FROM sqlite_schema WHERE name = 'chunk_terms'", args![]).await?;
+            return if terms == 0 { tx.script(words::SQLITE).await } else { Ok(()) };
         }
         // One process at a time: `IF NOT EXISTS` alone fails when two processes start together.
         tx.script("SELECT pg_advisory_xact_lock(hashtext('landfall index'))").await?;
@@ -124,7 +123,16 @@ impl Write for Install {
                 args![],
             )
             .await?;
-        if tables == 0 { tx.script(MODELS).await } else { Ok(()) }
+        if tables == 0 {
+            tx.script(MODELS).await?;
+        }
+        let terms = tx
+            .number(
+                "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'chunk_terms' AND schemaname = current_schema()",
+                args![],
+            )
+            .await?;
+        if terms == 0 { tx.script(words::POSTGRES).await } else { Ok(()) }
     }
 }
 
@@ -150,39 +158,50 @@ pub async fn replace(tx: &mut Tx, file: Uuid, owner: &TenantUser, embedded: &Emb
         )));
     }
     indexed_files::add(tx, file, &embedded.model).await?;
-    let (mut entries, mut texts) = (Rows::default(), Rows::default());
-    let (tenant, user, word) = (&owner.tenant, &owner.user, owner_word(owner));
-    for ((id, text), vector) in chunks.into_iter().zip(&embedded.vectors) {
-        let text = terms::index_text(&text);
-        if tx.is_postgres() {
-            entries.push(args![id, file, tenant, user, &embedded.model, text, vector_text(vector)]);
-        } else {
-            entries.push(args![id, file, tenant, user, &embedded.model, vector_bytes(vector)]);
-            texts.push(args![id, text, &word]);
-        }
+    let vectors = chunks.iter().zip(&embedded.vectors).map(|((id, _), vector)| (*id, &vector[..]));
+    codes::add(tx, file, codes::Scope::new(owner, &embedded.model), vectors)?;
+    let mut entries = Rows::default();
+    for ((id, _), vector) in chunks.iter().zip(&embedded.vectors) {
+        let vector =
+            if tx.is_postgres() { vector_text(vector).into() } else { Arg::from(vector_bytes(vector)) };
+        let mut entry = args![*id, file, &owner.tenant, &owner.user, &embedded.model];
+        entry.push(vector);
+        entries.push(entry);
     }
     if tx.is_postgres() {
         for part in entries.batches() {
             let (values, args) = part.into_values(tx);
             let sql = format!(
-                "INSERT INTO chunk_index (chunk_id, file_id, tenant_id, user_id, model, words, embedding)
-                 SELECT column1, column2, column3, column4, column5, to_tsvector('english', column6),
-                        landfall_embedding(column7) FROM ({values}) AS v WHERE column1 IS NOT NULL"
+                "INSERT INTO chunk_index (chunk_id, file_id, tenant_id, user_id, model, embedding)
+                 SELECT column1, column2, column3, column4, column5, landfall_embedding(column6)
+                 FROM ({values}) AS v WHERE column1 IS NOT NULL"
             );
             tx.execute(sql, args).await?;
         }
-        Ok(())
     } else {
         tx.insert("chunk_index (chunk_id, file_id, tenant_id, user_id, model, embedding)", entries, "")
             .await?;
-        tx.insert("chunk_words (rowid, text, owner)", texts, "").await
     }
+    words::add(tx, file, owner, &chunks).await
 }
 
-/// Replaces the vectors of these chunks of a file. Their words do not change.
+/// Makes the terms of a file again, if an earlier version made them. The caller holds the file.
+pub async fn refresh_terms(tx: &mut Tx, file: Uuid, owner: &TenantUser) -> Result<bool, Error> {
+    if !indexed_files::has_old_terms(tx, file).await? {
+        return Ok(false);
+    }
+    words::remove(tx, file).await?;
+    let chunks = chunks::texts(tx, file).await?;
+    words::add(tx, file, owner, &chunks).await?;
+    indexed_files::note_terms(tx, file).await?;
+    Ok(true)
+}
+
+/// Replaces the vectors of these chunks, which are all chunks of a file. Their words do not change.
 pub async fn replace_vectors(
     tx: &mut Tx,
     file: Uuid,
+    owner: &TenantUser,
     chunks: &[i64],
     embedded: &Embedded,
 ) -> Result<(), Error> {
@@ -205,45 +224,31 @@ pub async fn replace_vectors(
     if usize::try_from(replaced) != Ok(chunks.len()) {
         return Err(Error::Internal(format!("file {file}: {replaced} of {} vectors replaced", chunks.len())));
     }
+    codes::remove(tx, file, chunks.to_vec());
+    let vectors = chunks.iter().zip(&embedded.vectors).map(|(id, vector)| (*id, &vector[..]));
+    codes::add(tx, file, codes::Scope::new(owner, &embedded.model), vectors)?;
     indexed_files::set_model(tx, file, &embedded.model).await
 }
 
 /// Removes a file from the index. Its chunks must still exist.
 pub async fn remove(tx: &mut Tx, file: Uuid) -> Result<(), Error> {
-    if !tx.is_postgres() {
-        tx.execute(
-            "DELETE FROM chunk_words WHERE rowid IN (SELECT chunk_id FROM chunk_index WHERE file_id = $1)",
-            args![file],
-        )
-        .await?;
-    }
+    words::remove(tx, file).await?;
     indexed_files::remove(tx, file).await?;
-    tx.execute("DELETE FROM chunk_index WHERE file_id = $1", args![file]).await.map(drop)
+    let removed: Vec<(i64,)> =
+        tx.rows("DELETE FROM chunk_index WHERE file_id = $1 RETURNING chunk_id", args![file]).await?;
+    codes::remove(tx, file, removed.into_iter().map(|(chunk,)| chunk).collect());
+    Ok(())
 }
 
-/// Removes the words of a chunk that has no vector. Returns whether it had none. Only SQLite keeps words in a table of
-/// their own.
-pub async fn remove_lone_words(tx: &mut Tx, chunk: i64) -> Result<bool, Error> {
-    if tx.number("SELECT COUNT(*) FROM chunk_index WHERE chunk_id = $1", args![chunk]).await? > 0 {
-        return Ok(false);
+/// Removes the terms of a chunk that has no vector. A chunk with a vector and without terms gets them again with its
+/// file. Returns whether something changed.
+pub async fn fix_terms(tx: &mut Tx, chunk: i64) -> Result<bool, Error> {
+    let file: Option<(Uuid,)> =
+        tx.row("SELECT file_id FROM chunk_index WHERE chunk_id = $1", args![chunk]).await?;
+    match file {
+        Some((file,)) => indexed_files::forget_terms(tx, file).await.map(|()| true),
+        None => words::remove_chunk(tx, chunk).await.map(|()| true),
     }
-    tx.execute("DELETE FROM chunk_words WHERE rowid = $1", args![chunk]).await?;
-    Ok(true)
-}
-
-/// The word that represents an owner in the index. A hash, because a name may be several words.
-fn owner_word(owner: &TenantUser) -> String {
-    hash_word(&owner.to_string())
-}
-
-/// Finds the words of an owner. Chunks from before the index knew the tenants have a word for the user's name alone; the
-/// statement that asks compares the tenant as well.
-pub(super) fn owner_query(owner: &TenantUser) -> String {
-    format!("\"{}\" OR \"{}\"", owner_word(owner), hash_word(&owner.user))
-}
-
-fn hash_word(text: &str) -> String {
-    format!("u{}", hex::encode(&Sha256::digest(text.as_bytes())[..16]))
 }
 
 pub(super) fn vector_bytes(vector: &[f32]) -> Vec<u8> {

@@ -1,33 +1,38 @@
-//! Finds the chunks for a question: by their words and by their meaning. The two rankings are fused.
+//! Finds the passages for a question: by their words and by their meaning. Each passage gets one score from both.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
-use super::index::{owner_query, vector_bytes, vector_text};
+use super::chunks::{stored_headings, stored_places};
+use super::codes;
+use super::fusion::{Evidence, Scale, floor};
+use super::index::{vector_bytes, vector_text};
+use super::narrowing::Narrowing;
+use super::passages::{Passage, merge_neighbours};
 use super::snippet::snippet;
-use super::terms::{Term, terms};
-use landfall_api::search::{Hit, MatchedBy};
+use super::terms::ChunkTerms;
+use super::words::{self, WordsQuestion};
+use landfall_api::search::{ExplainedTerm, Explanation, Hit, HitExplanation, MatchedBy, SearchMode};
 use landfall_core::caller::TenantUser;
+use landfall_models::wording::wording;
 use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
-/// How many candidates each of the two searches may return.
-const CANDIDATES: i64 = 60;
-/// The constant of reciprocal rank fusion: the larger it is, the less the first ranks differ. With the usual 60, a
-/// chunk that both searches rank last would come before the first result of one search; `bench/documents` measures
-/// it.
-const FUSION: f64 = 10.0;
+/// How many candidates each of the two searches may return. So many passages can be paged through.
+pub const CANDIDATES: usize = 200;
 
 #[derive(Debug, Clone)]
 pub struct Question {
     pub owner: TenantUser,
     pub text: String,
+    pub mode: SearchMode,
     /// Without it, only the words are searched.
     pub meaning: Option<Meaning>,
     pub limit: usize,
-    pub batch: Option<Uuid>,
-    pub file: Option<Uuid>,
+    pub offset: usize,
+    pub narrowing: Narrowing,
+    pub explain: bool,
 }
 
 /// The vector of a question, and the model that made it: it can only be compared with vectors of that model.
@@ -35,9 +40,21 @@ pub struct Question {
 pub struct Meaning {
     pub model: String,
     pub vector: Vec<f32>,
+    pub scale: Scale,
+    /// The codes that this process has in memory.
+    pub codes: codes::Cache,
 }
 
-#[derive(sqlx::FromRow)]
+/// The passages that were found, best first.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub hits: Vec<Hit>,
+    /// Whether there are more behind these.
+    pub has_more: bool,
+    pub explanation: Option<Explanation>,
+}
+
+#[derive(landfall_store::FromRow)]
 struct ChunkRow {
     id: i64,
     file_id: Uuid,
@@ -46,126 +63,202 @@ struct ChunkRow {
     ordinal: i64,
     page: Option<i64>,
     heading: Option<String>,
+    headings: Option<serde_json::Value>,
+    places: Option<serde_json::Value>,
     char_start: i64,
     char_end: i64,
     text: String,
 }
 
-pub async fn search(tx: &mut Tx, question: &Question) -> Result<Vec<Hit>, Error> {
-    let terms = terms(&question.text);
-    let by_words = if terms.is_empty() { Vec::new() } else { by_words(tx, question, &terms).await? };
-    let by_meaning = match &question.meaning {
-        Some(meaning) => by_meaning(tx, question, meaning).await?,
-        None => Vec::new(),
-    };
-    let as_written: Vec<String> = terms.iter().map(Term::as_written).collect();
-    let ranked = fuse(&by_words, &by_meaning, question.limit);
-    let mut found = fetch(tx, question, &ranked).await?;
-    Ok(ranked
-        .into_iter()
-        .filter_map(|ranked| {
-            let chunk = found.remove(&ranked.chunk)?;
-            Some(Hit {
-                snippet: snippet(&chunk.text, &as_written),
-                file_id: chunk.file_id,
-                file_name: chunk.file_name,
-                batch_id: chunk.batch_id,
-                ordinal: chunk.ordinal,
-                page: chunk.page,
-                heading: chunk.heading,
-                char_start: chunk.char_start,
-                char_end: chunk.char_end,
-                score: ranked.score,
-                matched: ranked.matched,
-            })
-        })
-        .collect())
-}
-
-/// In SQLite, CROSS JOIN fixes the join order. Otherwise it would start with the user's chunks and search the words
-/// once for each of them.
-const WORDS_ON_SQLITE: &str = "SELECT i.chunk_id FROM chunk_words
-    CROSS JOIN chunk_index i ON i.chunk_id = chunk_words.rowid CROSS JOIN files f ON f.id = i.file_id
-    WHERE chunk_words MATCH $1 AND i.tenant_id = $2 AND i.user_id = $3 {narrowed}
-    ORDER BY bm25(chunk_words, 1.0, 0.0), i.chunk_id LIMIT $4";
-
-/// Chunks with any of the words, those with more and rarer ones first.
-async fn by_words(tx: &mut Tx, question: &Question, terms: &[Term]) -> Result<Vec<i64>, Error> {
-    let (sql, query) = if tx.is_postgres() {
-        (
-            "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
-             WHERE i.words @@ to_tsquery('english', $1) AND i.tenant_id = $2 AND i.user_id = $3 {narrowed}
-             ORDER BY ts_rank_cd(i.words, to_tsquery('english', $1), 1) DESC, i.chunk_id LIMIT $4",
-            terms.iter().map(Term::for_postgres).collect::<Vec<_>>().join(" | "),
-        )
-    } else {
-        let words: Vec<String> = terms.iter().map(Term::for_sqlite).collect();
-        (
-            WORDS_ON_SQLITE,
-            format!("owner : ({}) AND text : ({})", owner_query(&question.owner), words.join(" OR ")),
-        )
-    };
-    let (sql, arguments) =
-        narrow(sql, question, args![query, &question.owner.tenant, &question.owner.user, CANDIDATES]);
-    Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
-}
-
-/// The chunks with the nearest vectors.
-async fn by_meaning(tx: &mut Tx, question: &Question, meaning: &Meaning) -> Result<Vec<i64>, Error> {
-    let (distance, vector) = if tx.is_postgres() {
-        ("landfall_distance(i.embedding, landfall_embedding($1))", Arg::from(vector_text(&meaning.vector)))
-    } else {
-        ("vec_distance_cosine(i.embedding, $1)", Arg::from(vector_bytes(&meaning.vector)))
-    };
-    let sql = format!(
-        "SELECT i.chunk_id FROM chunk_index i JOIN files f ON f.id = i.file_id
-         WHERE i.tenant_id = $2 AND i.user_id = $3 AND i.model = $5 {{narrowed}}
-         ORDER BY {distance}, i.chunk_id LIMIT $4"
-    );
-    let mut arguments = vec![vector];
-    arguments.extend(args![&question.owner.tenant, &question.owner.user, CANDIDATES, &meaning.model]);
-    let (sql, arguments) = narrow(&sql, question, arguments);
-    Ok(tx.rows::<(i64,)>(sql, arguments).await?.into_iter().map(|(id,)| id).collect())
-}
-
-/// Adds the conditions on the batch and the file.
-fn narrow(sql: &str, question: &Question, mut arguments: Vec<Arg>) -> (String, Vec<Arg>) {
-    let mut narrowed = String::new();
-    for (column, id) in [("f.batch_id", question.batch), ("f.id", question.file)] {
-        if let Some(id) = id {
-            arguments.push(id.into());
-            narrowed.push_str(&format!(" AND {column} = ${}", arguments.len()));
-        }
-    }
-    (sql.replace("{narrowed}", &narrowed), arguments)
-}
-
+/// A chunk that fits, and why.
 struct Ranked {
     chunk: i64,
     score: f64,
-    matched: Vec<MatchedBy>,
+    evidence: Evidence,
+    similarity: Option<f64>,
+    terms: Option<ChunkTerms>,
 }
 
-/// Reciprocal rank fusion: a chunk that both searches rank high comes before one that only one search does.
-fn fuse(by_words: &[i64], by_meaning: &[i64], limit: usize) -> Vec<Ranked> {
-    let mut scores: HashMap<i64, Ranked> = HashMap::new();
-    for (search, chunks) in [(MatchedBy::Words, by_words), (MatchedBy::Meaning, by_meaning)] {
-        for (rank, chunk) in chunks.iter().enumerate() {
-            #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
-            let score = 1.0 / (FUSION + rank as f64 + 1.0);
-            let entry = scores.entry(*chunk).or_insert_with(|| Ranked {
-                chunk: *chunk,
-                score: 0.0,
-                matched: Vec::new(),
-            });
-            entry.score += score;
-            entry.matched.push(search);
-        }
+pub async fn search(tx: &mut Tx, question: &Question) -> Result<Found, Error> {
+    let Question { owner, text, narrowing, mode, .. } = question;
+    // Also if only the meaning is compared: whether the files have any word of the question says whether it is one.
+    let by_words = words::search(tx, owner, text, narrowing, CANDIDATES).await?;
+    let floor = floor(*mode, !by_words.best.is_empty());
+    let by_words = (*mode != SearchMode::Meaning).then_some(by_words);
+    let meaning = question.meaning.as_ref().filter(|_| question.mode != SearchMode::Words);
+    let by_meaning = match meaning {
+        Some(meaning) => by_meaning(tx, question, meaning).await?,
+        None => Vec::new(),
+    };
+    let (words, best) = by_words.map_or((None, Vec::new()), |found| (Some(found.question), found.best));
+    let mut terms: BTreeMap<i64, ChunkTerms> = best.into_iter().collect();
+    let mut distances: BTreeMap<i64, f64> = by_meaning.into_iter().collect();
+    // What one of the two found is judged by the other as well.
+    if let Some(meaning) = meaning {
+        let missing: Vec<i64> =
+            terms.keys().filter(|chunk| !distances.contains_key(chunk)).copied().collect();
+        distances.extend(distances_of(tx, meaning, &missing).await?);
     }
-    let mut ranked: Vec<Ranked> = scores.into_values().collect();
+    if words.as_ref().is_some_and(|words| !words.terms.is_empty()) {
+        let missing: Vec<i64> =
+            distances.keys().filter(|chunk| !terms.contains_key(chunk)).copied().collect();
+        terms.extend(words::terms_of(tx, &missing).await?);
+    }
+    let scale = meaning.map_or_else(Scale::default, |meaning| meaning.scale);
+    let ranked = rank((*mode, floor), words.as_ref(), terms, &distances, scale);
+    let mut rows = fetch(tx, question, &ranked).await?;
+    let passages = ranked.into_iter().filter_map(|ranked| {
+        let row = rows.remove(&ranked.chunk)?;
+        Some(Passage::new(row.file_id, row.ordinal, (row.char_start, row.char_end), (ranked, row)))
+    });
+    let merged = merge_neighbours(passages.collect());
+    let has_more = merged.len() > question.offset + question.limit;
+    let page = merged.into_iter().skip(question.offset).take(question.limit);
+    let words = words.as_ref();
+    let hits = page.map(|passage| hit(passage, words, question.explain)).collect();
+    let explanation = question.explain.then(|| explanation((*mode, floor), words, meaning));
+    Ok(Found { hits, has_more, explanation })
+}
+
+/// The candidates that are good enough, best first.
+fn rank(
+    (mode, floor): (SearchMode, f64),
+    words: Option<&WordsQuestion>,
+    mut terms: BTreeMap<i64, ChunkTerms>,
+    distances: &BTreeMap<i64, f64>,
+    scale: Scale,
+) -> Vec<Ranked> {
+    let mut chunks: Vec<i64> = terms.keys().chain(distances.keys()).copied().collect();
+    chunks.sort_unstable();
+    chunks.dedup();
+    let mut ranked: Vec<Ranked> = chunks
+        .into_iter()
+        .map(|chunk| {
+            let terms = terms.remove(&chunk);
+            let by_words = words.zip(terms.as_ref());
+            let similarity = distances.get(&chunk).map(|distance| 1.0 - distance);
+            let evidence = Evidence {
+                words: by_words.map_or(0.0, |(words, terms)| words.score(terms)),
+                coverage: by_words.map_or(0.0, |(words, terms)| words.coverage(terms)),
+                meaning: similarity.and_then(|similarity| scale.relative(similarity)),
+            };
+            Ranked { chunk, score: evidence.score(mode), evidence, similarity, terms }
+        })
+        .filter(|ranked| ranked.score >= floor)
+        .collect();
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
-    ranked.truncate(limit);
     ranked
+}
+
+fn hit(passage: Passage<(Ranked, ChunkRow)>, words: Option<&WordsQuestion>, explain: bool) -> Hit {
+    let Passage { ordinals, characters, content: (ranked, row), .. } = passage;
+    let by_words: Vec<&words::Weighed> = words
+        .zip(ranked.terms.as_ref())
+        .map(|(words, terms)| words.matched(terms).collect())
+        .unwrap_or_default();
+    let written: Vec<String> = by_words.iter().map(|weighed| weighed.term.written.clone()).collect();
+    let mut matched = Vec::new();
+    if !by_words.is_empty() {
+        matched.push(MatchedBy::Words);
+    }
+    if ranked.evidence.meaning.is_some_and(|relative| relative >= CLOSE) {
+        matched.push(MatchedBy::Meaning);
+    }
+    Hit {
+        snippet: snippet(&wording(&row.text), &written),
+        file_id: row.file_id,
+        file_name: row.file_name,
+        batch_id: row.batch_id,
+        ordinal: row.ordinal,
+        first_ordinal: ordinals.0,
+        last_ordinal: ordinals.1,
+        page: row.page,
+        headings: stored_headings(row.headings, row.heading.as_ref()),
+        heading: row.heading,
+        places: stored_places(row.places),
+        char_start: characters.0,
+        char_end: characters.1,
+        score: ranked.score,
+        matched,
+        explanation: explain.then_some(HitExplanation {
+            words: ranked.evidence.words,
+            coverage: ranked.evidence.coverage,
+            terms: written,
+            similarity: ranked.similarity,
+            meaning: ranked.evidence.meaning,
+        }),
+    }
+}
+
+/// From here on the scale of a model, a passage counts as found by its meaning.
+const CLOSE: f64 = 0.4;
+
+fn explanation(
+    (mode, floor): (SearchMode, f64),
+    words: Option<&WordsQuestion>,
+    meaning: Option<&Meaning>,
+) -> Explanation {
+    let terms = words.map(|words| words.terms.as_slice()).unwrap_or_default();
+    Explanation {
+        mode,
+        floor,
+        terms: terms
+            .iter()
+            .map(|weighed| ExplainedTerm {
+                term: weighed.term.written.clone(),
+                chunks: weighed.chunks.round(),
+                weight: weighed.weight,
+            })
+            .collect(),
+        model: meaning.map(|meaning| meaning.model.clone()),
+        unrelated: meaning.map(|meaning| meaning.scale.unrelated),
+        related: meaning.map(|meaning| meaning.scale.related),
+    }
+}
+
+/// The chunks with the nearest vectors, each with the cosine distance, nearest first.
+async fn by_meaning(tx: &mut Tx, question: &Question, meaning: &Meaning) -> Result<Vec<(i64, f64)>, Error> {
+    let narrow = |sql: &str, arguments: Vec<Arg>| narrow(sql, question, arguments);
+    let narrow: Option<codes::Narrow<'_>> = if question.narrowing.is_empty() { None } else { Some(&narrow) };
+    let scope = codes::Scope::new(&question.owner, &meaning.model);
+    codes::nearest(tx, &meaning.codes, &scope, &meaning.vector, narrow, CANDIDATES).await
+}
+
+/// The expression for the distance of a vector in the index from that of a question, which is the argument `$1`.
+fn distance_to(tx: &Tx, meaning: &Meaning) -> (&'static str, Arg) {
+    if tx.is_postgres() {
+        ("landfall_distance(i.embedding, landfall_embedding($1))", vector_text(&meaning.vector).into())
+    } else {
+        ("vec_distance_cosine(i.embedding, $1)", vector_bytes(&meaning.vector).into())
+    }
+}
+
+/// The distances of these chunks, as far as they have vectors of the same model.
+async fn distances_of(tx: &mut Tx, meaning: &Meaning, chunks: &[i64]) -> Result<Vec<(i64, f64)>, Error> {
+    if chunks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (distance, vector) = distance_to(tx, meaning);
+    let mut arguments = vec![vector, Arg::from(&meaning.model)];
+    let places = places(chunks, &mut arguments);
+    let sql = format!(
+        "SELECT i.chunk_id, {distance} FROM chunk_index i WHERE i.chunk_id IN ({places}) AND i.model = $2"
+    );
+    tx.rows(sql, arguments).await
+}
+
+/// Adds the conditions on the files.
+fn narrow(sql: &str, question: &Question, mut arguments: Vec<Arg>) -> (String, Vec<Arg>) {
+    let narrowed = question.narrowing.condition(&question.owner, &mut arguments);
+    (sql.replace("{narrowed}", &narrowed), arguments)
+}
+
+fn places(chunks: &[i64], arguments: &mut Vec<Arg>) -> String {
+    let place = |chunk: &i64| {
+        arguments.push((*chunk).into());
+        format!("${}", arguments.len())
+    };
+    chunks.iter().map(place).collect::<Vec<_>>().join(", ")
 }
 
 async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<HashMap<i64, ChunkRow>, Error> {
@@ -173,60 +266,15 @@ async fn fetch(tx: &mut Tx, question: &Question, ranked: &[Ranked]) -> Result<Ha
         return Ok(HashMap::new());
     }
     let mut arguments = args![&question.owner.tenant, &question.owner.user];
-    let mut places = Vec::with_capacity(ranked.len());
-    for ranked in ranked {
-        arguments.push(ranked.chunk.into());
-        places.push(format!("${}", arguments.len()));
-    }
+    let chunks: Vec<i64> = ranked.iter().map(|ranked| ranked.chunk).collect();
+    let places = places(&chunks, &mut arguments);
     // Checks the owner and the state again: the candidates may be a moment old.
     let sql = format!(
-        "SELECT c.id, c.file_id, f.file_name, f.batch_id, c.ordinal, c.page, c.heading, c.char_start, c.char_end, c.text
+        "SELECT c.id, c.file_id, f.file_name, f.batch_id, c.ordinal, c.page, c.heading, c.headings, c.places,
+             c.char_start, c.char_end, c.text
          FROM chunks c JOIN files f ON f.id = c.file_id
-         WHERE f.tenant_id = $1 AND f.user_id = $2 AND f.status = 'ready' AND c.id IN ({})",
-        places.join(", ")
+         WHERE f.tenant_id = $1 AND f.user_id = $2 AND f.status = 'ready' AND c.id IN ({places})"
     );
     let found: Vec<ChunkRow> = tx.rows(sql, arguments).await?;
     Ok(found.into_iter().map(|chunk| (chunk.id, chunk)).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_both_searches_find_comes_first() {
-        let ranked = fuse(&[1, 2, 3], &[4, 3, 5], 10);
-        let order: Vec<i64> = ranked.iter().map(|one| one.chunk).collect();
-        assert_eq!(order, [3, 1, 4, 2, 5]);
-        assert_eq!(ranked[0].matched, [MatchedBy::Words, MatchedBy::Meaning]);
-    }
-
-    #[test]
-    fn the_first_of_one_search_comes_before_the_last_of_both() {
-        let (words, meaning): (Vec<i64>, Vec<i64>) =
-            ((1..CANDIDATES).collect(), (101..100 + CANDIDATES).collect());
-        let last_of_both = 1_000;
-        let ranked = fuse(&[words, vec![last_of_both]].concat(), &[meaning, vec![last_of_both]].concat(), 10);
-        let order: Vec<i64> = ranked.iter().take(2).map(|one| one.chunk).collect();
-        assert_eq!(order, [1, 101]);
-    }
-
-    #[tokio::test]
-    async fn the_words_are_searched_once_and_not_for_every_chunk() {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite://{}/landfall.db", folder.path().display());
-        let db = landfall_store::Db::open(&url, 4).await.unwrap();
-        crate::content::index::install(&db).await.unwrap();
-        let (file, batch) = (Some(Uuid::nil()), Some(Uuid::nil()));
-        for (file, batch) in [(None, None), (file, None), (None, batch)] {
-            let owner = TenantUser::new("acme", "alice");
-            let question = Question { owner, text: String::new(), meaning: None, batch, file, limit: 10 };
-            let (sql, arguments) =
-                narrow(WORDS_ON_SQLITE, &question, args!["text : tide", "acme", "alice", 10]);
-            let sql = format!("EXPLAIN QUERY PLAN {sql}");
-            let plan: Vec<(i64, i64, i64, String)> =
-                db.read().await.unwrap().rows(sql, arguments).await.unwrap();
-            assert!(plan[0].3.starts_with("SCAN chunk_words VIRTUAL TABLE"), "{plan:?}");
-        }
-    }
 }

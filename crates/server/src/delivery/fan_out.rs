@@ -27,6 +27,7 @@ use crate::records::events::removal::removed_up_to;
 use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::{Clock, Time};
 use landfall_core::event::EventKind;
+use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Db;
 use landfall_store::Error;
@@ -460,6 +461,7 @@ impl Subscription {
     async fn read_on(&mut self, position: i64, horizon: i64) -> Result<Next, Error> {
         let inner = &self.fan_out.inner;
         let mut tx = inner.db.read().await?;
+        let position = if mutants::on(Mutant::SkippedEvent) { position + 1 } else { position };
         let page = tail::page(&mut tx, position, horizon, &self.reach, PAGE_SIZE).await?;
         drop(tx);
         // Read after the page: what was removed until now may be missing from it.

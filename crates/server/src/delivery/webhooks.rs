@@ -63,12 +63,12 @@ pub struct WebhookConfig {
 }
 
 /// The row.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Webhook {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub scope: Scope,
     pub url: String,
     pub description: Option<String>,

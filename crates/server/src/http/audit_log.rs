@@ -41,6 +41,8 @@ fn filter(caller: &Caller, query: &AuditLogQuery) -> Result<Filter, Refusal> {
 }
 
 /// What administrators and operators did, and which requests were refused for lack of permission, newest first.
+///
+/// Administrators of a tenant see what its users did and what was done to its files; operators see everything.
 #[utoipa::path(
     get, path = "/api/v2/admin/audit-log", operation_id = "listAuditLog", tag = "administration", params(AuditLogQuery),
     responses((status = 200, body = AuditLog))
@@ -57,7 +59,9 @@ pub async fn list(
     Ok(Json(paging.page(found, |entry| entry.id.to_string())))
 }
 
-/// The same as JSON lines, all of them. `limit` and `cursor` do not apply.
+/// The same as JSON lines, all of them.
+///
+/// Each line is an entry. `limit` and `cursor` do not apply.
 #[utoipa::path(
     get, path = "/api/v2/admin/audit-log/export", operation_id = "exportAuditLog", tag = "administration",
     params(AuditLogQuery),

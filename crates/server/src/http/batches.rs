@@ -19,6 +19,8 @@ use landfall_core::caller::Caller;
 use landfall_core::priority::Priority;
 
 /// Opens a batch for a number of files.
+///
+/// The batch takes files until it has as many as it was opened for, is closed or cancelled, or expires.
 #[utoipa::path(
     post, path = "/batches", operation_id = "openBatch", tag = "batches", request_body = NewBatch,
     responses(
@@ -54,6 +56,8 @@ pub async fn open(
 }
 
 /// A batch, and how many of its files are in each state.
+///
+/// `progress` counts the files in each state now, and `summary` what became of the promised files.
 #[utoipa::path(
     get, path = "/batches/{batchId}", operation_id = "showBatch", tag = "batches",
     responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND"))
@@ -91,6 +95,8 @@ fn view(batch: Batch, progress: Option<Progress>) -> BatchView {
 }
 
 /// The caller's batches, newest first.
+///
+/// They come without their metadata and without `progress`; one batch alone has both.
 #[utoipa::path(
     get, path = "/batches", operation_id = "listBatches", tag = "batches", params(PageQuery),
     responses((status = 200, body = BatchList))
@@ -106,7 +112,9 @@ pub async fn list(
     Ok(Json(paging.page(batches, |batch| batch.id.to_string()).map(listed)))
 }
 
-/// Closes a batch for new files: it is complete when all its files are.
+/// Closes a batch for new files.
+///
+/// It is complete when all its files are. Repeating it is safe.
 #[utoipa::path(
     post, path = "/batches/{batchId}/close", operation_id = "closeBatch", tag = "batches",
     responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND"))
@@ -120,7 +128,10 @@ pub async fn close(
     Ok(Json(view(app.db.write(change).await?, None)))
 }
 
-/// Cancels a batch: waiting and running files are cancelled, missing ones are deleted, ready ones stay.
+/// Cancels a batch.
+///
+/// Waiting and running files are cancelled, missing ones are deleted, and ready ones stay. Repeating it is safe; a
+/// completed batch is refused.
 #[utoipa::path(
     post, path = "/batches/{batchId}/cancel", operation_id = "cancelBatch", tag = "batches",
     responses((status = 200, body = BatchView), (status = "4XX", description = "BATCH_NOT_FOUND INVALID_STATE"))

@@ -10,8 +10,9 @@ use crate::app::App;
 use crate::http::error::ApiError;
 use crate::intake::delete;
 use crate::intake::idempotency::Idempotent;
-use crate::queue::operations::{Operation, RetryAll};
-use crate::records::files::dead_letters::{self, Cursor, Filter};
+use crate::operations::{Operation, Start};
+use crate::records::cursor::Cursor;
+use crate::records::files::dead_letters::{self, Filter};
 use crate::records::fingerprint::is_fingerprint;
 use crate::recovery::orphan_cleanup::old_failures;
 use landfall_api::dead_letters::{
@@ -44,6 +45,8 @@ fn filter(wanted: DeadLetterFilter, caller: &Caller) -> Result<Filter, Refusal> 
 }
 
 /// The caller's dead letters, newest first.
+///
+/// A dead letter is a file that failed permanently. It is deleted at `deletionAt` unless it is retried.
 #[utoipa::path(
     get, path = "/dlq", operation_id = "listDeadLetters", tag = "dead letters", params(DeadLetterQuery),
     responses((status = 200, body = DeadLetterList), (status = "4XX", description = "BATCH_NOT_FOUND"))
@@ -65,7 +68,10 @@ pub async fn list(
     Ok(Json(paging.page(rows, |row| row.place().to_string()).map(view)))
 }
 
-/// The causes, the most frequent first. They have no pages, so a cursor is refused.
+/// The causes of the dead letters, the most frequent first.
+///
+/// Failures with the same stage, code and kind of message have the same fingerprint. The list has no pages, so a
+/// cursor is refused.
 #[utoipa::path(
     get, path = "/dlq/groups", operation_id = "groupDeadLetters", tag = "dead letters", params(DeadLetterQuery),
     responses((status = 200, body = GroupList), (status = "4XX", description = "BATCH_NOT_FOUND"))
@@ -81,11 +87,14 @@ pub async fn groups(
     }
     let paging: Paging<Cursor> = Paging::new(query.limit, None)?;
     let filter = filter(query.filter(), &caller)?;
-    let groups = dead_letters::groups(&mut app.db.read().await?, &filter, paging.limit()).await?;
+    let mut tx = app.db.snapshot().await?;
+    let groups = dead_letters::groups(&mut tx, &filter, paging.limit(), app.clock.now()).await?;
     Ok(Json(GroupList { groups }))
 }
 
 /// Retries a dead letter from the stage that failed.
+///
+/// The attempts count from the beginning again. A file that is no dead letter is refused with `INVALID_STATE`.
 #[utoipa::path(
     post, path = "/dlq/{fileId}/retry", operation_id = "retryDeadLetter", tag = "dead letters",
     responses(
@@ -102,7 +111,10 @@ pub async fn retry(
     Ok(Json(Retried { success: true, file_id: file.id, status: file.status }))
 }
 
-/// Retries all that match. Returns the progress so far, which for small numbers is the end.
+/// Retries all dead letters that match.
+///
+/// A few files go first; if they fail again, the operation stops. The response has the progress so far, which for
+/// small numbers is the end.
 #[utoipa::path(
     post, path = "/dlq/retry-all", operation_id = "retryDeadLetters", tag = "dead letters",
     request_body = Option<DeadLetterFilter>,
@@ -119,14 +131,16 @@ pub async fn retry_all(
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let filter = filter(received.json_or_default()?, &caller)?;
     let now = app.clock.now();
-    let change = RetryAll { id: app.clock.new_id(), user: caller.owner(), filter, now };
+    let change = Start::retry_all(app.clock.new_id(), caller.owner(), filter, now);
     let id = app.db.write(Idempotent { key: received.key(&caller)?, now, change }).await?;
     app.operations().advance_up_to(id, MAX_BEFORE_RESPONSE).await?;
     let operation = Operation::find_for(&mut app.db.read().await?, &caller, id).await?;
     Ok(Json(operation.into()))
 }
 
-/// Discards a dead letter: deletes the file.
+/// Discards a dead letter.
+///
+/// The file and its bytes are deleted. Its history stays for a while.
 #[utoipa::path(
     delete, path = "/dlq/{fileId}", operation_id = "discardDeadLetter", tag = "dead letters",
     responses((status = 204), (status = "4XX", description = "FILE_NOT_FOUND INVALID_STATE STORAGE_UNAVAILABLE"))

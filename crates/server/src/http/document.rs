@@ -4,6 +4,10 @@
 //! need not be in an annotation, is added here: the ids in the path, the refusals for a token, a body, a cursor or
 //! a key, and the form of all refusals.
 
+mod bodies;
+mod events;
+mod examples;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
@@ -17,6 +21,11 @@ use super::health;
 use super::permissions;
 use super::request::InPath;
 use crate::http::error::ApiError;
+use landfall_api::events::data::{
+    AlertRaisedData, BatchCancelledData, BatchCountsData, CircuitChangedData, EventOwner, FileCleanedUpData,
+    FileProcessingStalledData, FileStatusChangedData, JobCompletedData, NotificationCreatedData,
+    QueueRateLimitExceededData, StreamEndData, StreamGapData, StreamResetData, WebhookTestData,
+};
 use landfall_api::refusal::RefusalView;
 use landfall_core::refusal::Refusal;
 use landfall_core::refusal::RefusalCode;
@@ -36,9 +45,16 @@ const POLICY: HeaderValue = HeaderValue::from_static(
             `ready`, or to `failed` with a reason and a retry that works.\n\n\
             Every refusal has the same form, with a code that says which it is. A file or batch that is not the \
             caller's is reported as missing. Lists come in pages: `nextCursor` is the `cursor` of the \
-            next one, and null on the last."
+            next one, and null on the last.",
+        contact(name = "The operator of this server"),
+        license(name = "MIT or Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
-    components(schemas(RefusalView)),
+    servers((url = "/", description = "The server that this description comes from")),
+    components(schemas(
+        RefusalView, FileStatusChangedData, FileProcessingStalledData, FileCleanedUpData, BatchCountsData, BatchCancelledData,
+        NotificationCreatedData, QueueRateLimitExceededData, CircuitChangedData, JobCompletedData, AlertRaisedData,
+        WebhookTestData, EventOwner, StreamGapData, StreamResetData, StreamEndData,
+    )),
     security(("token" = []), ("session" = [])),
     tags(
         (name = "batches", description = "Files that are uploaded together"),
@@ -81,12 +97,15 @@ pub fn complete(api: utoipa::openapi::OpenApi) -> Value {
     for (path, item) in paths {
         for (method, operation) in item.as_object_mut().into_iter().flat_map(Map::iter_mut) {
             complete_operation(path, method, operation);
+            examples::add(operation);
             if !operation["security"].is_array() {
                 operation["x-scope"] = permissions::scope_of(method, operation).name().into();
             }
         }
     }
-    require_what_is_always_there(&mut document);
+    bodies::require_what_is_always_there(&mut document);
+    bodies::describe_bytes(&mut document);
+    events::describe(&mut document);
     document
 }
 
@@ -137,7 +156,7 @@ fn complete_operation(path: &str, method: &str, operation: &mut Value) {
             "description": "The id of this request in the log: the client's own, or a new one",
             "schema": { "type": "string" },
         });
-        if response["description"] == "" {
+        if response["description"].as_str().is_none_or(str::is_empty) {
             response["description"] = "Success".into();
         }
     }
@@ -153,6 +172,7 @@ fn ids_in(path: &str) -> Vec<Value> {
             }
             "stage" => (json!({ "type": "string" }), "The name of a stage, or of its queue"),
             "jobName" => (json!({ "type": "string" }), "The name of a job"),
+            "consoleFile" => (json!({ "type": "string" }), "The name of a file of the console"),
             "asset" => (json!({ "type": "string" }), "The name of a file of the page"),
             _ => (json!({ "type": "string", "format": "uuid" }), "Its id"),
         };
@@ -206,58 +226,17 @@ fn refused(known: &[RefusalCode]) -> Value {
     let codes: Vec<&str> = known.iter().map(|known| known.code()).collect();
     json!({
         "description": meanings.join("\n\n"),
-        "content": { "application/json": { "schema": { "allOf": [
-            { "$ref": "#/components/schemas/Refusal" },
-            { "type": "object", "properties": { "error": { "type": "object", "properties": {
-                "code": { "type": "string", "enum": codes },
-            } } } },
-        ] } } },
+        // Beside the reference and not in an `allOf`: generators then use the one type for all refusals.
+        "content": { "application/json": { "schema": {
+            "$ref": "#/components/schemas/Refusal",
+            "properties": { "error": { "properties": { "code": { "enum": codes } } } },
+        } } },
     })
 }
 
-/// A response has all its fields, with null for a missing value; a field that may be left out is never null. A
-/// request may leave out a field that may be null.
-fn require_what_is_always_there(document: &mut Value) {
-    let mut asked = BTreeSet::new();
-    let paths = document["paths"].as_object().into_iter().flat_map(Map::values);
-    for operation in paths.flat_map(|item| item.as_object().into_iter().flat_map(Map::values)) {
-        names_in(&operation["requestBody"], &mut asked);
-    }
-    let Some(schemas) = document["components"]["schemas"].as_object_mut() else { return };
-    for (name, schema) in schemas {
-        let Some(properties) = schema["properties"].as_object().filter(|_| !asked.contains(name)) else {
-            continue;
-        };
-        let mut required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
-        for (field, one) in properties {
-            if may_be_null(one) && !required.contains(&json!(field)) {
-                required.push(json!(field));
-            }
-        }
-        schema["required"] = required.into();
-    }
-}
-
-fn may_be_null(schema: &Value) -> bool {
-    let kinds = schema["type"].as_array().into_iter().flatten();
-    let choices = schema["oneOf"].as_array().into_iter().flatten();
-    kinds.chain(choices.map(|choice| &choice["type"])).any(|kind| kind == "null")
-}
-
-/// The names of the schemas that are referred to.
-fn names_in(value: &Value, names: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(fields) => {
-            let name = fields.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
-            names.extend(name.map(str::to_owned));
-            fields.values().for_each(|field| names_in(field, names));
-        }
-        Value::Array(items) => items.iter().for_each(|item| names_in(item, names)),
-        _ => {}
-    }
-}
-
-/// This description. It needs no token.
+/// This description.
+///
+/// It needs no token, and it is the same for every caller.
 #[utoipa::path(
     get, path = "/api/openapi.json", operation_id = "describeApi", tag = "health", security(()),
     responses((status = 200, body = Object))
@@ -267,6 +246,8 @@ pub async fn document() -> Json<&'static Value> {
 }
 
 /// The page that shows this description and can send requests.
+///
+/// It opens without a token. The requests that it sends need one.
 #[utoipa::path(
     get, path = "/api/docs", operation_id = "openDocs", tag = "health", security(()),
     responses((status = 307, description = "Redirects to the page"))
@@ -276,9 +257,11 @@ pub async fn docs() -> Redirect {
 }
 
 /// A file of that page.
+///
+/// The name comes from the page. All files are part of the program, so the page loads nothing from other servers.
 #[utoipa::path(
     get, path = "/api/docs/{asset}", operation_id = "showDocs", tag = "health", security(()),
-    responses((status = 200, body = String, content_type = "*/*"), (status = "4XX", description = "NOT_FOUND"))
+    responses((status = 200, body = Vec<u8>, content_type = "*/*"), (status = "4XX", description = "NOT_FOUND"))
 )]
 pub async fn asset(InPath(asset): InPath<String>) -> Result<Response, ApiError> {
     let config = Config::from("/api/openapi.json").try_it_out_enabled(true).use_base_layout();

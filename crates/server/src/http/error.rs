@@ -82,8 +82,12 @@ fn hidden(error: &Error) -> Refusal {
             Refusal::new(RefusalCode::StorageUnavailable, "The storage does not answer").retryable()
         }
         // The same request would fail again.
-        Error::Database(_) if error.is_about_the_data() => internal(),
+        Error::Database(_) | Error::Sqlite(_) | Error::Unreadable { .. } if error.is_about_the_data() => {
+            internal()
+        }
         Error::Database(_)
+        | Error::Sqlite(_)
+        | Error::Unreadable { .. }
         | Error::DatabaseTls(_)
         | Error::GroupNotCommitted(_)
         | Error::Migration(_)

@@ -39,6 +39,8 @@ const FRAMES: usize = 16;
 const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n\n");
 
 /// A ticket to open a stream, for clients that cannot send headers.
+///
+/// It is valid for 30 seconds and only opens streams, as the query parameter `ticket`.
 #[utoipa::path(
     post, path = "/events/ticket", operation_id = "issueTicket", tag = "events",
     responses((status = 200, body = Ticket))
@@ -48,11 +50,15 @@ pub async fn ticket(State(app): State<App>, identity: Identity) -> Json<Ticket> 
 }
 
 /// Events, live: as a WebSocket, or as server-sent events.
+///
+/// Each message of a WebSocket, and each `data` of a server-sent event, is a `StreamMessage`. A stream continues
+/// after the id in `Last-Event-ID` or `after`, or begins now.
 #[utoipa::path(
     get, path = "/api/v2/uploads/events", operation_id = "streamEvents", tag = "events", params(StreamQuery),
     responses(
-        (status = 101, description = "A WebSocket"),
-        (status = 200, body = String, content_type = "text/event-stream"),
+        (status = 101, description = "A WebSocket. Each of its messages is a `StreamMessage`"),
+        (status = 200, body = String, content_type = "text/event-stream",
+            description = "Server-sent events. The `data` of each is a `StreamMessage`"),
         (status = "4XX", description = "INVALID_CURSOR INVALID_UPGRADE NOT_ACCEPTABLE INVALID_TICKET TICKET_EXPIRED \
             BATCH_NOT_FOUND TOO_MANY_EVENT_STREAMS EVENT_STREAMS_EXHAUSTED")
     )

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::app::App;
+use crate::config::TRACE_ID;
 use crate::http::error::ApiError;
 use chrono::TimeDelta;
 use landfall_api::files::{ErrorView, FileView, InflightView, Staleness, WarningView};
@@ -23,6 +24,7 @@ use crate::records::events;
 use crate::records::file::File;
 use crate::recovery::orphan_cleanup::old_failures::deletion_at;
 use crate::recovery::stuck_files::detection::Detection;
+use crate::telemetry::traces;
 
 /// What a view needs beside the row.
 pub struct Surroundings {
@@ -33,6 +35,8 @@ pub struct Surroundings {
     retention: Duration,
     detection: Detection,
     obstacles: Obstacles,
+    /// Where people look at a trace.
+    trace_url: Option<String>,
 }
 
 impl Surroundings {
@@ -45,6 +49,7 @@ impl Surroundings {
             retention: app.config.cleaning.failed_files,
             detection: app.stuck_files.detection.clone(),
             obstacles: Obstacles::load(tx, Some(user), now).await?,
+            trace_url: app.config.trace_url.clone(),
         })
     }
 
@@ -112,6 +117,7 @@ impl Surroundings {
                 worker: workers.iter().find(|w| Some(w.id) == file.claimed_by).map(|w| w.name.clone()),
             }),
             deletion_at: deletion_at(&file, self.retention, self.now),
+            trace_url: self.trace_url(file.trace_parent.as_deref()),
             attempts,
             retried_at: file.retried_at,
             retried_by: file.retried_by,
@@ -142,6 +148,10 @@ impl Surroundings {
             ready_at: file.ready_at,
             failed_at: file.failed_at,
         })
+    }
+
+    fn trace_url(&self, parent: Option<&str>) -> Option<String> {
+        Some(self.trace_url.as_ref()?.replace(TRACE_ID, &traces::id_of_kept(parent?)?))
     }
 
     /// Whether a queued or running file made no progress for a while. If it waits, the sentence says for what.

@@ -19,30 +19,33 @@ use crate::blobs::direct::Download;
 use crate::blobs::{Integrity, Pin};
 use crate::content::{artifacts, chunks};
 use crate::http::error::ApiError;
-use crate::intake::announce::parse_md5;
+use crate::intake::attributes::ChangeAttributes;
 use crate::intake::cancel::Cancel;
 use crate::intake::delete as deletion;
 use crate::queue::revive::{self, Revive};
 use crate::records::events;
 use crate::records::file::File;
-use crate::records::files::listing::{Listing, Wanted};
-use landfall_api::Page;
-use landfall_api::files::{ChunkList, ChunkView, FileList, FileQuery, FileView, History, RetryRequest};
+use landfall_api::files::{
+    ChunkList, ChunkView, FileChanges, FileView, History, RetryRequest, TextFormat, TextQuery,
+};
 use landfall_api::page::PageQuery;
+use landfall_core::blocking;
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::{Refusal, RefusalCode};
+use landfall_core::text::Markup;
+use landfall_models::plain_text::plain_text;
 use landfall_store::Error;
 use landfall_store::Tx;
 
 /// A blob up to this size is compared with its checksum before the first byte is sent. A larger one is compared on the way.
-const MAX_CHECKED_FIRST: u64 = 4 << 20;
+pub const MAX_CHECKED_FIRST: u64 = 4 << 20;
 /// How long a redirect to the object store can be followed.
 const DOWNLOAD_TTL: Duration = Duration::from_mins(5);
-/// How many MD5s one request may look for.
-const MAX_MD5S: usize = 100;
 
 /// One file: its state, what it waits for, and its last error.
+///
+/// `waitingFor` and `waitingMessage` say why a file does not move, and `retryAt` when it may go on.
 #[utoipa::path(
     get, path = "/files/{fileId}", operation_id = "showFile", tag = "files",
     responses((status = 200, body = FileView), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))
@@ -77,65 +80,31 @@ pub async fn find(tx: &mut Tx, caller: &Caller, id: &str) -> Result<File, ApiErr
     if file.status == Status::Deleted { Err(events::gone(tx, file.id).await?.into()) } else { Ok(file) }
 }
 
-/// The caller's files, newest first.
+/// Changes what the client noted about a file.
+///
+/// The attributes in the body take the place of all that the file has. A search can be narrowed by them.
 #[utoipa::path(
-    get, path = "/files", operation_id = "listFiles", tag = "files", params(FileQuery),
-    responses((status = 200, body = FileList), (status = "4XX", description = "BATCH_NOT_FOUND INVALID_MD5"))
+    patch, path = "/files/{fileId}", operation_id = "changeFile", tag = "files", request_body = FileChanges,
+    responses(
+        (status = 200, body = FileView),
+        (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED INVALID_ATTRIBUTES")
+    )
 )]
-pub async fn list(
+pub async fn change(
     State(app): State<App>,
     caller: Caller,
-    Params(query): Params<FileQuery>,
-) -> Result<Json<FileList>, ApiError> {
-    let paging: Paging<Uuid> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
-    let reach = caller.reach(query.scope.unwrap_or_default())?;
-    let wanted = Wanted {
-        reach: &reach,
-        states: query.status.as_slice(),
-        batch: query.batch_id.as_deref().map(super::request::batch_id).transpose()?,
-        md5s: query.md5.as_deref().map(md5s).transpose()?,
-    };
-    let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
-    let mut tx = app.db.read().await?;
-    let page = match &query.q {
-        Some(part) => named(&mut tx, &listing, part, &paging).await?,
-        None => {
-            let files = listing.first(&mut tx, paging.fetched(), paging.offset).await?;
-            paging.page(files, |file| file.id.to_string())
-        }
-    };
-    let surroundings = Surroundings::load(&mut tx, &caller.owner(), &app).await?;
-    let items = surroundings.views(&mut tx, page.items).await?;
-    Ok(Json(Page { items, next_cursor: page.next_cursor }))
+    InPath(id): InPath<String>,
+    request: Request,
+) -> Result<Json<FileView>, ApiError> {
+    let id = file_id(&id)?;
+    let changes: FileChanges = Received::read(request, app.config.http.max_body_bytes).await?.json()?;
+    let file = app.db.write(ChangeAttributes::new(caller, id, changes.attributes)?).await?;
+    view(&app, &mut app.db.read().await?, file).await.map(Json)
 }
 
-/// The MD5s of a list, in hexadecimal digits.
-fn md5s(list: &str) -> Result<Vec<String>, Refusal> {
-    let md5s = list.split(',').map(parse_md5).collect::<Result<Vec<_>, Refusal>>()?;
-    if md5s.len() > MAX_MD5S {
-        let message = format!("At most {MAX_MD5S} MD5s can be looked for at once, not {}", md5s.len());
-        return Err(Refusal::new(RefusalCode::InvalidMd5, message));
-    }
-    Ok(md5s)
-}
-
-/// The files with `part` in their names, and the position to continue from.
-async fn named(
-    tx: &mut Tx,
-    listing: &Listing,
-    part: &str,
-    paging: &Paging<Uuid>,
-) -> Result<Page<File>, ApiError> {
-    let files = listing.named(tx, part, paging.fetched(), paging.offset).await?;
-    let page = paging.page(files, |file| file.id.to_string());
-    if page.next_cursor.is_some() {
-        return Ok(page);
-    }
-    let last = listing.last_compared(tx).await?;
-    Ok(Page { next_cursor: last.map(|id| id.to_string()), ..page })
-}
-
-/// Deletes a file in any state. A second deletion changes nothing.
+/// Deletes a file in any state.
+///
+/// Its bytes, text and index entries are removed, and its quota is free again. A second deletion changes nothing.
 #[utoipa::path(
     delete, path = "/files/{fileId}", operation_id = "deleteFile", tag = "files",
     responses((status = 204), (status = "4XX", description = "FILE_NOT_FOUND STORAGE_UNAVAILABLE"))
@@ -152,6 +121,8 @@ pub async fn delete(
 }
 
 /// Cancels a file that waits or is being processed.
+///
+/// Work on it is stopped. It can be retried later, from the stage that it had reached.
 #[utoipa::path(
     post, path = "/files/{fileId}/cancel", operation_id = "cancelFile", tag = "files",
     responses(
@@ -196,6 +167,8 @@ pub async fn retry_file(
 }
 
 /// Retries a file that failed or was cancelled.
+///
+/// It begins at `fromStage`, or at the stage that it ended at. The attempts count from the beginning again.
 #[utoipa::path(
     post, path = "/files/{fileId}/retry", operation_id = "retryFile", tag = "files",
     request_body = Option<RetryRequest>,
@@ -217,7 +190,9 @@ pub async fn retry(
     view(&app, &mut app.db.read().await?, file).await.map(Json)
 }
 
-/// Every step of a file, oldest first. A deleted file still has its history.
+/// Every step of a file, oldest first.
+///
+/// Each says who or what caused it, and why. A deleted file still has its history for a while.
 #[utoipa::path(
     get, path = "/files/{fileId}/history", operation_id = "showHistory", tag = "files", params(PageQuery),
     responses((status = 200, body = History), (status = "4XX", description = "FILE_NOT_FOUND"))
@@ -236,8 +211,11 @@ pub async fn history(
 }
 
 /// The text that was extracted from a file.
+///
+/// It is Markdown, with headings, lists, tables and links, unless the file is plain text. Places in the text, such as
+/// `charStart`, are places in the Markdown.
 #[utoipa::path(
-    get, path = "/files/{fileId}/text", operation_id = "showText", tag = "files",
+    get, path = "/files/{fileId}/text", operation_id = "showText", tag = "files", params(TextQuery),
     responses(
         (status = 200, content((String = "text/plain"), (String = "text/markdown"))),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED NOT_EXTRACTED")
@@ -247,11 +225,21 @@ pub async fn text(
     State(app): State<App>,
     caller: Caller,
     InPath(id): InPath<String>,
+    Params(query): Params<TextQuery>,
 ) -> Result<Response, ApiError> {
     let mut tx = app.db.read().await?;
     let file = find(&mut tx, &caller, &id).await?;
     let extracted = artifacts::load_text(&mut tx, file.id).await?.ok_or_else(|| not_extracted(&file))?;
-    Ok(([(header::CONTENT_TYPE, extracted.markup.content_type())], extracted.text).into_response())
+    drop(tx);
+    let (markup, text) = match (extracted.markup, query.format.unwrap_or_default()) {
+        // The text of a large document takes a moment.
+        (Markup::Markdown, TextFormat::Plain) => {
+            let rendered = blocking::run(move || plain_text(&extracted.text)).await;
+            (Markup::Plain, rendered.map_err(|error| Error::Internal(error.to_string()))?)
+        }
+        (markup, _) => (markup, extracted.text),
+    };
+    Ok(([(header::CONTENT_TYPE, markup.content_type())], text).into_response())
 }
 
 fn not_extracted(file: &File) -> Refusal {
@@ -259,11 +247,14 @@ fn not_extracted(file: &File) -> Refusal {
     Refusal::new(RefusalCode::NotExtracted, message)
 }
 
-/// The result of the extraction, as an attachment: it may be a page that another person wrote.
+/// The result of the extraction, as an attachment.
+///
+/// It is what the operator's extraction service returned, in its content type. It may be a page that another person
+/// wrote, so a browser does not show it.
 #[utoipa::path(
     get, path = "/files/{fileId}/result", operation_id = "showResult", tag = "files",
     responses(
-        (status = 200, body = String, content_type = "*/*",
+        (status = 200, body = Vec<u8>, content_type = "*/*",
             headers(("Content-Disposition" = String,
                 description = "An attachment with the file's name and the extension of what it is"))),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED NOT_EXTRACTED")
@@ -299,6 +290,8 @@ fn extension_of(content_type: &str) -> &'static str {
 }
 
 /// The chunks of a file, in their order.
+///
+/// Each is found as one by the search, and says where in the text it begins and ends.
 #[utoipa::path(
     get, path = "/files/{fileId}/chunks", operation_id = "listChunks", tag = "files", params(PageQuery),
     responses((status = 200, body = ChunkList), (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED"))

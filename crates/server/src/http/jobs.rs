@@ -15,7 +15,7 @@ use crate::content::artifacts;
 use crate::http::error::ApiError;
 use crate::records::events;
 use crate::records::file::File;
-use crate::records::files::listing::{Listing, Wanted};
+use crate::records::files::listing::{Listing, Position, Sorting, Wanted};
 use landfall_api::jobs::{JobList, JobQuery, JobState, JobStatus, JobView, RetriedJob};
 use landfall_core::caller::{Caller, Reach};
 use landfall_core::clock::Time;
@@ -25,6 +25,8 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Tx;
 
 /// The caller's files as jobs, newest first.
+///
+/// A job has the id of its file. Use `cursor` for the next page; `offset` is for clients that count pages.
 #[utoipa::path(
     get, path = "/api/jobs", operation_id = "listJobs", tag = "jobs", params(JobQuery),
     responses((status = 200, body = JobList))
@@ -34,11 +36,14 @@ pub async fn list(
     caller: Caller,
     Params(query): Params<JobQuery>,
 ) -> Result<Json<JobList>, ApiError> {
-    let paging: Paging<Uuid> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
-    let states = query.status.map_or(&[] as &[Status], JobStatus::states);
-    let reach = Reach::User(caller.owner());
-    let wanted = Wanted { reach: &reach, states, batch: None, md5s: None };
-    let listing = Listing::new(&wanted, paging.after.unwrap_or(Uuid::max()));
+    let paging: Paging<Position> = Paging::with_offset(query.limit, query.cursor.as_deref(), query.offset)?;
+    let states = query.status.map_or(&[] as &[Status], JobStatus::states).to_vec();
+    let wanted = Wanted { states, ..Wanted::all_of(Reach::User(caller.owner())) };
+    let sorting = Sorting::default();
+    if paging.after.as_ref().is_some_and(|after| !after.is_sorted_by(sorting.by)) {
+        return Err(Refusal::new(RefusalCode::InvalidCursor, "This cursor is not valid").into());
+    }
+    let listing = Listing::new(&wanted, sorting, paging.after.as_ref());
     let mut tx = app.db.read().await?;
     let found = listing.first(&mut tx, paging.fetched(), paging.offset).await?;
     let ids: Vec<Uuid> = found.iter().map(|file| file.id).collect();
@@ -48,6 +53,8 @@ pub async fn list(
 }
 
 /// One file as a job.
+///
+/// The state has a word of the older API: `uploading`, `queued`, `processing`, `complete`, `failed` or `cancelled`.
 #[utoipa::path(
     get, path = "/api/jobs/{fileId}", operation_id = "showJob", tag = "jobs",
     responses((status = 200, body = JobView), (status = "4XX", description = "FORBIDDEN"))
@@ -98,6 +105,9 @@ fn view(file: File, attempts: &HashMap<Uuid, i64>, max_attempts: u32, now: Time)
 }
 
 /// What the operator's extraction service made of a file; where there is none, the bytes as they were uploaded.
+///
+/// The response is an attachment, with the content type that the service declared or that was declared at the
+/// registration.
 #[utoipa::path(
     get, path = "/api/jobs/{fileId}/download", operation_id = "downloadJob", tag = "jobs",
     responses(
@@ -126,6 +136,8 @@ pub async fn download(
 }
 
 /// Retries a file that failed.
+///
+/// It begins at the stage that failed. A job in any other state is refused with `INVALID_STATE`.
 #[utoipa::path(
     post, path = "/api/jobs/{fileId}/retry", operation_id = "retryJob", tag = "jobs",
     responses(

@@ -14,7 +14,10 @@ use landfall_api::keys::{CreatedKey, KeyList, KeyQuery, KeyView, NewKey};
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
-/// Creates an API key. The response is the only place where it can be seen.
+/// Creates an API key.
+///
+/// The response is the only place where the key can be seen. A key acts for one user and reaches only what its
+/// scopes allow.
 #[utoipa::path(
     post, path = "/api/v2/keys", operation_id = "createKey", tag = "keys", request_body = NewKey,
     responses((status = 201, body = CreatedKey), (status = "4XX", description = "FORBIDDEN TOO_MANY_KEYS"))
@@ -31,7 +34,9 @@ pub async fn create(
     Ok((StatusCode::CREATED, Json(created)))
 }
 
-/// The API keys, newest first, without the keys themselves. Revoked and expired ones stay in the list for a while.
+/// The API keys, newest first, without the keys themselves.
+///
+/// Revoked and expired ones stay in the list for a while.
 #[utoipa::path(
     get, path = "/api/v2/keys", operation_id = "listKeys", tag = "keys", params(KeyQuery),
     responses((status = 200, body = KeyList))
@@ -48,7 +53,9 @@ pub async fn list(
     Ok(Json(paging.page(found, |key| key.id.to_string()).map(KeyView::from)))
 }
 
-/// Revokes an API key. From now on it is refused.
+/// Revokes an API key.
+///
+/// From now on it is refused. It stays in the list for a while, with who revoked it.
 #[utoipa::path(
     delete, path = "/api/v2/keys/{keyId}", operation_id = "revokeKey", tag = "keys",
     responses((status = 204), (status = "4XX", description = "KEY_NOT_FOUND"))

@@ -7,14 +7,16 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
-use super::request::{InPath, Params, require_operator};
+use super::request::{InPath, Paging, Params, require_operator};
 use crate::app::App;
 use crate::http::error::ApiError;
 use crate::records::cleanup_failures;
+use crate::records::cursor::Cursor;
 use crate::recovery::runs::{self, Run};
 use landfall_api::maintenance::{
-    CleanupFailureList, CleanupFailureQuery, JobList, JobRun, RunQuery, RunView,
+    CleanupFailureList, CleanupFailureQuery, JobList, JobRun, RunList, RunQuery, RunView,
 };
+use landfall_api::page::PageQuery;
 use landfall_core::caller::Caller;
 use landfall_core::refusal::{Refusal, RefusalCode};
 
@@ -25,6 +27,8 @@ const DEFAULT_SHOWN: i64 = 50;
 const MAX_SHOWN: i64 = 1_000;
 
 /// The jobs, and when each ran and will run.
+///
+/// The times are in UTC. A job runs in one process at a time, whichever is first.
 #[utoipa::path(
     get, path = "/api/v2/admin/jobs", operation_id = "listMaintenanceJobs", tag = "administration",
     responses((status = 200, body = JobList))
@@ -35,7 +39,10 @@ pub async fn list(State(app): State<App>, caller: Caller) -> Result<Json<JobList
     Ok(Json(JobList { jobs }))
 }
 
-/// Runs a job now. Returns its result, or that it is still running.
+/// Runs a job now.
+///
+/// The response is 200 with the result, or 202 if the job still runs after some seconds: it goes on, and the list
+/// of jobs shows its end. `force` ignores the safety limit of a job that has one.
 #[utoipa::path(
     post, path = "/api/v2/admin/jobs/{jobName}/run", operation_id = "runMaintenanceJob", tag = "administration",
     params(RunQuery),
@@ -62,7 +69,29 @@ pub async fn run(
     Ok((status, Json(JobRun { name, run })).into_response())
 }
 
+/// The runs of a job, the newest first.
+///
+/// Those of the last 30 days, and at most 500. A run whose process died is `interrupted`.
+#[utoipa::path(
+    get, path = "/api/v2/admin/jobs/{jobName}/runs", operation_id = "listMaintenanceRuns", tag = "administration",
+    params(PageQuery), responses((status = 200, body = RunList), (status = "4XX", description = "JOB_NOT_FOUND"))
+)]
+pub async fn history(
+    State(app): State<App>,
+    caller: Caller,
+    InPath(name): InPath<String>,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<RunList>, ApiError> {
+    require_operator(&caller)?;
+    app.jobs.require(&name)?;
+    let paging: Paging<Cursor> = Paging::new(query.limit, query.cursor.as_deref())?;
+    let runs = runs::history(&mut app.db.read().await?, &name, paging.after, paging.fetched()).await?;
+    Ok(Json(paging.page(runs, |run| run.place().to_string()).map(RunView::from)))
+}
+
 /// What could not be cleaned, with the last error of each, those that wait longest first.
+///
+/// Each is tried again by itself, and leaves the list when it is clean.
 #[utoipa::path(
     get, path = "/api/v2/admin/cleanup-failures", operation_id = "listCleanupFailures", tag = "administration",
     params(CleanupFailureQuery), responses((status = 200, body = CleanupFailureList))

@@ -13,6 +13,8 @@ use landfall_core::caller::Caller;
 use landfall_core::refusal::Refusal;
 
 /// The caller's notifications, newest first.
+///
+/// `unreadCount` is the number of all that were not read, counted up to 1000, also where the page has fewer.
 #[utoipa::path(
     get, path = "/api/v2/notifications", operation_id = "listNotifications", tag = "notifications",
     params(NotificationQuery), responses((status = 200, body = NotificationList))
@@ -33,6 +35,8 @@ pub async fn list(
 }
 
 /// Marks a notification as read.
+///
+/// Repeating it changes nothing: the time of the first reading stays.
 #[utoipa::path(
     post, path = "/api/v2/notifications/{notificationId}/read", operation_id = "readNotification",
     tag = "notifications",
@@ -49,6 +53,8 @@ pub async fn read(
 }
 
 /// Marks all current notifications as read.
+///
+/// A notification that comes at the same moment stays unread.
 #[utoipa::path(
     post, path = "/api/v2/notifications/read-all", operation_id = "readNotifications", tag = "notifications",
     responses((status = 200, body = MarkedRead))

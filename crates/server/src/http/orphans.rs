@@ -11,6 +11,8 @@ use landfall_api::orphans::{OrphanQuery, OrphanReport};
 use landfall_core::caller::Caller;
 
 /// What is left over in the storage and in the database.
+///
+/// The report is that of the last scan, unless `refresh` asks for a new one.
 #[utoipa::path(
     get, path = "/orphans", operation_id = "showOrphans", tag = "stuck", params(OrphanQuery),
     responses((status = 200, body = OrphanReport), (status = "4XX", description = "FORBIDDEN"))

@@ -25,6 +25,8 @@ pub fn view(config: &Config) -> SettingsView {
 }
 
 /// The settings in force in the process that answers, and where each comes from.
+///
+/// Secrets, and passwords in URLs, are shown as `***`. Another process may have other settings.
 #[utoipa::path(
     get, path = "/api/v2/admin/config", operation_id = "showConfig", tag = "administration",
     responses((status = 200, body = SettingsView))

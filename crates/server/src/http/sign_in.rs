@@ -69,7 +69,10 @@ fn details(session: &Session) -> SessionDetails {
     }
 }
 
-/// Begins a session with a token, which ends with the token at the latest.
+/// Begins a session with a token.
+///
+/// The token is sent in `Authorization`. The session ends with the token at the latest, and the response sets its
+/// cookie.
 #[utoipa::path(
     post, path = "/auth/session", operation_id = "beginSession", tag = "sign-in",
     responses((status = 200, body = SessionView), (status = "4XX", description = "ANOTHER_SESSION"))
@@ -107,6 +110,8 @@ async fn sign_in(
 }
 
 /// Sends the browser to the identity provider.
+///
+/// The provider sends it back to `/auth/callback`. `returnTo` is the page to show after that.
 #[utoipa::path(
     get, path = "/auth/login", operation_id = "logIn", tag = "sign-in", security(()), params(LoginQuery),
     responses(
@@ -134,6 +139,8 @@ pub async fn login(
 }
 
 /// The identity provider sends the browser back here.
+///
+/// It checks what the provider says, begins a session, and sends the browser on to the page.
 #[utoipa::path(
     get, path = "/auth/callback", operation_id = "finishLogin", tag = "sign-in", security(()), params(CallbackQuery),
     responses(
@@ -172,6 +179,9 @@ pub async fn callback(
 }
 
 /// Ends the session of this browser.
+///
+/// With `everywhere` it also ends the person's sessions in all other browsers. `providerUrl` signs out of the
+/// identity provider too.
 #[utoipa::path(
     post, path = "/auth/logout", operation_id = "logOut", tag = "sign-in", request_body = Option<Logout>,
     responses((status = 200, body = LoggedOut), (status = "4XX", description = "INVALID_REQUEST"))
@@ -193,7 +203,9 @@ pub async fn logout(State(app): State<App>, site: Site, request: Request) -> Res
     Ok(([(header::SET_COOKIE, site.no_session_cookie())], Json(view)).into_response())
 }
 
-/// Issues a link that signs a person in once. It needs an operator's token; a session is not enough.
+/// Issues a link that signs a person in once.
+///
+/// It needs an operator's token; a session is not enough. The link expires soon.
 #[utoipa::path(
     post, path = "/auth/links", operation_id = "issueLink", tag = "sign-in", request_body = IssueLink,
     responses((status = 200, body = SignInLink), (status = "4XX", description = "FORBIDDEN SIGN_IN_UNAVAILABLE"))
@@ -225,6 +237,8 @@ pub async fn issue_link(
 }
 
 /// Says whom a link signs in and, once the person has confirmed it, does so.
+///
+/// Without `confirm` the link stays valid, so a program that only looks at it does not use it up.
 #[utoipa::path(
     post, path = "/auth/links/open", operation_id = "openLink", tag = "sign-in", security(()), request_body = OpenLink,
     responses(

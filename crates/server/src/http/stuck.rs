@@ -21,6 +21,8 @@ const DEFAULT_SHOWN: usize = 50;
 const MAX_SHOWN: usize = 1_000;
 
 /// The stuck files, those without progress for the longest time first, and their number.
+///
+/// A stuck file should move and does not. `reason` and `message` say why.
 #[utoipa::path(
     get, path = "/stuck", operation_id = "listStuckFiles", tag = "stuck", params(StuckQuery),
     responses((status = 200, body = StuckList))
@@ -54,6 +56,9 @@ pub async fn list(
 }
 
 /// Recovers one stuck file.
+///
+/// It goes back to the queue at the stage that it was at. A file that has ended, or is not in the queue yet, is
+/// refused.
 #[utoipa::path(
     post, path = "/stuck/{fileId}/retry", operation_id = "retryStuckFile", tag = "stuck",
     responses(
@@ -87,6 +92,8 @@ pub async fn retry(
 }
 
 /// Recovers all stuck files.
+///
+/// Each goes back to the queue at the stage that it was at. Files that moved in the meantime are skipped.
 #[utoipa::path(
     post, path = "/stuck/retry-all", operation_id = "retryStuckFiles", tag = "stuck", params(RetryQuery),
     responses((status = 200, body = RetriedAll))

@@ -67,7 +67,9 @@ pub async fn versioned(request: Request, next: Next) -> Response {
     response
 }
 
-/// What resumable uploads can do here. It needs no token.
+/// What resumable uploads can do here.
+///
+/// It needs no token. The headers have the version of tus, its extensions, and the largest size.
 #[utoipa::path(
     options, path = "/api/v2/uploads/tus", operation_id = "describeUploads", tag = "uploads", security(()),
     responses((status = 204, description = "Success", headers(
@@ -86,6 +88,8 @@ pub async fn describe(State(app): State<App>) -> Response {
 }
 
 /// The same for the address of one upload.
+///
+/// It needs no token, and has the same headers as that of all uploads.
 #[utoipa::path(
     options, path = "/api/v2/uploads/tus/{uploadId}", operation_id = "describeUpload", tag = "uploads", security(()),
     responses((status = 204, description = "Success"))
@@ -228,7 +232,9 @@ async fn join(
     Ok(response)
 }
 
-/// How far an upload is. A request that still sends bytes to it is ended.
+/// How far an upload is.
+///
+/// A request that still sends bytes to it is ended.
 #[utoipa::path(
     head, path = "/api/v2/uploads/tus/{uploadId}", operation_id = "uploadOffset", tag = "uploads",
     params(("Tus-Resumable" = String, Header, description = "1.0.0")),
@@ -269,7 +275,9 @@ pub async fn offset(
     Ok(response)
 }
 
-/// The next bytes of an upload. With the last of them the file is in the queue.
+/// The next bytes of an upload.
+///
+/// With the last of them the file is in the queue. Bytes that arrived stay when the connection breaks.
 #[utoipa::path(
     patch, path = "/api/v2/uploads/tus/{uploadId}", operation_id = "appendToUpload", tag = "uploads",
     params(
@@ -321,8 +329,10 @@ async fn append_to(
     Ok((StatusCode::NO_CONTENT, progress_headers(&progress)).into_response())
 }
 
-/// Ends an upload. Its bytes are removed and its room is free again. If it is complete, its file is deleted, for which an API
-/// key needs the scope `manage`.
+/// Ends an upload.
+///
+/// Its bytes are removed and its room is free again. If it is complete, its file is deleted, for which an API key
+/// needs the scope `manage`.
 #[utoipa::path(
     delete, path = "/api/v2/uploads/tus/{uploadId}", operation_id = "terminateUpload", tag = "uploads",
     params(("Tus-Resumable" = String, Header, description = "1.0.0")),
@@ -349,6 +359,8 @@ async fn terminate_one(app: &App, identity: &Identity, id: Uuid) -> Result<Respo
 }
 
 /// The method of `X-HTTP-Method-Override`, for clients that can only send a POST.
+///
+/// The request is handled as one of that method, with its headers and its body.
 #[utoipa::path(
     post, path = "/api/v2/uploads/tus/{uploadId}", operation_id = "overrideMethod", tag = "uploads",
     params(

@@ -22,7 +22,10 @@ use crate::intake::direct;
 use crate::intake::idempotency::Idempotent;
 use crate::intake::register::{Register, Reissue};
 use crate::intake::upload::{Upload, awaiting_bytes};
-use landfall_api::uploads::{Announcement, ConfirmRequest, Confirmed, OneOrMany, UploadTicket, Uploaded};
+use landfall_api::uploads::{
+    Announcement, ConfirmRequest, Confirmed, NewFileOrList, OneOrMany, UploadTicket, UploadTicketOrList,
+    Uploaded,
+};
 use landfall_core::caller::Caller;
 use landfall_core::lifecycle::Status;
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -30,6 +33,9 @@ use landfall_core::refusal::{Refusal, RefusalCode};
 const MAX_FILES_PER_REQUEST: usize = 1_000;
 
 /// Reserves room for one file and returns the address for its bytes.
+///
+/// Send the bytes to `uploadUrl` with `method` and `headers`, and then confirm. The room is released if the bytes
+/// do not come in time.
 #[utoipa::path(
     post, path = "/files/init", operation_id = "registerFile", tag = "uploads", request_body = Announcement,
     responses(
@@ -46,12 +52,15 @@ pub async fn register(
     register_files(&app, caller, None, request).await
 }
 
-/// Reserves room for one file of a batch, or for a list of up to 1000: for all of them, or none.
+/// Reserves room for one file of a batch, or for a list of up to 1000.
+///
+/// Either all files of the list are registered or none. The response is one ticket or a list of them, as the body
+/// was.
 #[utoipa::path(
     post, path = "/batches/{batchId}/upload-urls", operation_id = "registerFilesInBatch", tag = "uploads",
-    request_body = OneOrMany<Announcement>,
+    request_body = NewFileOrList,
     responses(
-        (status = 201, body = OneOrMany<UploadTicket>),
+        (status = 201, body = UploadTicketOrList),
         (status = "4XX", description = "BATCH_NOT_FOUND BATCH_NOT_ACTIVE BATCH_FULL INVALID_FILE_COUNT \
             INVALID_FILE_NAME INVALID_FILE_SIZE INVALID_CONTENT_TYPE INVALID_MD5 INVALID_SHA256 INVALID_ATTRIBUTES INVALID_MAPPING TOO_LARGE \
             QUOTA_EXCEEDED TOO_MANY_REGISTRATIONS STORAGE_FULL IDEMPOTENCY_KEY_REUSED")
@@ -135,7 +144,9 @@ fn at_index(mut refusal: Refusal, index: usize, many: bool) -> Refusal {
     refusal
 }
 
-/// A fresh URL for a file whose bytes are not confirmed yet. It also extends the life of the registration.
+/// A fresh URL for a file whose bytes are not confirmed yet.
+///
+/// It also extends the life of the registration.
 #[utoipa::path(
     post, path = "/files/{fileId}/upload-url", operation_id = "freshUploadUrl", tag = "uploads",
     responses(
@@ -256,14 +267,16 @@ fn url_expired(file: Uuid) -> Refusal {
     Refusal::new(RefusalCode::UploadUrlExpired, message).details(json!({ "freshUrl": fresh }))
 }
 
-/// Confirms an upload. If the bytes are there, the file is in the queue after this. Repeating it is safe.
+/// Confirms an upload.
+///
+/// If the bytes are there and match what was declared, the file is in the queue after this. Repeating it is safe.
 #[utoipa::path(
     post, path = "/files/{fileId}/confirm", operation_id = "confirmFile", tag = "uploads",
     request_body = Option<ConfirmRequest>,
     responses(
         (status = 200, body = Confirmed),
         (status = "4XX", description = "FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING UPLOAD_CHANGED SIZE_MISMATCH \
-            CHECKSUM_MISMATCH INVALID_MD5 STORAGE_UNAVAILABLE")
+            CHECKSUM_MISMATCH INVALID_FILE_SIZE INVALID_MD5 STORAGE_UNAVAILABLE")
     )
 )]
 pub async fn confirm(
@@ -283,13 +296,15 @@ pub struct InBatch {
 }
 
 /// Confirms a file of a batch.
+///
+/// The same as confirming the file by itself, and refused if the file is not in this batch.
 #[utoipa::path(
     post, path = "/batches/{batchId}/files/{fileId}/confirm", operation_id = "confirmFileInBatch",
     tag = "uploads", request_body = Option<ConfirmRequest>,
     responses(
         (status = 200, body = Confirmed),
         (status = "4XX", description = "BATCH_NOT_FOUND FILE_NOT_FOUND FILE_DELETED UPLOAD_MISSING \
-            UPLOAD_CHANGED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_MD5 STORAGE_UNAVAILABLE")
+            UPLOAD_CHANGED SIZE_MISMATCH CHECKSUM_MISMATCH INVALID_FILE_SIZE INVALID_MD5 STORAGE_UNAVAILABLE")
     )
 )]
 pub async fn confirm_in_batch(

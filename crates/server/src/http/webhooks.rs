@@ -25,7 +25,9 @@ use landfall_api::webhooks::{
 use landfall_core::caller::Caller;
 use landfall_core::refusal::Refusal;
 
-/// Registers an address that events are sent to. Only this response contains the secret that signs them.
+/// Registers an address that events are sent to.
+///
+/// Only this response contains the secret that signs them. Bodies and headers follow Standard Webhooks.
 #[utoipa::path(
     post, path = "/api/v2/webhooks", operation_id = "registerWebhook", tag = "webhooks", request_body = NewWebhook,
     responses(
@@ -68,6 +70,8 @@ pub async fn register(
 }
 
 /// The caller's webhooks, newest first.
+///
+/// They come without their secrets.
 #[utoipa::path(
     get, path = "/api/v2/webhooks", operation_id = "listWebhooks", tag = "webhooks", params(PageQuery),
     responses((status = 200, body = WebhookList))
@@ -84,6 +88,8 @@ pub async fn list(
 }
 
 /// One webhook, without its secret.
+///
+/// `failingSince` and `disabledReason` say whether its endpoint accepts what is sent.
 #[utoipa::path(
     get, path = "/api/v2/webhooks/{webhookId}", operation_id = "showWebhook", tag = "webhooks",
     responses((status = 200, body = WebhookView), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
@@ -98,6 +104,8 @@ pub async fn show(
 }
 
 /// Changes the fields in the body, and nothing else.
+///
+/// Events that happened while it was disabled are not sent when it is enabled again.
 #[utoipa::path(
     patch, path = "/api/v2/webhooks/{webhookId}", operation_id = "changeWebhook", tag = "webhooks",
     request_body = WebhookChanges,
@@ -127,6 +135,8 @@ pub async fn change(
 }
 
 /// Removes a webhook and its log.
+///
+/// Nothing more is sent to it, not even what already waits.
 #[utoipa::path(
     delete, path = "/api/v2/webhooks/{webhookId}", operation_id = "removeWebhook", tag = "webhooks",
     responses((status = 204), (status = "4XX", description = "WEBHOOK_NOT_FOUND"))
@@ -142,7 +152,9 @@ pub async fn remove(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Rotates the secret. The previous one also signs for a day.
+/// Rotates the secret of a webhook.
+///
+/// Only this response contains the new one. The previous one also signs for a day.
 #[utoipa::path(
     post, path = "/api/v2/webhooks/{webhookId}/rotate-secret", operation_id = "rotateWebhookSecret",
     tag = "webhooks",
@@ -168,6 +180,8 @@ pub async fn rotate_secret(
 }
 
 /// Sends a test delivery, to see whether it arrives.
+///
+/// Its type is `webhook:test`. It is sent in the background; the list of deliveries shows the reply.
 #[utoipa::path(
     post, path = "/api/v2/webhooks/{webhookId}/test", operation_id = "testWebhook", tag = "webhooks",
     responses(
@@ -192,6 +206,8 @@ pub async fn test(
 }
 
 /// The deliveries of a webhook, newest first.
+///
+/// Each says how often it was tried and what the endpoint replied last.
 #[utoipa::path(
     get, path = "/api/v2/webhooks/{webhookId}/deliveries", operation_id = "listDeliveries", tag = "webhooks",
     params(DeliveryQuery),
@@ -218,7 +234,10 @@ pub struct InWebhook {
     delivery_id: String,
 }
 
-/// Sends a delivery again, as a new delivery.
+/// Sends a delivery again.
+///
+/// One that still waits is sent at once; otherwise it is a new delivery with the same message id and a day of
+/// retries of its own.
 #[utoipa::path(
     post, path = "/api/v2/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", operation_id = "redeliver",
     tag = "webhooks",

@@ -47,7 +47,7 @@ pub fn check(announcement: Announcement, max_file_bytes: u64) -> Result<Announce
 }
 
 /// Small, flat values, so that a search can filter by them.
-fn check_attributes(attributes: Map<String, Value>) -> Result<Value, Refusal> {
+pub(super) fn check_attributes(attributes: Map<String, Value>) -> Result<Value, Refusal> {
     let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidAttributes, message));
     if attributes.len() > MAX_ATTRIBUTES {
         return refuse(format!(

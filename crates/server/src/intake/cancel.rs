@@ -1,11 +1,12 @@
 //! A user cancels a file.
 
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::records::file::File;
-use crate::records::moves::{self, Change};
+use crate::records::moves::{self, Change, Move};
 use landfall_core::actor::Actor;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Status, Transition};
@@ -35,13 +36,35 @@ impl Write for Cancel {
 }
 
 /// The failure of a cancelled file.
-pub fn cancellation(caller: &Caller) -> Failure {
-    Failure::new(Code::Cancelled, format!("Cancelled by {}", caller.user))
+fn cancellation(user: &str) -> Failure {
+    Failure::new(Code::Cancelled, format!("Cancelled by {user}"))
+}
+
+/// Moves files that the transaction has locked to `cancelled`. Returns their new rows. Workers that hold them lose their claims.
+pub async fn cancel_all(
+    tx: &mut Tx,
+    files: &[File],
+    by: &TenantUser,
+    reason: &str,
+    now: Time,
+) -> Result<Vec<File>, Error> {
+    let failure = cancellation(&by.user);
+    let moves = files.iter().map(|file| Move {
+        file: file.id,
+        from: file.status,
+        transition: Transition::Cancel,
+        change: Change::Cancel { failure: failure.clone() },
+        worker: None,
+        actor: Actor::user(by, &file.tenant_id, &file.user_id),
+        data: Some(json!({ "reason": reason })),
+    });
+    let moved = moves::apply(tx, moves.collect(), now).await?;
+    Ok(moved.into_iter().flatten().filter_map(|moved| moved.file).collect())
 }
 
 /// Moves a file to `cancelled`. A worker that holds it loses its claim.
 pub async fn cancel(tx: &mut Tx, file: &mut File, caller: &Caller, now: Time) -> Result<(), Error> {
-    let change = Change::Cancel { failure: cancellation(caller) };
+    let change = Change::Cancel { failure: cancellation(&caller.user) };
     let actor = Actor::caller(caller, &file.tenant_id, &file.user_id);
     moves::apply_to(tx, file, Transition::Cancel, change, actor, None, now).await
 }

@@ -4,12 +4,11 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::cancel::cancellation;
+use super::cancel::cancel_all;
 use super::delete::{self, Cause};
 use crate::records::batch::Batch;
 use crate::records::batch::changes;
 use crate::records::file::File;
-use crate::records::moves::{self, Change, Move};
 use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
@@ -76,18 +75,9 @@ impl CancelBatch {
         let arrived = |file: &File| Transition::Cancel.from().contains(&file.status);
         let (arrived, never_arrived): (Vec<File>, Vec<File>) = open.into_iter().partition(arrived);
         let running = arrived.iter().filter(|file| file.status.is_running()).map(|file| file.id).collect();
-        let failure = cancellation(&self.caller);
-        let moves = arrived.iter().map(|file| Move {
-            file: file.id,
-            from: file.status,
-            transition: Transition::Cancel,
-            change: Change::Cancel { failure: failure.clone() },
-            worker: None,
-            actor: Actor::caller(&self.caller, &file.tenant_id, &file.user_id),
-            data: Some(json!({ "reason": "Its batch was cancelled" })),
-        });
-        moves::apply(tx, moves.collect(), self.now).await?;
-        let cause = Cause { name: None, reason: Some("Its batch was cancelled") };
+        let reason = "Its batch was cancelled";
+        cancel_all(tx, &arrived, &self.caller.owner(), reason, self.now).await?;
+        let cause = Cause { name: None, reason: Some(reason) };
         let owner = never_arrived.first().map(|file| (file.tenant_id.clone(), file.user_id.clone()));
         let (tenant, user) = owner.unwrap_or_default();
         let actor = Actor::caller(&self.caller, &tenant, &user);

@@ -3,7 +3,7 @@
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::announce::parse_md5;
+use super::announce::{check_size, parse_md5};
 use super::direct;
 use crate::blobs::Blobs;
 use crate::records::events;
@@ -26,6 +26,22 @@ pub struct Confirmed {
     pub status: Status,
 }
 
+/// What the request says about the bytes, after its own checks.
+struct Declared {
+    size: Option<i64>,
+    /// In hexadecimal.
+    md5: Option<String>,
+}
+
+impl Declared {
+    fn parse(request: &ConfirmRequest) -> Result<Self, Refusal> {
+        if let Some(size) = request.size {
+            check_size(size, u64::MAX)?;
+        }
+        Ok(Self { size: request.size, md5: request.md5.as_deref().map(parse_md5).transpose()? })
+    }
+}
+
 /// Verifies the bytes, then queues the file. Repeating it is safe.
 pub async fn confirm(
     db: &Db,
@@ -36,6 +52,8 @@ pub async fn confirm(
     request: &ConfirmRequest,
     now: Time,
 ) -> Result<Confirmed, Error> {
+    // Before the file is looked at: an invalid request is refused whatever state the file is in.
+    let declared = Declared::parse(request)?;
     let file = File::find_for(&mut db.read().await?, caller, id).await?;
     if batch.is_some_and(|batch| file.batch_id != Some(batch)) {
         return Err(Refusal::no_such_file().into());
@@ -48,7 +66,7 @@ pub async fn confirm(
         }
     }
     let span = spans::in_request("confirm", &file.traced());
-    confirm_found(db, blobs, caller, &file, request, now).instrument(span).await
+    confirm_found(db, blobs, caller, &file, &declared, now).instrument(span).await
 }
 
 async fn confirm_found(
@@ -56,11 +74,11 @@ async fn confirm_found(
     blobs: &Blobs,
     caller: &Caller,
     file: &File,
-    request: &ConfirmRequest,
+    declared: &Declared,
     now: Time,
 ) -> Result<Confirmed, Error> {
     let id = file.id;
-    let verified = match verify(blobs, file, request).await {
+    let verified = match verify(blobs, file, declared).await {
         Ok(verified) => verified,
         Err(error) => {
             // The file and its blob may have been deleted since the file was loaded.
@@ -81,7 +99,7 @@ enum Verified {
 }
 
 /// Returns the blob, if it matches what was declared at registration and in this request.
-async fn verify(blobs: &Blobs, file: &File, request: &ConfirmRequest) -> Result<Verified, Error> {
+async fn verify(blobs: &Blobs, file: &File, declared: &Declared) -> Result<Verified, Error> {
     let missing = || {
         Refusal::new(
             RefusalCode::UploadMissing,
@@ -91,30 +109,26 @@ async fn verify(blobs: &Blobs, file: &File, request: &ConfirmRequest) -> Result<
     };
     if file.is_direct && file.blob_key.is_none() {
         let arrived = direct::arrived(blobs, file).await?.ok_or_else(missing)?;
-        let declared = request.md5.as_deref().map(parse_md5).transpose()?;
-        let differs = |declared: &String| arrived.md5.as_ref().is_some_and(|md5| md5 != declared);
-        if request.size.is_some_and(|size| size != file.size_bytes) {
-            return Err(wrong_size(request.size.unwrap_or_default(), file.size_bytes.unsigned_abs()));
+        if let Some(size) = declared.size.filter(|size| *size != file.size_bytes) {
+            return Err(wrong_size(size, file.size_bytes.unsigned_abs()));
         }
-        if let Some(md5) = declared.as_ref().filter(|declared| differs(declared)) {
+        let differs = |declared: &&String| arrived.md5.as_ref().is_some_and(|md5| md5 != *declared);
+        if let Some(md5) = declared.md5.as_ref().filter(differs) {
             return Err(wrong_md5(md5));
         }
         // What is declared only now is compared when the bytes are read.
-        let md5 = arrived.md5.clone().or(declared);
+        let md5 = arrived.md5.clone().or_else(|| declared.md5.clone());
         return Ok(Verified::Arrived(StoredBytes { md5, ..arrived }));
     }
     let key = file.blob_key.clone().ok_or_else(missing)?;
     let stored = blobs.size(&key).await?.ok_or_else(missing)?;
-    for expected in [Some(file.size_bytes), request.size].into_iter().flatten() {
+    for expected in [Some(file.size_bytes), declared.size].into_iter().flatten() {
         if u64::try_from(expected) != Ok(stored) {
             return Err(wrong_size(expected, stored));
         }
     }
-    if let Some(md5) = &request.md5 {
-        let md5 = parse_md5(md5)?;
-        if file.md5.as_ref() != Some(&md5) {
-            return Err(wrong_md5(&md5));
-        }
+    if let Some(md5) = declared.md5.as_ref().filter(|md5| file.md5.as_ref() != Some(md5)) {
+        return Err(wrong_md5(md5));
     }
     Ok(Verified::Known(key))
 }

@@ -11,7 +11,7 @@ use crate::blobs::Blobs;
 use crate::content::{artifacts, chunks, index};
 use crate::records::events::{self, Event};
 use crate::records::file::File;
-use crate::records::files::blobs;
+use crate::records::files::{attributes, blobs};
 use crate::records::moves::{self, Change, Move};
 use crate::records::quota;
 use landfall_core::actor::Actor;
@@ -19,6 +19,7 @@ use landfall_core::caller::Caller;
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
 use landfall_core::lifecycle::{Status, Transition};
+use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
@@ -37,6 +38,11 @@ pub async fn discard(db: &Db, blobs: &Blobs, caller: &Caller, id: Uuid, now: Tim
 
 async fn carry_out(db: &Db, blobs: &Blobs, deletion: Delete) -> Result<(), Error> {
     let id = deletion.file;
+    if mutants::on(Mutant::DeleteBeforeRow) {
+        for key in blobs.keys_of(id).await? {
+            blobs.remove(&key).await?;
+        }
+    }
     if let Some(key) = db.write(deletion).await? {
         remove_blob(db, blobs, id, &key).await?;
     }
@@ -62,6 +68,9 @@ impl Write for Delete {
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
         let mut file = File::lock_for(tx, &self.caller, self.file).await?;
         if file.status == Status::Deleted {
+            if mutants::on(Mutant::DoubleRefund) {
+                quota::refund(tx, std::slice::from_ref(&file)).await?;
+            }
             return Ok(file.blob_key);
         }
         if self.only_failed && file.status != Status::Failed {
@@ -85,7 +94,7 @@ pub async fn bury(
     tx: &mut Tx,
     files: Vec<File>,
     actor: &Actor,
-    cause: Option<Cause>,
+    cause: Option<Cause<'_>>,
     now: Time,
 ) -> Result<Vec<File>, Error> {
     for file in &files {
@@ -94,6 +103,9 @@ pub async fn bury(
             index::remove(tx, file.id).await?;
             chunks::remove(tx, file.id).await?;
             artifacts::remove(tx, file.id).await?;
+        }
+        if file.attributes.is_some() {
+            attributes::remove(tx, file.id).await?;
         }
     }
     let reason = cause.and_then(|cause| cause.reason);
@@ -122,11 +134,11 @@ pub async fn bury(
 
 /// Why files are deleted without a request of their owner for each file.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Cause {
+pub struct Cause<'a> {
     /// The reason in the event `file:cleaned-up`, if the server decided the deletion.
     pub name: Option<&'static str>,
     /// The reason in the file's history.
-    pub reason: Option<&'static str>,
+    pub reason: Option<&'a str>,
 }
 
 /// The event for a file that the server deleted: the reason and the reclaimed size.

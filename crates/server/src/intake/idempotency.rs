@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
+use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
@@ -65,6 +66,9 @@ where
                 args![&key.owner.tenant, &key.owner.user, &key.key, &key.request, self.now],
             )
             .await?;
+        if first == 0 && mutants::on(Mutant::KeyIgnored) {
+            return self.change.apply(tx).await;
+        }
         if first == 0 {
             return kept_answer(tx, key).await;
         }
@@ -100,7 +104,7 @@ async fn kept_answer<A: DeserializeOwned>(tx: &mut Tx, key: &Key) -> Result<A, E
 }
 
 /// The answer that is kept with a key.
-#[derive(sqlx::FromRow)]
+#[derive(landfall_store::FromRow)]
 pub struct KeptAnswer {
     tenant_id: String,
     user_id: String,

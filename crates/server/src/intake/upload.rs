@@ -22,6 +22,7 @@ use crate::telemetry::spans;
 use landfall_core::actor::Actor;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::lifecycle::{Status, Transition};
+use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
@@ -130,7 +131,22 @@ impl Upload {
             return Err(wrong_size(expected, format!("{}", incoming.size())));
         }
 
-        let stored = incoming.publish(|stored| check_sums(stored, file, self.md5.as_deref())).await?;
+        let unsettled = |incoming| {
+            let (db, blobs, key) = (db.clone(), blobs.clone(), key.clone());
+            self.tasks.spawn(Unsettled { file: id, key, db, blobs, incoming }.settle().in_current_span());
+        };
+        let published = incoming.publish(|stored| check_sums(stored, file, self.md5.as_deref())).await;
+        let stored = match published {
+            Ok(stored) => stored,
+            // The storage may have the bytes all the same. No row will refer to them.
+            Err(error @ (Error::Storage { .. } | Error::StorageFull { .. }))
+                if !mutants::on(Mutant::ForgottenUpload) =>
+            {
+                unsettled(incoming);
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
         let arrived = Arrived {
             file: id,
             owner,
@@ -141,23 +157,25 @@ impl Upload {
         };
         match db.write(arrived).await {
             Ok(replaced) => {
-                if let Some(old) = replaced {
-                    blobs.remove(&old).await?;
+                // The row knows the new bytes, so the upload is done, whether or not the old ones can be removed now.
+                match replaced {
+                    Some(old) if blobs.remove(&old).await.is_err() => unsettled(incoming),
+                    _ => incoming.finish().await,
                 }
-                incoming.finish().await;
                 Ok(stored)
             }
             Err(error @ Error::Refused(_)) => {
                 // The row does not refer to these bytes, so no sweep would remove them.
-                blobs.remove(&key).await?;
-                incoming.finish().await;
+                match blobs.remove(&key).await {
+                    Ok(()) => incoming.finish().await,
+                    Err(_) => unsettled(incoming),
+                }
                 Err(error)
             }
             // The reply is lost, so it is unknown whether the row refers to these bytes. They stay unfinished, and
             // are checked as soon as the database replies, or after this process has ended.
             Err(error) => {
-                let unsettled = Unsettled { file: id, key, db: db.clone(), blobs: blobs.clone(), incoming };
-                self.tasks.spawn(unsettled.settle().in_current_span());
+                unsettled(incoming);
                 Err(error)
             }
         }

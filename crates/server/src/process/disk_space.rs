@@ -38,7 +38,7 @@ impl DiskSpace {
         }
         let inner = self.inner.clone();
         // A network file system may take its time.
-        let asked = tokio::task::spawn_blocking(move || inner.ask()).await;
+        let asked = landfall_core::blocking::run(move || inner.ask()).await;
         asked.unwrap_or_else(|panic| Err(Error::Internal(format!("the look at the disk panicked: {panic}"))))
     }
 

@@ -190,7 +190,7 @@ impl Liveness {
                 identity.lost.cancel();
                 // On a connection that is cut off, the error comes only after minutes.
                 let rejoined = tokio::time::timeout(self.config.heartbeat_expiry, self.rejoin(&identity));
-                match rejoined.await.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut))) {
+                match rejoined.await.unwrap_or(Err(Error::no_connection())) {
                     Ok(()) => self.db.wake().poll_work(),
                     Err(error) => {
                         tracing::warn!(%error, "could not rejoin; retrying with the next heartbeat");
@@ -218,7 +218,7 @@ impl Liveness {
             if !held {
                 let again = ProcessLock::take_again(&self.db, identity.id);
                 let again = tokio::time::timeout(self.config.heartbeat_interval, again).await;
-                let again = again.unwrap_or(Err(Error::Database(sqlx::Error::PoolTimedOut)))?;
+                let again = again.unwrap_or(Err(Error::no_connection()))?;
                 let Some(again) = again else { return Ok(false) };
                 *lock = Some(again);
                 tracing::info!(workerId = %identity.id, "retook the lock that was lost with its connection");

@@ -75,7 +75,7 @@ pub async fn ids(tx: &mut Tx) -> Result<Vec<Uuid>, Error> {
 }
 
 /// What a worker is called, and what it does.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct WorkerName {
     pub id: Uuid,
     pub name: String,
@@ -96,7 +96,7 @@ pub async fn stages(tx: &mut Tx) -> Result<Vec<String>, Error> {
 }
 
 /// A worker as the operator sees it.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 pub struct WorkerAtWork {
     pub name: String,
     pub stages: String,

@@ -22,11 +22,12 @@ use crate::records::files::queue;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::event::EventKind;
 use landfall_core::failure::{Code, Retry};
+use landfall_core::mutants::{self, Mutant};
 use landfall_core::service::{Report, Service};
 use landfall_core::states::CircuitState;
 use landfall_store::Error;
+use landfall_store::Json;
 use landfall_store::Tx;
-use sqlx::types::Json;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +58,9 @@ pub struct Call {
 }
 
 /// The circuit of one service. A service that was never in trouble has no row.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, landfall_store::FromRow)]
 pub struct Circuit {
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub state: CircuitState,
     /// How many files it failed in a row, until it opened.
     pub failures: i64,
@@ -117,13 +118,22 @@ impl Circuit {
             if self.until.is_some_and(|until| now < until && until <= latest) {
                 return Some(0);
             }
-            self.turn(CircuitState::HalfOpen, now);
-            (self.until, self.successes) = (None, 0);
+            self.probe(now);
             return Some(usize::try_from(config.probes).unwrap_or(usize::MAX));
         }
         // At least one, or a smaller setting after a restart would stop the stage for good.
         let missing = (i64::from(config.probes) - self.successes).max(1) - on_their_way;
         Some(usize::try_from(missing).unwrap_or(0))
+    }
+
+    /// An open circuit becomes half open. Returns whether it was open.
+    pub fn probe(&mut self, now: Time) -> bool {
+        let is_open = self.state == CircuitState::Open;
+        if is_open {
+            self.turn(CircuitState::HalfOpen, now);
+            (self.until, self.successes) = (None, 0);
+        }
+        is_open
     }
 
     /// Files claimed at or after this time count as running calls whose result is still missing.
@@ -163,6 +173,9 @@ impl Circuit {
     /// this one, or says that it is well. Without this check, a document that a service cannot process would keep the
     /// circuit open permanently.
     pub fn blames_file(&self, call: &Call, now: Time) -> bool {
+        if mutants::on(Mutant::ChargedOutage) || mutants::on(Mutant::UnboundedExcuse) {
+            return mutants::on(Mutant::ChargedOutage);
+        }
         // A success that lies ahead was written by a clock that was wrong.
         let last_up_at = self.last_up_at.filter(|up| *up <= now);
         call.says_well || call.last_failed_at.zip(last_up_at).is_some_and(|(failed, up)| up >= failed)
@@ -253,13 +266,14 @@ pub async fn count<'a>(
 
 /// Restores the attempts of files that failed because the service was down, before the circuit opened.
 async fn refund_attempts(tx: &mut Tx, service: Service, since: Time) -> Result<(), Error> {
-    let codes: Vec<Code> = Code::ALL
-        .iter()
-        .copied()
-        // A file that only had to wait lost no attempt.
-        .filter(|code| code.service() == Some(service) && code.retry() != Retry::Wait)
-        .collect();
+    // A file that only had to wait lost no attempt.
+    let codes: Vec<Code> = codes_of(service).filter(|code| code.retry() != Retry::Wait).collect();
     queue::refund_attempts(tx, &codes, since).await
+}
+
+/// The codes of files that this service failed.
+pub fn codes_of(service: Service) -> impl Iterator<Item = Code> {
+    Code::ALL.iter().copied().filter(move |code| code.service() == Some(service))
 }
 
 #[cfg(test)]
@@ -281,7 +295,7 @@ mod tests {
         Call {
             service: Service::Gateway,
             report,
-            file: Uuid::new_v4(),
+            file: landfall_core::random::new_uuid(),
             round: circuit.round,
             last_failed_at: None,
             says_well: false,

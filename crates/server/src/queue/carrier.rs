@@ -243,7 +243,7 @@ impl Carrier {
 
     fn judge(&self, file: &File, stage: Stage, failure: Failure) -> Verdict {
         let attempt = u32::try_from(file.attempt).unwrap_or(u32::MAX);
-        match self.inner.config.retry.delay(stage, attempt, &failure, rand::random()) {
+        match self.inner.config.retry.delay(stage, attempt, &failure, landfall_core::random::random()) {
             Some(delay) => Verdict::RetryAt { failure, at: self.inner.clock.now() + to_delta(delay) },
             None => Verdict::DeadLetter { failure },
         }

@@ -1,7 +1,9 @@
 //! The statements about the table `circuits`: a row for each service that was ever in trouble.
 
+use landfall_api::queues::CircuitView;
 use landfall_core::clock::Time;
 use landfall_core::service::Service;
+use landfall_core::states::CircuitState;
 use landfall_store::{Error, Tx, args};
 
 use super::breaker::Circuit;
@@ -25,6 +27,28 @@ pub async fn hold(tx: &mut Tx, service: Service) -> Result<Circuit, Error> {
     tx.execute(insert, args![service.name()]).await?;
     let sql = format!("SELECT {COLUMNS} FROM circuits WHERE service = $1 {}", tx.for_update());
     Ok(tx.row(sql, args![service.name()]).await?.unwrap_or_default())
+}
+
+impl Circuit {
+    /// The circuit as a client sees it. `in_full`: the client is an operator, who may know what the service said.
+    pub fn view(self, service: Service, in_full: bool) -> CircuitView {
+        let last_error = self.last_error.map(|error| last_error(service, error, in_full));
+        CircuitView {
+            service,
+            state: self.state,
+            failures: self.failures,
+            until: self.until,
+            changed_at: self.changed_at,
+            last_error,
+            next_probe_at: self.until.filter(|_| self.state == CircuitState::Open),
+        }
+    }
+}
+
+/// What a service last said. It may name hosts and addresses of the server, so others than operators read only that it is
+/// down.
+pub fn last_error(service: Service, said: String, in_full: bool) -> String {
+    if in_full { said } else { format!("{}.", service.trouble()) }
 }
 
 /// Writes the row of a circuit.

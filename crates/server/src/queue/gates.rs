@@ -74,9 +74,9 @@ impl Gates {
                  UNION ALL SELECT 'circuit', service, 0 FROM circuits WHERE state <> 'closed' OR failures > 0
                  UNION ALL SELECT 'open', service, 0 FROM circuits WHERE state = 'open' AND until > $1 AND until <= $2
                  UNION ALL SELECT 'due', '', 0 WHERE EXISTS (
-                     SELECT 1 FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1 AND NOT is_alone)
-                 UNION ALL SELECT DISTINCT 'alone', next_stage, CAST(0 AS BIGINT) FROM files
-                     WHERE status = 'queued' AND is_alone AND run_after <= $1",
+                     SELECT 1 FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND run_after <= $1 AND NOT is_alone)
+                 UNION ALL SELECT DISTINCT 'alone', queue_stage, CAST(0 AS BIGINT) FROM files
+                     WHERE queue_stage IS NOT NULL AND is_alone AND run_after <= $1",
                 args![now, latest],
             )
             .await?;

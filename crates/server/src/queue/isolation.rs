@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use landfall_core::clock::{Time, to_delta};
+use landfall_core::mutants::{self, Mutant};
 use landfall_store::{Durability, Error, Tx, Write};
 use uuid::Uuid;
 
@@ -28,6 +29,9 @@ const TURN: Duration = Duration::from_secs(10);
 
 /// What the death of the worker that holds this file says about it.
 pub fn death_of_holder(file: &File) -> Death {
+    if mutants::on(Mutant::SuspicionWithoutIsolation) {
+        return Death { in_hand: 1, at_work: 1, alone: 1, ..Death::default() };
+    }
     let at_work = i64::from(file.begun);
     Death {
         in_hand: 1,

@@ -19,6 +19,8 @@ use landfall_store::{Rows, Tx, args};
 
 /// How late a claim may come without losing its turn, also where no two files may begin at once.
 const SLACK: TimeDelta = TimeDelta::milliseconds(100);
+/// The clocks of two processes differ by less than this.
+const SKEW: TimeDelta = TimeDelta::seconds(10);
 /// How often an event reports that a limit blocks files.
 const BETWEEN_REPORTS: TimeDelta = TimeDelta::minutes(1);
 
@@ -106,7 +108,11 @@ impl RateLimit {
     /// `next`, clamped to the times that this limit can have set. After a change of the settings or of a clock, the
     /// stored time may be outside them.
     fn within_reach(self, next: Time, now: Time) -> Time {
-        next.clamp(now - self.burst(), now + self.interval())
+        // The time was stored under another limit, or by a clock that has been set back since. It would be stored until
+        // it comes, because a limit that lets nothing begin writes nothing.
+        let foreign = next > now + to_delta(self.per).max(SKEW);
+        let unused = now - self.burst();
+        if foreign { unused } else { next.clamp(unused, now + self.interval()) }
     }
 
     /// How long the limit must have been unused so that `max` files may begin at once.
@@ -171,6 +177,30 @@ pub async fn blocked_stages(tx: &mut Tx, now: Time) -> Result<Vec<(String, Time)
         args![&buckets[0], &buckets[1], &buckets[2], &buckets[3], now],
     )
     .await
+}
+
+/// When the next file of each of these users may begin, where that is after `now`.
+pub async fn blocked_users(
+    tx: &mut Tx,
+    users: &[TenantUser],
+    now: Time,
+) -> Result<HashMap<TenantUser, Time>, Error> {
+    let mut blocked = HashMap::new();
+    for batch in users.chunks(Rows::MAX) {
+        let names: HashMap<String, &TenantUser> =
+            batch.iter().map(|user| (bucket_of_user(user), user)).collect();
+        let mut rows = Rows::default();
+        for name in names.keys() {
+            rows.push(args![name]);
+        }
+        let (values, arguments) = rows.into_values(tx);
+        let sql =
+            format!("SELECT name, next_at FROM rate_buckets WHERE name IN (SELECT * FROM ({values}) AS v)");
+        let found: Vec<(String, Time)> = tx.rows(sql, arguments).await?;
+        let later = found.into_iter().filter(|(_, next)| *next > now);
+        blocked.extend(later.filter_map(|(name, next)| Some(((*names.get(&name)?).clone(), next))));
+    }
+    Ok(blocked)
 }
 
 /// Removes up to `limit` buckets whose next turn came before a time: a new one would be the same. Returns how many.
@@ -333,5 +363,26 @@ mod tests {
         let next = fast.next_after(next, fast.allows(next, at(0)), at(0));
         assert_eq!(fast.allows(next, at(0)), 0);
         assert!(fast.allows(next, at(100)) > 0);
+    }
+
+    /// As the database has it: nothing is written if nothing may begin.
+    #[test]
+    fn a_clock_that_was_set_back_stops_no_one() {
+        for limit in ["10/1s", "1000000/1m", "1/1h"] {
+            let limit: RateLimit = limit.parse().unwrap();
+            let ahead = at(86_400_000);
+            let next = limit.next_after(Time::UNIX_EPOCH, limit.allows(Time::UNIX_EPOCH, ahead), ahead);
+            let allowed = limit.allows(next, at(0));
+            assert_eq!(allowed, usize::try_from(limit.max).unwrap());
+            assert_eq!(limit.wait_for(next, 1, at(0)), Some(Duration::ZERO));
+            assert_eq!(limit.allows(limit.next_after(next, allowed, at(0)), at(0)), 0, "only once");
+        }
+    }
+
+    #[test]
+    fn processes_whose_clocks_differ_a_little_share_a_limit() {
+        let limit: RateLimit = "1000/1s".parse().unwrap();
+        let next = limit.next_after(Time::UNIX_EPOCH, 1_000, at(500));
+        assert_eq!(limit.allows(next, at(0)), 0);
     }
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::breaker::{self, BreakerConfig, Call, Circuit};
 use super::patience;
 use crate::content::index;
-use crate::content::{artifacts, chunks};
+use crate::content::{artifacts, chunks, codes};
 use crate::records::file::Owner;
 use crate::records::moves::{self, Change, Death, Ending, Move};
 use crate::stages::Output;
@@ -189,6 +189,9 @@ impl Write for SettleGroup {
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        // The first hook: while codes are written, the transaction does not hold the totals of an owner yet, which all
+        // transactions of that owner need.
+        tx.hook::<codes::Changes>();
         let calls = self.settlements.iter().flat_map(|settlement| settlement.calls.iter());
         let down = breaker::count(tx, calls, self.now, self.breaker).await?;
         let settlements: Vec<Cow<'_, Settlement>> =

@@ -121,7 +121,18 @@ impl Obstacles {
     }
 
     pub fn someone_works_at(&self, stage: Stage) -> bool {
-        self.workers.iter().any(|worker| worker.stages.split(',').any(|name| name == stage.name()))
+        self.workers_at(stage) > 0
+    }
+
+    /// How many processes work at a stage.
+    pub fn workers_at(&self, stage: Stage) -> usize {
+        let works = |worker: &&WorkerName| worker.stages.split(',').any(|name| name == stage.name());
+        self.workers.iter().filter(works).count()
+    }
+
+    /// Until when the rate limit of a stage blocks its files.
+    pub fn limited_until(&self, stage: Stage) -> Option<Time> {
+        self.buckets.get(&bucket_of_stage(stage)).copied()
     }
 
     /// The stages that wait for a service in trouble.
@@ -135,7 +146,8 @@ impl Obstacles {
         self.circuits_before(stage).next()
     }
 
-    fn circuits_before(&self, stage: Stage) -> impl Iterator<Item = (Service, &Circuit)> {
+    /// The services in trouble that this stage needs in at least one process.
+    pub fn circuits_before(&self, stage: Stage) -> impl Iterator<Item = (Service, &Circuit)> {
         let of_this_stage = move |service: Service| {
             let need = format!("{stage}:{}", service.name());
             self.workers.iter().any(|worker| worker.services.split(',').any(|name| name == need))

@@ -139,7 +139,7 @@ pub async fn list(tx: &mut Tx, filter: &Filter, before: i64, limit: i64) -> Resu
     Ok(rows.into_iter().map(AuditEntry::from).collect())
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(landfall_store::FromRow)]
 struct Row {
     id: i64,
     at: Time,
@@ -154,7 +154,7 @@ struct Row {
     path: String,
     target_tenant: Option<String>,
     target_user: Option<String>,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     outcome: AuditOutcome,
     status: Option<i64>,
     code: Option<String>,

@@ -26,12 +26,12 @@ use landfall_core::states::BatchStatus;
 use landfall_store::Error;
 use landfall_store::{Tx, args};
 
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Batch {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub status: BatchStatus,
     pub file_count: i64,
     pub registered_files: i64,

@@ -77,7 +77,7 @@ impl Write for Leftovers {
     }
 }
 
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 struct Row {
     subject: String,
     scope: String,

@@ -15,7 +15,7 @@ fn first_id_at(now: Time, last: i64) -> i64 {
     now.timestamp_micros().max(last + 1) + 1
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, landfall_store::FromRow)]
 pub struct Epoch {
     pub epoch: Uuid,
     pub first_id: i64,

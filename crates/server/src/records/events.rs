@@ -122,7 +122,7 @@ pub async fn gone(tx: &mut Tx, file: Uuid) -> Result<Refusal, Error> {
 }
 
 /// One step in the history of a file.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 struct HistoryRow {
     id: i64,
     at: Time,

@@ -17,7 +17,7 @@ use landfall_store::Error;
 use landfall_store::{Tx, args};
 
 /// The row, which is the whole truth about a file.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a column")]
 pub struct File {
     pub id: Uuid,
@@ -41,9 +41,9 @@ pub struct File {
     pub blob_version: Option<String>,
     /// When the bytes were found to be others than those that arrived.
     pub blob_damaged_at: Option<Time>,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub status: Status,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub next_stage: Stage,
     pub priority: i64,
     pub run_after: Option<Time>,
@@ -124,9 +124,10 @@ impl File {
 
     /// The files of a batch that are in one of these states, held against other writers until the transaction ends.
     pub async fn lock_in_batch(tx: &mut Tx, batch: Uuid, states: &[Status]) -> Result<Vec<Self>, Error> {
+        let idle = if states.iter().all(|state| state.is_idle()) { "idle_" } else { "" };
         let states: Vec<String> = states.iter().map(|state| format!("'{state}'")).collect();
         let sql = format!(
-            "SELECT * FROM files WHERE batch_id = $1 AND status IN ({}) ORDER BY id {}",
+            "SELECT * FROM files WHERE batch_id = $1 AND {idle}status IN ({}) ORDER BY id {}",
             states.join(", "),
             tx.for_update()
         );

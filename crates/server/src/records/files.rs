@@ -5,12 +5,14 @@
 
 // Until the bytes are here, and where they are.
 pub mod arriving;
+pub mod attributes;
 pub mod blobs;
 pub mod uploads;
 // What waits for a worker, what a worker holds, and what may be stuck.
 pub mod held;
 pub mod queue;
 pub mod stuck;
+pub mod blocked;
 // What failed.
 pub mod dead_letters;
 // Files for people, and their numbers.

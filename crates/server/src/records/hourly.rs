@@ -7,15 +7,17 @@ use chrono::{DurationRound, TimeDelta};
 use super::file::Owner;
 use super::throughput::Ends;
 use crate::telemetry::durations;
-use landfall_api::queues::{Hour, Throughput};
+use landfall_api::queues::{Hour, MAX_HOURS, Throughput};
 use landfall_core::clock::Time;
 use landfall_core::failure::{Class, Failure};
 use landfall_core::lifecycle::Status;
 use landfall_store::Error;
 use landfall_store::{Rows, Tx, args};
 
-/// Hours that are kept.
-const HOURS: i64 = 48;
+/// Hours that are kept: as many as can be asked for.
+const HOURS_KEPT: i64 = MAX_HOURS;
+/// Hours that are shown if no number is asked for.
+const HOURS_SHOWN: i64 = 48;
 
 /// What came to an end in a transaction: the hour's counters grow by it, and its owners' throughput.
 #[derive(Default)]
@@ -90,7 +92,7 @@ impl Counters {
     }
 
     pub async fn write(self, tx: &mut Tx, now: Time) -> Result<(), Error> {
-        let hour = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
+        let hour = hour_of(now);
         let mut rows = Rows::default();
         for (name, count) in self.hour {
             rows.push(args![hour, name, count]);
@@ -105,17 +107,28 @@ impl Counters {
     }
 }
 
-/// The hour before which nothing is kept.
-pub fn oldest_kept(now: Time) -> Time {
-    now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now) - TimeDelta::hours(HOURS - 1)
+/// The beginning of the hour of a time.
+fn hour_of(time: Time) -> Time {
+    time.duration_trunc(TimeDelta::hours(1)).unwrap_or(time)
 }
 
-/// The last two days, newest first, and all of them together; hours in which nothing was counted are left out.
-pub async fn recent(tx: &mut Tx, now: Time) -> Result<(Vec<Hour>, Throughput), Error> {
+/// The hour before which nothing is kept.
+pub fn oldest_kept(now: Time) -> Time {
+    hour_of(now) - TimeDelta::hours(HOURS_KEPT - 1)
+}
+
+/// The last hours, newest first, and all of them together. Without a number it is the last two days, and hours in which
+/// nothing was counted are left out.
+pub async fn recent(tx: &mut Tx, wanted: Option<i64>, now: Time) -> Result<(Vec<Hour>, Throughput), Error> {
+    let ago = |hours: i64| hour_of(now) - TimeDelta::hours(hours);
+    let oldest = ago(wanted.unwrap_or(HOURS_SHOWN) - 1);
     let counters: Vec<(Time, String, i64)> =
-        tx.rows("SELECT hour, name, count FROM hourly WHERE hour >= $1", args![oldest_kept(now)]).await?;
+        tx.rows("SELECT hour, name, count FROM hourly WHERE hour >= $1", args![oldest]).await?;
     // Each hour with the number of files for each bucket of durations, from which its percentiles are computed.
     let mut hours: BTreeMap<Time, (Hour, Buckets)> = BTreeMap::new();
+    for at in (0..wanted.unwrap_or_default()).map(ago) {
+        hours.insert(at, (Hour { hour: at, ..Hour::default() }, Buckets::new()));
+    }
     let (mut total, mut all_buckets) = (Hour::default(), Buckets::new());
     for (at, name, count) in counters {
         let (hour, buckets) =

@@ -14,6 +14,7 @@ use landfall_core::actor::Actor;
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::{Stage, Status, Transition};
+use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::Refusal;
 use landfall_core::warning::Warning;
 use landfall_store::wake::Signal;
@@ -483,7 +484,8 @@ async fn update(
     }
     let columns: Vec<&str> = COMMON.iter().chain(columns).copied().collect();
     let (values, arguments) = rows.named("v", &columns, tx);
-    let fence = if kind == Kind::End { "AND files.claim = v.fence" } else { "" };
+    let is_fenced = kind == Kind::End && !mutants::on(Mutant::UnfencedSettle);
+    let fence = if is_fenced { "AND files.claim = v.fence" } else { "" };
     let returned = if kind == Kind::End { "files.id, files.warnings".to_owned() } else { tx.all_of("files") };
     let sql = format!(
         "WITH {values}

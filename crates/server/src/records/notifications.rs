@@ -30,10 +30,10 @@ const MAX_COUNTED: i64 = 1_000;
 const BATCH_SIZE: i64 = 1_000;
 
 /// The row of a notification, without its owner.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Notification {
     pub id: Uuid,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub kind: NotificationKind,
     pub file_id: Option<Uuid>,
     pub file_name: Option<String>,

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use super::file::File;
 use super::files::counts::{self, Sums};
+use super::files::listing::{MAX_COMPARED, contains};
 use super::resumable;
-use landfall_api::quotas::{Amounts, QuotaView};
+use landfall_api::quotas::{Amounts, IsDefault, QuotaView, TenantView};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
@@ -18,7 +19,7 @@ pub struct Limits {
     pub files: i64,
 }
 
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 struct Account {
     quota_bytes: Option<i64>,
     quota_files: Option<i64>,
@@ -26,6 +27,16 @@ struct Account {
     reserved_files: i64,
     used_bytes: i64,
     used_files: i64,
+}
+
+impl Account {
+    fn bytes(&self, defaults: &Limits) -> Amounts {
+        Amounts::new(self.quota_bytes.unwrap_or(defaults.bytes), self.reserved_bytes, self.used_bytes)
+    }
+
+    fn files(&self, defaults: &Limits) -> Amounts {
+        Amounts::new(self.quota_files.unwrap_or(defaults.files), self.reserved_files, self.used_files)
+    }
 }
 
 pub async fn view(tx: &mut Tx, tenant: &str, defaults: &Limits) -> Result<QuotaView, Error> {
@@ -46,17 +57,55 @@ pub async fn view(tx: &mut Tx, tenant: &str, defaults: &Limits) -> Result<QuotaV
     });
     Ok(QuotaView {
         tenant_id: tenant.to_owned(),
-        bytes: Amounts::new(
-            account.quota_bytes.unwrap_or(defaults.bytes),
-            account.reserved_bytes,
-            account.used_bytes,
-        ),
-        files: Amounts::new(
-            account.quota_files.unwrap_or(defaults.files),
-            account.reserved_files,
-            account.used_files,
-        ),
+        bytes: account.bytes(defaults),
+        files: account.files(defaults),
     })
+}
+
+/// A tenant that is known, because it has files, had some, or has limits of its own.
+#[derive(Debug, landfall_store::FromRow)]
+pub struct Tenant {
+    pub id: String,
+    #[row(flatten)]
+    account: Account,
+}
+
+impl Tenant {
+    pub fn view(self, defaults: &Limits) -> TenantView {
+        let Self { id, account } = self;
+        TenantView {
+            bytes: account.bytes(defaults),
+            files: account.files(defaults),
+            is_default: IsDefault {
+                bytes: account.quota_bytes.is_none(),
+                files: account.quota_files.is_none(),
+            },
+            tenant_id: id,
+        }
+    }
+}
+
+/// The tenants behind `after`, in the order of their names, up to `limit`. Of all these, with a `part` only those with it in
+/// their names; no more than [`MAX_COMPARED`] names are compared.
+pub async fn tenants(tx: &mut Tx, part: Option<&str>, after: &str, limit: i64) -> Result<Vec<Tenant>, Error> {
+    const COLUMNS: &str =
+        "id, quota_bytes, quota_files, reserved_bytes, reserved_files, used_bytes, used_files";
+    let Some(part) = part else {
+        let sql = format!("SELECT {COLUMNS} FROM tenants WHERE id > $1 ORDER BY id LIMIT $2");
+        return tx.rows(sql, args![after, limit]).await;
+    };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM (SELECT * FROM tenants WHERE id > $1 ORDER BY id LIMIT $4) AS compared
+         WHERE LOWER(id) LIKE $3 ESCAPE '!' ORDER BY id LIMIT $2"
+    );
+    tx.rows(sql, args![after, limit, contains(part), MAX_COMPARED]).await
+}
+
+/// The last tenant whose name is compared, if there are more.
+pub async fn last_compared(tx: &mut Tx, after: &str) -> Result<Option<String>, Error> {
+    let sql = "SELECT id FROM tenants WHERE id > $1 ORDER BY id LIMIT 1 OFFSET $2";
+    let last: Option<(String,)> = tx.row(sql, args![after, MAX_COMPARED - 1]).await?;
+    Ok(last.map(|(id,)| id))
 }
 
 /// Reserves room for `files` files of `bytes` bytes together, or refuses and changes nothing. The comparison and the

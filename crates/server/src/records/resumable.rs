@@ -39,12 +39,12 @@ impl TryFrom<String> for Kind {
     }
 }
 
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Resumable {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub kind: Kind,
     pub blob_key: String,
     pub length: i64,
@@ -235,9 +235,9 @@ pub async fn parts_of(tx: &mut Tx, joined: Uuid) -> Result<Vec<Resumable>, Error
 }
 
 /// What a sweep needs to know of an upload.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 pub struct Seen {
-    #[sqlx(flatten)]
+    #[row(flatten)]
     pub upload: Resumable,
     /// The state of its file, or of the file that it was joined into. `None` if there is no such file.
     pub file_status: Option<String>,

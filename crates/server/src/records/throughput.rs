@@ -17,7 +17,7 @@ const DAY: TimeDelta = TimeDelta::hours(24);
 #[derive(Default)]
 pub struct Ends(BTreeMap<(String, String, Time), Ended>);
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, landfall_store::FromRow)]
 pub struct Ended {
     pub completed: i64,
     pub failed: i64,

@@ -148,6 +148,40 @@ impl Distribution {
     }
 }
 
+/// The tenants that have a user of this name, up to `most`.
+pub async fn tenants_of(tx: &mut Tx, user: &str, most: i64) -> Result<Vec<String>, Error> {
+    let sql = "SELECT tenant_id FROM user_totals WHERE user_id = $1 ORDER BY tenant_id LIMIT $2";
+    let tenants: Vec<(String,)> = tx.rows(sql, args![user, most]).await?;
+    Ok(tenants.into_iter().map(|(tenant,)| tenant).collect())
+}
+
+/// The tenants with the most files that wait in the queue or are being worked on, with their number.
+pub async fn busiest_tenants(tx: &mut Tx, limit: usize) -> Result<Vec<(String, i64)>, Error> {
+    tx.rows(
+        "SELECT tenant_id, CAST(SUM(at_scan + at_extract + at_chunk + at_embed) AS BIGINT) AS files FROM user_totals
+         GROUP BY tenant_id HAVING SUM(at_scan + at_extract + at_chunk + at_embed) > 0
+         ORDER BY files DESC, tenant_id LIMIT $1",
+        args![limit],
+    )
+    .await
+}
+
+/// Users with files at a stage, with their number: up to `limit` of these owners.
+pub async fn users_at(
+    tx: &mut Tx,
+    reach: &Reach,
+    stage: Stage,
+    limit: usize,
+) -> Result<Vec<(TenantUser, i64)>, Error> {
+    let mut arguments = args![limit];
+    let whose = reach::condition(reach, &mut arguments);
+    let sql = format!(
+        "SELECT tenant_id, user_id, at_{stage} FROM user_totals WHERE {whose} AND at_{stage} > 0 LIMIT $1"
+    );
+    let users: Vec<(String, String, i64)> = tx.rows(sql, arguments).await?;
+    Ok(users.into_iter().map(|(tenant, user, files)| (TenantUser::new(tenant, user), files)).collect())
+}
+
 /// Recounts the files of all users of this name, whatever their tenants. Returns whether that changed anything.
 pub async fn recount_named(tx: &mut Tx, user: &str) -> Result<bool, Error> {
     let sql = "SELECT tenant_id FROM user_totals WHERE user_id = $1
@@ -196,7 +230,7 @@ pub async fn recount(tx: &mut Tx, owner: &TenantUser) -> Result<bool, Error> {
     Ok(opened + changed > 0)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(landfall_store::FromRow)]
 struct Row {
     registered: i64,
     uploaded: i64,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::runs::InterruptRuns;
 use crate::blobs::{Blobs, Unfinished};
 use crate::intake::upload::settle_unfinished;
 use crate::process::liveness::OnDeath;
@@ -30,7 +31,7 @@ pub async fn run(db: Db, blobs: Blobs, clock: Clock) {
     }
 }
 
-/// Rescues what a dead process held: its files, and the uploads that it was taking in.
+/// Rescues what a dead process held: its files, its runs of jobs, and the uploads that it was taking in.
 pub struct RescueDead {
     pub db: Db,
     pub blobs: Blobs,
@@ -44,6 +45,7 @@ impl OnDeath for RescueDead {
                 let (requeued, failed) = (files.requeued, files.failed);
                 tracing::warn!(workerId = %worker, requeued, failed, "rescued a dead worker's files");
             }
+            self.db.write(InterruptRuns { worker, now }).await?;
             sweep_once(&self.db, &self.blobs).await?;
             Ok(true)
         }

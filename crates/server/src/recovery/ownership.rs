@@ -25,9 +25,9 @@ use landfall_store::{Db, Tx, Write, args};
 const INTERVAL: Duration = Duration::from_mins(10);
 
 /// The identity of a database, as the storage and the database itself have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, landfall_store::FromRow)]
 pub struct Mark {
-    #[sqlx(rename = "id")]
+    #[row(rename = "id")]
     pub database: Uuid,
     pub generation: i64,
 }

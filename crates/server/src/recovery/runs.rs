@@ -10,14 +10,19 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::SweepReport;
+use crate::records::cursor::Cursor;
 use crate::records::events::{self, Event};
 use landfall_api::maintenance::{JobView, RunView};
 use landfall_core::clock::Time;
 use landfall_core::event::EventKind;
+use landfall_core::states::RunOutcome;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 
-#[derive(Debug, Clone, sqlx::FromRow)]
+/// What is written down for a run whose process is gone.
+const DIED: &str = "the process that ran it died";
+
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Known {
     pub name: String,
     pub schedule: String,
@@ -29,7 +34,7 @@ pub async fn schedules(tx: &mut Tx) -> Result<Vec<Known>, Error> {
 }
 
 /// The row of a run.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Run {
     pub id: Uuid,
     pub started_by: Option<String>,
@@ -38,12 +43,31 @@ pub struct Run {
     pub ended_at: Option<Time>,
     pub metrics: Option<Value>,
     pub errors: Value,
+    /// NULL while it has not ended.
+    outcome: Option<String>,
+    /// How many processes there are of its id: none once its process is gone.
+    holders: i64,
+}
+
+impl Run {
+    /// A run whose process is gone is over, whether or not another process has written that down.
+    fn outcome(&self) -> RunOutcome {
+        match self.outcome.as_deref().map(str::parse) {
+            Some(Ok(outcome)) => outcome,
+            // A process of an earlier version ended it.
+            None if self.ended_at.is_some() => RunOutcome::Completed,
+            None if self.holders > 0 => RunOutcome::Running,
+            None | Some(Err(_)) => RunOutcome::Interrupted,
+        }
+    }
 }
 
 impl From<Run> for RunView {
     fn from(row: Run) -> Self {
+        let outcome = row.outcome();
         let errors = row.errors.as_array().into_iter().flatten();
         Self {
+            outcome,
             run_id: row.id,
             started_by: row.started_by,
             worker: row.worker_name,
@@ -55,9 +79,17 @@ impl From<Run> for RunView {
     }
 }
 
-const COLUMNS: &str = "id, started_by, worker_name, started_at, ended_at, metrics, errors";
+const COLUMNS: &str = "id, started_by, worker_name, started_at, ended_at, metrics, errors, outcome,
+                       (SELECT COUNT(*) FROM workers WHERE workers.id = job_runs.worker) AS holders";
+/// How many runs of a job are kept, whatever their age.
+const MAX_KEPT: i64 = 500;
 
 impl Run {
+    /// The position behind it in the history of its job.
+    pub const fn place(&self) -> Cursor {
+        Cursor { at: self.started_at, id: self.id }
+    }
+
     pub async fn find(tx: &mut Tx, run: Uuid) -> Result<Option<Self>, Error> {
         tx.row(format!("SELECT {COLUMNS} FROM job_runs WHERE id = $1"), args![run]).await
     }
@@ -78,15 +110,61 @@ pub async fn list(tx: &mut Tx) -> Result<Vec<JobView>, Error> {
             name: known.name,
             schedule: known.schedule,
             next_run_at: known.due_at,
-            running: last_run.as_ref().is_some_and(|run| run.ended_at.is_none()),
+            running: last_run.as_ref().is_some_and(|run| run.outcome() == RunOutcome::Running),
             last_run: last_run.map(RunView::from),
         });
     }
     Ok(jobs)
 }
 
+/// The runs of a job behind a position, newest first.
+pub async fn history(tx: &mut Tx, job: &str, after: Option<Cursor>, limit: i64) -> Result<Vec<Run>, Error> {
+    let mut arguments = args![job, limit];
+    let mut behind = "";
+    if let Some(Cursor { at, id }) = after {
+        arguments.extend(args![at, id]);
+        behind = "AND (started_at, id) < ($3, $4)";
+    }
+    let sql = format!(
+        "SELECT {COLUMNS} FROM job_runs WHERE name = $1 {behind} ORDER BY started_at DESC, id DESC LIMIT $2"
+    );
+    tx.rows(sql, arguments).await
+}
+
+/// Removes the oldest runs of a job that have ended, of those beyond the last that are kept.
+async fn keep_last(tx: &mut Tx, job: &str) -> Result<(), Error> {
+    // One comes at a time. More are removed where a former version left more.
+    const AT_ONCE: i64 = 100;
+    tx.execute(
+        "DELETE FROM job_runs WHERE ended_at IS NOT NULL AND id IN (
+             SELECT id FROM job_runs WHERE name = $1 ORDER BY started_at DESC, id DESC LIMIT $3 OFFSET $2)",
+        args![job, MAX_KEPT, AT_ONCE],
+    )
+    .await
+    .map(drop)
+}
+
+/// A process is gone, and its runs with it.
+pub struct InterruptRuns {
+    pub worker: Uuid,
+    pub now: Time,
+}
+
+impl Write for InterruptRuns {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        tx.execute(
+            "UPDATE job_runs SET ended_at = $2, outcome = $3, errors = $4 WHERE worker = $1 AND ended_at IS NULL",
+            args![self.worker, self.now, RunOutcome::Interrupted.name(), json!([DIED])],
+        )
+        .await
+        .map(drop)
+    }
+}
+
 /// A job, when it is due, and its last run that came to an end.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 pub struct LastEnded {
     pub name: String,
     pub due_at: Option<Time>,
@@ -250,6 +328,7 @@ impl Write for Begin {
             args![self.run, self.name, started_by, self.worker, &self.worker_name, self.now, json!([])],
         )
         .await?;
+        keep_last(tx, self.name).await?;
         Ok(Begun::Run)
     }
 }
@@ -265,7 +344,7 @@ impl Begin {
             .await?;
         for (run, worker, known) in unended {
             let why = if known == 0 {
-                "the process that ran it died"
+                DIED
             } else if worker == self.worker && !self.here.has(run) {
                 // That it had begun was not to be known here. It would keep all others for as long as this process lives.
                 "the process did not learn that it had begun"
@@ -273,8 +352,8 @@ impl Begin {
                 continue;
             };
             tx.execute(
-                "UPDATE job_runs SET ended_at = $2, errors = $3 WHERE id = $1",
-                args![run, self.now, json!([why])],
+                "UPDATE job_runs SET ended_at = $2, errors = $3, outcome = $4 WHERE id = $1",
+                args![run, self.now, json!([why]), RunOutcome::Interrupted.name()],
             )
             .await?;
         }
@@ -287,6 +366,7 @@ pub struct End {
     pub run: Uuid,
     pub name: &'static str,
     pub report: SweepReport,
+    pub outcome: RunOutcome,
     pub now: Time,
 }
 
@@ -297,8 +377,9 @@ impl Write for End {
         let SweepReport { metrics, errors } = &self.report;
         let ended = tx
             .execute(
-                "UPDATE job_runs SET ended_at = $2, metrics = $3, errors = $4 WHERE id = $1 AND ended_at IS NULL",
-                args![self.run, self.now, Value::Object(metrics.clone()), json!(errors)],
+                "UPDATE job_runs SET ended_at = $2, metrics = $3, errors = $4, outcome = $5
+                 WHERE id = $1 AND ended_at IS NULL",
+                args![self.run, self.now, Value::Object(metrics.clone()), json!(errors), self.outcome.name()],
             )
             .await?;
         if ended == 0 {

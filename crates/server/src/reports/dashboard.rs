@@ -19,7 +19,7 @@ use landfall_store::Tx;
 
 const RECENT_ERRORS: i64 = 10;
 /// For many users together: the maximum number of users whose oldest file is checked.
-const MAX_USERS: usize = 2_000;
+pub const MAX_USERS: usize = 2_000;
 
 fn recent_error(letter: DeadLetter) -> RecentError {
     let error = letter.reason();
@@ -33,10 +33,11 @@ fn recent_error(letter: DeadLetter) -> RecentError {
     }
 }
 
-/// Must run in a snapshot.
+/// Must run in a snapshot. `in_full`: the reader is an operator.
 pub async fn load(
     tx: &mut Tx,
     reach: &Reach,
+    in_full: bool,
     detection: &Detection,
     first_stage: Stage,
     now: Time,
@@ -66,13 +67,13 @@ pub async fn load(
             throughput: ended.completed,
             failure_rate: ended.failure_rate(),
         },
-        circuits: queue_status::circuits(tx).await?,
+        circuits: queue_status::circuits(tx, in_full).await?,
         oldest_waiting_ms: oldest_waiting(tx, reach, now).await?,
     })
 }
 
 /// How many milliseconds the oldest file that a worker could claim has waited.
 pub async fn oldest_waiting(tx: &mut Tx, reach: &Reach, now: Time) -> Result<i64, Error> {
-    let oldest = queue::oldest_waiting(tx, reach, MAX_USERS).await?;
+    let oldest = queue::oldest_by_stage(tx, reach, MAX_USERS).await?.into_values().min();
     Ok(oldest.map_or(0, |since| (now - since).num_milliseconds().max(0)))
 }

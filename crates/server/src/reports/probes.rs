@@ -77,7 +77,7 @@ impl Probes {
 
     /// Reads, and commits a write, which a full or read-only disk refuses.
     async fn database(&self) -> Result<(), Error> {
-        self.db.sample(rand::random()).await?;
+        self.db.sample(landfall_core::random::random()).await?;
         self.db.write(RewriteOwnRow { worker: self.liveness.identity().id }).await
     }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use crate::process::workers::{self, WorkerAtWork};
-use crate::queue::breaker::Circuit;
 use crate::queue::circuits;
 use crate::queue::limits::{blocked_stages, bucket_of_stage};
 use crate::queue::pause;
@@ -28,15 +27,16 @@ fn worker_view(worker: WorkerAtWork) -> WorkerView {
     WorkerView { name, stages, started_at, heartbeat_at }
 }
 
-pub async fn load(tx: &mut Tx, now: Time) -> Result<QueueStatus, Error> {
-    let (recent_hours, throughput) = hourly::recent(tx, now).await?;
+/// For operators. `hours`: how many of the last hours are shown.
+pub async fn load(tx: &mut Tx, hours: Option<i64>, now: Time) -> Result<QueueStatus, Error> {
+    let (recent_hours, throughput) = hourly::recent(tx, hours, now).await?;
     let workers = workers::at_work(tx).await?;
     Ok(QueueStatus {
         throughput,
         recent_hours,
         workers: workers.into_iter().map(worker_view).collect(),
         queues: queues(tx, now).await?,
-        circuits: circuits(tx).await?,
+        circuits: circuits(tx, true).await?,
         schedules: runs::list(tx).await?,
     })
 }
@@ -65,11 +65,11 @@ async fn queues(tx: &mut Tx, now: Time) -> Result<BTreeMap<String, QueueView>, E
     Ok(queues)
 }
 
-pub async fn circuits(tx: &mut Tx) -> Result<Vec<CircuitView>, Error> {
-    let mut circuits = Vec::new();
+/// The circuits of all services. `in_full`: the reader is an operator.
+pub async fn circuits(tx: &mut Tx, in_full: bool) -> Result<Vec<CircuitView>, Error> {
+    let mut views = Vec::new();
     for service in Service::ALL {
-        let Circuit { state, failures, until, changed_at, .. } = circuits::find(tx, service).await?;
-        circuits.push(CircuitView { service, state, failures, until, changed_at });
+        views.push(circuits::find(tx, service).await?.view(service, in_full));
     }
-    Ok(circuits)
+    Ok(views)
 }

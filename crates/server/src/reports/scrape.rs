@@ -70,7 +70,7 @@ pub async fn facts(tx: &mut Tx, detection: &Detection, now: Time, to: &mut Expos
     let stuck = detection.count(tx, &Reach::All, now).await?;
     let workers = workers::stages(tx).await?;
     let paused = pause::stages(tx).await?;
-    let circuits = queue_status::circuits(tx).await?;
+    let circuits = queue_status::circuits(tx, true).await?;
     let jobs = runs::last_ended(tx).await?;
     let uncleaned = cleanup_failures::count(tx).await?;
     let damaged = blobs::damaged(tx).await?;

@@ -3,11 +3,15 @@
 //! Vectors can only be compared with vectors of the same model, revision and dimensions. The three together are the
 //! model's name in the index, which is kept with every vector.
 
+mod cache;
+mod local;
+mod scale;
 mod service;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use landfall_models::model_folder::ModelFolder;
@@ -17,23 +21,24 @@ use reqwest::Url;
 pub use service::MAX_DIMENSIONS;
 
 use super::cores::UserCores;
+use crate::content::fusion::Scale;
 use landfall_core::clock::Clock;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::text::Embedded;
 use landfall_store::Error;
+use local::Local;
 use service::Service;
 
 /// The maximum length of a chunk for a service, whose models read more than the local ones.
 const MAX_CHUNK_FOR_SERVICE: usize = 2_000;
-
-/// Chunks that a local model embeds between two reports of progress.
-const LOCAL_BATCH: usize = 32;
 /// How long a search waits for the vector of its question. After that it searches by words only.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
 pub struct EmbedConfig {
     pub model: Model,
+    /// The size of the cache of vectors that a model on this machine computed.
+    pub cache_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -77,7 +82,7 @@ impl EmbedConfig {
 
 #[derive(Clone)]
 enum Provider {
-    Local(Arc<dyn LocalModel>),
+    Local(Local),
     Service(Arc<Service>),
 }
 
@@ -91,13 +96,15 @@ pub struct Embedder {
     /// The maximum number of tokens that the model reads.
     window: usize,
     tokens: Tokens,
+    /// How similar texts are with this model, once it was measured.
+    scale: Arc<OnceCell<Scale>>,
 }
 
 impl Embedder {
     /// Loads the model on a thread that may block.
     pub async fn open(config: &EmbedConfig) -> Result<Self, Error> {
         let config = config.clone();
-        tokio::task::spawn_blocking(move || Self::load(&config))
+        landfall_core::blocking::run(move || Self::load(&config))
             .await
             .map_err(|error| Error::Internal(format!("the model could not be loaded: {error}")))?
             .map_err(|failure| Error::Internal(failure.message))
@@ -108,12 +115,17 @@ impl Embedder {
             Model::BuiltIn => {
                 let model = built_in::BuiltIn::new();
                 let (name, dimensions) = (model.name(), model.dimensions());
-                (Provider::Local(Arc::new(model)), name, Some(dimensions), Tokens::BuiltIn)
+                (
+                    Provider::Local(Local::new(model, config.cache_bytes)),
+                    name,
+                    Some(dimensions),
+                    Tokens::BuiltIn,
+                )
             }
             Model::Folder(folder) => {
                 let model = folder.load().map_err(|what| Failure::new(Code::EmbedError, what))?;
                 let (name, dimensions, tokens) = (model.name(), model.dimensions(), model.tokens());
-                (Provider::Local(Arc::new(model)), name, Some(dimensions), tokens)
+                (Provider::Local(Local::new(model, config.cache_bytes)), name, Some(dimensions), tokens)
             }
             Model::Service(service) => {
                 let (name, dimensions) = (format!("service:{}", service.model), service.dimensions);
@@ -127,7 +139,20 @@ impl Embedder {
             dimensions: Arc::new(dimensions.map_or_else(OnceLock::new, OnceLock::from)),
             window: config.window(),
             tokens,
+            scale: Arc::default(),
         })
+    }
+
+    /// With a model that a simulation made.
+    pub fn with_model(model: impl LocalModel + 'static, name: &str, dimensions: usize) -> Self {
+        Self {
+            provider: Provider::Local(Local::new(model, 0)),
+            name: name.into(),
+            dimensions: Arc::new(OnceLock::from(dimensions)),
+            window: built_in::WINDOW,
+            tokens: Tokens::BuiltIn,
+            scale: Arc::default(),
+        }
     }
 
     /// Counts the tokens of a text as the model does.
@@ -161,56 +186,59 @@ impl Embedder {
         }
     }
 
-    /// A vector for each text of a document, a batch at a time. Dropping the returned future drops a request that
-    /// is in progress; a computation ends at the next text once `cancelled`.
+    /// A vector for each text of a document of a tenant, a batch at a time. Dropping the returned future drops a
+    /// request that is in progress; a computation ends within milliseconds once `cancelled`.
     pub async fn embed(
         &self,
+        tenant: &str,
         texts: &[String],
         cores: &UserCores,
         cancelled: &CancellationToken,
         made_progress: impl Fn(),
     ) -> Result<Embedded, Failure> {
-        let mut vectors = Vec::with_capacity(texts.len());
-        let batch_size = match &self.provider {
-            Provider::Local(_) => LOCAL_BATCH,
-            Provider::Service(service) => service.batch(),
-        };
-        for batch in texts.chunks(batch_size) {
-            vectors.extend(match &self.provider {
-                Provider::Local(model) => {
-                    let (model, batch, cancelled) = (model.clone(), batch.to_vec(), cancelled.clone());
-                    cores.run(&made_progress, move || compute(&*model, &batch, &cancelled)).await?
+        let vectors = match &self.provider {
+            Provider::Local(local) => local.embed(tenant, texts, cores, cancelled, made_progress).await?,
+            Provider::Service(service) => {
+                let mut vectors = Vec::with_capacity(texts.len());
+                for batch in texts.chunks(service.batch()) {
+                    vectors.extend(service.embed(batch).await?);
+                    // The timeout is for a batch: a long document has many of them, and is not stuck.
+                    made_progress();
                 }
-                Provider::Service(service) => service.embed(batch).await?,
-            });
-            // The timeout is for a batch: a long document has many of them, and is not stuck.
-            made_progress();
-        }
+                vectors
+            }
+        };
         let model = self.model_of(&vectors)?;
         Ok(Embedded { model, vectors })
     }
 
-    /// The vector of a question. A client waits for it, so it does not queue for a core behind documents.
+    /// The vector of a question.
     pub async fn embed_question(&self, text: String) -> Result<(String, Vec<f32>), Failure> {
-        let vectors = match &self.provider {
-            Provider::Local(model) => {
-                let model = model.clone();
-                tokio::task::spawn_blocking(move || compute(&*model, &[text], &CancellationToken::new()))
-                    .await
-                    .unwrap_or_else(|_| Err(Failure::new(Code::Unknown, "The model failed unexpectedly")))?
-            }
+        let vectors = self.embed_short(vec![text]).await?;
+        let model = self.model_of(&vectors)?;
+        vectors.into_iter().next().map(|vector| (model, vector)).ok_or_else(no_vectors)
+    }
+
+    /// The vectors of a few short texts. A client waits for them, so they do not queue for a core behind documents.
+    async fn embed_short(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, Failure> {
+        match &self.provider {
+            Provider::Local(local) => local.embed_short(texts).await,
             Provider::Service(service) => {
-                let texts = [text];
+                let all = async {
+                    let mut vectors = Vec::with_capacity(texts.len());
+                    for batch in texts.chunks(service.batch()) {
+                        vectors.extend(service.embed(batch).await?);
+                    }
+                    Ok(vectors)
+                };
                 tokio::select! {
-                    vectors = service.embed(&texts) => vectors?,
+                    vectors = all => vectors,
                     () = Clock::System.sleep(QUESTION_TIMEOUT) => {
-                        return Err(Failure::new(Code::EmbedError, "The embedding service is too slow for a search"));
+                        Err(Failure::new(Code::EmbedError, "The embedding service is too slow for a search"))
                     }
                 }
             }
-        };
-        let model = self.model_of(&vectors)?;
-        vectors.into_iter().next().map(|vector| (model, vector)).ok_or_else(no_vectors)
+        }
     }
 
     /// The model of these vectors. The vectors of one document, and of one process, all have the same dimensions.
@@ -230,19 +258,4 @@ impl Embedder {
             )),
         }
     }
-}
-
-fn compute(
-    model: &dyn LocalModel,
-    texts: &[String],
-    cancelled: &CancellationToken,
-) -> Result<Vec<Vec<f32>>, Failure> {
-    let mut vectors = Vec::with_capacity(texts.len());
-    for text in texts {
-        if cancelled.is_cancelled() {
-            return Err(Failure::new(Code::EmbedError, "Embedding was stopped"));
-        }
-        vectors.push(model.vector(text)?);
-    }
-    Ok(vectors)
 }

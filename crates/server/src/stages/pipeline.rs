@@ -19,7 +19,7 @@ use crate::blobs::{BlobReader, Blobs, Integrity, Pin};
 use crate::content::{artifacts, chunks};
 use crate::records::files;
 use crate::telemetry::spans;
-use landfall_core::failure::{Code, Failure};
+use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_core::text::Extracted;
@@ -27,6 +27,7 @@ use landfall_documents::ocr::Ocr;
 use landfall_documents::sandbox::{Document, Pool};
 use landfall_models::chunk;
 use landfall_models::chunk::ChunkConfig;
+use landfall_models::wording::wording;
 use landfall_store::Db;
 use landfall_store::Error;
 
@@ -191,19 +192,29 @@ impl Pipeline {
 
     async fn embed(&self, job: &Job) -> Result<Output, Failure> {
         let texts: Vec<String> = match job.carried.as_deref() {
-            Some(Output::Chunked(chunks)) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
+            Some(Output::Chunked(chunks)) => {
+                chunks.iter().map(|chunk| wording(&chunk.text).into_owned()).collect()
+            }
             _ => {
                 let mut tx = self.db.read().await.map_err(db_error)?;
                 let chunks = chunks::load(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
-                chunks.into_iter().map(|chunk| chunk.text).collect()
+                chunks.iter().map(|chunk| wording(&chunk.text).into_owned()).collect()
             }
         };
         if texts.is_empty() {
             return Err(Failure::new(Code::NoText, "There is no text in this file"));
         }
+        let (tenant, cores) = (&job.file.tenant_id, self.cores(job));
         let embedded =
-            self.embedder.embed(&texts, &self.cores(job), &job.cancelled, || job.made_progress()).await?;
+            self.embedder.embed(tenant, &texts, &cores, &job.cancelled, || job.made_progress()).await?;
         Ok(Output::Embedded(embedded))
+    }
+
+    /// An object store that does not answer says nothing about the file, which waits for it: a few files cannot open the
+    /// circuit of the storage, and would fail in an outage of seconds. A disk may be unable to read just this file.
+    fn excuse(&self, failure: Failure) -> Failure {
+        let is_storage = failure.code == Code::IoError && failure.retry == Retry::Once;
+        if is_storage && self.blobs.is_remote() { failure.at_no_cost() } else { failure }
     }
 
     /// Runs computation on a thread of its own.
@@ -219,12 +230,13 @@ impl Pipeline {
 impl Work for Pipeline {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
         async move {
-            match job.stage {
+            let done = match job.stage {
                 Stage::Scan => self.scan(job).await,
                 Stage::Extract => self.extract(job).await,
                 Stage::Chunk => self.chunk(job).await,
                 Stage::Embed => self.embed(job).await,
-            }
+            };
+            done.map_err(|failure| self.excuse(failure))
         }
         .boxed()
     }
@@ -304,8 +316,6 @@ fn db_error(error: Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use landfall_core::failure::Retry;
-
     use super::*;
 
     #[test]

@@ -9,6 +9,9 @@
 //! moment, and be started again: a finished file is not stale any more, and one that was deleted or processed again
 //! in the meantime is skipped.
 
+pub mod background;
+pub mod rows;
+
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -35,6 +38,7 @@ use landfall_core::retry::RetryPolicy;
 use landfall_core::text::{Chunk, Embedded};
 use landfall_models::chunk::ChunkConfig;
 use landfall_models::chunk::chunk;
+use landfall_models::wording::wording;
 use landfall_store::Error;
 use landfall_store::{Db, Tx, Write};
 
@@ -123,7 +127,7 @@ impl Reindex {
         let _end_when_dropped = ending.clone().drop_guard();
         // The dimensions of a service are known with its first response; without them stale files cannot be found.
         self.embedder
-            .embed(&["landfall".to_owned()], &self.cores, &ending, || ())
+            .embed("", &["landfall".to_owned()], &self.cores, &ending, || ())
             .await
             .map_err(|failure| Error::Internal(failure.message))?;
         let stale = stale_models(&self.db, &self.embedder).await?;
@@ -135,7 +139,7 @@ impl Reindex {
                 let Some(last) = files.last() else { break };
                 after = *last;
                 // Two processes with the same batch seldom reach the same file at the same time.
-                files.shuffle(&mut rand::rng());
+                files.shuffle(&mut landfall_core::random::Source);
                 let work = futures_util::stream::iter(files)
                     .map(|file| self.settle(file, &model, &tracker, &ending))
                     .buffer_unordered(self.at_once)
@@ -169,7 +173,9 @@ impl Reindex {
                 Ok(false) => return tracker.note(|report| report.left_alone += 1),
                 Err(failure) => failure,
             };
-            let Some(delay) = self.retry.delay(Stage::Embed, attempt, &failure, rand::random()) else {
+            let Some(delay) =
+                self.retry.delay(Stage::Embed, attempt, &failure, landfall_core::random::random())
+            else {
                 tracing::warn!(fileId = %file, %failure, "a file could not be re-embedded; it stays as it was");
                 return tracker.note_failure(&failure);
             };
@@ -180,13 +186,13 @@ impl Reindex {
 
     /// Returns whether the file was re-embedded; if not, there was no need to.
     async fn refresh(&self, file: Uuid, stale: &str, ending: &CancellationToken) -> Result<bool, Failure> {
-        let Some(chunks) = self.load(file, stale).await? else { return Ok(false) };
+        let Some((tenant, chunks)) = self.load(file, stale).await? else { return Ok(false) };
         let new_chunks = self.rechunk(file, &chunks, ending).await?;
         let texts: Vec<String> = match &new_chunks {
-            Some(chunks) => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
-            None => chunks.iter().map(|chunk| chunk.text.clone()).collect(),
+            Some(chunks) => chunks.iter().map(|chunk| wording(&chunk.text).into_owned()).collect(),
+            None => chunks.iter().map(|chunk| wording(&chunk.text).into_owned()).collect(),
         };
-        let embedded = self.embedder.embed(&texts, &self.cores, ending, || ()).await?;
+        let embedded = self.embedder.embed(&tenant, &texts, &self.cores, ending, || ()).await?;
         let refresh = Refresh {
             file,
             stale: stale.to_owned(),
@@ -197,13 +203,15 @@ impl Reindex {
         self.db.write(refresh).await.map_err(db_error)
     }
 
-    /// The chunks of a file that is ready and stale.
-    async fn load(&self, file: Uuid, stale: &str) -> Result<Option<Vec<StoredChunk>>, Failure> {
+    /// The tenant and the chunks of a file that is ready and stale.
+    async fn load(&self, file: Uuid, stale: &str) -> Result<Option<(String, Vec<StoredChunk>)>, Failure> {
         let mut tx = self.db.snapshot().await.map_err(db_error)?;
         if !indexed_files::is_ready_with(&mut tx, file, stale).await.map_err(db_error)? {
             return Ok(None);
         }
-        chunks::load(&mut tx, file, -1, i64::MAX).await.map(Some).map_err(db_error)
+        let Some(row) = File::find(&mut tx, file).await.map_err(db_error)? else { return Ok(None) };
+        let chunks = chunks::load(&mut tx, file, -1, i64::MAX).await.map_err(db_error)?;
+        Ok(Some((row.tenant_id, chunks)))
     }
 
     /// New chunks from the stored text, if the existing ones are longer than the model can read.
@@ -214,7 +222,7 @@ impl Reindex {
         ending: &CancellationToken,
     ) -> Result<Option<Vec<Chunk>>, Failure> {
         let (tokens, window) = (self.embedder.tokens().clone(), self.embedder.window());
-        let texts: Vec<String> = chunks.iter().map(|chunk| chunk.text.clone()).collect();
+        let texts: Vec<String> = chunks.iter().map(|chunk| wording(&chunk.text).into_owned()).collect();
         let all_fit =
             self.cores.run(|| (), move || Ok(texts.iter().all(|text| tokens.count(text) <= window))).await?;
         if all_fit {
@@ -306,7 +314,7 @@ impl Write for Refresh {
             return Ok(false);
         }
         let Some(new_chunks) = &self.new_chunks else {
-            replace_vectors(tx, self.file, &self.chunks, &self.embedded).await?;
+            replace_vectors(tx, self.file, &file.tenant_user(), &self.chunks, &self.embedded).await?;
             return Ok(true);
         };
         chunks::keep(tx, self.file, new_chunks).await?;

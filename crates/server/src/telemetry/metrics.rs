@@ -278,6 +278,8 @@ pub fn cleanup_failed(error: &Error) {
         | Error::BlobChanged { .. }
         | Error::StorageMismatch(_) => "storage",
         Error::Database(_)
+        | Error::Sqlite(_)
+        | Error::Unreadable { .. }
         | Error::DatabaseFileGone { .. }
         | Error::DatabaseTls(_)
         | Error::GroupNotCommitted(_)

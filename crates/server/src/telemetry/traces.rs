@@ -231,6 +231,11 @@ fn written(context: &SpanContext) -> Option<String> {
         .then(|| format!("00-{}-{}-{:02x}", context.trace_id(), context.span_id(), flags.to_u8()))
 }
 
+/// The id of the trace of a stored context, if the trace was kept.
+pub fn id_of_kept(text: &str) -> Option<String> {
+    parsed(text).filter(SpanContext::is_sampled).map(|context| context.trace_id().to_string())
+}
+
 fn parsed(text: &str) -> Option<SpanContext> {
     let mut parts = text.splitn(4, '-');
     let (Some("00"), Some(trace), Some(span), Some(flags)) =
@@ -271,6 +276,9 @@ mod tests {
     fn a_stored_context_is_read_back() {
         let text = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
         assert_eq!(parsed(text).as_ref().and_then(written).as_deref(), Some(text));
+        assert_eq!(id_of_kept(text).as_deref(), Some("0af7651916cd43dd8448eb211c80319c"));
+        let dropped = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+        assert_eq!(id_of_kept(dropped), None, "no collector has it");
         for nonsense in
             ["", "00-", "00-0af7-b7ad-01", "00-00000000000000000000000000000000-b7ad6b7169203331-01"]
         {

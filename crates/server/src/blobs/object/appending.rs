@@ -11,7 +11,6 @@ use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
-use uuid::Uuid;
 
 use super::part_writer::{PartWriter, Parts};
 use super::{INCOMING, Objects, failed};
@@ -194,7 +193,7 @@ impl Appending {
     pub async fn note_all(&mut self) -> Result<Value, Error> {
         let mut rest = None;
         if self.writer.waiting() > 0 {
-            let name = Uuid::new_v4().simple().to_string();
+            let name = landfall_core::random::new_uuid().simple().to_string();
             self.writer.put_rest(&self.objects.rest_path(&self.key, &name)).await?;
             rest = Some(name);
         }

@@ -65,6 +65,7 @@ impl Objects {
             Store::S3(_) => self.set_s3_cors(origins).await,
             Store::Azure(_) => self.set_azure_cors(origins).await,
             Store::Gcs(_) => self.set_gcs_cors(origins).await,
+            Store::Made(_) => Ok(()),
         }
     }
 

@@ -115,6 +115,7 @@ impl Objects {
                 headers.extend(declared.md5.map(|md5| ("Content-MD5".to_owned(), in_base64(md5))));
                 (self.sign_azure(&path, Method::PUT, "c", None, ttl).await?, headers)
             }
+            Store::Made(_) => return Err(Error::Internal("clients cannot reach this store".to_owned())),
         };
         Ok(DirectUpload { url: url.to_string(), headers })
     }
@@ -167,6 +168,7 @@ impl Objects {
                 }
                 self.sign_azure(&path, Method::GET, "r", Some(download), ttl).await?
             }
+            Store::Made(_) => return Ok(None),
         };
         Ok(Some(url.to_string()))
     }

@@ -229,7 +229,7 @@ impl PartWriter {
 async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = landfall_core::blocking::run(work).await;
     let done = done.map_err(|panic| Error::Internal(format!("the spool of uploads panicked: {panic}")))?;
     done.map_err(|error| match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

@@ -29,7 +29,14 @@ pub enum Store {
     S3(Arc<AmazonS3>),
     Azure(Arc<MicrosoftAzure>),
     Gcs(Arc<GoogleCloudStorage>),
+    /// One that a simulation made.
+    Made(Arc<dyn MadeStore>),
 }
+
+/// An object store that is not reached by HTTP: a simulation makes one. Clients cannot send requests to it themselves.
+pub trait MadeStore: ObjectStore + MultipartStore + PaginatedListStore + Signer {}
+
+impl<S: ObjectStore + MultipartStore + PaginatedListStore + Signer> MadeStore for S {}
 
 impl Store {
     /// Connects to nothing yet: a store that is away is noticed by the first request.
@@ -51,6 +58,7 @@ impl Store {
             Self::S3(store) => store.as_ref(),
             Self::Azure(store) => store.as_ref(),
             Self::Gcs(store) => store.as_ref(),
+            Self::Made(store) => store.as_ref(),
         }
     }
 
@@ -59,6 +67,7 @@ impl Store {
             Self::S3(store) => store.as_ref(),
             Self::Azure(store) => store.as_ref(),
             Self::Gcs(store) => store.as_ref(),
+            Self::Made(store) => store.as_ref(),
         }
     }
 
@@ -67,6 +76,7 @@ impl Store {
             Self::S3(store) => store.as_ref(),
             Self::Azure(store) => store.as_ref(),
             Self::Gcs(store) => store.as_ref(),
+            Self::Made(store) => store.as_ref(),
         }
     }
 
@@ -75,6 +85,7 @@ impl Store {
             Self::S3(store) => store.as_ref(),
             Self::Azure(store) => store.as_ref(),
             Self::Gcs(store) => store.as_ref(),
+            Self::Made(store) => store.as_ref(),
         }
     }
 }

@@ -7,7 +7,6 @@ use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload, UpdateVersion};
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use super::cors::{EXPOSED, asking};
 use super::direct::{Declared, DirectUpload, Download, address_in};
@@ -37,7 +36,7 @@ type Tried = Result<Verdict, Trouble>;
 impl Objects {
     pub async fn try_everything(&self, audience: &Audience) -> Vec<Trial> {
         let mut trials = Vec::new();
-        let path = self.path(&format!("check/{}", Uuid::new_v4().simple()));
+        let path = self.path(&format!("check/{}", landfall_core::random::new_uuid().simple()));
         let host = match self.try_connection(&path).await {
             Ok((host, verdict)) => {
                 trials.push(Trial { name: CONNECT, verdict });
@@ -49,7 +48,7 @@ impl Objects {
             }
         };
         let subject = self.subject(&host);
-        let direct = Blobs::direct_key(Uuid::new_v4());
+        let direct = Blobs::direct_key(landfall_core::random::new_uuid());
         let (mut is_written, mut is_hopeless) = (false, false);
         for name in [WRITE, READ, LIST, CONDITIONAL_PUT, PARTS, SIGNED_URL, CORS, DELETE] {
             // What was written is removed all the same.
@@ -179,7 +178,7 @@ impl Objects {
 
     /// Large files are sent in parts, and abandoned parts have to be found.
     async fn try_parts(&self, subject: Subject<'_>) -> Tried {
-        let key = Blobs::direct_key(Uuid::new_v4());
+        let key = Blobs::direct_key(landfall_core::random::new_uuid());
         let path = self.blob_path(&key);
         let explain = |error: &object_store::Error| explained(subject, Action::Parts, error);
         let parts = self.store().parts();
@@ -251,7 +250,7 @@ impl Objects {
                     .to_owned(),
             ));
         }
-        let key = Blobs::direct_key(Uuid::new_v4());
+        let key = Blobs::direct_key(landfall_core::random::new_uuid());
         let signed = self.signed_probe(&key).await;
         let signed = signed.map_err(|error| subject.explain(Action::Write, &error.to_string()))?;
         let public = host_of(&signed.url);
@@ -339,6 +338,7 @@ impl Objects {
             Store::S3(_) => (endpoint("AWS_ENDPOINT_URL"), "S3"),
             Store::Azure(_) => (endpoint("AZURE_STORAGE_ENDPOINT"), "Azure"),
             Store::Gcs(_) => (endpoint("GOOGLE_BASE_URL"), "Google Cloud Storage"),
+            Store::Made(_) => (None, "simulated"),
         };
         named.unwrap_or_else(|| usual.to_owned())
     }

@@ -19,13 +19,13 @@ use landfall_store::{Arg, Rows, Tx, Write, args};
 const MAX_MANUAL: i64 = 100;
 
 /// The row of a delivery, without its body.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Delivery {
     pub id: Uuid,
     pub message_id: Uuid,
     pub event_id: Option<i64>,
     pub event_type: String,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub status: DeliveryStatus,
     pub attempts: i64,
     pub next_at: Option<Time>,

@@ -16,7 +16,7 @@ use super::Webhook;
 use super::WebhookConfig;
 use super::collect::collect;
 use super::rows;
-use super::send::{Message, Outcome, Sender};
+use super::send::{Message, Outcome, Receiver, Sender};
 use super::target::TargetCheck;
 use super::turn::{Due, RecordAttempt, Release, Take, next};
 use crate::auth::secret::{CannotOpen, SecretKey};
@@ -59,6 +59,7 @@ struct Inner {
 }
 
 impl Webhooks {
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the process, and this is called once")]
     pub fn new(
         db: Db,
         clock: Clock,
@@ -67,9 +68,10 @@ impl Webhooks {
         secret: SecretKey,
         config: WebhookConfig,
         interval: Duration,
+        receiver: Option<Arc<dyn Receiver>>,
     ) -> Self {
         let wake = db.wake().clone();
-        let sender = Sender::new(target.clone(), config.timeout);
+        let sender = Sender::new(target.clone(), config.timeout).to(receiver);
         let turns = Mutex::default();
         Self {
             inner: Arc::new(Inner {
@@ -275,7 +277,7 @@ impl Turn {
             holder,
             due,
             outcome,
-            chance: rand::random(),
+            chance: landfall_core::random::random(),
             disable_after: config.disable_after,
             started_at,
             now: clock.now(),

@@ -191,7 +191,7 @@ pub(super) async fn rotate_secret(
 }
 
 /// The secrets of a webhook.
-#[derive(sqlx::FromRow)]
+#[derive(landfall_store::FromRow)]
 pub(super) struct Secrets {
     pub id: Uuid,
     pub secret: Sealed,
@@ -228,12 +228,12 @@ pub(super) async fn remove(tx: &mut Tx, webhook: Uuid) -> Result<(), Error> {
 }
 
 /// A webhook whose cursor is behind the last event.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub(super) struct Behind {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub scope: Scope,
     pub event_types: Option<Value>,
     pub cursor_id: i64,

@@ -22,8 +22,7 @@ const IN_ANSWER: &str = "sealed:";
 const PAGE_SIZE: i64 = 500;
 
 /// The secret of a webhook as the database has it.
-#[derive(Debug, Clone, PartialEq, Eq, sqlx::Type)]
-#[sqlx(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, landfall_store::FromColumn)]
 pub struct Sealed(Vec<u8>);
 
 impl Sealed {

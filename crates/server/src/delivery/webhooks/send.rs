@@ -1,7 +1,9 @@
 //! One attempt to deliver: a signed request and its outcome.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use url::Url;
@@ -15,9 +17,16 @@ use landfall_core::clock::{Stopwatch, Time};
 /// How many bytes of a response are read and kept.
 const MAX_READ: usize = 1_024;
 
+/// Takes the requests of webhooks in a simulation, which has no network. It answers the status, or what went wrong.
+pub trait Receiver: Send + Sync {
+    fn receive<'a>(&'a self, url: &'a str, id: Uuid, body: &'a str) -> BoxFuture<'a, Result<u16, String>>;
+}
+
 #[derive(Clone)]
 pub struct Sender {
     http: reqwest::Client,
+    /// In place of the network.
+    receiver: Option<Arc<dyn Receiver>>,
     target: TargetCheck,
     timeout: Duration,
 }
@@ -60,12 +69,29 @@ impl Outcome {
 
 impl Sender {
     pub fn new(target: TargetCheck, timeout: Duration) -> Self {
-        Self { http: crate::outbound::client_for_user_urls(target.clone()), target, timeout }
+        let http = crate::outbound::client_for_user_urls(target.clone());
+        Self { http, receiver: None, target, timeout }
+    }
+
+    #[must_use]
+    pub fn to(self, receiver: Option<Arc<dyn Receiver>>) -> Self {
+        Self { receiver, ..self }
     }
 
     /// Sends it once. `now` is the time in the signature.
     pub async fn send(&self, message: &Message<'_>, now: Time) -> Outcome {
         let watch = Stopwatch::start();
+        if let Some(receiver) = &self.receiver {
+            let answered =
+                tokio::time::timeout(self.timeout, receiver.receive(message.url, message.id, message.body));
+            let mut outcome = match answered.await {
+                Ok(Ok(status)) => answer(StatusCode::from_u16(status).unwrap_or_default()),
+                Ok(Err(error)) => Outcome::failed(error),
+                Err(_) => Outcome::failed(self.too_late()),
+            };
+            outcome.duration = watch.elapsed();
+            return outcome;
+        }
         let mut outcome = match TargetCheck::parse(message.url) {
             Ok(url) => self.post(url, message, now).await,
             Err(refusal) => Outcome::failed(refusal.message),
@@ -95,9 +121,13 @@ impl Sender {
         }
     }
 
+    fn too_late(&self) -> String {
+        format!("there was no answer within {} ms", self.timeout.as_millis())
+    }
+
     fn describe(&self, error: &reqwest::Error) -> String {
         if error.is_timeout() {
-            return format!("there was no answer within {} ms", self.timeout.as_millis());
+            return self.too_late();
         }
         // The last cause has the useful message; those before it repeat the address.
         let mut cause: &dyn std::error::Error = error;
@@ -114,6 +144,15 @@ impl Sender {
 async fn read(response: reqwest::Response) -> Outcome {
     let status = response.status();
     let retry_after = (!status.is_success()).then(|| response::retry_after(&response)).flatten();
+    // The status decides. A body that ends early does not matter.
+    let body = response::read(response, MAX_READ).await.map(|(body, _)| body).unwrap_or_default();
+    // PostgreSQL cannot store a NUL.
+    let excerpt = String::from_utf8_lossy(&body).replace('\0', "\u{fffd}");
+    Outcome { excerpt: (!excerpt.is_empty()).then_some(excerpt), retry_after, ..answer(status) }
+}
+
+/// The outcome of an answer with this status.
+fn answer(status: StatusCode) -> Outcome {
     let error = if status.is_success() {
         None
     } else if status.is_redirection() {
@@ -121,15 +160,5 @@ async fn read(response: reqwest::Response) -> Outcome {
     } else {
         Some(format!("the endpoint answered {}", status.as_u16()))
     };
-    // The status decides. A body that ends early does not matter.
-    let body = response::read(response, MAX_READ).await.map(|(body, _)| body).unwrap_or_default();
-    // PostgreSQL cannot store a NUL.
-    let excerpt = String::from_utf8_lossy(&body).replace('\0', "\u{fffd}");
-    Outcome {
-        status: Some(status),
-        excerpt: (!excerpt.is_empty()).then_some(excerpt),
-        error,
-        retry_after,
-        duration: Duration::ZERO,
-    }
+    Outcome { status: Some(status), excerpt: None, error, retry_after: None, duration: Duration::ZERO }
 }

@@ -19,7 +19,7 @@ impl Secret {
     pub const PREFIX: &str = "whsec_";
 
     pub fn random() -> Self {
-        Self(rand::random::<[u8; BYTES]>().to_vec())
+        Self(landfall_core::random::random::<[u8; BYTES]>().to_vec())
     }
 
     pub fn bytes(&self) -> Vec<u8> {

@@ -68,7 +68,7 @@ impl Write for Release {
 }
 
 /// A delivery that is due.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 pub struct Due {
     pub number: i64,
     pub message_id: Uuid,

@@ -62,7 +62,7 @@ impl Tls {
         loop {
             Clock::System.sleep(interval).await;
             let files = self.files.clone();
-            let read = tokio::task::spawn_blocking(move || Pair::read(&files)).await;
+            let read = landfall_core::blocking::run(move || Pair::read(&files)).await;
             let Ok(read) = read else { continue };
             match watched.compare(read) {
                 Finding::Nothing => {}

@@ -8,23 +8,23 @@ use serde_json::Value;
 use uuid::Uuid;
 
 /// A stored event.
-#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+#[derive(Debug, Clone, PartialEq, landfall_store::FromRow)]
 pub struct StoredEvent {
     pub id: i64,
     pub at: Time,
     pub kind: String,
     /// Empty, like the user, if the event does not belong to a user's files.
-    #[sqlx(rename = "tenant_id")]
+    #[row(rename = "tenant_id")]
     pub tenant: String,
-    #[sqlx(rename = "user_id")]
+    #[row(rename = "user_id")]
     pub user: String,
-    #[sqlx(rename = "file_id")]
+    #[row(rename = "file_id")]
     pub file: Option<Uuid>,
-    #[sqlx(rename = "batch_id")]
+    #[row(rename = "batch_id")]
     pub batch: Option<Uuid>,
-    #[sqlx(rename = "from_state")]
+    #[row(rename = "from_state")]
     pub from: Option<String>,
-    #[sqlx(rename = "to_state")]
+    #[row(rename = "to_state")]
     pub to: Option<String>,
     pub stage: Option<String>,
     pub attempt: Option<i64>,

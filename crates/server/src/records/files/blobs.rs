@@ -51,7 +51,7 @@ pub async fn forget(tx: &mut Tx, file: Uuid, key: &str) -> Result<(), Error> {
 }
 
 /// A file whose blob is to be checked.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 pub struct ToScrub {
     pub id: Uuid,
     pub blob_key: String,
@@ -106,7 +106,7 @@ pub async fn damaged(tx: &mut Tx) -> Result<i64, Error> {
 }
 
 /// A file that a blob was uploaded for, and the blob that it has.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 pub struct BlobOwner {
     pub id: Uuid,
     pub blob_key: Option<String>,

@@ -5,10 +5,6 @@ mod list;
 pub mod retention;
 pub mod retry;
 
-use std::fmt;
-use std::str::FromStr;
-
-use chrono::DateTime;
 use uuid::Uuid;
 
 pub use groups::groups;
@@ -20,7 +16,7 @@ use landfall_core::states::Scope;
 use landfall_store::{Arg, Error, Tx, args};
 
 /// Selects dead letters. A field that is `None` matches everything.
-#[derive(Debug, Clone, Default, sqlx::FromRow)]
+#[derive(Debug, Clone, Default, landfall_store::FromRow)]
 pub struct Filter {
     /// The owners: a tenant, or a user of it.
     pub of_tenant: Option<String>,
@@ -73,40 +69,6 @@ impl Filter {
     }
 }
 
-/// A position in the order of dead letters, newest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
-    pub failed_at: Time,
-    pub id: Uuid,
-}
-
-impl Cursor {
-    /// Before everything that failed at `now` or earlier.
-    pub const fn newest(now: Time) -> Self {
-        Self { failed_at: now, id: Uuid::max() }
-    }
-}
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}", self.failed_at.timestamp_micros(), self.id)
-    }
-}
-
-/// The text is not a valid position.
-#[derive(Debug)]
-pub struct NoPlace;
-
-impl FromStr for Cursor {
-    type Err = NoPlace;
-
-    fn from_str(text: &str) -> Result<Self, NoPlace> {
-        let (at, id) = text.split_once('_').ok_or(NoPlace)?;
-        let failed_at = at.parse().ok().and_then(DateTime::from_timestamp_micros).ok_or(NoPlace)?;
-        Ok(Self { failed_at, id: Uuid::parse_str(id).map_err(|_| NoPlace)? })
-    }
-}
-
 /// How many files failed after `since`, counted up to `most`.
 pub async fn count_since(tx: &mut Tx, since: Time, most: i64) -> Result<i64, Error> {
     tx.number(
@@ -115,18 +77,4 @@ pub async fn count_since(tx: &mut Tx, since: Time, most: i64) -> Result<i64, Err
         args![since, most],
     )
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_read_as_it_was_written() {
-        let place = Cursor { failed_at: "2026-01-02T03:04:05.000007Z".parse().unwrap(), id: Uuid::max() };
-        assert_eq!(place.to_string().parse::<Cursor>().unwrap(), place);
-        for nonsense in ["", "_", "1", "x_y", "99999999999999999999_x", "1_not-an-id"] {
-            assert!(nonsense.parse::<Cursor>().is_err(), "{nonsense}");
-        }
-    }
 }

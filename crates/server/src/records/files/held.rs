@@ -63,6 +63,12 @@ pub async fn count_by_status(tx: &mut Tx, reach: &Reach) -> Result<Vec<(String, 
     .await
 }
 
+/// How many files of each tenant workers hold.
+pub async fn count_by_tenant(tx: &mut Tx) -> Result<Vec<(String, i64)>, Error> {
+    tx.rows("SELECT tenant_id, COUNT(*) FROM files WHERE claimed_by IS NOT NULL GROUP BY tenant_id", args![])
+        .await
+}
+
 /// Notes that the holder begins to work on a file. Returns whether it still holds the file.
 pub async fn note_begun(tx: &mut Tx, file: Uuid, claim: Uuid) -> Result<bool, Error> {
     let sql = "UPDATE files SET begun = TRUE WHERE id = $1 AND claim = $2";

@@ -1,187 +1,369 @@
-//! The list of files, newest first.
+//! The list of files, in each of its orders.
+//!
+//! One page costs the same whatever number of files there is. A list without filters follows the index of its order. With
+//! filters there are two ways. If some index has only few files that can match, these are found and sorted. Otherwise the
+//! list follows the index of its order, and a limited number of rows is compared with the filters ([`MAX_COMPARED`]).
+
+mod narrow;
+mod position;
+mod wanted;
+
+use std::collections::BTreeMap;
 
 use landfall_core::caller::Reach;
+use landfall_core::clock::Time;
 use landfall_core::lifecycle::Status;
-use landfall_store::{Arg, Error, Tx, args};
+use landfall_core::states::FileSort;
+use landfall_store::{Arg, Error, Tx};
 use uuid::Uuid;
 
 use crate::records::file::File;
 use crate::records::reach;
+use narrow::Narrow;
+use position::After;
+pub use position::{Position, Sorting};
+pub use wanted::Wanted;
 
-/// The maximum number of names that one request compares. If there are more, the page may have few files or none, and
-/// the list continues behind the last that was compared.
-pub const MAX_NAMES_COMPARED: i64 = 5_000;
+/// The maximum number of rows that one request compares with its filters. If there are more, the page may have few files or
+/// none, and the list continues behind the last that was compared.
+pub const MAX_COMPARED: i64 = 5_000;
+/// How far the time in the id of a file may be from the time of its registration. A process whose clock is set back makes ids
+/// that are ahead of the time, until the clock has caught up.
+const MAX_ID_DRIFT: chrono::TimeDelta = chrono::TimeDelta::days(1);
+/// What the filters and the orders need to know of a row.
+const COLUMNS: &str = "id, tenant_id, user_id, batch_id, file_name, size_bytes, status, error_code, warning_count, \
+                       created_at, deleted_at";
 
-/// Which files are wanted.
-#[derive(Debug, Clone)]
-pub struct Wanted<'a> {
-    pub reach: &'a Reach,
-    /// States that are found along the same index; none matches every state.
-    pub states: &'a [Status],
-    /// `None` matches every batch, and files without one.
-    pub batch: Option<Uuid>,
-    /// The MD5s that the bytes may have. `None` matches all files.
-    pub md5s: Option<Vec<String>>,
-}
-
-/// A list of files, newest first, behind one of them.
+/// A list of files, behind a position.
 #[derive(Debug)]
 pub struct Listing {
-    conditions: String,
+    sorting: Sorting,
+    /// The few files that the list is taken from, if it is not all: a table and a condition.
+    found: Option<String>,
+    /// What every row meets, along the index.
+    conditions: Vec<String>,
+    /// Lists that make up this one, each along an index of its own. None if it is one list.
+    branches: Vec<Branch>,
+    /// What rows are compared with.
+    compared: Vec<String>,
     arguments: Vec<Arg>,
-    source: Source,
+    /// How many of the arguments come before those of `compared`.
+    uncompared: usize,
 }
 
-/// The rows that a list is taken from. The databases would rather walk through all files of a user in the order of the list
-/// than find the few that match, so those are found first.
 #[derive(Debug)]
-enum Source {
-    All,
-    /// What workers hold: few files at a time.
-    Held,
-    /// The condition on the MD5.
-    Bytes(String),
-}
-
-impl Source {
-    fn table(&self) -> &'static str {
-        match self {
-            Self::All => "files",
-            Self::Held | Self::Bytes(_) => "found",
-        }
-    }
-
-    fn definition(&self) -> String {
-        let condition = match self {
-            Self::All => return String::new(),
-            Self::Held => "claimed_by IS NOT NULL",
-            Self::Bytes(condition) => condition,
-        };
-        format!("WITH found AS MATERIALIZED (SELECT * FROM files WHERE {condition})")
-    }
+struct Branch {
+    table: &'static str,
+    condition: String,
+    /// Whether all its rows have the same key, so that only their ids have an order.
+    is_of_one_key: bool,
 }
 
 impl Listing {
-    pub fn new(wanted: &Wanted<'_>, before: Uuid) -> Self {
-        let mut arguments = args![before];
-        let whose = reach::condition(wanted.reach, &mut arguments);
-        let conditions = format!("id < $1 AND deleted_at IS NULL AND {whose}");
-        let mut listing = Self { conditions, arguments, source: Source::All };
-        if let Some(first) = wanted.states.first() {
-            listing.in_states(*first, wanted.states);
+    /// The list that is found in the cheapest way.
+    pub async fn open(
+        tx: &mut Tx,
+        wanted: &Wanted,
+        sorting: Sorting,
+        after: Option<&Position>,
+    ) -> Result<Self, Error> {
+        let walked = Self::new(wanted, sorting, after);
+        let narrow = Narrow::find(tx, wanted, !walked.compared.is_empty()).await?;
+        Ok(narrow.map_or(walked, |narrow| Self::taken_from(tx, narrow, wanted, sorting, after)))
+    }
+
+    /// The list along the index of its order, of which a limited number of rows is compared at a time.
+    pub fn new(wanted: &Wanted, sorting: Sorting, after: Option<&Position>) -> Self {
+        let mut listing = Self::unfiltered(None, Vec::new(), wanted, sorting, after);
+        let is_by_time = sorting.by == FileSort::CreatedAt;
+        let mut late = Vec::new();
+        if is_by_time {
+            listing.conditions.extend(id_bounds(wanted, &mut listing.arguments));
+            listing.conditions.extend(wanted.created(&mut listing.arguments));
         }
-        if let Some(batch) = wanted.batch {
-            listing.and("batch_id = ", batch);
+        if is_by_time && matches!(wanted.reach, Reach::User(_)) {
+            listing.branches = branches(&wanted.states);
+        } else {
+            late.extend(wanted.in_states());
         }
-        if let Some(md5s) = &wanted.md5s {
-            listing.with_bytes(md5s);
+        listing.uncompared = listing.arguments.len();
+        if !is_by_time {
+            late.extend(wanted.created(&mut listing.arguments));
         }
+        late.extend(wanted.others(&mut listing.arguments));
+        listing.compared = late;
         listing
     }
 
-    fn and(&mut self, condition: &str, value: impl Into<Arg>) {
-        self.arguments.push(value.into());
-        self.conditions.push_str(&format!(" AND {condition}${}", self.arguments.len()));
+    /// The list of a few files, all of which are compared and sorted.
+    fn taken_from(
+        tx: &Tx,
+        narrow: Narrow,
+        wanted: &Wanted,
+        sorting: Sorting,
+        after: Option<&Position>,
+    ) -> Self {
+        let mut arguments = Vec::new();
+        let found = narrow.rows(tx, wanted, &mut arguments);
+        let mut listing = Self::unfiltered(Some(found), arguments, wanted, sorting, after);
+        listing.conditions.extend(wanted.in_states());
+        listing.conditions.extend(wanted.created(&mut listing.arguments));
+        listing.conditions.extend(wanted.others(&mut listing.arguments));
+        listing.uncompared = listing.arguments.len();
+        listing
     }
 
-    /// In the exact terms of the partial indexes, as literals, so that the databases use them.
-    fn in_states(&mut self, first: Status, states: &[Status]) {
-        let index = match first {
-            Status::Registered | Status::Uploaded => "upload_until IS NOT NULL",
-            Status::Queued => "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL",
-            Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {
-                self.source = Source::Held;
-                "claimed_by IS NOT NULL"
+    fn unfiltered(
+        found: Option<String>,
+        mut arguments: Vec<Arg>,
+        wanted: &Wanted,
+        sorting: Sorting,
+        after: Option<&Position>,
+    ) -> Self {
+        let mut conditions =
+            vec!["deleted_at IS NULL".to_owned(), reach::condition(&wanted.reach, &mut arguments)];
+        let mut branches = Vec::new();
+        match after.map(|after| sorting.after(after, &mut arguments)) {
+            None => {}
+            Some(After::One(condition)) => conditions.push(condition),
+            Some(After::Either(one, other)) if found.is_some() => {
+                conditions.push(format!("({one} OR {other})"));
             }
-            Status::Ready | Status::Failed | Status::Cancelled => {
-                "status IN ('ready', 'failed', 'cancelled')"
+            Some(After::Either(one, other)) => {
+                let branch = |condition, is_of_one_key| Branch { table: "files", condition, is_of_one_key };
+                branches.extend([branch(one, true), branch(other, false)]);
             }
-            Status::Deleted => "deleted_at IS NOT NULL",
-        };
-        let names: Vec<String> = states.iter().map(|status| format!("'{status}'")).collect();
-        self.conditions.push_str(&format!(" AND status IN ({}) AND {index}", names.join(", ")));
-    }
-
-    /// In the exact terms of the index `files_by_md5`.
-    fn with_bytes(&mut self, md5s: &[String]) {
-        let mut places = Vec::with_capacity(md5s.len());
-        for md5 in md5s {
-            self.arguments.push(md5.into());
-            places.push(format!("${}", self.arguments.len()));
         }
-        let condition =
-            format!("COALESCE(md5, declared_md5) IN ({}) AND deleted_at IS NULL", places.join(", "));
-        self.source = Source::Bytes(condition);
+        let uncompared = arguments.len();
+        Self { sorting, found, conditions, branches, compared: Vec::new(), arguments, uncompared }
     }
 
-    fn select(&self, what: &str, limit: i64) -> String {
+    /// The tables that the list is made of. The databases would rather walk through all files of a user in the order of the
+    /// list than find the few that match, so those are found first.
+    fn with(&self) -> String {
+        let table =
+            |name: &str, rows: &str| format!("WITH {name} AS MATERIALIZED (SELECT {COLUMNS} FROM {rows})");
+        match &self.found {
+            Some(rows) => table("found", rows),
+            None if self.branches.iter().any(|branch| branch.table == HELD) => {
+                table(HELD, "files WHERE claimed_by IS NOT NULL")
+            }
+            None => String::new(),
+        }
+    }
+
+    /// The first rows of the list, in its order, before they are compared.
+    fn walk(&self, limit: i64) -> String {
+        let (order, conditions) = (self.sorting.sql(""), self.conditions.join(" AND "));
+        let rows = |table: &str, more: &str, order: &str| {
+            format!("SELECT {COLUMNS} FROM {table} WHERE {conditions}{more} ORDER BY {order} LIMIT {limit}")
+        };
+        let by_id = Sorting { by: FileSort::CreatedAt, ..self.sorting }.sql("");
+        let of = |branch: &Branch| {
+            let order = if branch.is_of_one_key { &by_id } else { &order };
+            rows(branch.table, &format!(" AND {}", branch.condition), order)
+        };
+        match self.branches.as_slice() {
+            [] => rows(if self.found.is_some() { "found" } else { "files" }, "", &order),
+            [branch] => of(branch),
+            branches => {
+                let all: Vec<String> = branches
+                    .iter()
+                    .map(|branch| format!("SELECT * FROM ({}) AS branch", of(branch)))
+                    .collect();
+                let all = all.join(" UNION ALL ");
+                format!("SELECT {COLUMNS} FROM ({all}) AS branches ORDER BY {order} LIMIT {limit}")
+            }
+        }
+    }
+
+    /// The ids of the first files of the list.
+    fn ids(&self, limit: i64, offset: i64) -> String {
+        let (rows, condition) = if self.compared.is_empty() {
+            (self.walk(limit.saturating_add(offset)), String::new())
+        } else {
+            (self.walk(MAX_COMPARED), format!("WHERE {}", self.compared.join(" AND ")))
+        };
+        let order = self.sorting.sql("");
         format!(
-            "{} SELECT {what} FROM {} WHERE {} ORDER BY id DESC LIMIT {limit}",
-            self.source.definition(),
-            self.source.table(),
-            self.conditions
+            "SELECT id FROM ({rows}) AS walked {condition} ORDER BY {order} LIMIT {limit} OFFSET {offset}"
         )
+    }
+
+    /// The statement for the first files of the list, with its arguments.
+    pub fn statement(&self, limit: i64, offset: i64) -> (String, Vec<Arg>) {
+        // The page is sorted once more: it is so few that the database must not look for an index that has this order.
+        let sql = format!(
+            "{} SELECT files.* FROM ({}) AS listed CROSS JOIN files WHERE files.id = listed.id ORDER BY {}",
+            self.with(),
+            self.ids(limit, offset),
+            self.sorting.sql("files.")
+        );
+        (sql, self.arguments.clone())
     }
 
     /// The first files of the list.
     pub async fn first(&self, tx: &mut Tx, limit: i64, offset: i64) -> Result<Vec<File>, Error> {
-        tx.rows(format!("{} OFFSET {offset}", self.select("*", limit)), self.arguments.clone()).await
-    }
-
-    /// The first files with `part` in their names, of those whose names are compared.
-    pub async fn named(&self, tx: &mut Tx, part: &str, limit: i64, offset: i64) -> Result<Vec<File>, Error> {
-        let mut arguments = self.arguments.clone();
-        arguments.push(contains(part).into());
-        let sql = format!(
-            "SELECT * FROM files WHERE id IN
-                 (SELECT id FROM ({}) AS looked_at WHERE LOWER(file_name) LIKE ${} ESCAPE '!' ORDER BY id DESC LIMIT {} OFFSET {})
-             ORDER BY id DESC",
-            self.select("id, file_name", MAX_NAMES_COMPARED),
-            arguments.len(),
-            limit,
-            offset
-        );
+        let (sql, arguments) = self.statement(limit, offset);
         tx.rows(sql, arguments).await
     }
 
-    /// The last file whose name is compared, if there are more.
-    pub async fn last_compared(&self, tx: &mut Tx) -> Result<Option<Uuid>, Error> {
-        let last = format!("{} OFFSET {}", self.select("id", 1), MAX_NAMES_COMPARED - 1);
-        let last: Option<(Uuid,)> = tx.row(last, self.arguments.clone()).await?;
-        Ok(last.map(|(id,)| id))
+    /// The ids of the first files of the list, and where it continues. Without that, it has ended.
+    pub async fn next_ids(&self, tx: &mut Tx, limit: i64) -> Result<(Vec<Uuid>, Option<Position>), Error> {
+        let sql = format!("{} {}", self.with(), self.ids(limit, 0));
+        let ids: Vec<(Uuid,)> = tx.rows(sql, self.arguments.clone()).await?;
+        let ids: Vec<Uuid> = ids.into_iter().map(|(id,)| id).collect();
+        let is_full = i64::try_from(ids.len()).is_ok_and(|found| found >= limit);
+        let next = match ids.last() {
+            Some(last) if is_full && self.sorting.by == FileSort::CreatedAt => Some(Position::at(*last)),
+            _ => self.last_compared(tx).await?,
+        };
+        Ok((ids, next))
+    }
+
+    /// The last file that is compared with the filters, if there are more.
+    pub async fn last_compared(&self, tx: &mut Tx) -> Result<Option<Position>, Error> {
+        if self.compared.is_empty() {
+            return Ok(None);
+        }
+        let sql = format!(
+            "{} SELECT id, file_name, size_bytes FROM ({}) AS walked ORDER BY {} LIMIT 1 OFFSET {}",
+            self.with(),
+            self.walk(MAX_COMPARED),
+            self.sorting.sql(""),
+            MAX_COMPARED - 1
+        );
+        let last: Option<(Uuid, String, i64)> =
+            tx.row(sql, self.arguments[..self.uncompared].to_vec()).await?;
+        Ok(last.map(|(id, name, size)| self.sorting.position_of(id, &name, size)))
+    }
+
+    /// How many files there are in each state, of the first `most` rows, and whether there are more rows.
+    pub async fn count(&self, tx: &mut Tx, most: i64) -> Result<(BTreeMap<Status, i64>, bool), Error> {
+        let condition =
+            if self.compared.is_empty() { "1 = 1".to_owned() } else { self.compared.join(" AND ") };
+        let sql = format!(
+            "{} SELECT status, CAST(COUNT(*) AS BIGINT), CAST(SUM(CASE WHEN {condition} THEN 1 ELSE 0 END) AS BIGINT)
+             FROM ({}) AS walked GROUP BY status",
+            self.with(),
+            self.walk(most.saturating_add(1)),
+        );
+        let rows: Vec<(String, i64, i64)> = tx.rows(sql, self.arguments.clone()).await?;
+        let walked: i64 = rows.iter().map(|(_, walked, _)| walked).sum();
+        let count = |(status, _, matching): (String, i64, i64)| Some((status.parse().ok()?, matching));
+        let counts = rows.into_iter().filter_map(count).filter(|(_, matching)| *matching > 0).collect();
+        Ok((counts, walked > most))
     }
 }
 
-/// A pattern for `LIKE` that matches exactly these characters.
-fn contains(part: &str) -> String {
+/// Those of these files that are still wanted, locked until the transaction ends, in the order of their ids.
+pub async fn lock_wanted(tx: &mut Tx, wanted: &Wanted, ids: &[Uuid]) -> Result<Vec<File>, Error> {
+    let mut arguments = Vec::new();
+    let mut conditions =
+        vec!["deleted_at IS NULL".to_owned(), reach::condition(&wanted.reach, &mut arguments)];
+    conditions.extend(wanted.in_states());
+    conditions.extend(wanted.created(&mut arguments));
+    conditions.extend(wanted.others(&mut arguments));
+    lock(tx, ids, &conditions.join(" AND "), arguments).await
+}
+
+/// Those of these files that exist, locked until the transaction ends, in the order of their ids.
+pub async fn lock_all(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<File>, Error> {
+    lock(tx, ids, "1 = 1", Vec::new()).await
+}
+
+/// Those of these files that exist, in the order of their ids.
+pub async fn find_all(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<File>, Error> {
+    select(tx, ids, "1 = 1", Vec::new(), "").await
+}
+
+async fn lock(tx: &mut Tx, ids: &[Uuid], condition: &str, arguments: Vec<Arg>) -> Result<Vec<File>, Error> {
+    let lock = tx.for_update();
+    select(tx, ids, condition, arguments, lock).await
+}
+
+async fn select(
+    tx: &mut Tx,
+    ids: &[Uuid],
+    condition: &str,
+    mut arguments: Vec<Arg>,
+    lock: &str,
+) -> Result<Vec<File>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut places = Vec::with_capacity(ids.len());
+    for id in ids {
+        arguments.push((*id).into());
+        places.push(format!("${}", arguments.len()));
+    }
+    let places = places.join(", ");
+    let sql = format!("SELECT * FROM files WHERE id IN ({places}) AND {condition} ORDER BY id {lock}");
+    tx.rows(sql, arguments).await
+}
+
+const HELD: &str = "held";
+
+/// Lists of a user's files that follow an index each, in its exact terms, as literals, so that the databases use it.
+fn branches(states: &[Status]) -> Vec<Branch> {
+    let of = |status: &Status, index: &str| Branch {
+        table: "files",
+        condition: format!("{} AND {index}", in_state(*status)),
+        is_of_one_key: false,
+    };
+    let mut branches = Vec::new();
+    for status in states {
+        match status {
+            Status::Registered | Status::Uploaded => branches.push(of(status, "upload_until IS NOT NULL")),
+            Status::Queued => branches
+                .push(of(status, "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL")),
+            Status::Ready | Status::Failed | Status::Cancelled => {
+                branches.push(of(status, "idle_status IN ('ready', 'failed', 'cancelled')"));
+            }
+            // The list has none.
+            Status::Deleted => branches.push(of(status, "deleted_at IS NOT NULL")),
+            Status::Scanning | Status::Extracting | Status::Chunking | Status::Embedding => {}
+        }
+    }
+    // Workers hold few files at a time.
+    let running: Vec<String> =
+        states.iter().filter(|status| status.is_running()).map(|status| format!("'{status}'")).collect();
+    if !running.is_empty() {
+        let condition = format!("status IN ({})", running.join(", "));
+        branches.push(Branch { table: HELD, condition, is_of_one_key: false });
+    }
+    branches
+}
+
+/// Idle files have their state in a column that changes only with it, and not with each stage: indexes have that column.
+fn in_state(status: Status) -> String {
+    if status.is_idle() { format!("idle_status = '{status}'") } else { format!("status = '{status}'") }
+}
+
+/// The ids that files of this time can have, which begin with it.
+fn id_bounds(wanted: &Wanted, arguments: &mut Vec<Arg>) -> Vec<String> {
+    let id = |time: Time| {
+        let milliseconds = u128::try_from(time.timestamp_millis()).unwrap_or(0).min((1 << 48) - 1);
+        Uuid::from_u128(milliseconds << 80)
+    };
+    let after = wanted.created_after.and_then(|time| time.checked_sub_signed(MAX_ID_DRIFT));
+    let before = wanted.created_before.and_then(|time| time.checked_add_signed(MAX_ID_DRIFT));
+    let mut conditions = Vec::new();
+    for (sign, time) in [(">=", after), ("<", before)] {
+        if let Some(time) = time {
+            arguments.push(id(time).into());
+            conditions.push(format!("id {sign} ${}", arguments.len()));
+        }
+    }
+    conditions
+}
+
+/// A pattern for `LIKE` with `ESCAPE '!'` that matches exactly these characters.
+pub fn contains(part: &str) -> String {
     let literal =
         part.to_lowercase().replace('!', "!!").replace('%', "!%").replace('_', "!_").replace('\0', "");
     format!("%{literal}%")
 }
 
 #[cfg(test)]
-mod tests {
-    use landfall_core::caller::TenantUser;
-
-    use super::*;
-
-    /// Without the order in which the rows are found first, SQLite walks through all files of the user.
-    #[tokio::test]
-    async fn files_with_certain_bytes_are_found_along_their_index() {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite://{}/landfall.db", folder.path().display());
-        let db = landfall_store::Db::open(&url, 4).await.unwrap();
-        for reach in
-            [Reach::User(TenantUser::new("acme", "ada")), Reach::Tenant("acme".to_owned()), Reach::All]
-        {
-            let md5s = Some(vec![String::new(), String::new()]);
-            let listing =
-                Listing::new(&Wanted { reach: &reach, states: &[], batch: None, md5s }, Uuid::max());
-            let sql = format!("EXPLAIN QUERY PLAN {}", listing.select("*", 10));
-            let plan: Vec<(i64, i64, i64, String)> =
-                db.read().await.unwrap().rows(sql, listing.arguments.clone()).await.unwrap();
-            let plan: Vec<&str> = plan.iter().map(|(_, _, _, step)| step.as_str()).collect();
-            assert!(plan.iter().any(|step| step.contains("USING INDEX files_by_md5")), "{plan:?}");
-        }
-    }
-}
+mod tests;

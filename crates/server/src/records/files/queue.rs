@@ -1,5 +1,7 @@
 //! Files that wait in the queue: those that a worker may claim, and those that wait for their next attempt.
 
+use std::collections::BTreeMap;
+
 use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::failure::Code;
@@ -19,7 +21,7 @@ pub async fn make_due(tx: &mut Tx, most: usize, now: Time) -> Result<(), Error> 
     tx.execute(
         format!(
             "WITH due AS MATERIALIZED (
-                 SELECT id FROM files WHERE status = 'queued' AND NOT is_due AND run_after <= $1 AND NOT is_alone
+                 SELECT id FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND run_after <= $1 AND NOT is_alone
                  ORDER BY run_after LIMIT $2 {skip_locked})
              UPDATE files SET is_due = TRUE WHERE id IN (SELECT id FROM due)"
         ),
@@ -27,6 +29,23 @@ pub async fn make_due(tx: &mut Tx, most: usize, now: Time) -> Result<(), Error> 
     )
     .await
     .map(drop)
+}
+
+/// Lets the files that failed first with one of these codes have their turn now, up to `most`.
+pub async fn make_failed_due(tx: &mut Tx, codes: &[Code], most: u32, now: Time) -> Result<(), Error> {
+    let codes: Vec<String> = codes.iter().map(|code| format!("'{code}'")).collect();
+    // A row that another process has locked is being claimed.
+    let skip_locked = tx.skip_locked();
+    let sql = format!(
+        "WITH failed AS MATERIALIZED (
+             SELECT id FROM files
+             WHERE queue_stage IS NOT NULL AND error_code IS NOT NULL AND error_code IN ({}) AND NOT is_due AND NOT is_alone
+               AND run_after > $1
+             ORDER BY error_at LIMIT $2 {skip_locked})
+         UPDATE files SET run_after = $1, is_due = TRUE WHERE id IN (SELECT id FROM failed)",
+        codes.join(", ")
+    );
+    tx.execute(sql, args![now, most]).await.map(drop)
 }
 
 /// Lets one file in the queue have its turn now. `recoveries` is added to the number of times that it was recovered.
@@ -52,7 +71,7 @@ pub async fn refund_attempts(tx: &mut Tx, codes: &[Code], since: Time) -> Result
     let sql = format!(
         "WITH failed AS MATERIALIZED (
              SELECT id FROM files
-             WHERE status = 'queued' AND error_code IS NOT NULL AND error_at >= $1 AND attempt > 0
+             WHERE queue_stage IS NOT NULL AND error_code IS NOT NULL AND error_at >= $1 AND attempt > 0
                AND error_code IN ({}) {skip_locked})
          UPDATE files SET attempt = attempt - 1, waits = waits + 1, generation = generation + 1,
                 waiting_since = COALESCE(waiting_since, error_at)
@@ -82,7 +101,7 @@ pub async fn tenants_waiting(tx: &mut Tx, walks: &[TenantWalk<'_>]) -> Result<Ve
     let next = |stage: &str, after: &str| {
         format!(
             "(SELECT tenant_id FROM files
-              WHERE status = 'queued' AND is_due AND next_stage = {stage} AND tenant_id > {after}
+              WHERE is_due AND queue_stage = {stage} AND tenant_id > {after}
               ORDER BY tenant_id LIMIT 1)"
         )
     };
@@ -137,7 +156,7 @@ pub async fn users_waiting(tx: &mut Tx, stage: Stage, walks: &[UserWalk<'_>]) ->
     let next = |tenant: &str, after: &str| {
         format!(
             "(SELECT user_id FROM files
-              WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant}
+              WHERE is_due AND queue_stage = '{stage}' AND tenant_id = {tenant}
                 AND user_id > {after}
               ORDER BY user_id LIMIT 1)"
         )
@@ -189,7 +208,7 @@ pub async fn lock_first(tx: &mut Tx, stage: Stage, lanes: &[&Lane], most: usize)
 fn walk(stage: Stage, tenant: &str, user: &str, most: &str, skip_locked: &str) -> String {
     format!(
         "SELECT id FROM files
-         WHERE status = 'queued' AND is_due AND next_stage = '{stage}' AND tenant_id = {tenant} AND user_id = {user}
+         WHERE is_due AND queue_stage = '{stage}' AND tenant_id = {tenant} AND user_id = {user}
          ORDER BY priority, run_after LIMIT {most} {skip_locked}"
     )
 }
@@ -205,14 +224,14 @@ pub async fn lock_longest_waiting(
     // One range of the queue's index for each priority.
     let waiting = (0..3).map(|priority| {
         format!(
-            "SELECT * FROM (SELECT id, run_after FROM files WHERE status = 'queued' AND is_due AND next_stage = '{stage}'
+            "SELECT * FROM (SELECT id, run_after FROM files WHERE is_due AND queue_stage = '{stage}'
                  AND tenant_id = $1 AND user_id = $2 AND priority = {priority} ORDER BY run_after LIMIT $3) AS p{priority}"
         )
     });
     let sql = format!(
         "SELECT f.id FROM files f WHERE f.id IN (
              SELECT id FROM ({}) AS waiting ORDER BY run_after LIMIT $3)
-           AND f.status = 'queued' AND f.is_due {}",
+           AND f.is_due {}",
         waiting.collect::<Vec<String>>().join(" UNION ALL "),
         tx.skip_locked()
     );
@@ -225,7 +244,7 @@ pub async fn lock_longest_waiting(
 pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<(Uuid, Lane)>, Error> {
     let sql = format!(
         "SELECT id, tenant_id, user_id FROM files
-         WHERE status = 'queued' AND is_alone AND next_stage = $1 AND run_after <= $2
+         WHERE queue_stage = $1 AND is_alone AND run_after <= $2
          ORDER BY run_after LIMIT 1 {}",
         tx.skip_locked()
     );
@@ -238,7 +257,7 @@ pub async fn clear_deaths_alone(tx: &mut Tx) -> Result<(), Error> {
     // Not those that a claim has locked: its file is being worked on.
     let sql = format!(
         "WITH suspected AS MATERIALIZED (
-             SELECT id FROM files WHERE status = 'queued' AND is_alone AND deaths_alone > 0 ORDER BY id {})
+             SELECT id FROM files WHERE queue_stage IS NOT NULL AND is_alone AND deaths_alone > 0 ORDER BY id {})
          UPDATE files SET deaths_alone = 0 WHERE id IN (SELECT id FROM suspected)",
         tx.skip_locked()
     );
@@ -254,7 +273,7 @@ pub async fn lock_waiting_since(
     most: usize,
 ) -> Result<Vec<File>, Error> {
     let sql = format!(
-        "SELECT * FROM files WHERE status = 'queued' AND next_stage = $1 AND COALESCE(waiting_since, updated_at) <= $2
+        "SELECT * FROM files WHERE queue_stage = $1 AND COALESCE(waiting_since, updated_at) <= $2
          ORDER BY id LIMIT $3 {}",
         tx.skip_locked()
     );
@@ -265,7 +284,7 @@ pub async fn lock_waiting_since(
 pub async fn count_before(tx: &mut Tx, file: &File, most: i64) -> Result<i64, Error> {
     // Two ranges of the index. With one range, `(priority, run_after) < ($4, $5)`, SQLite would step through all
     // files that became due at the same moment as this one.
-    let mine = "status = 'queued' AND is_due AND next_stage = $1 AND tenant_id = $2 AND user_id = $3";
+    let mine = "is_due AND queue_stage = $1 AND tenant_id = $2 AND user_id = $3";
     tx.number(
         format!(
             "SELECT COUNT(*) FROM (
@@ -282,8 +301,8 @@ pub async fn count_before(tx: &mut Tx, file: &File, most: i64) -> Result<i64, Er
 /// How many files wait for their next attempt, by the names of their stages, counted up to `most` in all.
 pub async fn count_retrying(tx: &mut Tx, most: i64) -> Result<Vec<(String, i64)>, Error> {
     tx.rows(
-        "SELECT next_stage, COUNT(*) FROM (SELECT next_stage FROM files WHERE status = 'queued' AND NOT is_due LIMIT $1)
-             AS retrying GROUP BY next_stage",
+        "SELECT queue_stage, COUNT(*) FROM (SELECT queue_stage FROM files WHERE queue_stage IS NOT NULL AND NOT is_due LIMIT $1)
+             AS retrying GROUP BY queue_stage",
         args![most],
     )
     .await
@@ -295,7 +314,7 @@ pub async fn any_waits_since(tx: &mut Tx, stage: Stage, since: Time) -> Result<b
     let mut waits = false;
     for which in ["is_due", "NOT is_due"] {
         let sql = format!(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE status = 'queued' AND {which} AND next_stage = $1
+            "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE {which} AND queue_stage = $1
                  AND run_after <= $2 LIMIT 1) AS waiting"
         );
         waits = waits || tx.number(sql, args![stage, since]).await? > 0;
@@ -303,26 +322,30 @@ pub async fn any_waits_since(tx: &mut Tx, stage: Stage, since: Time) -> Result<b
     Ok(waits)
 }
 
-/// Since when the oldest file has waited that a worker could claim, of up to `most_users` of these owners.
+/// Since when the oldest file at each stage has waited that a worker could claim, of up to `most_users` of these owners.
 ///
 /// Each user has a queue at each stage, by priority and then by time: one index lookup finds the head of each.
-pub async fn oldest_waiting(tx: &mut Tx, reach: &Reach, most_users: usize) -> Result<Option<Time>, Error> {
+pub async fn oldest_by_stage(
+    tx: &mut Tx,
+    reach: &Reach,
+    most_users: usize,
+) -> Result<BTreeMap<Stage, Time>, Error> {
     let mut arguments = args![most_users];
     let whose = reach::condition(reach, &mut arguments);
     let stages = Stage::ALL.map(|stage| format!("('{stage}')")).join(", ");
     let has_files =
         Stage::ALL.map(|stage| format!("(s.column1 = '{stage}' AND t.at_{stage} > 0)")).join(" OR ");
     let sql = format!(
-        "SELECT MIN(since) FROM (
-             SELECT (SELECT f.run_after FROM files f
-                     WHERE f.status = 'queued' AND f.is_due AND f.next_stage = s.column1
+        "SELECT stage, MIN(since) FROM (
+             SELECT s.column1 AS stage, (SELECT f.run_after FROM files f
+                     WHERE f.is_due AND f.queue_stage = s.column1
                        AND f.tenant_id = t.tenant_id AND f.user_id = t.user_id AND f.priority = p.column1
                      ORDER BY f.run_after LIMIT 1) AS since
              FROM (SELECT * FROM user_totals
                    WHERE {whose} AND at_scan + at_extract + at_chunk + at_embed > 0 LIMIT $1) AS t
              CROSS JOIN (VALUES {stages}) AS s CROSS JOIN (VALUES (0), (1), (2)) AS p
-             WHERE {has_files}) AS heads"
+             WHERE {has_files}) AS heads GROUP BY stage"
     );
-    let oldest: Option<(Option<Time>,)> = tx.row(sql, arguments).await?;
-    Ok(oldest.and_then(|(since,)| since))
+    let oldest: Vec<(String, Option<Time>)> = tx.rows(sql, arguments).await?;
+    Ok(oldest.into_iter().filter_map(|(stage, since)| Some((stage.parse().ok()?, since?))).collect())
 }

@@ -33,7 +33,7 @@ pub async fn suspects(
                  SELECT * FROM files WHERE upload_until IS NOT NULL AND upload_until <= $2
                     AND status = 'uploaded'
                  UNION ALL
-                 SELECT * FROM files WHERE status = 'queued' AND NOT is_due AND run_after > $3)
+                 SELECT * FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND run_after > $3)
              SELECT * FROM suspects WHERE id > $1 AND {whose} ORDER BY id LIMIT $4"
         ),
         arguments,
@@ -68,7 +68,7 @@ pub async fn brief_suspects(
                  SELECT status, retry_count, updated_at FROM files WHERE upload_until IS NOT NULL
                     AND upload_until <= $1 AND status = 'uploaded' AND {whose}
                  UNION ALL
-                 SELECT status, retry_count, updated_at FROM files WHERE status = 'queued' AND NOT is_due
+                 SELECT status, retry_count, updated_at FROM files WHERE queue_stage IS NOT NULL AND NOT is_due
                     AND run_after > $2 AND {whose}
                  LIMIT $3"
             ),

@@ -10,6 +10,8 @@ use uuid::Uuid;
 use crate::records::file::{File, StoredBytes};
 use crate::records::reach;
 
+use super::attributes;
+
 /// What files that are registered together have in common.
 #[derive(Debug)]
 pub struct Registration<'a> {
@@ -45,7 +47,9 @@ pub async fn register<'a>(
     files: impl Iterator<Item = NewFile<'a>>,
 ) -> Result<(), Error> {
     let mut rows = Rows::default();
+    let mut noted = Vec::new();
     for file in files {
+        noted.extend(file.attributes.clone().map(|attributes| (file.id, attributes)));
         rows.push(args![
             file.id,
             common.tenant,
@@ -75,7 +79,9 @@ pub async fn register<'a>(
         rows,
         "",
     )
-    .await
+    .await?;
+    let noted = noted.iter().map(|(file, attributes)| (*file, attributes));
+    attributes::add(tx, (common.tenant, common.user), noted).await
 }
 
 /// Moves the deadline of a file that the transaction holds.

@@ -61,8 +61,7 @@ impl Detection {
         after: Uuid,
         now: Time,
     ) -> Result<(Vec<Stuck>, Option<Uuid>), Error> {
-        let furthest = now + to_delta(self.longest_wait);
-        let found = stuck::suspects(tx, reach, after, furthest, PAGE, now).await?;
+        let found = stuck::suspects(tx, reach, after, self.furthest(now), PAGE, now).await?;
         let next = found.last().filter(|_| found.len() == PAGE).map(|file| file.id);
         let stuck = found.into_iter().filter_map(|file| {
             let reason = self.reason(&file, false, now)?;
@@ -73,12 +72,27 @@ impl Detection {
 
     /// How many are stuck of these owners, as far as they are counted.
     pub async fn count(&self, tx: &mut Tx, reach: &Reach, now: Time) -> Result<i64, Error> {
-        let furthest = now + to_delta(self.longest_wait);
-        let suspects = stuck::brief_suspects(tx, reach, furthest, MAX_COUNTED, now).await?;
-        let stuck = suspects.iter().filter(|Suspect { status, retry_count, updated_at }| {
+        Ok(self.count_and_oldest(tx, reach, now).await?.0)
+    }
+
+    /// The same, and since when the first of them stands still.
+    pub async fn count_and_oldest(
+        &self,
+        tx: &mut Tx,
+        reach: &Reach,
+        now: Time,
+    ) -> Result<(i64, Option<Time>), Error> {
+        let suspects = stuck::brief_suspects(tx, reach, self.furthest(now), MAX_COUNTED, now).await?;
+        let is_stuck = |Suspect { status, retry_count, updated_at }: &&Suspect| {
             status.parse().is_ok_and(|status| self.judge(status, *retry_count, *updated_at, now).is_some())
-        });
-        Ok(i64::try_from(stuck.count()).unwrap_or(i64::MAX))
+        };
+        let since: Vec<Time> = suspects.iter().filter(is_stuck).map(|suspect| suspect.updated_at).collect();
+        Ok((i64::try_from(since.len()).unwrap_or(i64::MAX), since.into_iter().min()))
+    }
+
+    /// A file in the queue that is due later than this is stuck.
+    pub fn furthest(&self, now: Time) -> Time {
+        now + to_delta(self.longest_wait)
     }
 
     /// Whether it was recovered less often than a file may be.

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::{Cursor, Filter};
+use super::Filter;
+use crate::records::cursor::Cursor;
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::reason;
@@ -10,14 +11,14 @@ use landfall_store::Error;
 use landfall_store::{Arg, Tx, args};
 
 /// The columns of a file that describe it as a dead letter.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 pub struct DeadLetter {
     pub id: Uuid,
     pub tenant_id: String,
     pub user_id: String,
     pub file_name: String,
     pub batch_id: Option<Uuid>,
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub error_stage: Stage,
     pub error_code: String,
     pub error_message: String,
@@ -59,7 +60,7 @@ impl DeadLetter {
     }
 
     pub const fn place(&self) -> Cursor {
-        Cursor { failed_at: self.failed_at, id: self.id }
+        Cursor { at: self.failed_at, id: self.id }
     }
 }
 
@@ -74,7 +75,7 @@ pub async fn list(
     let mut arguments = args![limit, offset];
     let mut condition = filter.condition("files", &mut arguments);
     if let Some(after) = after {
-        arguments.extend([Arg::from(after.failed_at), Arg::from(after.id)]);
+        arguments.extend([Arg::from(after.at), Arg::from(after.id)]);
         let (at, id) = (arguments.len() - 1, arguments.len());
         condition.push_str(&format!(" AND (failed_at, id) < (${at}, ${id})"));
     }

@@ -4,7 +4,8 @@ use landfall_core::lifecycle::{Stage, Status};
 use landfall_store::{Arg, Error, Tx, args};
 use uuid::Uuid;
 
-use super::{Cursor, Filter};
+use super::Filter;
+use crate::records::cursor::Cursor;
 use crate::records::file::File;
 
 /// The next dead letters that match, behind `cursor`, locked until the transaction ends.
@@ -42,7 +43,7 @@ pub async fn next_blobs(
 fn next(filter: &Filter, operation: Uuid, cursor: Cursor, most: usize) -> (String, Vec<Arg>) {
     let mut arguments = args![most, operation];
     let condition = filter.condition("files", &mut arguments);
-    arguments.extend([Arg::from(cursor.failed_at), Arg::from(cursor.id)]);
+    arguments.extend([Arg::from(cursor.at), Arg::from(cursor.id)]);
     let (at, id) = (arguments.len() - 1, arguments.len());
     let sql = format!(
         "{condition} AND (failed_at, id) < (${at}, ${id}) AND (retried_in IS NULL OR retried_in <> $2)
@@ -52,9 +53,9 @@ fn next(filter: &Filter, operation: Uuid, cursor: Cursor, most: usize) -> (Strin
 }
 
 /// What became of a file that was retried.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, landfall_store::FromRow)]
 pub struct Fate {
-    #[sqlx(try_from = "String")]
+    #[row(try_from = "String")]
     pub status: Status,
     pub error_fingerprint: Option<String>,
     pub error_message: Option<String>,

@@ -1,0 +1,1 @@
+var e=()=>Array.from(crypto.getRandomValues(new Uint8Array(16)),e=>e.toString(16).padStart(2,`0`)).join(``);export{e as t};

@@ -1,0 +1,1 @@
+var e=[`ready`,`failed`,`cancelled`,`deleted`],t=t=>e.includes(t),n=[`registered`,`uploaded`,`queued`,`scanning`,`extracting`,`chunking`,`embedding`,`ready`,`failed`,`cancelled`],r=[`scan`,`extract`,`chunk`,`embed`];export{n,t as r,r as t};

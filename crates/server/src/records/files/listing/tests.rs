@@ -1,0 +1,120 @@
+use landfall_core::caller::TenantUser;
+use landfall_core::states::SortOrder;
+use landfall_store::Db;
+
+use super::*;
+
+async fn database(folder: &tempfile::TempDir) -> Db {
+    Db::open(&format!("sqlite://{}/landfall.db", folder.path().display()), 4).await.unwrap()
+}
+
+fn reaches() -> [Reach; 3] {
+    [Reach::User(TenantUser::new("acme", "ada")), Reach::Tenant("acme".to_owned()), Reach::All]
+}
+
+async fn plan(db: &Db, sql: String, arguments: Vec<Arg>) -> Vec<String> {
+    let plan: Vec<(i64, i64, i64, String)> =
+        db.read().await.unwrap().rows(format!("EXPLAIN QUERY PLAN {sql}"), arguments).await.unwrap();
+    plan.into_iter().map(|(_, _, _, step)| step).collect()
+}
+
+/// No step may sort or walk through more than the page. (The page itself is sorted once more.)
+#[tokio::test]
+async fn each_order_follows_its_index_also_behind_a_cursor() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder).await;
+    let orders = [
+        (FileSort::CreatedAt, Position::at(Uuid::max()), ["files_by_user", "files_of_tenant_by_id", ""]),
+        (
+            FileSort::FileName,
+            "n61_ffffffff-ffff-ffff-ffff-ffffffffffff".parse().unwrap(),
+            ["files_by_name", "files_of_tenant_by_name", "files_of_all_by_name"],
+        ),
+        (
+            FileSort::Size,
+            "s7_ffffffff-ffff-ffff-ffff-ffffffffffff".parse().unwrap(),
+            ["files_by_size", "files_of_tenant_by_size", "files_of_all_by_size"],
+        ),
+    ];
+    for (by, position, indexes) in orders {
+        for (reach, index) in reaches().into_iter().zip(indexes) {
+            for order in [SortOrder::Asc, SortOrder::Desc] {
+                for after in [None, Some(&position)] {
+                    let listing = Listing::new(&Wanted::all_of(reach.clone()), Sorting { by, order }, after);
+                    let sql = listing.walk(10);
+                    let plan = plan(&db, sql, listing.arguments.clone()).await;
+                    assert!(plan.iter().any(|step| step.contains(index)), "{plan:?}");
+                    let (walks, sorts): (Vec<&String>, Vec<&String>) =
+                        plan.iter().partition(|step| step.contains(" files USING "));
+                    // A list that is made of two is sorted once more.
+                    let is_merged = by == FileSort::FileName && after.is_some();
+                    let sorted = sorts.iter().filter(|step| step.contains("TEMP B-TREE")).count();
+                    assert_eq!(sorted, usize::from(is_merged), "{plan:?}");
+                    let is_bound = |step: &&String| ["<", ">"].iter().any(|sign| step.contains(sign));
+                    assert_eq!(
+                        walks.iter().all(is_bound),
+                        after.is_some(),
+                        "the cursor bounds the walk: {plan:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_users_files_in_some_states_are_found_along_their_indexes() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder).await;
+    let [own, ..] = reaches();
+    let cases: [(&[Status], &[&str]); 3] = [
+        (&[Status::Failed, Status::Cancelled], &["files_at_rest"]),
+        (&[Status::Registered, Status::Ready], &["files_to_confirm", "files_at_rest"]),
+        (&[Status::Queued, Status::Embedding], &["files_under_way", "files_claimed"]),
+    ];
+    for (states, indexes) in cases {
+        let wanted = Wanted { states: states.to_vec(), ..Wanted::all_of(own.clone()) };
+        let listing = Listing::new(&wanted, Sorting::default(), None);
+        let plan = {
+            let (sql, arguments) = listing.statement(10, 0);
+            plan(&db, sql, arguments).await
+        };
+        for index in indexes {
+            assert!(plan.iter().any(|step| step.contains(index)), "{index}: {plan:?}");
+        }
+        assert!(!plan.iter().any(|step| step.contains("SCAN files")), "{plan:?}");
+    }
+}
+
+/// Without the order in which the rows are found first, SQLite walks through all files of the user.
+#[tokio::test]
+async fn few_files_are_found_along_an_index_that_has_only_those() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = database(&folder).await;
+    for reach in reaches() {
+        let all = || Wanted::all_of(reach.clone());
+        let cases = [
+            (Narrow::Bytes, Wanted { md5s: Some(vec![String::new(); 2]), ..all() }, "files_by_md5"),
+            (Narrow::Batch, Wanted { batch: Some(Uuid::nil()), ..all() }, "files_by_batch"),
+            (Narrow::Held, Wanted { states: vec![Status::Chunking], ..all() }, "files_claimed"),
+            (
+                Narrow::WithError,
+                Wanted { codes: vec!["PARSE_ERROR".to_owned()], ..all() },
+                "files_with_error",
+            ),
+            (Narrow::WithWarnings, Wanted { has_warnings: true, ..all() }, "files_with_warnings"),
+        ];
+        for (narrow, wanted, index) in cases {
+            let sorting = Sorting { by: FileSort::FileName, ..Sorting::default() };
+            let mut tx = db.read().await.unwrap();
+            assert_eq!(Narrow::find(&mut tx, &wanted, true).await.unwrap(), Some(narrow));
+            let listing = Listing::taken_from(&tx, narrow, &wanted, sorting, None);
+            let plan = {
+                let (sql, arguments) = listing.statement(10, 0);
+                plan(&db, sql, arguments).await
+            };
+            let index = format!("INDEX {index} ");
+            assert!(plan.iter().any(|step| format!("{step} ").contains(&index)), "{index}: {plan:?}");
+        }
+    }
+}
