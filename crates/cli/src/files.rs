@@ -1,5 +1,6 @@
 //! `landfall files`: lists files.
 
+use chrono::{DateTime, Utc};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -7,21 +8,51 @@ use crate::Outcome;
 use crate::client::routes::collect;
 use crate::client::{Client, ClientError, Connection};
 use crate::format::{count, printable, size, table};
-use landfall_api::files::{FileList, FileQuery, FileView};
+use landfall_api::comma_list::CommaList;
+use landfall_api::file_queries::FileQuery;
+use landfall_api::files::{FileList, FileView};
 use landfall_core::lifecycle::Status;
+use landfall_core::states::{FileSort, Scope, SortOrder};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only files in this state: registered, uploaded, queued, extracting, chunking, embedding, ready, failed, …
+    /// Only files in this state, or in one of several separated by commas: registered, uploaded, queued, extracting, chunking, embedding, ready, failed, …
     #[arg(long)]
-    status: Option<Status>,
+    status: Option<CommaList<Status>>,
+    /// Only files with this error code, or with one of several separated by commas.
+    #[arg(long)]
+    code: Option<CommaList<String>>,
     /// Only files of this batch.
     #[arg(long, value_name = "ID")]
     batch: Option<Uuid>,
     /// Only files whose names contain this text.
     #[arg(long, value_name = "PART")]
     name: Option<String>,
-    /// The maximum number of files, newest first.
+    /// Only files with warnings.
+    #[arg(long)]
+    warnings: bool,
+    /// Only files that were registered at this time or later: 2026-01-31, or 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    created_after: Option<DateTime<Utc>>,
+    /// Only files that were registered before this time.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    created_before: Option<DateTime<Utc>>,
+    /// Whose files: own, tenant (for its administrators) or all (for operators).
+    #[arg(long)]
+    scope: Option<Scope>,
+    /// Only files of this user. Without --scope, of the caller's tenant.
+    #[arg(long, value_name = "USER")]
+    owner: Option<String>,
+    /// Only files of this tenant, for operators.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// Sort by createdAt, fileName or size.
+    #[arg(long, value_name = "KEY", default_value = "createdAt")]
+    sort: FileSort,
+    /// desc or asc.
+    #[arg(long, default_value = "desc")]
+    order: SortOrder,
+    /// The maximum number of files.
     #[arg(long, value_name = "N", default_value = "50")]
     limit: usize,
     #[command(flatten)]
@@ -31,9 +62,19 @@ pub struct Args {
 pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     let client = Client::connect(&args.connection)?;
     let query = FileQuery {
-        status: args.status,
+        status: args.status.clone(),
+        code: args.code.clone(),
         batch_id: args.batch.map(|batch| batch.to_string()),
         q: args.name.clone(),
+        owner: args.owner.clone(),
+        tenant_id: args.tenant.clone(),
+        created_after: args.created_after,
+        created_before: args.created_before,
+        warnings: args.warnings.then_some(true),
+        scope: args.scope(),
+        // An older server knows only the default.
+        sort: Some(args.sort).filter(|sort| *sort != FileSort::default()),
+        order: Some(args.order).filter(|order| *order != SortOrder::default()),
         ..FileQuery::default()
     };
     let page = list(&client, &query, args.limit).await?;
@@ -49,9 +90,27 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<Outcome> {
     rows.extend(page.items.iter().map(row));
     print!("{}", table(&rows));
     if page.next_cursor.is_some() {
-        println!("The newest {} are shown; --limit shows more.", count(page.items.len(), "file"));
+        let first = if (args.sort, args.order) == Default::default() { "The newest" } else { "The first" };
+        println!("{first} {} are shown; --limit shows more.", count(page.items.len(), "file"));
     }
     Ok(Outcome::Good)
+}
+
+impl Args {
+    /// A user or a tenant is named only by those who may see more than their own.
+    fn scope(&self) -> Option<Scope> {
+        let needed = match (&self.tenant, &self.owner) {
+            (Some(_), _) => Some(Scope::All),
+            (None, Some(_)) => Some(Scope::Tenant),
+            (None, None) => None,
+        };
+        self.scope.or(needed)
+    }
+}
+
+/// A time, or the beginning of a day, in UTC.
+fn time(text: &str) -> Result<DateTime<Utc>, chrono::ParseError> {
+    text.parse().or_else(|_| format!("{text}T00:00:00Z").parse())
 }
 
 fn row(file: &FileView) -> Vec<String> {
@@ -94,7 +153,7 @@ pub fn error(file: &FileView) -> String {
     })
 }
 
-/// Up to `limit` files that match, newest first.
+/// Up to `limit` files that match, in their order.
 pub async fn list(client: &Client, query: &FileQuery, limit: usize) -> Result<FileList, ClientError> {
     collect(client, limit, async |limit, cursor| {
         client.files(&FileQuery { limit: Some(limit), cursor, ..query.clone() }).await

@@ -15,6 +15,12 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// Reads `NAME=VALUE`.
+pub fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 /// Characters that change the direction of text, separate lines, or show nothing.
 const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')

@@ -14,6 +14,7 @@ mod keys;
 mod logs;
 mod notifications;
 mod open;
+mod openapi;
 mod orphans;
 mod reindex;
 mod search;
@@ -21,6 +22,7 @@ mod serve;
 mod status;
 mod storage;
 mod stuck;
+mod text;
 mod token;
 mod top;
 mod upload;
@@ -53,6 +55,8 @@ enum Command {
     Files(files::Args),
     /// Show the state of a file or a batch, with its history and errors.
     Status(status::Args),
+    /// Print the text of a file.
+    Text(text::Args),
     /// Search the files that are ready.
     Search(search::Args),
     /// List failed files, and retry or discard them.
@@ -79,6 +83,8 @@ enum Command {
     Token(token::Args),
     /// Show every setting, its value, and where it comes from.
     Config(config::Args),
+    /// Print the description of the API in OpenAPI, as /api/openapi.json has it. Needs no server.
+    Openapi,
     /// Re-embed the files that were embedded with another model. Servers may run meanwhile; it can be stopped at any time.
     Reindex,
     /// Check the storage, show which database it belongs to, or assign it to this one.
@@ -112,6 +118,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Upload(args) => upload::run(&args, cli.json).await,
             Command::Files(args) => files::run(&args, cli.json).await,
             Command::Status(args) => status::run(&args, cli.json).await,
+            Command::Text(args) => text::run(&args, cli.json).await,
             Command::Search(args) => search::run(&args, cli.json).await,
             Command::Dlq(args) => dlq::run(&args, cli.json).await,
             Command::Stuck(args) => stuck::run(&args, cli.json).await,
@@ -125,6 +132,7 @@ pub fn run(cli: Cli) -> ExitCode {
             Command::Keys(args) => keys::run(&args, cli.json).await,
             Command::Token(args) => token::run(&args, cli.json),
             Command::Config(args) => config::run(args, cli.json).await,
+            Command::Openapi => openapi::run(),
             Command::Reindex => reindex::run(settings()?, cli.json).await,
             Command::Storage(args) => storage::run(settings()?, &args, cli.json).await,
             Command::AuditLog(args) => audit_log::run(&args, cli.json).await,

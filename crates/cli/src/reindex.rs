@@ -9,15 +9,12 @@ use serde_json::json;
 
 use crate::{Outcome, logs, serve};
 use landfall_core::clock::Clock;
-use landfall_core::lifecycle::Stage;
 use landfall_server::config::Config;
 use landfall_server::content::index;
 use landfall_server::stages::embed::Embedder;
 use landfall_server::stages::reindex::{Reindex, Report};
 use landfall_store::Db;
 
-/// The concurrency if `WORKER_STAGES` does not include embed.
-const DEFAULT_CONCURRENCY: usize = 5;
 /// Without a progress bar, a line is logged after this many files.
 const FILES_PER_LINE: usize = 100;
 
@@ -30,16 +27,14 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
     // Logged first: an operator who uses other settings than the server's should notice it at once.
     let model = embedder.name().to_owned();
     tracing::info!(model, "re-embedding the files of another model");
-    let stages = config.queue.stages.iter();
-    let concurrency =
-        stages.filter(|stage| stage.stage == Stage::Embed).map(|stage| stage.concurrency).next();
+    let concurrency = config.reindex_concurrency();
     let reindex = Reindex::new(
         db.clone(),
         db.clock(Clock::System).await?,
         embedder,
         config.chunks,
         config.queue.retry,
-        concurrency.unwrap_or(DEFAULT_CONCURRENCY),
+        concurrency,
     );
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("embedding {bar:30} {pos}/{len} files  {msg}") {

@@ -11,7 +11,8 @@ use crate::client::{Client, ClientError, Connection};
 use crate::files;
 use crate::format::{count, printable, size, table, time};
 use landfall_api::batches::BatchView;
-use landfall_api::files::{FileQuery, FileView, HistoryEntry};
+use landfall_api::file_queries::FileQuery;
+use landfall_api::files::{FileView, HistoryEntry};
 use landfall_api::page::PageQuery;
 use landfall_core::clock::spoken;
 use landfall_core::lifecycle::Status;
@@ -140,8 +141,11 @@ fn row(entry: &HistoryEntry) -> Vec<String> {
 
 async fn show_batch(client: &Client, batch: BatchView, as_json: bool) -> Result<(), ClientError> {
     let id = batch.batch_id;
-    let query =
-        FileQuery { batch_id: Some(id.to_string()), status: Some(Status::Failed), ..FileQuery::default() };
+    let query = FileQuery {
+        batch_id: Some(id.to_string()),
+        status: Some(Status::Failed.into()),
+        ..FileQuery::default()
+    };
     let failed = files::list(client, &query, MAX_FAILED).await?.items;
     if as_json {
         let mut shown = json!(batch);

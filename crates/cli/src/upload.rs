@@ -31,7 +31,7 @@ use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;
 
 use crate::client::{Client, ClientError, Connection};
-use crate::format::printable;
+use crate::format::{name_and_value, printable};
 use batches::Batches;
 use candidates::{Candidate, Hashed};
 use excludes::Excludes;
@@ -95,6 +95,9 @@ pub struct Args {
     /// The priority among your own files.
     #[arg(long, default_value = "normal", value_parser = priorities())]
     priority: Priority,
+    /// Note this about every file; a search can be narrowed by it. May be repeated.
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    attributes: Vec<(String, String)>,
     #[command(flatten)]
     connection: Connection,
 }
@@ -170,7 +173,9 @@ pub async fn run(args: &Args, as_json: bool) -> anyhow::Result<crate::Outcome> {
         let screen = screen.clone();
         move |error, delay| screen.waiting(error, delay)
     });
-    let mut sources = Sources { paths: args.paths.clone(), excludes, spooled: None };
+    let noted = args.attributes.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+    let noted = Arc::new(noted.collect());
+    let mut sources = Sources { paths: args.paths.clone(), excludes, spooled: None, noted };
     let report = Mutex::new(Report { keeps_all: as_json || args.wait, ..Report::default() });
     if let Some(name) = name {
         match spool(&client, name).await? {

@@ -14,7 +14,8 @@ use landfall_api::batches::{BatchView, NewBatch, OpenedBatch};
 use landfall_api::dashboard::{Dashboard, DashboardQuery};
 use landfall_api::dead_letters::{DeadLetterFilter, DeadLetterList, DeadLetterQuery, GroupList, Retried};
 use landfall_api::events::StreamQuery;
-use landfall_api::files::{FileList, FileQuery, FileView, History};
+use landfall_api::file_queries::FileQuery;
+use landfall_api::files::{FileList, FileView, History, TextQuery};
 use landfall_api::keys::{CreatedKey, KeyList, KeyQuery, NewKey};
 use landfall_api::maintenance::{CleanupFailureList, CleanupFailureQuery, JobList, JobRun, RunQuery};
 use landfall_api::notifications::{MarkedRead, NotificationList, NotificationQuery, NotificationView};
@@ -75,6 +76,12 @@ impl Client {
 
     pub async fn history(&self, file: Uuid, query: &PageQuery) -> Result<History, ClientError> {
         self.get(&format!("{UPLOADS}/files/{file}/history"), query).await
+    }
+
+    pub async fn text(&self, file: Uuid, query: &TextQuery) -> Result<String, ClientError> {
+        let request = self.request(Method::GET, &format!("{UPLOADS}/files/{file}/text"))?.query(query);
+        let response = self.send(request).await?;
+        response.text().await.map_err(|error| self.failed(&error))
     }
 
     pub async fn delete_file(&self, id: Uuid) -> Result<(), ClientError> {

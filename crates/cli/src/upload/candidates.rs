@@ -26,14 +26,18 @@ pub struct Candidate {
     pub name: String,
     /// The path below the folder that the command line names.
     pub below: Option<String>,
+    /// What the command line notes about every file.
+    pub noted: Arc<Map<String, Value>>,
     pub size: u64,
 }
 
 impl Candidate {
     /// What is stored with the file.
     pub fn attributes(&self) -> Option<Map<String, Value>> {
-        let path = self.below.clone()?;
-        Some(Map::from_iter([("path".to_owned(), Value::String(path))]))
+        let path = self.below.clone().map(|path| ("path".to_owned(), Value::String(path)));
+        let noted = self.noted.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let all: Map<String, Value> = path.into_iter().chain(noted).collect();
+        (!all.is_empty()).then_some(all)
     }
 }
 
@@ -130,6 +134,7 @@ pub fn inspect(path: &Path) -> Result<Candidate, Problem> {
         shown: path.to_string_lossy().into_owned(),
         name: name(path)?,
         below: None,
+        noted: Arc::default(),
         size: found.len(),
         place: Place::Named(path.to_owned()),
     })

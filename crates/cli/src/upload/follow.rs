@@ -10,7 +10,8 @@ use super::{FileResult, Problem, Run};
 use crate::client::ClientError;
 use crate::files;
 use crate::format::printable;
-use landfall_api::files::{FileQuery, FileView};
+use landfall_api::file_queries::FileQuery;
+use landfall_api::files::FileView;
 use landfall_core::clock::Clock;
 use landfall_core::lifecycle::Status;
 
@@ -86,7 +87,7 @@ impl Run<'_> {
     /// What one of the waiting files waits for.
     async fn why(&self, batches: &[Uuid]) -> Result<String, ClientError> {
         for batch in batches {
-            let query = FileQuery { status: Some(Status::Queued), ..of_batch(*batch) };
+            let query = FileQuery { status: Some(Status::Queued.into()), ..of_batch(*batch) };
             let mut waiting = files::list(self.client, &query, 1).await?.items;
             if let Some(message) = waiting.pop().and_then(|file| file.waiting_message) {
                 return Ok(format!(" ({})", printable(&message)));

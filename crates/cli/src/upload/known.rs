@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::candidates::Hashed;
 use crate::client::{Client, ClientError};
-use landfall_api::files::{FileQuery, FileView};
+use landfall_api::file_queries::FileQuery;
+use landfall_api::files::FileView;
 use landfall_api::page::MAX_LIMIT;
 use landfall_api::uploads::ConfirmRequest;
 use landfall_core::lifecycle::Status;

@@ -139,6 +139,7 @@ mod tests {
                 shown: "a".to_owned(),
                 name: "a".to_owned(),
                 below: None,
+                noted: std::sync::Arc::default(),
                 size: *size,
             },
             checksums: Checksums { md5: String::new(), sha256: String::new() },

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::Problem;
@@ -23,6 +24,8 @@ pub struct Sources {
     pub excludes: Arc<Excludes>,
     /// What was read from standard input.
     pub spooled: Option<Candidate>,
+    /// What is noted about every file.
+    pub noted: Arc<Map<String, Value>>,
 }
 
 impl Sources {
@@ -30,10 +33,17 @@ impl Sources {
     pub fn files(&self) -> impl Iterator<Item = Found> + '_ {
         // One source names every file once.
         let mut seen = (self.paths.len() > 1).then(HashSet::new);
-        self.paths.iter().flat_map(|path| self.files_of(path)).filter(move |found| match (&mut seen, found) {
-            (Some(seen), Found::File(candidate)) => identity(candidate).is_none_or(|id| seen.insert(id)),
-            _ => true,
-        })
+        self.paths
+            .iter()
+            .flat_map(|path| self.files_of(path))
+            .filter(move |found| match (&mut seen, found) {
+                (Some(seen), Found::File(candidate)) => identity(candidate).is_none_or(|id| seen.insert(id)),
+                _ => true,
+            })
+            .map(|found| match found {
+                Found::File(candidate) => Found::File(Candidate { noted: self.noted.clone(), ..candidate }),
+                other => other,
+            })
     }
 
     /// How many files and bytes there are.
@@ -147,6 +157,7 @@ mod tests {
             paths: paths.iter().map(|path| folder.join(path)).collect(),
             excludes: Arc::new(Excludes::new(&["*.tmp".to_owned()], &[], false).unwrap()),
             spooled: None,
+            noted: Arc::default(),
         }
     }
 

@@ -32,6 +32,7 @@ fn candidate(file: File, name: &str, bytes: u64, limit: u64) -> Result<Candidate
         shown: STANDARD_INPUT.to_owned(),
         name: name.to_owned(),
         below: None,
+        noted: Arc::default(),
         size: bytes,
     })
 }

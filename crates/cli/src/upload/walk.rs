@@ -207,7 +207,7 @@ impl Walk {
         match named {
             Ok((name, text)) => {
                 let place = Place::Below(self.root.clone(), below);
-                Found::File(Candidate { place, shown, name, below: Some(text), size })
+                Found::File(Candidate { place, shown, name, below: Some(text), noted: Arc::default(), size })
             }
             Err(problem) => Found::Problem(shown, problem),
         }
