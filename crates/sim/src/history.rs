@@ -1,0 +1,161 @@
+//! One history, from its seed to its verdict.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use landfall_core::{blocking, random};
+use landfall_server::config::{Config, Variables};
+use landfall_store::SimulatedDatabase;
+
+use crate::clients::{Accounts, Client};
+use crate::oracles::{self, Observer};
+use crate::plan::{ACTIVE, Plan, Without};
+use crate::shared::Shared;
+use crate::world::{Ground, World};
+
+/// How long the world may take to come to rest when the faults are over, in milliseconds. It includes the windows in which
+/// files expire whose clients vanished.
+const MOST_CALM: u64 = 4 * 3_600_000;
+/// How often it is checked whether the world rests.
+const BETWEEN_CHECKS: u64 = 5_000;
+
+/// What a history came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdict {
+    pub seed: u64,
+    pub hash: u64,
+    pub steps: u64,
+    /// How long it lasted in its own time, in milliseconds.
+    pub lasted: u64,
+    /// What is wrong at its end.
+    pub violations: Vec<String>,
+    pub story: Vec<String>,
+    pub most_often: Vec<String>,
+    pub reached: Vec<(String, u64)>,
+}
+
+/// What all histories begin with. It is made once, before the first.
+pub fn prepare() -> Ground {
+    blocking::stay_on_this_thread();
+    random::seed(0);
+    Ground { database: SimulatedDatabase::create().expect("a database in memory"), config: config() }
+}
+
+fn config() -> Config {
+    let mut variables = Variables::default();
+    for (name, value) in [
+        ("DATABASE_URL", "sqlite://unused.db"),
+        ("DATA_DIR", "/nonexistent"),
+        ("JWT_SECRET", "e2b7c1f09a6d4835be07f1c2d93a5648"),
+        ("SECRET_KEY", "5d0c9e7fb83a4126a94e1b7c6f20d385"),
+        ("CLAMD_ADDRESS", "127.0.0.1:1"),
+        ("EXTRACT_GATEWAY_URL", "http://127.0.0.1:1/"),
+        ("EMBEDDINGS_URL", "http://127.0.0.1:1/"),
+        ("EMBEDDINGS_MODEL", "simulated"),
+        ("UPLOAD_CONFIRM_WINDOW_MS", "120000"),
+        ("ORPHAN_MIN_AGE_MS", "900000"),
+        ("ORPHAN_CLEANUP_SCHEDULE", "*/10 * * * *"),
+        ("ABANDONED_UPLOAD_THRESHOLD_MS", "1200000"),
+        ("BATCH_TIMEOUT_SCHEDULE", "*/10 * * * *"),
+        ("POLL_INTERVAL_MS", "2000"),
+        ("MIN_FREE_DISK", "1"),
+    ] {
+        variables.set(name, value);
+    }
+    let mut config = Config::from_variables(variables).expect("the settings are valid");
+    config.queue.liveness.lock_check_interval = std::time::Duration::from_secs(2);
+    config
+}
+
+/// Runs the history of a seed, without what is left out of it.
+pub fn run(seed: u64, without: &Without, is_told: bool, ground: Arc<Ground>) -> Verdict {
+    random::seed(seed);
+    let plan = Plan::draw(seed, without);
+    let shared = Shared::new(plan, is_told);
+    let mut world = World::new(&shared, ground.clone());
+    let observer = Observer::new(&world, &ground.database);
+    let accounts = Accounts::new(shared.plan.files.len());
+    let readers = begin_clients(&world, &accounts);
+    let mut violations = Vec::new();
+
+    while shared.now() < ACTIVE {
+        world.go_on();
+    }
+    world.calm();
+    world.slow_down(250);
+    let most = shared.now() + MOST_CALM;
+    let mut next_check = shared.now() + BETWEEN_CHECKS;
+    loop {
+        world.go_on();
+        // Whoever looks on must not wait for a process that stands still in the middle of a transaction.
+        if shared.now() < next_check || (!ground.database.is_free() && shared.now() <= most) {
+            continue;
+        }
+        if !ground.database.is_free() {
+            violations.push("a process never ends its transaction".to_owned());
+            return verdict(seed, &shared, violations);
+        }
+        next_check = shared.now() + BETWEEN_CHECKS;
+        let all_over = accounts.all().iter().all(|account| account.is_over);
+        let waits = if all_over { observer.waits_for(&world, &readers) } else { Some("clients".to_owned()) };
+        match waits {
+            None => break,
+            Some(what) if shared.now() > most => {
+                violations.push(format!("the world does not come to rest: {what}"));
+                break;
+            }
+            // Nothing is left but deadlines: the time until then may pass faster.
+            Some(_) if shared.now() > ACTIVE + 120_000 => world.slow_down(2_000),
+            Some(_) => {}
+        }
+    }
+    violations.extend(oracles::judge(&world, &observer, &accounts, &readers));
+    observer.count_transitions(&world);
+    verdict(seed, &shared, violations)
+}
+
+fn verdict(seed: u64, shared: &Shared, violations: Vec<String>) -> Verdict {
+    let lasted = shared.now();
+    let mut trace = shared.trace();
+    Verdict {
+        seed,
+        hash: trace.hash(),
+        steps: trace.steps,
+        lasted,
+        violations,
+        most_often: trace.most_often(),
+        story: trace.story(),
+        reached: trace.reached.clone().into_iter().collect(),
+    }
+}
+
+/// The events that each reader has seen, with its tenant.
+pub type Readers = Vec<(usize, Arc<Mutex<Vec<i64>>>)>;
+
+fn begin_clients(world: &World, accounts: &Accounts) -> Readers {
+    let shared = &world.shared;
+    let client =
+        Client { shared: shared.clone(), directory: world.directory.clone(), accounts: accounts.clone() };
+    let runtime = &world.clients.runtime;
+    for (place, file) in shared.plan.files.iter().enumerate() {
+        runtime.spawn(client.clone().handle(place, file.clone()));
+    }
+    if shared.plan.has_webhook {
+        runtime.spawn(client.clone().register_webhook());
+    }
+    let mut readers = Vec::new();
+    if shared.plan.has_readers {
+        for tenant in 0..2 {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            runtime.spawn(client.clone().read_events(tenant, seen.clone()));
+            readers.push((tenant, seen));
+        }
+    }
+    readers
+}
+
+/// What a reader has seen.
+pub fn seen_by(reader: &Mutex<Vec<i64>>) -> Vec<i64> {
+    reader.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}

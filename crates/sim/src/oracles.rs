@@ -1,0 +1,286 @@
+//! What must be true when the faults are over and the world has come to rest.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use landfall_core::clock::Clock;
+use landfall_server::audit::audit;
+use landfall_server::blobs::Blobs;
+use landfall_store::{Db, FromRow, SimulatedDatabase, args};
+
+use crate::clients::{Account, Accounts, Known, caller};
+use crate::history::{Readers, seen_by};
+use crate::plan::FilePlan;
+use crate::storage::Storage;
+use crate::world::World;
+
+/// The number of the connection that looks on, which no process has.
+const OBSERVER: u32 = 1_000;
+
+/// Looks at the database and the storage, without faults.
+pub struct Observer {
+    db: Db,
+    blobs: Blobs,
+}
+
+#[derive(FromRow, Debug, Clone)]
+struct FileRow {
+    id: Uuid,
+    tenant_id: String,
+    file_name: String,
+    file_size: i64,
+    status: String,
+    error_code: Option<String>,
+    confirmed: bool,
+}
+
+impl Observer {
+    pub fn new(world: &World, database: &SimulatedDatabase) -> Self {
+        let storage = Storage::new(&world.bucket, &world.shared, None);
+        let blobs = Blobs::made(std::sync::Arc::new(storage));
+        let db = world.clients.finish(async { database.connect(OBSERVER, TimeDelta::zero(), None) });
+        Self { db, blobs }
+    }
+
+    fn rows<T: FromRow>(&self, world: &World, sql: &str) -> Vec<T> {
+        world.clients.finish(async {
+            let mut tx = self.db.read().await.expect("the database is there");
+            tx.rows(sql, args![]).await.expect("the statement is right")
+        })
+    }
+
+    fn numbers(&self, world: &World, sql: &str) -> Vec<i64> {
+        self.rows::<(i64,)>(world, sql).into_iter().map(|(number,)| number).collect()
+    }
+
+    /// What the world still has to do.
+    pub fn waits_for(&self, world: &World, readers: &Readers) -> Option<String> {
+        for (what, sql) in [
+            (
+                "files in progress",
+                "SELECT COUNT(*) FROM files WHERE status NOT IN ('ready', 'failed', 'cancelled', 'deleted')",
+            ),
+            ("deliveries", "SELECT COUNT(*) FROM webhook_deliveries WHERE status = 'pending'"),
+            (
+                "files to delete",
+                "SELECT COUNT(*) FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL",
+            ),
+            ("open batches", "SELECT COUNT(*) FROM batches WHERE status = 'active'"),
+            (
+                "events to collect",
+                "SELECT COUNT(*) FROM webhooks w WHERE EXISTS (SELECT 1 FROM events e
+                 WHERE e.id > w.cursor_id AND e.tenant_id = w.tenant_id AND e.user_id = w.user_id)",
+            ),
+        ] {
+            let waiting = self.numbers(world, sql)[0];
+            if waiting > 0 {
+                return Some(format!("{waiting} {what}"));
+            }
+        }
+        for (tenant, seen) in readers {
+            let last = self.events_of(world, *tenant).last().copied();
+            if seen_by(seen).last().copied() < last {
+                return Some(format!("the reader of tenant {tenant}"));
+            }
+        }
+        let orphans = self.orphans(world);
+        (!orphans.is_empty()).then(|| format!("objects without an owner: {orphans:?}"))
+    }
+
+    /// The events that belong to a tenant's user.
+    fn events_of(&self, world: &World, tenant: usize) -> Vec<i64> {
+        let user = caller(tenant).user;
+        self.numbers(world, &format!("SELECT id FROM events WHERE user_id = '{user}' ORDER BY id"))
+    }
+
+    /// Objects that belong to no file.
+    fn orphans(&self, world: &World) -> Vec<String> {
+        let owned = self.rows::<(String,)>(world, "SELECT blob_key FROM files WHERE blob_key IS NOT NULL");
+        let owned: Vec<String> = owned.into_iter().map(|(key,)| format!("blobs/{key}")).collect();
+        let known = |key: &String| owned.contains(key) || key == "database-mark" || key == "probe";
+        world.bucket.keys().into_iter().filter(|key| !known(key)).collect()
+    }
+
+    /// Counts which transitions the history has made.
+    pub fn count_transitions(&self, world: &World) {
+        let sql = "SELECT COALESCE(from_state, 'nothing'), to_state FROM events
+                   WHERE kind = 'file:status-changed' AND to_state IS NOT NULL";
+        for (from, to) in self.rows::<(String, String)>(world, sql) {
+            world.shared.trace().reached(&format!("{from} → {to}"));
+        }
+    }
+}
+
+/// Everything that is wrong.
+pub fn judge(world: &World, observer: &Observer, accounts: &Accounts, readers: &Readers) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let files: Vec<FileRow> = observer.rows(
+        world,
+        "SELECT id, tenant_id, file_name, size_bytes AS file_size, status, error_code, confirmed_at IS NOT NULL AS confirmed
+         FROM files",
+    );
+    judge_audit(world, observer, &mut wrong);
+    for (planned, account) in world.shared.plan.files.iter().zip(accounts.all().iter()) {
+        judge_file(planned, account, &files, &mut wrong);
+    }
+    judge_quotas(world, observer, &files, &mut wrong);
+    judge_batches(world, observer, &mut wrong);
+    judge_index(world, observer, &mut wrong);
+    for (tenant, seen) in readers {
+        judge_reader(*tenant, &seen_by(seen), &observer.events_of(world, *tenant), &mut wrong);
+    }
+    judge_webhook(world, observer, &mut wrong);
+    for key in observer.orphans(world) {
+        wrong.push(format!("the object {key} belongs to no file"));
+    }
+    wrong
+}
+
+fn judge_audit(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
+    let report = world.clients.finish(async {
+        let oldest = Clock::System.now() - TimeDelta::seconds(60);
+        audit(&observer.db, &observer.blobs, oldest).await
+    });
+    match report {
+        Ok(report) => wrong.extend(
+            report.findings.into_iter().map(|found| format!("audit: {}: {}", found.invariant, found.what)),
+        ),
+        Err(error) => wrong.push(format!("the audit cannot run: {error}")),
+    }
+}
+
+/// A file ends as its client was told, and as its document deserves.
+fn judge_file(planned: &FilePlan, account: &Account, files: &[FileRow], wrong: &mut Vec<String>) {
+    let name = &planned.name;
+    let owner = caller(planned.tenant).tenant;
+    let mut rows = files.iter().filter(|file| file.file_name == *name && file.tenant_id == owner);
+    let (row, more) = (rows.next(), rows.next());
+    if more.is_some() {
+        wrong.push(format!("{name} was registered more than once"));
+    }
+    let status = row.map(|row| row.status.as_str());
+    if account.found_deleted {
+        wrong.push(format!("{name} was found after it was deleted"));
+    }
+    if let (Some(id), Some(row)) = (account.id, row)
+        && row.id != id
+    {
+        wrong.push(format!("{name} has another id than its client was told"));
+    }
+    if account.registered == Known::Done && row.is_none() && account.confirmed == Known::Done {
+        wrong.push(format!("{name} was confirmed and is gone"));
+    }
+    if account.deleted == Known::Done {
+        if !matches!(status, None | Some("deleted")) {
+            wrong.push(format!("{name} was deleted and is {status:?}"));
+        }
+        return;
+    }
+    if account.confirmed != Known::Done || account.deleted == Known::Asked {
+        return;
+    }
+    let cancelled = account.cancelled != Known::NotAsked && status == Some("cancelled");
+    if account.cancelled == Known::Done && !cancelled {
+        wrong.push(format!("{name} was cancelled and is {status:?}"));
+    }
+    if cancelled {
+        return;
+    }
+    let reason = row.and_then(|row| row.error_code.as_deref());
+    let reasons = planned.kind.reasons();
+    if reasons.is_empty() && status != Some("ready") {
+        wrong.push(format!("{name} is innocent and is {status:?} for {reason:?}"));
+    }
+    let is_right = status == Some("failed") && reason.is_some_and(|reason| reasons.contains(&reason));
+    if !reasons.is_empty() && !is_right {
+        wrong.push(format!("{name} should have failed for {reasons:?} and is {status:?} for {reason:?}"));
+    }
+}
+
+/// A tenant is charged for the files that it has, and for no others.
+fn judge_quotas(world: &World, observer: &Observer, files: &[FileRow], wrong: &mut Vec<String>) {
+    let sql = "SELECT id, used_bytes, used_files, reserved_bytes, reserved_files FROM tenants";
+    let charged: Vec<(String, i64, i64, i64, i64)> = observer.rows(world, sql);
+    for tenant in [caller(0).tenant, caller(1).tenant] {
+        let own = files.iter().filter(|file| file.tenant_id == tenant && file.status != "deleted");
+        let (used, reserved): (Vec<&FileRow>, Vec<&FileRow>) = own.partition(|file| file.confirmed);
+        let owed = |files: &[&FileRow]| {
+            (files.iter().map(|file| file.file_size).sum::<i64>(), i64::try_from(files.len()).unwrap_or(0))
+        };
+        let owed = (owed(&used), owed(&reserved));
+        let is = charged.iter().find(|row| row.0 == tenant);
+        let is = is.map_or(((0, 0), (0, 0)), |row| ((row.1, row.2), (row.3, row.4)));
+        if is != owed {
+            wrong.push(format!("{tenant} is charged {is:?} and owes {owed:?}"));
+        }
+    }
+}
+
+/// A batch has counted each of its files once.
+fn judge_batches(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
+    let sql =
+        "SELECT CAST(b.status AS TEXT), COUNT(f.id) FROM batches b LEFT JOIN files f ON f.batch_id = b.id
+               AND f.status NOT IN ('ready', 'failed', 'cancelled', 'deleted') GROUP BY b.id";
+    for (status, unfinished) in observer.rows::<(String, i64)>(world, sql) {
+        world.shared.trace().reached(&format!("batch {status}"));
+        if status == "completed" && unfinished > 0 {
+            wrong.push(format!("a completed batch has {unfinished} unfinished files"));
+        }
+    }
+}
+
+/// Only ready files are in the index.
+fn judge_index(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
+    let sql = "SELECT f.file_name FROM chunks c JOIN files f ON f.id = c.file_id WHERE f.status = 'deleted'";
+    for (name,) in observer.rows::<(String,)>(world, sql) {
+        wrong.push(format!("{name} is deleted and still has chunks"));
+    }
+}
+
+/// A reader saw each event once, in their order.
+fn judge_reader(tenant: usize, seen: &[i64], events: &[i64], wrong: &mut Vec<String>) {
+    if seen != events {
+        let missed: Vec<&i64> = events.iter().filter(|id| !seen.contains(id)).collect();
+        let unknown: Vec<&i64> = seen.iter().filter(|id| !events.contains(id)).collect();
+        wrong.push(format!(
+            "the reader of tenant {tenant} missed {missed:?}, saw unknown ones {unknown:?}, in order: {}",
+            seen.is_sorted()
+        ));
+    }
+}
+
+/// The endpoint accepted each event at least once, and the first attempts came in the order of the events.
+fn judge_webhook(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
+    let sql = "SELECT message_id, event_id, status FROM webhook_deliveries WHERE event_id IS NOT NULL";
+    let deliveries: Vec<(Uuid, i64, String)> = observer.rows(world, sql);
+    let event_of: BTreeMap<Uuid, i64> = deliveries.iter().map(|(id, event, _)| (*id, *event)).collect();
+    let (attempts, accepted) = (world.received.attempts(), world.received.accepted());
+    for (id, event, status) in &deliveries {
+        if status != "delivered" || !accepted.contains(id) {
+            wrong.push(format!("the event {event} is {status} and was not received"));
+        }
+    }
+    let mut first: Vec<i64> = Vec::new();
+    for event in attempts.iter().filter_map(|id| event_of.get(id)) {
+        if !first.contains(event) {
+            first.push(*event);
+        }
+    }
+    if !first.is_sorted() {
+        wrong.push(format!("the webhook got its events in the order {first:?}"));
+    }
+    let cursors = observer.rows::<(i64, String)>(world, "SELECT 0, user_id FROM webhooks");
+    for (_, user) in cursors {
+        let made: Vec<i64> = event_of.values().copied().collect();
+        // It gets the events after its registration, the first of which is the first that a delivery was made of.
+        let Some(from) = made.iter().min().copied() else { continue };
+        let sql = format!("SELECT id FROM events WHERE user_id = '{user}' AND id >= {from} ORDER BY id");
+        for event in observer.numbers(world, &sql) {
+            if !made.contains(&event) {
+                wrong.push(format!("no delivery was made of the event {event}"));
+            }
+        }
+    }
+}

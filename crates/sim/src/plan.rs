@@ -1,0 +1,382 @@
+//! What happens in a history, drawn from its seed: the processes, the files and their clients, and the faults.
+//!
+//! Each seed draws its own mix (a swarm): most histories have a few kinds of faults, and some have none. The plan lists its faults
+//! and files one by one, so that a failing history can be repeated without some of them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use landfall_core::service::Service;
+
+/// How long clients and faults are active. What they began may last longer.
+pub const ACTIVE: u64 = 20_000;
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub seed: u64,
+    pub processes: u32,
+    /// How far the processes may run ahead of each other, in milliseconds.
+    pub tick: u64,
+    pub mix: Mix,
+    pub faults: Vec<Fault>,
+    pub files: Vec<FilePlan>,
+    pub has_webhook: bool,
+    pub has_readers: bool,
+    /// Whether the first process is the only one left when the faults are over.
+    pub ends_alone: bool,
+}
+
+/// How often small faults happen, in a thousand.
+#[derive(Debug, Clone, Default)]
+pub struct Mix {
+    /// A database step takes some time.
+    pub slow_steps: u32,
+    /// A database step fails.
+    pub lost_steps: u32,
+    /// The answer to a commit is lost.
+    pub lost_commits: u32,
+    /// The object store does what it was asked, and its answer is lost.
+    pub lost_puts: u32,
+    /// The object store refuses for a moment.
+    pub throttled: u32,
+    /// For how long a new object is in no listing, in milliseconds.
+    pub listing_lag: u64,
+    /// The answer to a client is lost.
+    pub lost_answers: u32,
+    /// A stage takes long.
+    pub slow_stages: u32,
+    /// The receiver of webhooks fails, or its answer is lost.
+    pub bad_receiver: u32,
+}
+
+impl Mix {
+    pub const NAMES: [&'static str; 9] = [
+        "slow steps",
+        "lost steps",
+        "lost commits",
+        "lost puts",
+        "throttling",
+        "listing lag",
+        "lost answers",
+        "slow stages",
+        "bad receiver",
+    ];
+
+    /// Turns one kind off, by its place in the list of names. Returns whether it was on.
+    pub fn turn_off(&mut self, kind: usize) -> bool {
+        let rate = match kind {
+            0 => &mut self.slow_steps,
+            1 => &mut self.lost_steps,
+            2 => &mut self.lost_commits,
+            3 => &mut self.lost_puts,
+            4 => &mut self.throttled,
+            5 => return std::mem::take(&mut self.listing_lag) > 0,
+            6 => &mut self.lost_answers,
+            7 => &mut self.slow_stages,
+            _ => &mut self.bad_receiver,
+        };
+        std::mem::take(rate) > 0
+    }
+}
+
+/// A fault that happens once. Times are milliseconds since the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The process is killed right before this database step of its first life, or right after the commit that follows.
+    CrashAtStep {
+        process: u32,
+        step: u64,
+        after: bool,
+    },
+    Crash {
+        process: u32,
+        at: u64,
+    },
+    Freeze {
+        process: u32,
+        at: u64,
+        lasts: u64,
+    },
+    /// The process cannot reach its database.
+    NoDatabase {
+        process: u32,
+        at: u64,
+        lasts: u64,
+    },
+    /// The process cannot reach the object store.
+    NoStorage {
+        process: u32,
+        at: u64,
+        lasts: u64,
+    },
+    Outage {
+        service: Service,
+        at: u64,
+        lasts: u64,
+    },
+    FullDisk {
+        at: u64,
+        lasts: u64,
+    },
+    /// The process loses the lock that shows that it is alive.
+    LockLost {
+        process: u32,
+        at: u64,
+    },
+    /// The clock of its machine is wrong by this many milliseconds.
+    Skew {
+        process: u32,
+        ahead: i64,
+    },
+}
+
+impl Fault {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::CrashAtStep { after: false, .. } => "crash before a step",
+            Self::CrashAtStep { after: true, .. } => "crash after a commit",
+            Self::Crash { .. } => "crash",
+            Self::Freeze { .. } => "freeze",
+            Self::NoDatabase { .. } => "no database",
+            Self::NoStorage { .. } => "no storage",
+            Self::Outage { .. } => "outage",
+            Self::FullDisk { .. } => "full disk",
+            Self::LockLost { .. } => "lock lost",
+            Self::Skew { .. } => "skew",
+        }
+    }
+}
+
+/// What a document does to those who work on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Innocent,
+    /// The reader refuses it.
+    Damaged,
+    Infected,
+    /// The extraction service fails with it, each time.
+    BreaksGateway,
+    /// It has no text.
+    Empty,
+    /// The process that works on it dies.
+    Kills,
+}
+
+impl Kind {
+    /// The reasons for which such a file may fail.
+    pub fn reasons(self) -> &'static [&'static str] {
+        match self {
+            Self::Innocent => &[],
+            Self::Damaged => &["PARSE_ERROR"],
+            Self::Infected => &["INFECTED"],
+            // Its last attempt may have met an outage of the same service.
+            Self::BreaksGateway => &["GW_5XX", "GW_UNAVAILABLE"],
+            Self::Empty => &["NO_TEXT"],
+            Self::Kills => &["WORKER_LOST"],
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    Whole,
+    Twice,
+    /// Too few bytes first, then all of them.
+    ShortFirst,
+    /// The client vanishes after its registration.
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirming {
+    Once,
+    Twice,
+    /// The client vanishes after it sent the bytes.
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    Nothing,
+    Cancel,
+    Delete,
+    Retry,
+    Search,
+}
+
+/// A file and what its client does with it.
+#[derive(Debug, Clone)]
+pub struct FilePlan {
+    /// Its name, which is also the key of its registration.
+    pub name: String,
+    pub tenant: usize,
+    pub kind: Kind,
+    pub in_batch: bool,
+    pub begins: u64,
+    pub sending: Sending,
+    pub confirming: Confirming,
+    pub then: Then,
+    /// How long after the confirmation.
+    pub wait: u64,
+}
+
+impl FilePlan {
+    /// The bytes of the file, different for each.
+    pub fn bytes(&self) -> Vec<u8> {
+        format!("The wind of {} comes from the west", self.word()).into_bytes()
+    }
+
+    /// A word that only this file has.
+    pub fn word(&self) -> String {
+        format!("zephyr{}", self.name.replace(['-', '.'], ""))
+    }
+}
+
+/// What is left out of a history that is repeated.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Without {
+    pub faults: BTreeSet<usize>,
+    pub files: BTreeSet<usize>,
+    /// Kinds of small faults.
+    pub kinds: BTreeSet<usize>,
+}
+
+impl Plan {
+    pub fn draw(seed: u64, without: &Without) -> Self {
+        let mut random = StdRng::seed_from_u64(seed ^ 0x706c_616e);
+        let processes = *[1, 1, 2, 2, 3].choose(&mut random).expect("not empty");
+        let mut plan = Self {
+            seed,
+            processes,
+            tick: *[10, 25, 50].choose(&mut random).expect("not empty"),
+            mix: draw_mix(&mut random),
+            faults: draw_faults(&mut random, processes),
+            files: draw_files(&mut random),
+            has_webhook: random.random_ratio(1, 3),
+            has_readers: random.random_ratio(1, 2),
+            ends_alone: random.random_ratio(4, 5),
+        };
+        plan.leave_out(without);
+        plan
+    }
+
+    fn leave_out(&mut self, without: &Without) {
+        for kind in &without.kinds {
+            self.mix.turn_off(*kind);
+        }
+        let mut place = 0..;
+        self.faults.retain(|_| !without.faults.contains(&place.next().expect("endless")));
+        let mut place = 0..;
+        self.files.retain(|_| !without.files.contains(&place.next().expect("endless")));
+    }
+
+    /// The skew of a process's machine, in milliseconds.
+    pub fn skew(&self, process: u32) -> i64 {
+        let skew = |fault: &Fault| match fault {
+            Fault::Skew { process: of, ahead } if *of == process => Some(*ahead),
+            _ => None,
+        };
+        self.faults.iter().find_map(skew).unwrap_or(0)
+    }
+}
+
+fn draw_mix(random: &mut StdRng) -> Mix {
+    let mut mix = Mix::default();
+    let mut rate = |of: u32, most: u32| {
+        if random.random_ratio(of, 10) { random.random_range(1..=most) } else { 0 }
+    };
+    mix.slow_steps = rate(5, 60);
+    mix.lost_steps = rate(3, 15);
+    mix.lost_commits = rate(3, 40);
+    mix.lost_puts = rate(3, 150);
+    mix.throttled = rate(3, 150);
+    mix.listing_lag = u64::from(rate(2, 3_000));
+    mix.lost_answers = rate(4, 300);
+    mix.slow_stages = rate(4, 400);
+    mix.bad_receiver = rate(5, 500);
+    mix
+}
+
+fn draw_faults(random: &mut StdRng, processes: u32) -> Vec<Fault> {
+    let many = *[0, 1, 2, 3, 5].choose(random).expect("not empty");
+    let mut faults = Vec::new();
+    for _ in 0..many {
+        let process = random.random_range(1..=processes);
+        let at = random.random_range(200..ACTIVE);
+        // Some outlive the expiry of a heartbeat.
+        let lasts = if random.random() {
+            random.random_range(200..5_000)
+        } else {
+            random.random_range(5_000..60_000)
+        };
+        faults.push(match random.random_range(0..14) {
+            0..3 => {
+                Fault::CrashAtStep { process, step: random.random_range(20..900), after: random.random() }
+            }
+            3 | 4 => Fault::Crash { process, at },
+            5 | 6 => Fault::Freeze { process, at, lasts },
+            7 => Fault::NoDatabase { process, at, lasts },
+            8 => Fault::NoStorage { process, at, lasts },
+            9 | 10 => {
+                let services = [Service::Gateway, Service::Embeddings, Service::Scanner];
+                Fault::Outage { service: *services.choose(random).expect("not empty"), at, lasts }
+            }
+            11 => Fault::FullDisk { at, lasts },
+            12 => Fault::LockLost { process, at },
+            _ => Fault::Skew { process, ahead: random.random_range(-600_000..600_000) },
+        });
+    }
+    faults
+}
+
+fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
+    let many = *[1, 2, 3, 5, 8].choose(random).expect("not empty");
+    let has_batch = random.random_ratio(1, 2);
+    let mut files = Vec::new();
+    for number in 0..many {
+        let kind = match random.random_range(0..20) {
+            0 => Kind::Damaged,
+            1 => Kind::Infected,
+            2 => Kind::BreaksGateway,
+            3 => Kind::Empty,
+            4 => Kind::Kills,
+            _ => Kind::Innocent,
+        };
+        files.push(FilePlan {
+            name: format!("{number}-{kind:?}.txt"),
+            tenant: random.random_range(0..2),
+            kind,
+            in_batch: has_batch && random.random_ratio(1, 2),
+            begins: random.random_range(0..ACTIVE / 2),
+            sending: match random.random_range(0..10) {
+                0 => Sending::Twice,
+                1 => Sending::ShortFirst,
+                2 => Sending::Never,
+                _ => Sending::Whole,
+            },
+            confirming: match random.random_range(0..10) {
+                0 | 1 => Confirming::Twice,
+                2 => Confirming::Never,
+                _ => Confirming::Once,
+            },
+            then: match random.random_range(0..10) {
+                0 => Then::Cancel,
+                1 | 2 => Then::Delete,
+                3 => Then::Retry,
+                4 => Then::Search,
+                _ => Then::Nothing,
+            },
+            wait: random.random_range(0..ACTIVE / 2),
+        });
+    }
+    files
+}
+
+/// Milliseconds as the time since the beginning.
+pub fn at(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}

@@ -1,0 +1,289 @@
+//! The processes and their time.
+//!
+//! Each process, and all clients together, has a runtime of its own, whose time stands still until the world moves it. A process
+//! that is killed loses its runtime, with every task in it. One that is frozen is not run, and finds later that time has passed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio_util::sync::CancellationToken;
+
+use landfall_core::clock::{SimulatedTime, Time};
+use landfall_server::app::{App, Replacements, Simulated};
+use landfall_server::blobs::Blobs;
+use landfall_server::config::Config;
+use landfall_store::SimulatedDatabase;
+
+use crate::database::DatabaseFaults;
+use crate::plan::Fault;
+use crate::receiver::Received;
+use crate::services::{Stages, embedder};
+use crate::shared::{Life, Shared};
+use crate::storage::{Bucket, Storage};
+
+/// When every history begins.
+pub fn beginning() -> Time {
+    Time::from_timestamp(1_800_000_000, 0).expect("a time")
+}
+
+/// What is the same for all histories.
+pub struct Ground {
+    pub database: SimulatedDatabase,
+    pub config: Config,
+}
+
+/// A runtime whose time the world moves.
+pub struct Machine {
+    pub runtime: Runtime,
+    time: SimulatedTime,
+    /// Milliseconds of the world at which it began.
+    since: u64,
+}
+
+impl Machine {
+    pub fn start(now: u64, ahead: i64) -> Self {
+        let built = Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = built.expect("a runtime without I/O can always be built");
+        let shown = beginning() + TimeDelta::milliseconds(i64::try_from(now).unwrap_or(0) + ahead);
+        let time = runtime.block_on(async { SimulatedTime::starting_at(shown) });
+        Self { runtime, time, since: now }
+    }
+
+    /// Runs its tasks up to this time of the world, or until `ends`.
+    pub fn run(&self, until: u64, ends: impl Future<Output = ()>) {
+        self.time.enter();
+        let until = self.time.origin() + Duration::from_millis(until.saturating_sub(self.since));
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = ends => {}
+                () = tokio::time::sleep_until(until) => {}
+            }
+        });
+    }
+
+    /// Runs one task to its end, while all other machines stand still.
+    pub fn finish<T>(&self, task: impl Future<Output = T>) -> T {
+        self.time.enter();
+        self.runtime.block_on(task)
+    }
+}
+
+/// The processes that answer requests.
+#[derive(Clone, Default)]
+pub struct Directory(Arc<Mutex<Vec<(u32, Handle, App)>>>);
+
+impl Directory {
+    fn entries(&self) -> MutexGuard<'_, Vec<(u32, Handle, App)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, process: u32) {
+        let removed: Vec<_> = self.entries().extract_if(.., |(number, ..)| *number == process).collect();
+        drop(removed);
+    }
+
+    /// One of them.
+    pub fn choose(&self, shared: &Shared) -> Option<(u32, Handle, App)> {
+        let entries = self.entries();
+        let place = usize::try_from(shared.number(entries.len() as u64)).unwrap_or(0);
+        entries.get(place).cloned()
+    }
+}
+
+pub struct World {
+    pub shared: Arc<Shared>,
+    ground: Arc<Ground>,
+    pub bucket: Arc<Bucket>,
+    pub received: Arc<Received>,
+    pub directory: Directory,
+    pub clients: Machine,
+    processes: Vec<Process>,
+    tick: u64,
+}
+
+struct Process {
+    number: u32,
+    lives: u32,
+    living: Option<(Arc<Life>, Machine)>,
+    /// When it is started again.
+    starts_at: u64,
+}
+
+impl World {
+    pub fn new(shared: &Arc<Shared>, ground: Arc<Ground>) -> Self {
+        let process = |number| Process { number, lives: 0, living: None, starts_at: u64::from(number) * 50 };
+        Self {
+            processes: (1..=shared.plan.processes).map(process).collect(),
+            shared: shared.clone(),
+            ground,
+            bucket: Arc::default(),
+            received: Received::new(shared),
+            directory: Directory::default(),
+            clients: Machine::start(0, 0),
+            tick: shared.plan.tick,
+        }
+    }
+
+    pub fn slow_down(&mut self, tick: u64) {
+        self.tick = tick;
+    }
+
+    /// Moves the world on by one tick.
+    pub fn go_on(&mut self) {
+        let before = self.shared.now();
+        let now = before + self.tick;
+        self.strike(before, now);
+        self.clients.run(now, std::future::pending());
+        let first = usize::try_from(self.shared.number(self.processes.len() as u64)).unwrap_or(0);
+        for place in 0..self.processes.len() {
+            let place = (first + place) % self.processes.len();
+            self.run(place, now);
+        }
+        self.shared.set_now(now);
+    }
+
+    /// The faults that happen at a time.
+    fn strike(&mut self, from: u64, to: u64) {
+        if self.shared.is_calm() {
+            return;
+        }
+        for fault in &self.shared.plan.faults {
+            match fault {
+                Fault::Crash { process, at } if (from..to).contains(at) => {
+                    let process = &self.processes[*process as usize - 1];
+                    if let Some((life, _)) = &process.living {
+                        life.end("crash");
+                    }
+                }
+                Fault::LockLost { process, at } if (from..to).contains(at) => {
+                    self.shared.trace().reached(fault.name());
+                    self.shared.tell(|| format!("process {process} loses its lock"));
+                    self.ground.database.release_locks(*process);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_frozen(&self, process: u32) -> bool {
+        self.shared.is_under(|fault| match fault {
+            Fault::Freeze { process: of, at, lasts } if *of == process => Some((*at, *lasts)),
+            _ => None,
+        })
+    }
+
+    fn run(&mut self, place: usize, now: u64) {
+        let number = self.processes[place].number;
+        if self.is_frozen(number) {
+            return;
+        }
+        if self.processes[place].living.is_none() && self.processes[place].starts_at <= now {
+            self.start(place);
+        }
+        let Some((life, machine)) = &self.processes[place].living else { return };
+        if !life.is_over() {
+            machine.run(now, life.over.notified());
+        }
+        if life.is_over() {
+            self.bury(place, now);
+        }
+    }
+
+    fn bury(&mut self, place: usize, now: u64) {
+        let process = &mut self.processes[place];
+        self.directory.remove(process.number);
+        if let Some((life, machine)) = process.living.take() {
+            // What it drops now must not see another process's time.
+            machine.time.enter();
+            drop(machine);
+            drop(life);
+        }
+        self.ground.database.release_locks(process.number);
+        process.starts_at = now + 200 + self.shared.number(4_000);
+    }
+
+    fn start(&mut self, place: usize) {
+        let shared = &self.shared;
+        let process = &mut self.processes[place];
+        let (number, ahead) = (process.number, shared.plan.skew(process.number));
+        process.lives += 1;
+        let life = Life::new(shared, number, process.lives == 1);
+        let machine = Machine::start(shared.now(), ahead);
+        shared.tell(|| format!("process {number} starts"));
+        if ahead != 0 {
+            shared.trace().reached("skew");
+        }
+        machine.time.enter();
+        let starting = Starting {
+            ground: self.ground.clone(),
+            life: life.clone(),
+            blobs: Blobs::made(Arc::new(Storage::new(&self.bucket, shared, Some(life.clone())))),
+            received: self.received.clone(),
+            directory: self.directory.clone(),
+            handle: machine.runtime.handle().clone(),
+            ahead: TimeDelta::milliseconds(ahead),
+        };
+        machine.runtime.spawn(starting.run());
+        process.living = Some((life, machine));
+    }
+
+    /// Everything comes to a rest: the faults are over.
+    pub fn calm(&mut self) {
+        self.shared.tell(|| "the faults are over".to_owned());
+        if self.shared.plan.ends_alone {
+            for process in self.processes.iter_mut().skip(1) {
+                if let Some((life, _)) = &process.living {
+                    life.end("crash");
+                }
+            }
+            for place in 1..self.processes.len() {
+                self.bury(place, 0);
+                self.processes[place].starts_at = u64::MAX;
+            }
+        }
+        self.shared.calm();
+    }
+}
+
+/// A process that starts.
+struct Starting {
+    ground: Arc<Ground>,
+    life: Arc<Life>,
+    blobs: Blobs,
+    received: Arc<Received>,
+    directory: Directory,
+    handle: Handle,
+    ahead: TimeDelta,
+}
+
+impl Starting {
+    async fn run(self) {
+        let faults = Arc::new(DatabaseFaults(self.life.clone()));
+        let db = self.ground.database.connect(self.life.process, self.ahead, Some(faults));
+        let stages = Stages { life: self.life.clone(), db: db.clone(), blobs: self.blobs.clone() };
+        let replacements = Replacements {
+            work: Some(Arc::new(stages)),
+            simulated: Some(Box::new(Simulated {
+                db,
+                blobs: self.blobs,
+                embedder: embedder(),
+                receiver: self.received.of(&self.life),
+            })),
+            ..Replacements::default()
+        };
+        match Box::pin(App::start(self.ground.config.clone(), replacements)).await {
+            Ok(app) => {
+                self.directory.entries().push((self.life.process, self.handle, app.clone()));
+                app.run(CancellationToken::new()).await;
+            }
+            Err(error) => {
+                let process = self.life.process;
+                self.life.shared.tell(|| format!("process {process} cannot start: {error}"));
+            }
+        }
+        self.life.end("could not start");
+    }
+}

@@ -1,0 +1,70 @@
+//! The simulator itself: it repeats a history exactly, finds faults that are brought back, and finds none where there is none.
+//!
+//! It runs as a program, because each history needs a process with one thread.
+
+use std::process::{Command, Output};
+
+use landfall_core::mutants::Mutant;
+
+/// Within so many seeds each fault must be found. No more, because the server itself fails at some later ones
+/// (`docs/reliability.md`), which would count as found.
+const MOST_SEEDS: &str = "200";
+/// The faults that the simulator is known to find. The others of the list can be brought back by hand (`--mutant`).
+const FOUND: [Mutant; 5] = [
+    Mutant::DoubleRefund,
+    Mutant::SuspicionWithoutIsolation,
+    Mutant::KeyIgnored,
+    Mutant::SkippedEvent,
+    Mutant::ChargedOutage,
+];
+
+fn simulate(options: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_landfall-sim")).args(options).output().expect("the simulator runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_seed_repeats_its_history_exactly() {
+    for seed in ["3", "5", "6"] {
+        let (one, other) = (simulate(&["--seed", seed]), simulate(&["--seed", seed]));
+        assert_eq!(said(&one), said(&other), "seed {seed}");
+        assert!(said(&one).contains("hash "), "{}", said(&one));
+    }
+}
+
+#[test]
+fn a_history_is_the_same_after_others() {
+    let alone = said(&simulate(&["--seed", "5", "--brief"]));
+    let after_others = said(&simulate(&["--first", "3", "--seeds", "3", "--brief"]));
+    let hash = alone.lines().find(|line| line.starts_with("seed 5: ")).expect("a line for the seed");
+    assert!(after_others.contains(hash), "{hash} is not in {after_others}");
+}
+
+#[test]
+fn histories_that_once_failed_do_not_fail_again() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions");
+    let output = simulate(&["--regressions", folder]);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn without_a_fault_in_the_server_none_is_found() {
+    let output = simulate(&["--seeds", "20"]);
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
+fn each_fault_that_is_brought_back_is_found() {
+    let missed: Vec<&str> = FOUND
+        .iter()
+        .map(|mutant| mutant.name())
+        .filter(|name| {
+            let output = simulate(&["--mutant", name, "--seeds", MOST_SEEDS, "--no-shrinking"]);
+            output.status.code() != Some(1)
+        })
+        .collect();
+    assert!(missed.is_empty(), "the simulator does not find {missed:?}");
+}
