@@ -61,6 +61,7 @@ fn target(line: &str) -> &'static str {
     match line {
         line if line.ends_with("files: CPU ms per flow") => "under 0.2",
         "idle: confirm to ready, p50 ms" => "under 5",
+        line if line.contains("while every core embeds") && line.ends_with("p99 ms") => "under 20",
         line if line.contains("files: ") && line.ends_with("p99 ms") => "under 50",
         "orphans: MiB that memory grew by" => "under 50",
         "claim: ratio"

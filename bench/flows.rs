@@ -5,6 +5,7 @@
 //!
 //!     make bench                                                       everything
 //!     scripts/with-postgres cargo bench --bench flows -- latency       the scenarios with this word in their names
+//!     scripts/with-postgres cargo bench --bench flows -- meaning-1000000-of-1   search by meaning in a million chunks
 //!     BENCH_FINISHED=100000 make bench                                 beside fewer finished files
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 #![expect(
@@ -14,6 +15,7 @@
     reason = "counts and ranks of samples are small"
 )]
 
+mod busy;
 mod requests;
 mod claims;
 mod databases;
@@ -24,11 +26,14 @@ mod seed_rows;
 mod flatness;
 mod latency;
 mod limits;
+mod meaning;
 mod measure;
 mod orphans;
+mod peak;
 mod streams;
 mod throughput;
 mod vectors;
+mod words;
 mod worker;
 
 use std::process::{Command, Stdio};
@@ -52,7 +57,11 @@ enum Scenario {
     Orphans,
     Streams(Kind),
     Vectors(usize),
+    /// So many chunks, of so many users.
+    Meaning(Kind, usize, usize),
+    Words(Kind),
     Embedding,
+    Busy(Kind),
 }
 
 impl Scenario {
@@ -68,7 +77,13 @@ impl Scenario {
         all.push(Self::Orphans);
         all.extend(each(Self::Streams));
         all.extend([Self::Vectors(10_000), Self::Vectors(50_000), Self::Embedding]);
+        all.extend(each(Self::Words));
+        all.extend(each(Self::Busy));
         all.extend(each(Self::Limits));
+        // These write gigabytes, so they run only when they are named.
+        all.extend(each(|kind| Self::Meaning(kind, 100_000, 1)));
+        all.extend(each(|kind| Self::Meaning(kind, 1_000_000, 1)));
+        all.extend(each(|kind| Self::Meaning(kind, 10_000_000, 1_000)));
         all
     }
 
@@ -83,8 +98,11 @@ impl Scenario {
             Self::Orphans => "orphans".to_owned(),
             Self::Streams(kind) => format!("{}-streams", kind.name()),
             Self::Vectors(chunks) => format!("sqlite-vectors-{chunks}"),
+            Self::Meaning(kind, chunks, users) => format!("{}-meaning-{chunks}-of-{users}", kind.name()),
+            Self::Words(kind) => format!("{}-words", kind.name()),
             // It needs no database; its figures are in the first column.
             Self::Embedding => "embedding".to_owned(),
+            Self::Busy(kind) => format!("{}-busy", kind.name()),
         }
     }
 
@@ -96,7 +114,10 @@ impl Scenario {
             | Self::Flatness(kind)
             | Self::Claims(kind)
             | Self::Requests(kind)
-            | Self::Streams(kind) => kind,
+            | Self::Meaning(kind, ..)
+            | Self::Words(kind)
+            | Self::Streams(kind)
+            | Self::Busy(kind) => kind,
             Self::Vectors(_) | Self::Embedding | Self::Orphans => Kind::Sqlite,
         }
     }
@@ -119,7 +140,10 @@ impl Scenario {
             Self::Orphans => orphans::run(finished()?).await,
             Self::Streams(kind) => Box::pin(streams::run(kind)).await,
             Self::Vectors(chunks) => vectors::run(chunks).await,
+            Self::Meaning(kind, chunks, users) => meaning::run(kind, chunks, users).await,
+            Self::Words(kind) => words::run(kind).await,
             Self::Embedding => embedding::run().await,
+            Self::Busy(kind) => Box::pin(busy::run(kind)).await,
         }
     }
 }
@@ -158,7 +182,8 @@ fn run_all() -> anyhow::Result<()> {
     let (mut table, mut failed) = (Table::default(), Vec::new());
     for scenario in Scenario::all() {
         let name = scenario.name();
-        if !wanted.is_empty() && !wanted.iter().any(|word| name.contains(word)) {
+        let is_named = wanted.iter().any(|word| name.contains(word));
+        if !is_named && (!wanted.is_empty() || matches!(scenario, Scenario::Meaning(..))) {
             continue;
         }
         if !scenario.kind().is_available() {

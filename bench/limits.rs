@@ -2,11 +2,9 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Connection, SqliteConnection};
+use sqlx::Connection;
 use sqlx_postgres::PgConnection;
 
 use super::databases::{Fresh, Kind};
@@ -32,7 +30,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
         let watch = Stopwatch::start();
         let updates = updates(kind, &fresh, at_once).await?;
         let (elapsed, cpu) = (watch.elapsed(), watch.cpu());
-        let what = |figure: &str| format!("sqlx alone: {figure}, {at_once} per transaction");
+        let what = |figure: &str| format!("driver alone: {figure}, {at_once} per transaction");
         figures.add(what("updates/s"), updates / elapsed.as_secs_f64());
         figures.add(what("CPU ms per update"), cpu.as_secs_f64() * 1e3 / updates);
     }
@@ -55,35 +53,46 @@ fn appends(fresh: &Fresh) -> anyhow::Result<f64> {
 
 /// Updates rows one after the other, `at_once` in each transaction, with prepared statements on one connection.
 async fn updates(kind: Kind, fresh: &Fresh, at_once: i64) -> anyhow::Result<f64> {
-    macro_rules! measure {
-        ($connection:expr) => {{
-            let mut connection = $connection;
-            sqlx::raw_sql("DROP TABLE IF EXISTS floor").execute(&mut connection).await?;
-            sqlx::raw_sql(TABLE).execute(&mut connection).await?;
-            sqlx::raw_sql(FILL).execute(&mut connection).await?;
-            let watch = Stopwatch::start();
-            let mut count = 0;
-            while watch.elapsed() < MEASURING_TIME {
-                let mut transaction = connection.begin().await?;
-                for _ in 0..at_once {
-                    count += 1;
-                    let row = count * 7_919 % ROWS;
-                    sqlx::query(UPDATE).bind(row).execute(&mut *transaction).await?;
-                }
-                transaction.commit().await?;
-            }
-            connection.close().await?;
-            Ok(count as f64)
-        }};
-    }
     match kind {
-        Kind::Sqlite => {
-            let options = SqliteConnectOptions::from_str(&fresh.url)?
-                .create_if_missing(true)
-                .journal_mode(SqliteJournalMode::Wal)
-                .synchronous(SqliteSynchronous::Full);
-            measure!(SqliteConnection::connect_with(&options).await?)
-        }
-        Kind::Postgres => measure!(PgConnection::connect(&fresh.url).await?),
+        Kind::Sqlite => updates_on_sqlite(fresh, at_once),
+        Kind::Postgres => updates_on_postgres(fresh, at_once).await,
     }
+}
+
+fn updates_on_sqlite(fresh: &Fresh, at_once: i64) -> anyhow::Result<f64> {
+    let mut connection = rusqlite::Connection::open(fresh.path().join("limits.db"))?;
+    connection
+        .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; DROP TABLE IF EXISTS floor")?;
+    connection.execute_batch(TABLE)?;
+    connection.execute_batch(FILL)?;
+    let watch = Stopwatch::start();
+    let mut count = 0;
+    while watch.elapsed() < MEASURING_TIME {
+        let transaction = connection.transaction()?;
+        for _ in 0..at_once {
+            count += 1;
+            transaction.prepare_cached(UPDATE)?.execute([count * 7_919 % ROWS])?;
+        }
+        transaction.commit()?;
+    }
+    Ok(count as f64)
+}
+
+async fn updates_on_postgres(fresh: &Fresh, at_once: i64) -> anyhow::Result<f64> {
+    let mut connection = PgConnection::connect(&fresh.url).await?;
+    for sql in ["DROP TABLE IF EXISTS floor", TABLE, FILL] {
+        sqlx::raw_sql(sql).execute(&mut connection).await?;
+    }
+    let watch = Stopwatch::start();
+    let mut count = 0;
+    while watch.elapsed() < MEASURING_TIME {
+        let mut transaction = connection.begin().await?;
+        for _ in 0..at_once {
+            count += 1;
+            sqlx::query(UPDATE).bind(count * 7_919 % ROWS).execute(&mut *transaction).await?;
+        }
+        transaction.commit().await?;
+    }
+    connection.close().await?;
+    Ok(count as f64)
 }

@@ -1,11 +1,17 @@
-//! What a search costs on SQLite, compared with the virtual table of sqlite-vec for the same vectors.
+//! What a search costs on SQLite, compared with the virtual table of sqlite-vec for the same vectors. These are random,
+//! which is the worst case for codes of one bit for each dimension; `bench/meaning.rs` has vectors like those of texts.
 
+use landfall_api::search::SearchMode;
 use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Clock, Time};
+use landfall_core::text::Embedded;
+use landfall_server::content::codes::Cache;
+use landfall_server::content::fusion::Scale;
+use landfall_server::content::index;
+use landfall_server::content::narrowing::Narrowing;
 use landfall_server::content::search::{Meaning, Question, search};
 use landfall_store::Error;
 use landfall_store::{Db, Rows, Tx, Write, args};
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::databases::{Fresh, Kind};
@@ -29,13 +35,14 @@ pub async fn run(chunks: usize) -> anyhow::Result<Figures> {
     for number in 0..chunks / CHUNKS_A_FILE {
         db.write(Indexed::make(number * CHUNKS_A_FILE, &mut random)).await?;
     }
+    let cache = Cache::new(1 << 28);
     let (mut whole, mut meaning, mut virtual_table) = (Vec::new(), Vec::new(), Vec::new());
     // The first query warms the caches.
     for number in 0..=QUERIES {
         let vector = random.vector();
         let samples = [
-            ask(&db, &random.words(3), &vector).await?,
-            ask(&db, "", &vector).await?,
+            ask(&db, &cache, &random.words(3), &vector).await?,
+            ask(&db, &cache, "", &vector).await?,
             ask_virtual_table(&db, &vector).await?,
         ];
         if number > 0 {
@@ -54,17 +61,25 @@ pub async fn run(chunks: usize) -> anyhow::Result<Figures> {
     Ok(figures)
 }
 
-async fn ask(db: &Db, words: &str, vector: &[f32]) -> anyhow::Result<f64> {
+async fn ask(db: &Db, cache: &Cache, words: &str, vector: &[f32]) -> anyhow::Result<f64> {
     let question = Question {
         owner: TenantUser::new(TENANT, USER),
         text: words.to_owned(),
-        meaning: Some(Meaning { model: MODEL.to_owned(), vector: vector.to_vec() }),
+        mode: if words.is_empty() { SearchMode::Meaning } else { SearchMode::Hybrid },
+        // All random vectors are unrelated; this scale lets them be found.
+        meaning: Some(Meaning {
+            model: MODEL.to_owned(),
+            vector: vector.to_vec(),
+            scale: Scale { unrelated: -0.5, related: 0.0 },
+            codes: cache.clone(),
+        }),
         limit: 10,
-        batch: None,
-        file: None,
+        offset: 0,
+        narrowing: Narrowing::default(),
+        explain: false,
     };
     let watch = Stopwatch::start();
-    let hits = search(&mut db.read().await?, &question).await?;
+    let hits = search(&mut db.read().await?, &question).await?.hits;
     anyhow::ensure!(hits.len() == 10, "{} hits", hits.len());
     Ok(milliseconds(watch.elapsed()))
 }
@@ -129,25 +144,20 @@ impl Write for Indexed {
             args![self.file, TENANT, USER, self.now],
         )
         .await?;
-        let owner =
-            format!("u{}", hex::encode(&Sha256::digest(format!("{TENANT:?}/{USER:?}").as_bytes())[..16]));
-        let (mut chunks, mut index) = (Rows::default(), Rows::default());
-        let (mut words, mut virtual_table) = (Rows::default(), Rows::default());
+        let (mut chunks, mut virtual_table) = (Rows::default(), Rows::default());
         for (ordinal, (id, text, vector)) in self.chunks.iter().enumerate() {
             chunks.push(args![*id, self.file, ordinal, text, 0_i64, text.len(), WORDS_A_CHUNK]);
-            index.push(args![*id, self.file, TENANT, USER, MODEL, bytes(vector)]);
-            words.push(args![*id, text, &owner]);
             virtual_table.push(args![*id, USER, bytes(vector)]);
         }
         for (into, rows) in [
             ("chunks (id, file_id, ordinal, text, char_start, char_end, tokens)", chunks),
-            ("chunk_index (chunk_id, file_id, tenant_id, user_id, model, embedding)", index),
-            ("chunk_words (rowid, text, owner)", words),
             ("bench_vectors (chunk_id, user_id, embedding)", virtual_table),
         ] {
             tx.insert(into, rows, "").await?;
         }
-        Ok(())
+        let vectors = self.chunks.iter().map(|(.., vector)| vector.clone()).collect();
+        let embedded = Embedded { model: MODEL.to_owned(), vectors };
+        index::replace(tx, self.file, &TenantUser::new(TENANT, USER), &embedded).await
     }
 }
 

@@ -48,6 +48,8 @@ fn main() -> anyhow::Result<()> {
         };
         eprintln!("{} questions are asked", questions.len());
         let run = searching::over_the_wire(&server, &questions, &intake).await?;
+        let nonsense = searching::nonsense(&server).await?;
+        searching::write_features(&server, &questions, &intake).await?;
         server.stop()?;
         let halves = Halves::open(folder.path(), &intake).await?;
         let words = halves.search_half(Half::Words, &questions).await?;
@@ -55,6 +57,7 @@ fn main() -> anyhow::Result<()> {
         halves.close().await;
         report::print(&corpus, &intake, &cost, &run.milliseconds);
         report::print_ranks(&questions, [&run.results, &words, &meaning], &intake);
+        report::print_floor(&run.results, &nonsense);
         Ok(())
     })
 }

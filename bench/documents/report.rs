@@ -57,6 +57,16 @@ pub fn print_ranks(questions: &[Question], ways: Ways<&Vec<SearchResult>>, intak
     print_missed(questions, ways, ready);
 }
 
+/// How often a question with an answer finds nothing, and one without an answer something.
+pub fn print_floor(results: &[SearchResult], (found, queries): &(Vec<(String, f64)>, usize)) {
+    let empty = results.iter().filter(|result| result.first.is_none()).count();
+    println!("\nFind nothing: {empty} of {} questions with an answer", results.len());
+    println!("Find something: {} of {queries} queries without an answer", found.len());
+    for (query, score) in found {
+        println!("  {score:.2} {query}");
+    }
+}
+
 /// What to check: each is a fault of the search or of the question.
 fn print_missed(questions: &[Question], ways: Ways<&Vec<SearchResult>>, ready: impl Fn(&&Question) -> bool) {
     println!("\nNot among the first three (rank by words, by meaning):");

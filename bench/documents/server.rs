@@ -61,8 +61,12 @@ impl Server {
         let (_, base) = line.trim().split_once("listening on ").context("an address")?;
         let secret = auth::own_secret(folder, false)?;
         let exp = (Clock::System.now() + chrono::TimeDelta::days(1)).timestamp();
-        let claims =
-            TokenClaims { sub: "admin".to_owned(), tenant: None, role: Some("admin".to_owned()), exp };
+        let claims = TokenClaims {
+            sub: "admin".to_owned(),
+            tenant: Some(USER.to_owned()),
+            role: Some("admin".to_owned()),
+            exp,
+        };
         let token = auth::sign(secret.as_bytes(), &claims)?;
         Ok(Self { child, base: base.to_owned(), token, http: landfall_server::outbound::client() })
     }
