@@ -17,34 +17,37 @@ context.setDefaultTimeout(60000);
 const page = await context.newPage();
 const open = async hash => { await page.goto('about:blank'); await page.goto(`${base}/#${hash}`); };
 
+const account = page.getByRole('button', { name: /^Account of ada/ });
+const asked = page.getByRole('main').locator('p').filter({ hasText: 'This link signs you in' });
+
 try {
   // What earlier versions printed: a token in the address signs in no more.
   await open('token=eyJhbGciOiJIUzI1NiJ9.e30.x');
-  await page.waitForSelector('#link-hint:not([hidden])');
-  if (await page.isVisible('#account')) fail('a token in the address signed in');
+  await page.getByText('landfall open').waitFor();
+  if (await account.isVisible()) fail('a token in the address signed in');
   done('a token is ignored');
 
   await open(`open=${own}`);
-  await page.waitForSelector('#link-person:has-text("as ada of the tenant acme")');
+  await asked.filter({ hasText: 'as ada of the tenant acme' }).waitFor();
   if (await page.evaluate(() => location.hash) !== '') fail('the code stays in the address');
   if ((await context.cookies()).length) fail('it signed in without being asked');
   await page.screenshot({ path: `${shots}/page-link.png` });
-  await page.click('#link-confirm');
-  await page.waitForSelector('#user:has-text("ada")');
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await account.waitFor();
   done('asked and signed in');
 
   await open(`open=${foreign}`);
-  await page.waitForSelector('#link-person:has-text("as mallory")');
-  if (!(await page.textContent('#link-person')).includes('You are signed in as ada')) fail('it does not say who is signed in');
-  await page.click('#link-cancel');
-  await page.waitForSelector('#user:has-text("ada")');
+  await asked.filter({ hasText: 'as mallory' }).waitFor();
+  if (!(await asked.textContent()).includes('You are signed in as ada')) fail('it does not say who is signed in');
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await account.waitFor();
   await page.reload();
-  await page.waitForSelector('#user:has-text("ada")');
+  await account.waitFor();
   done('another person\'s link declined');
 
   await open(`open=${own}`);
-  await page.waitForSelector('#sign-in-notice:has-text("was used")');
-  await page.waitForSelector('#user:has-text("ada")');
+  await page.getByRole('alert').filter({ hasText: 'was used' }).waitFor();
+  await account.waitFor();
   done('used link refused');
 } catch (error) {
   await page.screenshot({ path: `${shots}/page-failed.png` }).catch(() => {});

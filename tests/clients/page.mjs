@@ -22,39 +22,44 @@ const complaints = [];
 page.on('console', message => { if (message.type() === 'error' && message.location().url.startsWith(base) && !/status of 401/.test(message.text())) complaints.push(message.text()); });
 page.on('pageerror', error => complaints.push(String(error)));
 
+const button = name => page.getByRole('button', { name, exact: true });
+
 try {
   await page.goto(base);
-  await page.click('#provider-sign-in');
+  await button('Sign in').click();
   await page.fill('input[name=login]', 'ada@acme');
   await page.fill('input[name=password]', 'x');
   await page.click('button[type=submit]');
   await page.click('button[type=submit]');
-  await page.waitForSelector('#user:has-text("ada")');
-  await page.waitForSelector('#empty:not([hidden])');
+  await page.getByRole('button', { name: /^Account of ada/ }).waitFor();
+  await page.getByText('No files yet').waitFor();
   // No script can read the session.
-  if (await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage })) !== '{}') fail('a script can read something');
+  const [readable, kept] = await page.evaluate(() => [document.cookie, JSON.stringify({ ...localStorage, ...sessionStorage })]);
+  if (readable !== '' || (await context.cookies(base)).some(cookie => kept.includes(cookie.value))) fail('a script can read something');
   done('signed in');
 
-  await page.setInputFiles('#file-input', file);
-  await page.waitForSelector('.badge.ready');
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button('Choose files').click()]);
+  await chooser.setFiles(file);
+  await page.getByRole('row').filter({ hasText: file.split('/').at(-1) }).filter({ hasText: 'ready' }).waitFor();
   await page.screenshot({ path: `${shots}/page-signed-in.png` });
   done('uploaded');
 
-  await page.click('#open-keys');
-  await page.fill('#key-name', 'nightly backup');
-  await page.click('#key-form button');
-  await page.waitForSelector('#new-key:not([hidden])');
-  const key = await page.inputValue('#new-key-text');
+  await page.getByRole('link', { name: 'API keys' }).click();
+  await button('Create a key').click();
+  await page.getByLabel('Name').fill('nightly backup');
+  await button('Create').click();
+  const made = page.getByRole('dialog', { name: 'The key nightly backup' });
+  const key = await made.getByLabel('Key', { exact: true }).inputValue();
   const withKey = () => fetch(`${base}/api/v2/uploads/files`, { headers: { Authorization: `Bearer ${key}` } });
   if ((await withKey()).status !== 200) fail('the key is not accepted');
-  await page.waitForSelector('#key-list :text("nightly backup")');
   await page.screenshot({ path: `${shots}/page-keys.png` });
-  await page.click('#key-list button');
-  await page.click('#key-list button.confirming');
-  await page.waitForSelector('#key-list :text("revoked")');
+  await made.getByRole('button', { name: 'Done' }).click();
+  await made.waitFor({ state: 'hidden' });
+  if ((await page.content()).includes(key)) fail('the key is still on the page');
+  await button('Revoke nightly backup').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await page.getByRole('row').filter({ hasText: 'nightly backup' }).filter({ hasText: 'Revoked' }).waitFor();
   if ((await withKey()).status !== 401) fail('the revoked key is accepted');
-  await page.click('#close-keys');
-  if (await page.inputValue('#new-key-text') !== '') fail('the key is still on the page');
   done('created and revoked a key');
 
   // A page on another port of this machine: for the browser the same site, so it sends the cookie.
@@ -76,24 +81,28 @@ try {
   done('another site refused');
 
   // The session ends while the person types. The provider still knows the person.
-  await page.fill('#query', 'who counts the boats');
+  await page.getByRole('link', { name: 'Search', exact: true }).click();
+  const query = page.getByRole('searchbox', { name: 'Search in your documents' });
+  await query.fill('who counts the boats');
   const ended = (await context.cookies(base)).filter(cookie => cookie.name.startsWith('landfall-session'));
   await context.clearCookies({ name: ended[0].name });
-  await page.click('.search-form button');
-  await page.waitForSelector('#again[open]');
+  await button('Search').click();
+  const again = page.getByRole('dialog', { name: 'Your session has ended' });
+  await again.waitFor();
   await page.screenshot({ path: `${shots}/page-session-ended.png` });
-  const [tab] = await Promise.all([context.waitForEvent('page'), page.click('#again-sign-in')]);
+  const [tab] = await Promise.all([context.waitForEvent('page'), button('Sign in in a new tab').click()]);
   // The provider asks for consent again, and not for the password.
   await Promise.all([tab.waitForEvent('close'), tab.click('button[type=submit]')]);
-  await page.waitForSelector('#again:not([open])', { state: 'attached' });
-  if (await page.inputValue('#query') !== 'who counts the boats') fail('what was typed is lost');
+  await again.waitFor({ state: 'hidden' });
+  if (await query.inputValue() !== 'who counts the boats') fail('what was typed is lost');
   // The search that waited goes on by itself.
-  await page.waitForSelector('#hits li');
+  await page.getByRole('main').getByRole('link', { name: file.split('/').at(-1) }).first().waitFor();
   done('signed in again');
 
-  await Promise.all([page.waitForURL(/session\/end/), page.click('#sign-out')]);
+  await page.getByRole('button', { name: /^Account of ada/ }).click();
+  await Promise.all([page.waitForURL(/session\/end/), page.getByRole('menuitem', { name: 'Sign out' }).click()]);
   await page.goto(base);
-  await page.waitForSelector('#provider-sign-in');
+  await button('Sign in').waitFor();
   if ((await context.cookies(base)).some(cookie => cookie.name.startsWith('landfall-session'))) fail('the cookie is still there');
   await page.screenshot({ path: `${shots}/page-signed-out.png` });
   if (complaints.length) fail(complaints.join('; '));

@@ -70,6 +70,22 @@ async fn a_file_that_is_not_acceptable_is_refused_with_its_own_code(db: TestDb) 
 }
 
 #[on_each_database]
+async fn an_invalid_confirmation_is_refused_in_every_state_of_the_file(db: TestDb) {
+    let server = server(&db).await;
+    let alice = server.client("alice");
+    let registered = alice.register(None, "registered", 1).await["fileId"].as_str().unwrap().to_owned();
+    let uploaded = alice.send_bytes(None, "uploaded", b"a").await;
+    let ready = alice.upload("ready", b"a").await;
+    server.idle().await;
+    for file in [registered, uploaded, ready] {
+        let confirm = format!("/api/v2/uploads/files/{file}/confirm");
+        alice.post(&confirm, json!({ "size": -1 })).await.refused(400, "INVALID_FILE_SIZE");
+        alice.post(&confirm, json!({ "md5": "nonsense" })).await.refused(400, "INVALID_MD5");
+    }
+    server.assert_audit_clean().await;
+}
+
+#[on_each_database]
 async fn a_batch_that_cannot_be_opened_is_refused(db: TestDb) {
     let server = server(&db).await;
     let alice = server.client("alice");

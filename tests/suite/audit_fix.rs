@@ -51,6 +51,9 @@ async fn what_can_be_recounted_or_released_is_fixed(db: TestDb) {
         "UPDATE batches SET status = 'active', completed_at = NULL",
         "UPDATE files SET status = 'uploaded', blob_key = NULL WHERE file_name = 'c.txt'",
         "DELETE FROM events WHERE id = (SELECT MAX(id) FROM events WHERE kind = 'file:status-changed')",
+        "DELETE FROM code_segments",
+        "DELETE FROM coded_files",
+        "UPDATE code_segments SET codes = chunks",
     ] {
         rest.sql(damage, args![]).await;
         assert!(!rest.findings().await.is_empty(), "{damage}");

@@ -164,7 +164,7 @@ async fn the_log_is_listed_filtered_exported_and_kept_for_its_time(db: TestDb) {
     assert_eq!(lines.len(), 3);
 
     clock.advance(Duration::from_hours(30 * 24));
-    root.post("/api/v2/admin/jobs/retention/run", json!({})).await.ok();
+    server.run_job("retention").await;
     let left = entries(&root, "").await;
     assert!(left.iter().all(|entry| entry["action"] != "pauseQueue"), "{left:?}");
     assert!(!left.is_empty(), "what is young stays");

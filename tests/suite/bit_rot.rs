@@ -29,7 +29,7 @@ fn rot(path: &PathBuf, at: usize) {
 
 async fn scrub(server: &TestServer) -> Value {
     let admin = server.admin();
-    admin.post("/api/v2/admin/jobs/blob-scrub/run", json!({})).await.ok();
+    server.run_job("blob-scrub").await;
     let mut run = Value::Null;
     until("the scrub ends", async || {
         let jobs = admin.get("/api/v2/admin/jobs").await.ok();

@@ -19,8 +19,9 @@ async fn the_page_runs_under_its_policy() {
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let Some(page) = open(server.base.clone()).await else { return };
     assert_eq!(page.console, "", "a violation of the policy is written to the console");
-    assert!(page.shows("sign-in"), "its script ran and asks for a token: {}", page.dom);
-    assert!(!page.shows("file-list"), "{}", page.dom);
+    assert!(page.dom.contains("Sign in to Landfall"), "its script ran and asks who it is: {}", page.dom);
+    assert!(page.dom.contains("Sign in with a token"), "{}", page.dom);
+    assert!(!page.dom.contains("aria-label=\"Screens\""), "nobody is signed in: {}", page.dom);
     server.stop().await;
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landfall_core::caller::{Reach, TenantUser};
-use landfall_server::queue::operations::RetryAll;
+use landfall_server::operations::Start;
 use landfall_server::records::files::dead_letters::Filter;
 use landfall_server::recovery::Sweep;
 use landfall_store::{Rows, args};
@@ -216,7 +216,7 @@ async fn the_last_operations_of_a_user_are_kept(db: TestDb) {
     }
     let user = TenantUser::new("acme", "alice");
     let filter = Filter::of(Reach::User(user.clone()));
-    let retry = RetryAll { id: rest.app.clock.new_id(), user, filter, now: rest.now() };
+    let retry = Start::retry_all(rest.app.clock.new_id(), user, filter, rest.now());
     rest.app.db.write(retry).await.unwrap();
     assert_eq!(rest.number("SELECT COUNT(*) FROM operations").await, 1_000);
     assert_eq!(rest.number("SELECT COUNT(*) FROM operations WHERE ended_at IS NULL").await, 1, "the new one");

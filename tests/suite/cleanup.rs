@@ -569,7 +569,7 @@ async fn records_are_removed_when_their_retention_ends_and_not_before(db: TestDb
     let kinds = [
         ("events", now - TimeDelta::days(30)),
         ("idempotencyKeys", now - TimeDelta::days(7)),
-        ("hourlyMetrics", hour - TimeDelta::hours(47)),
+        ("hourlyMetrics", hour - TimeDelta::hours(167)),
         ("jobRuns", now - TimeDelta::days(30)),
         ("operations", now - TimeDelta::days(30)),
         ("notifications", now - TimeDelta::days(90)),

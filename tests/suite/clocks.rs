@@ -104,3 +104,14 @@ async fn metric(server: &TestServer, name: &str) -> f64 {
     let line = text.lines().find(|line| line.starts_with(name)).expect("the metric");
     line.split_whitespace().last().expect("a value").parse().expect("a number")
 }
+
+#[on_each_database]
+async fn a_clock_that_was_ahead_and_is_set_back_stops_no_registration(db: TestDb) {
+    for ahead in [7_200, 0] {
+        let setup =
+            Setup::default().ahead(ahead).with("ROLE", "api").with("REGISTRATIONS_PER_TENANT", "5/1m");
+        let server = setup.start(&db).await;
+        server.client("ada").register(None, "report.txt", 5).await;
+        server.stop().await;
+    }
+}

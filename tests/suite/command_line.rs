@@ -3,7 +3,6 @@
 use std::process::Stdio;
 
 use serde_json::Value;
-use sqlx::{Connection, SqliteConnection};
 
 use crate::support::process::Process;
 use crate::support::session::Session;
@@ -111,10 +110,10 @@ async fn stuck_files_are_listed_and_retried() {
         well.out
     );
 
-    let mut wrong_clock = SqliteConnection::connect(&session.db.url).await.unwrap();
+    let wrong_clock = session.db.sqlite_connection();
     let sql =
         "UPDATE files SET is_due = FALSE, run_after = '2099-01-01T00:00:00+00:00' WHERE status = 'queued'";
-    assert_eq!(sqlx::query(sql).execute(&mut wrong_clock).await.unwrap().rows_affected(), 1);
+    assert_eq!(wrong_clock.execute(sql, []).unwrap(), 1);
     let listed = session.run(&["stuck", "list"]).out;
     assert!(listed.contains("a.txt") && listed.contains(&id) && listed.contains("not_due"), "{listed}");
     assert_eq!(session.run(&["stuck", "--json", "--all"]).json()["total"], 1);

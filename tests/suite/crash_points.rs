@@ -8,9 +8,14 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use landfall_api::file_queries::FileFilter;
+use landfall_core::caller::Reach;
 use landfall_core::clock::ManualClock;
 use landfall_core::lifecycle::Stage;
+use landfall_core::states::OperationAction;
 use landfall_server::blobs::{Blobs, Saved, Unsaved};
+use landfall_server::operations::{Files, Start};
+use landfall_server::records::files::dead_letters::Filter;
 use landfall_server::recovery::{Sweep, abandoned_uploads, resumable_uploads, unfinished_deletions};
 use landfall_store::Error;
 use landfall_store::args;
@@ -42,6 +47,7 @@ actions! {
     CLIENTS:
         OpenBatch, Register, RegisterInBatch, FreshUrl, Upload, UploadOnceMore, UploadTooShort, UploadBrokenOff, Confirm,
         Cancel, Retry, DeleteRegistered, DeleteUploaded, DeleteQueued, DeleteReady, CloseBatch, CancelBatch,
+        RetryMany, CancelMany, DeleteMany,
         CreateUpload, AppendToUpload, FinishUpload, TerminateUpload, TerminatePart, JoinParts;
     WORKERS:
         Work, WorkInVain, RescueWorker;
@@ -60,6 +66,8 @@ struct Case {
     file: Uuid,
     /// The parts of a file that is still to be joined.
     parts: Vec<Uuid>,
+    /// An operation that was started.
+    operation: Uuid,
 }
 
 impl Case {
@@ -68,7 +76,9 @@ impl Case {
         let batch = match action {
             Register | OpenBatch | CleanOrphans | CleanUpAfterUpload | Adopt | Expire | TerminatePart
             | JoinParts | ExpireUpload | ExpirePart => Uuid::nil(),
-            TimeOutBatch | CloseBatch | CancelBatch => user.open_batch(4, "batch").await.unwrap(),
+            TimeOutBatch | CloseBatch | CancelBatch | CancelMany | DeleteMany => {
+                user.open_batch(4, "batch").await.unwrap()
+            }
             _ => user.open_batch(1, "batch").await.unwrap(),
         };
         let within = Some(batch).filter(|batch| !batch.is_nil());
@@ -91,11 +101,11 @@ impl Case {
             Cancel | DeleteQueued | Work | RecoverStuck | GiveUpStuck | RescueWorker | ForgetDeleted => {
                 user.upload_and_confirm(within, "a").await.unwrap()
             }
-            WorkInVain | Retry | WarnOfDeletion | DeleteOldFailure => {
+            WorkInVain | Retry | RetryMany | WarnOfDeletion | DeleteOldFailure => {
                 user.upload_and_confirm(within, "cf").await.unwrap()
             }
             DeleteReady => user.upload_and_confirm(within, "a").await.unwrap(),
-            CloseBatch | CancelBatch | TimeOutBatch => {
+            CloseBatch | CancelBatch | CancelMany | DeleteMany | TimeOutBatch => {
                 user.register(within, "b", 5).await.unwrap();
                 let unconfirmed = user.register(within, "c", 5).await.unwrap();
                 user.upload(unconfirmed).await.unwrap();
@@ -107,16 +117,32 @@ impl Case {
             JoinParts => vec![user.upload_part("1").await.unwrap(), user.upload_part("2").await.unwrap()],
             _ => Vec::new(),
         };
-        let case = Self { user, batch, file, parts };
+        let mut case = Self { user, batch, file, parts, operation: Uuid::nil() };
         case.prepare_more(clock, action).await;
+        case.operation = case.start_operation(action).await;
         case
+    }
+
+    /// Starts the operation of an action that is one.
+    async fn start_operation(&self, action: Action) -> Uuid {
+        let action = match action {
+            RetryMany => OperationAction::Retry,
+            CancelMany => OperationAction::Cancel,
+            DeleteMany => OperationAction::Delete,
+            _ => return Uuid::nil(),
+        };
+        let (user, rest) = (self.user.caller.owner(), &self.user.rest);
+        let filter = Filter::of(Reach::User(user.clone()));
+        let (id, now) = (rest.app.clock.new_id(), rest.now());
+        let files = Files::Matching(FileFilter::default());
+        rest.app.db.write(Start { id, user, action, filter, files, total: None, now }).await.unwrap()
     }
 
     async fn prepare_more(&self, clock: &ManualClock, action: Action) {
         let (user, rest, tenant) = (&self.user, &self.user.rest, &self.user.caller.tenant);
         let unknown = Uuid::new_v4();
         match action {
-            Retry | WarnOfDeletion | DeleteOldFailure | DeleteReady => {
+            Retry | RetryMany | WarnOfDeletion | DeleteOldFailure | DeleteReady => {
                 rest.work(tenant, &CancellationToken::new()).await;
             }
             RecoverStuck => user.break_claim(self.file, Stage::Chunk, unknown).await,
@@ -201,6 +227,9 @@ impl Case {
             DeleteRegistered | DeleteUploaded | DeleteQueued | DeleteReady => user.delete(file).await,
             CloseBatch => user.close_batch(self.batch).await.map(drop),
             CancelBatch => user.cancel_batch(self.batch).await,
+            RetryMany | CancelMany | DeleteMany => {
+                app.operations().advance_up_to(self.operation, 1_000).await
+            }
             Work | WorkInVain => {
                 rest.work(&user.caller.tenant, gone).await;
                 Ok(())
@@ -244,7 +273,10 @@ impl Case {
                         OR kind IN ('file:cleaned-up', 'batch:completed', 'batch:expired', 'batch:cancelled',
                                     'notification:created'))
                     GROUP BY 1 ORDER BY 1";
+        let operations =
+            "SELECT status, retried_count, skipped_count, error_count FROM operations WHERE tenant_id = $1";
         Snapshot {
+            operations: tx.rows(operations, args![tenant]).await.unwrap(),
             quota: tx.row(quota, args![tenant]).await.unwrap(),
             files: tx.rows(files, args![tenant]).await.unwrap(),
             batches: tx.rows(batches, args![tenant]).await.unwrap(),
@@ -286,6 +318,7 @@ type FileShape = (String, String, Option<String>, i64, i64, Option<i64>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Snapshot {
+    operations: Vec<(String, i64, i64, i64)>,
     quota: Option<(i64, i64, i64, i64)>,
     files: Vec<FileShape>,
     batches: Vec<(String, i64, i64, i64, i64, i64, i64)>,
@@ -401,7 +434,8 @@ async fn break_clients_at_every_step(db: TestDb) {
         for (step, how, case) in &cases {
             if process.disturb(case, action, *step, *how).await.is_ok() {
                 let promised = case.snapshot().await;
-                if action != CancelBatch {
+                // The blobs of what these delete are removed by a sweep.
+                if action != CancelBatch && action != DeleteMany {
                     assert_eq!(
                         promised,
                         undisturbed,

@@ -347,7 +347,7 @@ async fn finished_files_are_counted_for_a_day(db: TestDb) {
     assert_eq!(metrics(dashboard(&alice).await), nothing);
     let kept = "SELECT COUNT(*) FROM throughput";
     assert!(server.app.db.read().await.unwrap().number(kept, args![]).await.unwrap() > 0);
-    server.admin().post("/api/v2/admin/jobs/retention/run", json!({})).await.ok();
+    server.run_job("retention").await;
     assert_eq!(server.app.db.read().await.unwrap().number(kept, args![]).await.unwrap(), 0);
     server.stop().await;
 }

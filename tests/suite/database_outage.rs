@@ -257,13 +257,12 @@ async fn a_frozen_postgres_is_treated_as_down_until_it_continues() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sqlite_file_locked_by_another_program_gets_the_same_response() {
-    use sqlx::{Connection, SqliteConnection};
     let db = TestDb::sqlite();
     let server = Setup::default().start(&db).await;
     let client = server.client("ada");
     let file = client.send_bytes(None, "a.txt", b"Some words to be found.").await;
-    let mut other = SqliteConnection::connect(&db.url).await.unwrap();
-    sqlx::query("BEGIN EXCLUSIVE").execute(&mut other).await.unwrap();
+    let other = db.sqlite_connection();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let seen = client.get("/readyz").await;
     assert_eq!(
         (seen.status, &seen.body["checks"]["database"]["status"]),
@@ -272,7 +271,7 @@ async fn a_sqlite_file_locked_by_another_program_gets_the_same_response() {
         seen.body
     );
     assert_eq!(client.confirm(&file).await.refused(503, "DATABASE_UNAVAILABLE")["retryable"], true);
-    sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     until("it can be written again", async || client.get("/readyz").await.status == 200).await;
     client.confirm(&file).await.ok();
     server.idle().await;

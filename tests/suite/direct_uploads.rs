@@ -79,6 +79,7 @@ on_each_store! {
     an_upload_that_its_client_never_confirmed_is_adopted_at_its_deadline
     a_lost_answer_of_the_store_costs_nothing
     while_the_store_is_away_files_wait_at_no_cost
+    a_single_file_waits_at_no_cost_too
 }
 
 fn key_of(ticket: &Value) -> String {
@@ -383,6 +384,33 @@ async fn while_the_store_is_away_files_wait_at_no_cost(db: TestDb, bucket: Bucke
         until_ready(&alice, &file).await;
     }
     until("it is ready again", async || alice.get("/readyz").await.status == 200).await;
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+/// Too few files to open the circuit.
+async fn a_single_file_waits_at_no_cost_too(db: TestDb, bucket: Bucket) {
+    let network = bucket.network().await;
+    let server = on(&bucket.through(&network)).with("RETRY_BASE_DELAY_MS", "20").start(&db).await;
+    let (alice, extract) = (server.client("alice"), "/api/v2/admin/queues/extract");
+    let ticket = register(&alice, "a.txt", BYTES).await;
+    send_right(&ticket, BYTES).await;
+    let file = text(&ticket["fileId"]).to_owned();
+    server.admin().post(&format!("{extract}/pause"), json!({})).await.ok();
+    alice.confirm(&file).await.ok();
+    network.refuse();
+    server.admin().post(&format!("{extract}/resume"), json!({})).await.ok();
+    let failures = async || {
+        let history = alice.get(&format!("/api/v2/uploads/files/{file}/history")).await.ok();
+        let entries = history["history"].as_array().expect("a history").clone();
+        entries.iter().filter(|entry| entry["errorCode"] == "IO_ERROR").count()
+    };
+    // More often than a failure of the storage is retried otherwise.
+    until("it was tried three times", async || failures().await >= 3).await;
+    let seen = alice.file(&file).await;
+    assert_ne!(seen["status"], "failed", "{seen}");
+    network.restore();
+    until_ready(&alice, &file).await;
     server.assert_audit_clean().await;
     server.stop().await;
 }

@@ -40,7 +40,7 @@ async fn insert_events(server: &TestServer, user: &str, count: usize, size: usiz
     let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
                INSERT INTO events (at, kind, tenant_id, user_id, data)
                SELECT $2, 'file:cleaned-up', $3, $3, $4 FROM n";
-    let data = json!({ "reason": "x".repeat(size) });
+    let data = json!({ "fileId": uuid::Uuid::nil(), "tenantId": user, "reason": "x".repeat(size), "sizeReclaimed": 0 });
     let change = Sql(sql.to_owned(), args![count, server.app.clock.now(), user, data]);
     server.app.db.write(change).await.expect("it is written");
 }

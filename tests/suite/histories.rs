@@ -99,7 +99,7 @@ struct ModelBatch {
 }
 
 /// What the rows say of a file.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, landfall_store::FromRow)]
 struct Row {
     id: Uuid,
     status: String,

@@ -7,7 +7,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
 use landfall_store::args;
 use serde_json::json;
-use sqlx::{Connection, SqliteConnection};
+use sqlx::Connection;
 use sqlx_postgres::PgConnection;
 
 use crate::support::offline_app::Sql;
@@ -32,7 +32,7 @@ async fn retry_from(client: &Client, file: &str, stage: &str) {
 /// The database accepts no writes for a while.
 enum Interruption {
     /// Another program has locked it.
-    Held(Box<SqliteConnection>),
+    Held(Box<rusqlite::Connection>),
     /// All connections were cut, and new ones are accepted again.
     Cut,
 }
@@ -40,8 +40,8 @@ enum Interruption {
 impl Interruption {
     async fn begin(db: &TestDb) -> Self {
         if db.url.starts_with("sqlite:") {
-            let mut connection = SqliteConnection::connect(&db.url).await.unwrap();
-            sqlx::query("BEGIN IMMEDIATE").execute(&mut connection).await.unwrap();
+            let connection = db.sqlite_connection();
+            connection.execute_batch("BEGIN IMMEDIATE").unwrap();
             return Self::Held(Box::new(connection));
         }
         let mut connection = PgConnection::connect(&db.url).await.unwrap();
@@ -51,9 +51,9 @@ impl Interruption {
         Self::Cut
     }
 
-    async fn end(self) {
-        if let Self::Held(mut connection) = self {
-            sqlx::query("ROLLBACK").execute(&mut *connection).await.unwrap();
+    fn end(self) {
+        if let Self::Held(connection) = self {
+            connection.execute_batch("ROLLBACK").unwrap();
         }
     }
 }
@@ -172,7 +172,7 @@ async fn a_temporary_outage_of_the_database_loses_no_file(db: TestDb) {
         gate.reached().await;
         let interruption = Interruption::begin(&db).await;
         gate.open();
-        interruption.end().await;
+        interruption.end();
     }
     // A stage that had to run again is not blocked any more.
     for _ in 0..10 {

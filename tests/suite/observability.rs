@@ -10,7 +10,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
 use landfall_server::http;
 use landfall_server::telemetry::metrics::{self, Kind};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -92,7 +92,7 @@ async fn busy(db: &TestDb) -> TestServer {
     clock.advance(Duration::from_hours(25));
     server.app.stuck_files.expiry.sweep_once(server.app.clock.now()).await.unwrap();
     for job in ["stuck-file-recovery", "orphan-cleanup"] {
-        server.admin().post(&format!("/api/v2/admin/jobs/{job}/run"), json!({})).await.ok();
+        server.run_job(job).await;
     }
     server.idle().await;
     server

@@ -8,7 +8,7 @@ use landfall_server::http::{self, document};
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::support::{Client, Setup, TestDb};
+use crate::support::{Client, Setup, TestDb, contract};
 
 /// Path, method and description of every operation.
 fn operations() -> Vec<(&'static str, &'static str, &'static Value)> {
@@ -29,6 +29,8 @@ async fn the_router_and_the_description_have_the_same_paths() {
     let shown = format!("{:?}", http::router(server.app.clone()));
     let routed: BTreeSet<&str> =
         shown.split('"').filter(|part| part.starts_with('/') && !part.contains("__private")).collect();
+    // The addresses of the console's screens, which are not for programs.
+    let routed: BTreeSet<&str> = routed.into_iter().filter(|path| !path.starts_with("/console")).collect();
     let described: BTreeSet<&str> = operations().iter().map(|(path, ..)| *path).collect();
     assert!(described.len() > 40, "{described:?}");
     assert_eq!(routed, described);
@@ -43,6 +45,7 @@ async fn a_path_accepts_exactly_the_methods_that_it_describes() {
     for (path, item) in document()["paths"].as_object().expect("paths") {
         let parts = path.split('/').map(|part| match part {
             "{asset}" => "index.html",
+            "{consoleFile}" => "icon.svg",
             part if part.starts_with('{') => id.as_str(),
             part => part,
         });
@@ -71,6 +74,72 @@ fn each_operation_has_a_unique_name_a_group_and_a_summary() {
         assert!(operation["summary"].as_str().is_some_and(|it| it.len() > 5), "{method} {path} says nothing");
         let good = operation["responses"].as_object().expect("answers").keys();
         assert!(good.filter(|status| status.starts_with(['2', '3'])).count() > 0, "{method} {path}");
+    }
+}
+
+/// What the linters of OpenAPI ask for is checked by `scripts/check-description`. This names the operation at once.
+#[test]
+fn each_operation_and_each_response_is_described() {
+    for (path, method, operation) in operations() {
+        assert!(
+            operation["description"].is_string(),
+            "{method} {path}: add a second paragraph to the comment"
+        );
+        for (status, answer) in operation["responses"].as_object().expect("answers") {
+            assert!(answer["description"].is_string(), "{method} {path} {status}");
+        }
+    }
+}
+
+/// The JSON bodies of a request and of its success.
+fn bodies(operation: &Value) -> Vec<&Value> {
+    let good = operation["responses"].as_object().expect("answers").iter();
+    let good = good.filter(|(status, _)| status.starts_with('2')).map(|(_, answer)| answer);
+    let all = std::iter::once(&operation["requestBody"]).chain(good);
+    all.filter_map(|body| body["content"].get("application/json")).collect()
+}
+
+#[test]
+fn each_json_body_has_an_example_that_is_as_its_schema_says() {
+    let mut examples = 0;
+    for (path, method, operation) in operations() {
+        for body in bodies(operation) {
+            let example = body.get("example").unwrap_or_else(|| {
+                panic!("{method} {path}: add an example to crates/server/src/http/document/examples")
+            });
+            let complaints = contract::complaints(&body["schema"], example);
+            assert!(complaints.is_empty(), "{method} {path}: {complaints:?} in {example}");
+            examples += 1;
+        }
+    }
+    assert!(examples > 70, "{examples}");
+}
+
+#[test]
+fn bodies_that_are_not_text_are_described_as_bytes() {
+    for id in ["sendBytes", "createUpload", "appendToUpload", "downloadFile", "downloadJob", "showResult"] {
+        let (.., operation) = operations().into_iter().find(|(.., one)| one["operationId"] == id).expect(id);
+        let media = [&operation["requestBody"], &operation["responses"]["200"]]
+            .into_iter()
+            .flat_map(|body| body["content"].as_object().into_iter().flatten())
+            .find(|(kind, _)| kind.contains("octet-stream") || *kind == "*/*");
+        let (_, media) = media.unwrap_or_else(|| panic!("{id} has no bytes"));
+        assert_eq!(media["schema"], serde_json::json!({ "type": "string", "format": "binary" }), "{id}");
+    }
+}
+
+#[test]
+fn the_codes_are_enums_and_those_in_responses_are_open() {
+    let schema = |name: &str| &document()["components"]["schemas"][name];
+    let listed = |name: &str| schema(name)["enum"].as_array().expect(name).len();
+    assert_eq!(schema("RefusalError")["properties"]["code"]["$ref"], "#/components/schemas/RefusalCode");
+    let refusals: BTreeSet<&str> = RefusalCode::ALL.iter().map(|known| known.code()).collect();
+    assert_eq!(listed("RefusalCode"), refusals.len());
+    assert_eq!(listed("KnownFailureCode"), landfall_core::failure::Code::ALL.len());
+    assert_eq!(listed("KnownWarningCode"), landfall_core::warning::WarningCode::ALL.len());
+    for (name, known) in [("FailureCode", "KnownFailureCode"), ("WarningCode", "KnownWarningCode")] {
+        assert_eq!(schema(name)["anyOf"][0]["$ref"], format!("#/components/schemas/{known}"));
+        contract::check_as(name, &"A_CODE_OF_A_LATER_VERSION".into());
     }
 }
 
@@ -127,7 +196,7 @@ fn every_refusal_is_described_for_some_route() {
     let mut described = BTreeSet::new();
     for (_, _, operation) in operations() {
         for (status, answer) in operation["responses"].as_object().expect("answers") {
-            let part = &answer["content"]["application/json"]["schema"]["allOf"][1];
+            let part = &answer["content"]["application/json"]["schema"];
             let codes = part["properties"]["error"]["properties"]["code"]["enum"].as_array();
             for code in codes.into_iter().flatten().filter_map(Value::as_str) {
                 described.insert((status.parse::<u16>().expect("a status"), code));
@@ -207,4 +276,14 @@ fn the_command_line_defines_no_response_types_of_its_own() {
     let mut found = Vec::new();
     scan(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")), &mut found);
     assert!(found.is_empty(), "use the types of crates/api: {found:#?}");
+}
+
+#[test]
+fn the_command_line_prints_the_description_without_a_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_landfall"));
+    let printed = program.arg("openapi").current_dir(folder.path()).env_clear().output().expect("it runs");
+    assert!(printed.status.success(), "{printed:?}");
+    assert_eq!(&serde_json::from_slice::<Value>(&printed.stdout).expect("JSON"), document());
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "it wrote something");
 }

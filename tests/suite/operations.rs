@@ -7,7 +7,7 @@ use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
-use landfall_server::queue::operations::{RetryAll, Step as Taken};
+use landfall_server::operations::{Start, Step as Taken};
 use landfall_server::records::files::dead_letters::Filter;
 use landfall_server::records::fingerprint::fingerprint as fingerprint_of;
 use landfall_store::Error;
@@ -185,7 +185,7 @@ async fn an_interrupted_operation_continues_elsewhere_and_counts_each_file_once(
     let (id, now) = (second.app.clock.new_id(), second.app.clock.now());
     let alice = TenantUser::new("alice", "alice");
     let filter = Filter::of(Reach::User(alice.clone()));
-    second.app.db.write(RetryAll { id, user: alice, filter, now }).await.unwrap();
+    second.app.db.write(Start::retry_all(id, alice, filter, now)).await.unwrap();
     for _ in 0..2 {
         let taken = second.app.operations().step(id, true).await.unwrap();
         assert_eq!(taken, Taken::Moved { files: 100, revived: 100 });
@@ -241,7 +241,7 @@ async fn concurrent_steps_count_each_file_once(db: TestDb) {
     let (id, now) = (one.app.clock.new_id(), one.app.clock.now());
     let alice = TenantUser::new("alice", "alice");
     let filter = Filter::of(Reach::User(alice.clone()));
-    one.app.db.write(RetryAll { id, user: alice, filter, now }).await.unwrap();
+    one.app.db.write(Start::retry_all(id, alice, filter, now)).await.unwrap();
     let sides = (0..8).map(|number| {
         let operations = if number % 2 == 0 { one.app.operations() } else { two.app.operations() };
         async move { operations.advance_up_to(id, 10_000).await }
@@ -269,7 +269,7 @@ async fn a_process_whose_clock_is_behind_retries_nothing_twice(db: TestDb) {
     let second = Setup::default().clock(&behind).work(work).start(&db).await;
     let alice = TenantUser::new("alice", "alice");
     let filter = Filter::of(Reach::User(alice.clone()));
-    second.app.db.write(RetryAll { id, user: alice, filter, now }).await.unwrap();
+    second.app.db.write(Start::retry_all(id, alice, filter, now)).await.unwrap();
     let mut steps = 0;
     while second.app.operations().step(id, true).await.unwrap() != Taken::Over {
         steps += 1;

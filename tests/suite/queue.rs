@@ -10,8 +10,8 @@ use landfall_server::queue::isolation::Next;
 use landfall_server::queue::limits::RateLimits;
 use landfall_server::queue::release::Release;
 use landfall_server::queue::rescue::RescueWorker;
-use landfall_store::args;
 use landfall_store::wake::Signal;
+use landfall_store::{Db, args};
 use serde_json::json;
 
 use crate::support::script::Gate;
@@ -470,6 +470,25 @@ async fn pass_time_until_idle(server: &TestServer, clock: &landfall_core::clock:
         tokio::select! {
             () = &mut idle => return,
             () = landfall_core::clock::Clock::System.sleep(Duration::from_millis(5)) => {}
+        }
+    }
+}
+
+/// PostgreSQL writes all indexes of a row if a column of one of them has changed, also one that only a condition names.
+#[on_each_database]
+async fn a_stage_that_is_done_changes_no_index_of_its_file(db: TestDb) {
+    let opened = Db::open(&db.url, 2).await.unwrap();
+    let sql = if opened.is_postgres() {
+        "SELECT CAST(indexdef AS TEXT) FROM pg_indexes WHERE schemaname = current_schema() AND tablename = 'files'"
+    } else {
+        "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'files' AND sql IS NOT NULL"
+    };
+    let indexes: Vec<(String,)> = opened.read().await.unwrap().rows(sql, args![]).await.unwrap();
+    assert!(indexes.len() > 10, "{indexes:?}");
+    for (index,) in indexes {
+        let words: Vec<&str> = index.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        for column in ["status", "next_stage", "claimed_at", "updated_at", "attempt", "begun"] {
+            assert!(!words.contains(&column), "{column} changes with each stage: {index}");
         }
     }
 }

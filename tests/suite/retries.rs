@@ -184,6 +184,8 @@ impl Work for Shrinking {
             text: format!("piece {number}"),
             page: None,
             heading: None,
+            headings: Vec::new(),
+            places: Vec::new(),
             char_start: number,
             char_end: number + 1,
             tokens: 1,

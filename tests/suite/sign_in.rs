@@ -329,7 +329,7 @@ async fn a_person_has_a_limited_number_of_sessions_and_old_ones_are_removed(db: 
     drop(bob);
     drop(link(&server, person("ada")).await);
     clock.advance(TimeDelta::days(1).to_std().unwrap());
-    server.admin().post("/api/v2/admin/jobs/retention/run", json!({})).await.ok();
+    server.run_job("retention").await;
     assert_eq!((count("sessions").await, count("sign_in_links").await), (0, 0));
 }
 

@@ -62,7 +62,9 @@ impl Resources {
             "tenantId" => vec![TENANT.to_owned()],
             "stage" => vec!["extract".to_owned()],
             "jobName" => vec!["retention".to_owned()],
+            "service" => vec!["gateway".to_owned()],
             "asset" => vec!["index.html".to_owned()],
+            "consoleFile" => vec!["icon.svg".to_owned()],
             other => panic!("add Bob's ids for {{{other}}}"),
         }
     }
@@ -73,9 +75,14 @@ impl Resources {
             // The first four are what an identity provider sends back, and where to go on. Every call to the stream has the
             // last four anyway, or cannot have them.
             "state" | "error" | "iss" | "returnTo" | "actor" | "action" | "outcome" | "address" | "since"
-            | "until" | "limit" | "status" | "code" | "stage" | "unread" | "after" | "types" | "ticket"
-            | "follow" | "token" => Vec::new(),
+            | "until" | "limit" | "hours" | "status" | "code" | "stage" | "unread" | "after" | "types"
+            | "ticket" | "follow" | "token" | "createdAfter" | "createdBefore" | "sort" | "order" => {
+                Vec::new()
+            }
             "batchId" => self.batches.clone(),
+            "fileIds" => vec![self.files.join(",")],
+            "owner" => vec![BOB.to_owned(), format!("{BOB}&scope=tenant"), format!("{BOB}&scope=all")],
+            "tenantId" => vec![TENANT.to_owned(), format!("{TENANT}&scope=tenant")],
             "cursor" => vec![uuid::Uuid::max().to_string(), "0".to_owned()],
             "offset" => vec!["0".to_owned(), "1".to_owned()],
             "q" => vec![MARK.to_owned()],
@@ -83,7 +90,8 @@ impl Resources {
             "md5" => [&b"bytes"[..], text().as_bytes()].map(|bytes| hex::encode(Md5::digest(bytes))).to_vec(),
             "fingerprint" => vec![self.fingerprint.clone()],
             "scope" => vec!["tenant".to_owned(), "all".to_owned()],
-            "refresh" | "force" | "proxy" => vec!["true".to_owned()],
+            "refresh" | "force" | "proxy" | "warnings" => vec!["true".to_owned()],
+            "format" => vec!["markdown".to_owned(), "plain".to_owned()],
             other => panic!("add what Alice should send as ?{other}="),
         }
     }
@@ -106,10 +114,26 @@ impl Resources {
                 json!({ "scope": "tenant" }),
                 json!({ "scope": "all" }),
             ],
+            "startOperation" => ["retry", "cancel", "delete"]
+                .iter()
+                .flat_map(|action| {
+                    [
+                        json!({ "action": action, "fileIds": self.files }),
+                        json!({ "action": action, "filter": { "batchId": self.batches[0] } }),
+                        json!({ "action": action, "filter": { "q": MARK } }),
+                        json!({ "action": action, "filter": { "scope": "tenant", "owner": BOB } }),
+                        json!({ "action": action, "filter": { "scope": "all", "tenantId": TENANT } }),
+                    ]
+                })
+                .collect(),
             "search" => vec![
                 json!({ "query": MARK }),
                 json!({ "query": MARK, "batchId": self.batches[0] }),
                 json!({ "query": MARK, "fileId": self.files[0] }),
+                // An explanation has the words of the query.
+                json!({ "query": "bytes", "fileIds": self.files, "mode": "words", "explain": true }),
+                json!({ "query": MARK, "attributes": { "project": MARK } }),
+                json!({ "query": MARK, "name": "a", "mode": "meaning" }),
             ],
             "registerWebhook" => {
                 vec![
@@ -118,6 +142,7 @@ impl Resources {
                     json!({ "url": "https://x.example", "scope": "all" }),
                 ]
             }
+            "changeFile" => vec![json!({ "attributes": {} }), json!({ "attributes": { "project": "mine" } })],
             "changeWebhook" => vec![json!({ "enabled": false }), json!({ "url": "http://127.0.0.1:9/mine" })],
             "logOut" => vec![json!({}), json!({ "everywhere": true })],
             "issueLink" => vec![json!({ "tenantId": TENANT, "userId": BOB, "role": "operator" })],
@@ -264,7 +289,8 @@ impl Call {
 
     /// The scope that it asks for.
     fn scope(&self) -> &str {
-        let body = self.body.as_ref().and_then(|body| body["scope"].as_str());
+        let body = self.body.as_ref();
+        let body = body.and_then(|body| body["scope"].as_str().or(body["filter"]["scope"].as_str()));
         let query = ["tenant", "all"].into_iter().find(|scope| self.path.contains(&format!("scope={scope}")));
         body.or(query).unwrap_or("own")
     }
@@ -304,7 +330,7 @@ impl Call {
             &[404]
         } else {
             // Their own files, or none. A cursor of another list is refused.
-            &[200, 201, 307, 400]
+            &[200, 201, 202, 307, 400]
         }
     }
 }
@@ -387,8 +413,12 @@ async fn send(client: &Client, call: &Call, token: bool) -> (u16, String) {
     (status, headers + &without_filter(&response.text().await.expect("text")))
 }
 
-/// A response without the part in which an operation repeats its request.
+/// A response without the parts in which an operation repeats its request: the filter, and ids that name nothing.
 fn without_filter(answer: &str) -> String {
+    let unknown = "{\"code\":\"FILE_NOT_FOUND\",\"fileId\":\"";
+    let mut unfound = answer.split(unknown);
+    let first = unfound.next().unwrap_or_default().to_owned();
+    let answer = unfound.fold(first, |text, part| text + unknown + part.split_at(36.min(part.len())).1);
     let mut parts = answer.split("\"filter\":{");
     let mut rest = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use crate::support::process::Process;
 use crate::support::relay::Relay;
@@ -19,6 +20,7 @@ struct Terminal {
     child: Child,
     keyboard: ChildStdin,
     shown: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Terminal {
@@ -46,17 +48,28 @@ impl Terminal {
         let shown = Arc::new(Mutex::new(Vec::new()));
         let mut out = child.stdout.take().expect("piped");
         let kept = shown.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(read @ 1..) = out.read(&mut bytes) {
                 kept.lock().unwrap().extend_from_slice(&bytes[..read]);
             }
         });
-        Self { folder, child, keyboard, shown }
+        Self { folder, child, keyboard, shown, reader: Some(reader) }
     }
 
     fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    /// Everything that was shown until the shell ended.
+    ///
+    /// The last output comes through the terminal after the command has ended.
+    fn all_shown(&mut self) -> String {
+        self.child.wait().expect("the shell ends");
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("it reads until the end");
+        }
+        self.shown()
     }
 
     async fn shows(&self, text: &str) {
@@ -85,10 +98,9 @@ impl Terminal {
     /// The same for another exit code; returns what was printed since.
     async fn assert_restored_after(mut self, code: &str) -> String {
         until("the shell continues", async || !self.note("after").is_empty()).await;
-        self.child.wait().expect("it ends");
-        assert_eq!(self.note("code"), code, "{}", self.shown());
+        let shown = self.all_shown();
+        assert_eq!(self.note("code"), code, "{shown}");
         assert_eq!(self.note("after"), self.note("before"));
-        let shown = self.shown();
         assert_eq!((shown.matches(ENTER).count(), shown.matches(LEAVE).count()), (1, 1), "{shown:?}");
         shown.split_once(LEAVE).expect("the alternate screen was left").1.to_owned()
     }
@@ -178,14 +190,11 @@ async fn top_continues_while_the_server_is_down_and_sees_it_come_back() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_permission_is_reported_on_the_normal_screen() {
     let (db, server) = server();
-    let terminal = Terminal::open(&db, &server.base, "top --token rubbish");
+    let mut terminal = Terminal::open(&db, &server.base, "top --token rubbish");
     until("the shell continues", async || !terminal.note("after").is_empty()).await;
+    let shown = terminal.all_shown();
     assert_eq!(terminal.note("code"), "2");
-    assert!(
-        terminal.shown().contains("INVALID_TOKEN") && !terminal.shown().contains(ENTER),
-        "{}",
-        terminal.shown()
-    );
+    assert!(shown.contains("INVALID_TOKEN") && !shown.contains(ENTER), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -194,7 +203,7 @@ async fn an_upload_shows_its_speed_and_the_time_that_is_left_in_one_line() {
     std::fs::write(db.folder.path().join("a.txt"), "The ferry leaves at noon. ".repeat(40_000)).unwrap();
     let relay = Relay::to(&server.base).await;
     relay.hold_after(100_000);
-    let terminal = Terminal::open(&db, &relay.url, "upload a.txt");
+    let mut terminal = Terminal::open(&db, &relay.url, "upload a.txt");
     until("progress", async || {
         let shown = terminal.shown();
         let mut lines = shown.split(['\r', '\n']).filter(|line| line.contains("sending"));
@@ -203,11 +212,8 @@ async fn an_upload_shows_its_speed_and_the_time_that_is_left_in_one_line() {
     .await;
     relay.release();
     until("the shell continues", async || !terminal.note("after").is_empty()).await;
-    // What the command printed last may come to the terminal after the shell has gone on.
-    let summary = "1 of 1 file sent (1015.6 KB)";
-    until("the summary", async || terminal.shown().contains(summary)).await;
-    let shown = terminal.shown();
-    assert_eq!(terminal.note("code"), "0", "{shown}");
+    let shown = terminal.all_shown();
+    assert!(terminal.note("code") == "0" && shown.contains("1 of 1 file sent (1015.6 KB)"), "{shown}");
     let rest = shown.rsplit("sending").next().unwrap();
     assert!(!rest.contains("sending") && shown.matches('\n').count() < 5, "the line is gone: {shown:?}");
 }

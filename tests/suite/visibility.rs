@@ -180,13 +180,13 @@ async fn the_date_of_deletion_stands_on_the_file_and_on_the_dead_letter(db: Test
 
     // The warning names the same date.
     clock.advance(23 * DAY);
-    server.admin().post("/api/v2/admin/jobs/orphan-cleanup/run", json!({})).await.ok();
+    server.run_job("orphan-cleanup").await;
     let told = alice.get(NOTIFICATIONS).await.ok()["notifications"][0].clone();
     assert_eq!(told["type"], "file-deletion-warning");
     assert_eq!(day(&told["data"]["deletionDate"]), day(&promised));
     assert_eq!(dates().await.0, promised);
     clock.advance(7 * DAY);
-    server.admin().post("/api/v2/admin/jobs/orphan-cleanup/run", json!({})).await.ok();
+    server.run_job("orphan-cleanup").await;
     alice.get(&format!("{FILES}/{file}")).await.refused(410, "FILE_DELETED");
     let steps = history(&alice, &file).await;
     assert_eq!(actor(step(&steps, "failed", "deleted")), ("sweep", "orphan-cleanup"));

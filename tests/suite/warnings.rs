@@ -144,6 +144,8 @@ impl Changing {
                 text: "text".to_owned(),
                 page: None,
                 heading: None,
+                headings: Vec::new(),
+                places: Vec::new(),
                 char_start: 0,
                 char_end: 4,
                 tokens: 1,

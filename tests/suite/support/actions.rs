@@ -285,6 +285,8 @@ impl WorkByName {
                 text: "Wind from the west".to_owned(),
                 page: None,
                 heading: None,
+                headings: Vec::new(),
+                places: Vec::new(),
                 char_start: 0,
                 char_end: 18,
                 tokens: 4,

@@ -35,6 +35,12 @@ impl TestDb {
         Some(Self { url: template::address(&server, &name), folder: folder::temporary() })
     }
 
+    /// A connection of another program to the SQLite database.
+    pub fn sqlite_connection(&self) -> rusqlite::Connection {
+        let file = self.url.strip_prefix("sqlite://").expect("it is on SQLite");
+        rusqlite::Connection::open(file).expect("the database opens")
+    }
+
     /// Another database that has nothing in it, not even the schema.
     pub async fn another(&self) -> String {
         if self.url.starts_with("sqlite:") {

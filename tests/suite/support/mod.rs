@@ -18,6 +18,7 @@ pub mod gateway_server;
 pub mod actions;
 pub mod hooks;
 pub mod fault_injector;
+pub mod many_files;
 pub mod model_folder;
 pub mod network;
 pub mod node;
@@ -48,6 +49,7 @@ use landfall_server::config::{Config, Variables};
 use landfall_server::delivery::webhooks::target::Names;
 use landfall_server::http;
 use landfall_server::stages::Work;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -169,6 +171,7 @@ impl TestServer {
             extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
             faults: None,
             names: setup.names,
+            simulated: None,
         };
         let app = Box::pin(App::start(config, replacements)).await.expect("the server starts");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -206,6 +209,17 @@ impl TestServer {
             exp: (self.app.clock.now() + chrono::TimeDelta::days(1000)).timestamp(),
         };
         Client::new(self.base.clone(), self.app.auth.issue(&claims).expect("a token"))
+    }
+
+    /// Runs a job, after a run of its schedule that may be under way. Returns the answer.
+    pub async fn run_job(&self, name: &str) -> Value {
+        let admin = self.admin();
+        loop {
+            let answer = admin.post(&format!("/api/v2/admin/jobs/{name}/run"), json!({})).await;
+            if answer.status != 409 {
+                return answer.ok();
+            }
+        }
     }
 
     /// Waits until there is nothing left to do.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use candle_core::{Device, Tensor};
+use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
 
 pub const DIMENSIONS: usize = 32;
@@ -66,8 +66,9 @@ pub fn write_weights(folder: &Path, seed: u64, dimensions: usize) {
     };
     let mut tensors = HashMap::new();
     let mut add = |name: String, shape: &[usize]| {
-        let values: Vec<f32> = (0..shape.iter().product()).map(|_| random()).collect();
-        tensors.insert(name, Tensor::from_vec(values, shape, &Device::Cpu).expect("a tensor"));
+        let count: usize = shape.iter().product();
+        let values: Vec<u8> = (0..count).flat_map(|_| random().to_le_bytes()).collect();
+        tensors.insert(name, (shape.to_vec(), values));
     };
     let norm = |name: &str| {
         [(format!("{name}.weight"), vec![dimensions]), (format!("{name}.bias"), vec![dimensions])]
@@ -95,5 +96,8 @@ pub fn write_weights(folder: &Path, seed: u64, dimensions: usize) {
     for (name, shape) in wanted {
         add(name, &shape);
     }
-    candle_core::safetensors::save(&tensors, folder.join("model.safetensors")).expect("saved");
+    let views = tensors.iter().map(|(name, (shape, values))| {
+        (name, TensorView::new(Dtype::F32, shape.clone(), values).expect("a tensor"))
+    });
+    safetensors::serialize_to_file(views, None, &folder.join("model.safetensors")).expect("saved");
 }

@@ -11,7 +11,7 @@ use landfall_server::audit::{Finding, audit};
 use landfall_server::records::totals;
 use landfall_server::stages::Work;
 use landfall_store::Error;
-use landfall_store::{Arg, Db, FaultInjector, FromRows, Tx, Write};
+use landfall_store::{Arg, Db, FaultInjector, FromRow, Tx, Write};
 
 use super::fault_injector::PlannedFaults;
 use super::{Script, TestDb, config};
@@ -105,7 +105,7 @@ impl OfflineApp {
         self.app.db.write(Recount).await.expect("they are counted");
     }
 
-    pub async fn rows<T: FromRows>(&self, sql: &str, args: Vec<Arg>) -> Vec<T> {
+    pub async fn rows<T: FromRow>(&self, sql: &str, args: Vec<Arg>) -> Vec<T> {
         self.app.db.read().await.expect("a connection").rows(sql, args).await.expect("an answer")
     }
 
