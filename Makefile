@@ -1,5 +1,5 @@
 # These targets download everything that they need into .tools/, except the Rust toolchain, python3, and Node with npm.
-# clamd, promtool, nginx, caddy and chromium, which the tests need, are installed as Debian packages.
+# clamd, promtool, nginx, caddy, chromium and faketime, which the tests need, are installed as Debian packages.
 
 TOOLS := .tools
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -32,6 +32,8 @@ DEPLOY_TOOLS := /usr/bin/go /usr/share/gocode/src/github.com/Masterminds/sprig/f
 NGINX := /usr/sbin/nginx
 CADDY := /usr/bin/caddy
 CHROMIUM := /usr/bin/chromium
+# Clocks that jump.
+FAKETIME := /usr/bin/faketime
 # PostgreSQL with TLS, which the one of scripts/with-postgres was built without. Its folder has the version in its name.
 POSTGRES_TLS = $(shell ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
 DEBIAN := $(CLAMD) $(PROMTOOL) $(NGINX) $(CADDY) $(CHROMIUM) $(or $(POSTGRES_TLS),postgres-with-tls)
@@ -41,10 +43,12 @@ TEST_PROGRAMS = LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) 
 # Third-party clients and Azurite for the tests. npm writes this file when it is done.
 NODE := $(TOOLS)/node
 NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
+# What the console and the TypeScript client are built and tested with.
+NODE_WORKSPACE := node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run release model test test-quick coverage bench fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
+.PHONY: help run release model test test-quick simulate coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,14 +65,25 @@ release: ## Build the program for production: target/release/landfall
 model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
-test: lint deny deploy-check $(DEBIAN) $(NODE_CLIENTS) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the docs
+test: lint deny deploy-check $(DEBIAN) $(FAKETIME) $(NODE_CLIENTS) $(NODE_WORKSPACE) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the client, the console, the docs
 	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres --no-sync scripts/with-object-stores $(RUN_TESTS)
 	scripts/schemathesis $(TARGET)/debug/landfall
+	scripts/check-description $(TARGET)/debug/landfall
+	clients/typescript/check $(TARGET)/debug/landfall
+	web/check $(TARGET)/debug/landfall
+	tests/chaos/selftest
+	tests/chaos/chaos $(TARGET)/debug/landfall --seconds 36
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --workspace
 
 test-quick: ## Run the tests on SQLite only
 	cargo test --workspace
+
+# FIRST=N begins with another seed.
+SEEDS ?= 10000
+FIRST ?= 1
+simulate: ## Run SEEDS histories of several processes with faults; tell the first that fails, made as small as possible
+	cargo run --profile simulate --locked -p landfall-sim -- --first $(FIRST) --seeds $(SEEDS) --coverage
 
 # TESTS="search:: events::" runs only these.
 coverage: $(CARGO_LLVM_COV) $(DEBIAN) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
@@ -81,6 +96,27 @@ bench: release $(NODE_CLIENTS) ## Measure the queue on both databases, the readi
 	cargo bench --locked -p landfall-cli --bench sandbox
 	cargo bench --locked -p landfall-cli --bench documents
 	scripts/with-postgres scripts/with-object-stores bench/storage $(TARGET)/release/landfall
+
+# LANDFALL_FLOWS=PATH adds Landfall's own lines: see docs/performance.md.
+bench-peers: ## Install and measure BullMQ, pg-boss, graphile-worker and apalis with the work that the queue is measured with
+	bench/peers/run install full takeover
+
+# MINUTES=10 is shared by all three worlds. SEED=… draws the same faults again. PROGRAM=… is a program that was built before.
+chaos: $(FAKETIME) $(if $(PROGRAM),,debug-program) ## Kill, freeze, cut off and fill up real processes, and check every promise (MINUTES=10)
+	tests/chaos/selftest
+	tests/chaos/chaos $(or $(PROGRAM),$(TARGET)/debug/landfall) --seconds $(shell expr 60 \* $(or $(MINUTES),10)) \
+		$(if $(SEED),--seed $(SEED)) --keep $(TARGET)/chaos
+
+load: $(if $(PROGRAM),,release) ## Use a real server for an hour, and draw what that costs: target/load/load.svg (MINUTES=60)
+	tests/load/load $(or $(PROGRAM),$(TARGET)/release/landfall) --minutes $(or $(MINUTES),60) --output $(TARGET)/load
+
+.PHONY: debug-program
+debug-program:
+	cargo build --locked -p landfall-cli
+
+# The built files are in the repository, so that the program can be built without Node.
+console: $(NODE_WORKSPACE) ## Build the web console from web/ into the sources of the server
+	npm run build -w web
 
 fmt: ## Format the code
 	cargo fmt
@@ -116,7 +152,7 @@ advisories: $(CARGO_DENY) ## Check the dependencies for known vulnerabilities (n
 
 clean: ## Remove everything that was built or downloaded here; your data stays
 	cargo clean
-	rm -rf $(TOOLS)
+	rm -rf $(TOOLS) node_modules clients/typescript/dist
 
 # They run only for seconds, so they are built in the fastest way: without optimisation and without debug information.
 $(CARGO_DENY):
@@ -165,10 +201,19 @@ $(CHROMIUM):
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium
 
+$(FAKETIME):
+	@echo "The tests need clocks that jump; installing Debian's faketime"
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends faketime
+
 postgres-with-tls:
 	@echo "The tests need a PostgreSQL with TLS; installing Debian's postgresql"
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends postgresql
+
+$(NODE_WORKSPACE): package.json package-lock.json clients/typescript/package.json web/package.json
+	npm ci
+	@touch $@
 
 $(NODE_CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	mkdir -p $(NODE)

@@ -6,6 +6,7 @@ closes, so nothing is left behind even if the main process is killed.
 
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -131,12 +132,26 @@ def owns_terminal():
 
 
 def free_ports(count):
-    """Ports that are free now, all different."""
-    probes = [socket.socket() for _ in range(count)]
+    """Ports that are free now, all different. The system gives none of them to an outgoing connection, so a server that is started
+    again finds its port free."""
+    probes = []
     try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
+        while len(probes) < count:
+            probe = socket.socket()
+            try:
+                probe.bind(("127.0.0.1", random.randrange(10_000, first_outgoing_port())))
+                probes.append(probe)
+            except OSError:
+                probe.close()
         return [probe.getsockname()[1] for probe in probes]
     finally:
         for probe in probes:
             probe.close()
+
+
+def first_outgoing_port():
+    try:
+        with open("/proc/sys/net/ipv4/ip_local_port_range") as found:
+            return max(int(found.read().split()[0]), 20_000)
+    except OSError:
+        return 32_768
