@@ -47,14 +47,14 @@ actions! {
     CLIENTS:
         OpenBatch, Register, RegisterInBatch, FreshUrl, Upload, UploadOnceMore, UploadTooShort, UploadBrokenOff, Confirm,
         Cancel, Retry, DeleteRegistered, DeleteUploaded, DeleteQueued, DeleteReady, CloseBatch, CancelBatch,
-        RetryMany, CancelMany, DeleteMany,
+        RetryMany, CancelMany, DeleteMany, DeleteArchive,
         CreateUpload, AppendToUpload, FinishUpload, TerminateUpload, TerminatePart, JoinParts;
     WORKERS:
-        Work, WorkInVain, RescueWorker;
+        Work, WorkInVain, WorkOnArchive, RetryArchive, RescueWorker;
     SWEEPS:
         Adopt, Expire, RecoverStuck, GiveUpStuck, CleanOrphans, GiveUpAbandoned, WarnOfDeletion, DeleteOldFailure,
         TimeOutBatch, ForgetDeleted, FinishDeletion, CleanUpAfterUpload, FinishLeftUpload, ExpireUpload, ExpirePart,
-        ClearDeletedUpload;
+        ClearDeletedUpload, DeleteFilesOfArchive;
 }
 
 use Action::*;
@@ -105,6 +105,10 @@ impl Case {
                 user.upload_and_confirm(within, "cf").await.unwrap()
             }
             DeleteReady => user.upload_and_confirm(within, "a").await.unwrap(),
+            WorkOnArchive | DeleteArchive | DeleteFilesOfArchive => {
+                user.upload_and_confirm(within, "z:a,b,cf").await.unwrap()
+            }
+            RetryArchive => user.upload_and_confirm(within, "z:cf,xf").await.unwrap(),
             CloseBatch | CancelBatch | CancelMany | DeleteMany | TimeOutBatch => {
                 user.register(within, "b", 5).await.unwrap();
                 let unconfirmed = user.register(within, "c", 5).await.unwrap();
@@ -142,8 +146,16 @@ impl Case {
         let (user, rest, tenant) = (&self.user, &self.user.rest, &self.user.caller.tenant);
         let unknown = Uuid::new_v4();
         match action {
-            Retry | RetryMany | WarnOfDeletion | DeleteOldFailure | DeleteReady => {
+            Retry | RetryMany | WarnOfDeletion | DeleteOldFailure | DeleteReady | DeleteArchive => {
                 rest.work(tenant, &CancellationToken::new()).await;
+            }
+            DeleteFilesOfArchive => {
+                rest.work(tenant, &CancellationToken::new()).await;
+                user.delete(self.file).await.unwrap();
+            }
+            RetryArchive => {
+                rest.work(tenant, &CancellationToken::new()).await;
+                user.retry(self.file).await.unwrap();
             }
             RecoverStuck => user.break_claim(self.file, Stage::Chunk, unknown).await,
             GiveUpStuck => {
@@ -224,13 +236,15 @@ impl Case {
             JoinParts => user.join(&self.parts, "a").await,
             Cancel => user.cancel(file).await.map(drop),
             Retry => user.retry(file).await.map(drop),
-            DeleteRegistered | DeleteUploaded | DeleteQueued | DeleteReady => user.delete(file).await,
+            DeleteRegistered | DeleteUploaded | DeleteQueued | DeleteReady | DeleteArchive => {
+                user.delete(file).await
+            }
             CloseBatch => user.close_batch(self.batch).await.map(drop),
             CancelBatch => user.cancel_batch(self.batch).await,
             RetryMany | CancelMany | DeleteMany => {
                 app.operations().advance_up_to(self.operation, 1_000).await
             }
-            Work | WorkInVain => {
+            Work | WorkInVain | WorkOnArchive | RetryArchive => {
                 rest.work(&user.caller.tenant, gone).await;
                 Ok(())
             }
@@ -241,7 +255,9 @@ impl Case {
             }
             TimeOutBatch => rest.batch_timeout().sweep_once(now).await.map(drop),
             ForgetDeleted => app.retention.sweep_once(now).await.map(drop),
-            FinishDeletion => unfinished_deletions::sweep_once(&app.db, &app.blobs).await.map(drop),
+            FinishDeletion | DeleteFilesOfArchive => {
+                unfinished_deletions::sweep_once(&app.db, &app.blobs).await.map(drop)
+            }
             CleanUpAfterUpload => abandoned_uploads::sweep_once(&app.db, &app.blobs).await.map(drop),
             FinishLeftUpload | ClearDeletedUpload | ExpirePart => {
                 resumable_uploads::sweep_once(&app.resumables, now).await.map(drop)
@@ -434,8 +450,8 @@ async fn break_clients_at_every_step(db: TestDb) {
         for (step, how, case) in &cases {
             if process.disturb(case, action, *step, *how).await.is_ok() {
                 let promised = case.snapshot().await;
-                // The blobs of what these delete are removed by a sweep.
-                if action != CancelBatch && action != DeleteMany {
+                // The blobs of what these delete, and the files of an archive, are removed by a sweep.
+                if ![CancelBatch, DeleteMany, DeleteArchive].contains(&action) {
                     assert_eq!(
                         promised,
                         undisturbed,

@@ -6,6 +6,7 @@ mod support;
 mod alerts;
 mod api;
 mod api_keys;
+mod archives;
 mod audit_log;
 mod auth;
 mod batches;

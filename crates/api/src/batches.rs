@@ -54,6 +54,9 @@ pub struct BatchView {
     pub progress: Option<Progress>,
     pub summary: Summary,
     pub priority: Priority,
+    /// The archive that its files were unpacked from; null for a batch that a client opened.
+    #[serde(default)]
+    pub archive_file_id: Option<Uuid>,
     /// What the client stored with the batch. It is left out in lists, and if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]

@@ -36,6 +36,9 @@ pub struct FileView {
     #[serde(default)]
     pub sha256: Option<String>,
     pub batch_id: Option<Uuid>,
+    /// The batch with the files in it, if it is an archive that was unpacked: each of them is a file of its own.
+    #[serde(default)]
+    pub archive_batch_id: Option<Uuid>,
     /// What the client noted about the file.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]

@@ -130,6 +130,10 @@ codes! {
         => Upload "Upload a plain copy of it, without protection and with less in it";
     NoText "NO_TEXT" Never DocumentError "There is no text in the document"
         => Upload "Upload a copy with text in it";
+    ArchiveFailed "ARCHIVE_FAILED" Never DocumentError "None of the files in the archive could be read"
+        => Retry "Retry it to try its files again, or replace those that are damaged";
+    QuotaExceeded "QUOTA_EXCEEDED" Never DocumentError "The files in the archive do not fit into the quota; none of them was kept"
+        => Retry "Retry it when there is room in the quota, or upload fewer files";
     Unscannable "UNSCANNABLE" Never DocumentError "The virus scanner could not check the file, so it was rejected"
         => Upload "Upload a copy that is neither encrypted nor packed";
     ScannerUnavailable "SCANNER_UNAVAILABLE" Wait NetworkError "The virus scanner cannot be reached; the file waits until it is back"

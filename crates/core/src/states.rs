@@ -148,6 +148,8 @@ named_enum! {
         RateLimit = "rate_limit",
         Isolation = "isolation",
         Worker = "worker",
+        /// The files of an archive have not all ended.
+        Members = "members",
     }
 }
 

@@ -77,9 +77,11 @@ pub use error::{Error, ErrorKind};
 pub use landfall_core::text::{Extracted, Markup, Place};
 pub use landfall_core::warning::{Warning, WarningCode};
 pub use limits::Limits;
-pub use members::{ArchiveLimits, LeftOut, Member, Unpacked, WhyLeftOut, archive_members, is_archive};
+pub use members::{
+    ArchiveLimits, Contents, LeftOut, ListedMember, Member, Unpacked, WhyLeftOut, archive_members, is_archive,
+};
 pub use missing::PageCount;
-pub use read::{Document, read};
+pub use read::{Document, read, read_unless_archive};
 pub use reading::{Picture, Reading, Recognised};
 
 use read::{has_words, protected};

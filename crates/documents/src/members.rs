@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
@@ -21,7 +22,7 @@ const BATCH_SIZE: usize = 64 * 1024;
 const MAX_NAMED: usize = 1_000;
 
 /// What one archive may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveLimits {
     /// Files, those in inner archives included. An archive with more is refused.
     pub members: usize,
@@ -73,8 +74,28 @@ pub struct Unpacked {
     pub more_left_out: usize,
 }
 
+/// What is in an archive, without the content of its files.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// The files that can be unpacked, in the order of the archive.
+    pub members: Vec<ListedMember>,
+    /// Files that are left out, at most 1,000 of them.
+    pub left_out: Vec<LeftOut>,
+    /// Files that are left out and are not named in [`Contents::left_out`].
+    pub more_left_out: usize,
+}
+
+/// A file of an archive, without its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedMember {
+    /// As in [`Member::path`].
+    pub path: String,
+    /// The bytes that it has when it is unpacked.
+    pub size: u64,
+}
+
 /// A file of an archive that was not passed on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// As in [`Member::path`].
     pub path: String,
@@ -83,7 +104,8 @@ pub struct LeftOut {
 }
 
 /// Why a file of an archive was not passed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WhyLeftOut {
     /// It is protected by a password.

@@ -40,11 +40,31 @@ pub fn read(
     read_within(document, Bounds { embedded: Some(&embedded), ..Bounds::new(limits, progress) })
 }
 
+/// Reads a document as [`read`] does, unless it is an archive of files: then returns `None`, and
+/// [`archive_members`](crate::archive_members) unpacks them.
+pub fn read_unless_archive(
+    document: Document<'_>,
+    limits: &Limits,
+    progress: &dyn Fn() -> ControlFlow<()>,
+) -> Result<Option<Reading>, Error> {
+    let embedded = Cell::new(0);
+    let bounds = Bounds { embedded: Some(&embedded), ..Bounds::new(limits, progress) };
+    bounds.report_progress()?;
+    match kind::recognise(document, bounds)? {
+        Kind::Archive => Ok(None),
+        kind => read_as(kind, document, bounds).map(Some),
+    }
+}
+
 /// Reads a document, which may be inside another one.
 pub(crate) fn read_within(document: Document<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
-    let bytes = document.bytes;
     bounds.report_progress()?;
-    let mut reading = match kind::recognise(document, bounds)? {
+    read_as(kind::recognise(document, bounds)?, document, bounds)
+}
+
+fn read_as(kind: Kind<'_>, document: Document<'_>, bounds: Bounds<'_>) -> Result<Reading, Error> {
+    let bytes = document.bytes;
+    let mut reading = match kind {
         Kind::Pdf => pdf::read(bytes, bounds),
         Kind::Docx { mut archive, main_part } => docx::read(&mut archive, &main_part, bounds),
         Kind::Doc => doc::read(bytes, bounds),

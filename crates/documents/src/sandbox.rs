@@ -60,6 +60,7 @@
 //! documents that the same process reads after it. So a process reads the documents of one [`Document::owner`] only,
 //! and [`SandboxConfig::documents`]` = 1` gives each document its own process.
 
+mod archive_response;
 mod arguments;
 mod child;
 mod confine;
@@ -87,6 +88,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::limits::Limits;
+use crate::members::Contents;
+use crate::reading::Reading;
 
 /// The first argument of a process that reads documents.
 pub(crate) const READ_COMMAND: &str = "extract-child";
@@ -94,6 +97,21 @@ pub(crate) const READ_COMMAND: &str = "extract-child";
 pub(crate) const OCR_COMMAND: &str = "ocr-child";
 
 const MIB: u64 = 1 << 20;
+
+/// What a document is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A document with a text.
+    Document(Box<Reading>),
+    /// An archive of files, of which each is a document.
+    Archive(Contents),
+}
+
+impl Content {
+    fn of(reading: Reading) -> Self {
+        Self::Document(Box::new(reading))
+    }
+}
 
 /// If this process was started by a [`Pool`] or by [`Ocr`](crate::ocr::Ocr), does its work and returns its exit code;
 /// otherwise returns `None`.

@@ -23,6 +23,7 @@ use crate::delivery::webhooks::dispatcher::Webhooks;
 use crate::delivery::webhooks::sealing::{Renewed, SealAll};
 use crate::delivery::webhooks::send::Receiver;
 use crate::delivery::webhooks::target::{self, Names, TargetCheck};
+use crate::intake::archives::Archives;
 use crate::intake::arrivals::Arrivals;
 use crate::intake::resumable::Resumables;
 use crate::intake::resumable::turns::Turns;
@@ -161,6 +162,8 @@ impl App {
             _ => liveness.time().clock(),
         };
         let fan_out = FanOut::new(db.clone(), wake.clone(), clock.clone(), config.events.clone());
+        let uploads = TaskTracker::new();
+        let arrivals = Arrivals::default();
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
                 let program = replacements.extractor.unwrap_or_default();
@@ -176,10 +179,21 @@ impl App {
                     embedder.clone(),
                 ))
             });
+            let work = Arc::new(Archives {
+                work,
+                db: db.clone(),
+                blobs: blobs.clone(),
+                clock: clock.clone(),
+                liveness: liveness.clone(),
+                arrivals: arrivals.clone(),
+                tasks: uploads.clone(),
+                disk: disk.clone(),
+                config: config.intake.clone(),
+                signer: signer.clone(),
+            });
             let queue = config.queue.clone();
             Worker::new(db.clone(), clock.clone(), queue, work, wake.clone(), liveness.clone())
         });
-        let uploads = TaskTracker::new();
         let resumables = resumables(&config, &ownership, &clock, &liveness, &uploads, &disk, &signer);
         let sweeps = Sweeps::new(&config, &ownership, &clock, &resumables);
         let scheduled = sweeps.scheduled(&config.healing.schedules);
@@ -223,7 +237,7 @@ impl App {
             retention: sweeps.retention,
             uploads,
             resumables,
-            arrivals: Arrivals::default(),
+            arrivals,
             disk,
             probes,
         })

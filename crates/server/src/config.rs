@@ -57,6 +57,7 @@ use crate::stages::scan::Address;
 use crate::telemetry::logs::LogFormat;
 use crate::telemetry::secrets::Secrets;
 use crate::telemetry::traces::TracesConfig;
+use landfall_documents::ArchiveLimits;
 use landfall_documents::sandbox::SandboxConfig;
 
 /// OCR of a document's images may take so many times as long as the rest of it: there may be hundreds of images, which
@@ -90,6 +91,7 @@ pub struct Config {
     pub events: EventsConfig,
     pub embed: EmbedConfig,
     pub sandbox: SandboxConfig,
+    pub archives: ArchiveLimits,
     /// The languages that OCR recognises; `None` where OCR is off.
     pub ocr_languages: Option<String>,
     pub chunks: ChunkConfig,
@@ -224,6 +226,7 @@ impl Config {
             webhooks: events::read_webhooks(read),
             events: events::read_streams(read),
             sandbox: documents::read_sandbox(read, extract_timeout),
+            archives: documents::read_archives(read),
             ocr_languages: documents::read_ocr_languages(read),
             chunks: embeddings::read_chunks(read, &embed),
             search_cache_bytes: embeddings::read_search_cache(read),
@@ -272,6 +275,7 @@ impl Config {
                 .collect(),
             clamd: self.clamd.clone(),
             gateway: self.gateway.clone(),
+            archives: ArchiveLimits { member_bytes: self.intake.max_file_bytes, ..self.archives },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod adopt;
 pub mod announce;
+pub mod archives;
 pub mod arrivals;
 pub mod attributes;
 pub mod batches;

@@ -12,21 +12,34 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::content::artifacts::Converted;
 use crate::records::file::File;
+use landfall_core::clock::Time;
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_core::text::{Chunk, Embedded, Extracted};
 use landfall_core::warning::Warning;
+use landfall_documents::{Contents, Member};
+use landfall_store::Error;
 
 /// Runs the stages. The real implementation is [`pipeline::Pipeline`]; tests script their own.
 pub trait Work: Send + Sync + 'static {
     /// Runs one stage. Dropping the returned future stops the work.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>>;
+
+    /// Unpacks the archive that `job` is for, and sends each of its files.
+    fn unpack<'a>(
+        &'a self,
+        _job: &'a Job,
+        _members: mpsc::Sender<Member>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        let failure = Failure::new(Code::UnsupportedType, "Archives are not unpacked here");
+        std::future::ready(Err(failure)).boxed()
+    }
 
     /// What a service says about itself, where it can be asked.
     fn says_well(&self, _service: Service) -> BoxFuture<'_, Option<bool>> {
@@ -82,6 +95,14 @@ pub enum Output {
     Converted(Converted, Extracted),
     Chunked(Vec<Chunk>),
     Embedded(Embedded),
+    /// The file is an archive of files. It has no text of its own yet.
+    Archive(Contents),
+    /// The stage goes on later: it waits for other files. The attempt does not count.
+    Waits {
+        until: Time,
+        /// Why, for the history.
+        reason: String,
+    },
 }
 
 impl Output {
@@ -102,8 +123,15 @@ impl Output {
     }
 }
 
+/// The failure of a stage that the database did not serve.
+pub fn database_failed(error: &Error) -> Failure {
+    tracing::warn!(%error, "a stage failed because of the database");
+    let failure = Failure::new(Code::DbError, "The database could not be read");
+    if error.database_is_away() { failure.at_no_cost() } else { failure }
+}
+
 /// The storage did not return the bytes that a stage needs. The message is the same for all stages.
-fn storage_failed(error: &dyn std::fmt::Display) -> Failure {
+pub fn storage_failed(error: &dyn std::fmt::Display) -> Failure {
     tracing::warn!(%error, "a stage failed because of the storage");
     Failure::new(Code::IoError, "The bytes of this file could not be read from the storage")
 }

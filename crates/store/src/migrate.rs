@@ -40,6 +40,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (19, "times", include_str!("../../../migrations/0019_times.sql")),
     (20, "indexes_of_moves", include_str!("../../../migrations/0020_indexes_of_moves.sql")),
     (21, "chunk_structure", include_str!("../../../migrations/0021_chunk_structure.sql")),
+    (22, "archives", include_str!("../../../migrations/0022_archives.sql")),
 ];
 /// What differs between the databases in the texts.
 struct Dialect {

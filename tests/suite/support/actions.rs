@@ -13,6 +13,7 @@ use landfall_core::clock::{Clock, ManualClock};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
 use landfall_core::text::{Chunk, Embedded, Extracted};
+use landfall_documents::{Contents, ListedMember, Member};
 use landfall_server::intake::announce::Announced;
 use landfall_server::intake::batches::{CloseBatch, OpenBatch};
 use landfall_server::intake::cancel::Cancel;
@@ -36,6 +37,7 @@ use landfall_server::stages::{Job, Output, Work};
 use landfall_store::Error;
 use landfall_store::args;
 use serde_json::json;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -253,14 +255,28 @@ impl TestUser {
 }
 
 /// Fails files by the first letter of their names, at extract (x), chunk (c) or embed (e): permanently if the second
-/// letter is an f, and only the first time if it is a t. All others succeed, with text, a chunk and a vector.
+/// letter is an f, and only the first time if it is a t. A name that begins with `z:` is that of an archive, with the files
+/// that it lists (`z:a,cf`). All others succeed, with text, a chunk and a vector.
 #[derive(Default)]
 pub struct WorkByName {
     tried: Mutex<HashMap<Uuid, usize>>,
 }
 
+/// What is in each file of a made archive.
+const IN_ARCHIVE: &[u8] = b"12345";
+
+/// The paths of the files in an archive with this name; `None` if it is none.
+fn in_archive(name: &str) -> Option<impl Iterator<Item = String>> {
+    Some(name.strip_prefix("z:")?.split(',').map(|name| format!("folder/{name}")))
+}
+
 impl WorkByName {
     fn run_stage(&self, job: &Job) -> Result<Output, Failure> {
+        if let Some(paths) = in_archive(&job.file.file_name).filter(|_| job.stage == Stage::Extract) {
+            let size = IN_ARCHIVE.len() as u64;
+            let members = paths.map(|path| ListedMember { path, size }).collect();
+            return Ok(Output::Archive(Contents { members, ..Contents::default() }));
+        }
         let mut letters = job.file.file_name.chars();
         let fails_here = match letters.next() {
             Some('x') => job.stage == Stage::Extract,
@@ -302,6 +318,21 @@ impl Work for WorkByName {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
         let output = self.run_stage(job);
         async move { output }.boxed()
+    }
+
+    fn unpack<'a>(
+        &'a self,
+        job: &'a Job,
+        members: mpsc::Sender<Member>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        async move {
+            for path in in_archive(&job.file.file_name).expect("an archive") {
+                // The receiver is gone when the attempt is over.
+                _ = members.send(Member { path, bytes: IN_ARCHIVE.to_vec() }).await;
+            }
+            Ok(())
+        }
+        .boxed()
     }
 }
 

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use super::Content;
 use super::SandboxConfig;
 use super::arguments::{CommandLine, number, required, unknown};
 use super::confine::confine;
@@ -15,11 +16,12 @@ use super::memory;
 #[cfg(debug_assertions)]
 use super::misbehaviour::{Next, misbehave};
 use super::protocol::{
-    EXIT_NOT_CONFINED, HELLO, Header, MISSING, Missing, NO_PAGE, PICTURE, PLACES, PROGRESS,
-    PROGRESS_EVERY_MS, REFUSAL, Refusal, TEXT, encode_places, frame_header,
+    CONTENTS, EXIT_NOT_CONFINED, FromArchive, HELLO, Header, MEMBER, MISSING, Missing, NO_PAGE, PICTURE,
+    PLACES, PROGRESS, PROGRESS_EVERY_MS, REFUSAL, Refusal, TEXT, encode_places, frame_header,
 };
 use crate::Document;
 use crate::error::{Error, ErrorKind};
+use crate::members::{Contents, ListedMember, Member};
 use crate::reading::{Picture, Reading};
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::warning::Warning;
@@ -130,14 +132,17 @@ fn serve(arguments: &Arguments, mut requests: impl BufRead, mut responses: Respo
         if arguments.misbehaving && misbehave(&bytes, &mut responses)? == Next::Nothing {
             continue;
         }
-        match read(&header, &bytes, &mut responses).and_then(|reading| within_limit(&header, reading)) {
-            Ok((reading, places)) => {
+        match read(&header, &bytes, &mut responses).and_then(|content| within_limit(&header, content)) {
+            Ok(Response::Reading(reading, places)) => {
                 responses.frame(TEXT, reading.extracted.text.as_bytes())?;
                 for picture in &reading.pictures {
                     responses.picture(picture)?;
                 }
-                responses.missing(reading)?;
+                responses.missing(*reading)?;
                 responses.frame(PLACES, &places)?;
+            }
+            Ok(Response::Contents(contents)) => {
+                responses.frame(CONTENTS, &serde_json::to_vec(&contents)?)?;
             }
             Err(error) => responses.frame(REFUSAL, &serde_json::to_vec(&Refusal::from(error))?)?,
         }
@@ -164,7 +169,8 @@ fn next_document(requests: &mut impl BufRead) -> io::Result<Option<(Header, Vec<
     }
 }
 
-fn read(header: &Header, bytes: &[u8], responses: &mut Responses) -> Result<Reading, Error> {
+/// Reads a document, or unpacks an archive of files if that is wanted.
+fn read(header: &Header, bytes: &[u8], responses: &mut Responses) -> Result<Content, Error> {
     memory::reset();
     let responses = RefCell::new(responses);
     let progress = || {
@@ -173,7 +179,16 @@ fn read(header: &Header, bytes: &[u8], responses: &mut Responses) -> Result<Read
         ControlFlow::Continue(())
     };
     let document = Document { bytes, name: &header.name, content_type: header.content_type.as_deref() };
-    let reading = || crate::read(document, &header.limits, &progress).map(Reading::cleaned);
+    let reading = || {
+        let Some(wanted) = &header.archive else {
+            return crate::read(document, &header.limits, &progress)
+                .map(|reading| Content::of(reading.cleaned()));
+        };
+        match crate::read_unless_archive(document, &header.limits, &progress)? {
+            Some(reading) => Ok(Content::of(reading.cleaned())),
+            None => unpack(bytes, wanted, &progress, &responses).map(Content::Archive),
+        }
+    };
     catch_unwind(AssertUnwindSafe(reading)).unwrap_or_else(|_| {
         Err(if memory::allocation_failed() {
             Error::new(ErrorKind::OutOfMemory, "Reading this file needs more memory than a document may use")
@@ -186,8 +201,38 @@ fn read(header: &Header, bytes: &[u8], responses: &mut Responses) -> Result<Read
     })
 }
 
-/// The reading and its encoded places, unless they are together more than the parent accepts.
-fn within_limit(header: &Header, mut reading: Reading) -> Result<(Reading, Vec<u8>), Error> {
+/// Unpacks an archive, and sends its files if that is wanted.
+fn unpack(
+    bytes: &[u8],
+    wanted: &FromArchive,
+    progress: &dyn Fn() -> ControlFlow<()>,
+    responses: &RefCell<&mut Responses>,
+) -> Result<Contents, Error> {
+    let mut members = Vec::new();
+    let unpacked = crate::archive_members(bytes, &wanted.limits, progress, &mut |member| {
+        if wanted.with_content {
+            // A parent that does not read any more is about to kill this process.
+            drop(responses.borrow_mut().member(&member));
+        }
+        members.push(ListedMember { size: member.bytes.len() as u64, path: member.path });
+        Ok(())
+    })?;
+    Ok(Contents { members, left_out: unpacked.left_out, more_left_out: unpacked.more_left_out })
+}
+
+/// What is sent at the end.
+enum Response {
+    /// The reading and its encoded places.
+    Reading(Box<Reading>, Vec<u8>),
+    Contents(Contents),
+}
+
+/// What was found, unless it is more than the parent accepts.
+fn within_limit(header: &Header, content: Content) -> Result<Response, Error> {
+    let mut reading = match content {
+        Content::Document(reading) => reading,
+        Content::Archive(contents) => return Ok(Response::Contents(contents)),
+    };
     let mut places = encode_places(&reading.extracted);
     // A text is worth more than where it is on its pages.
     if reading.extracted.text.len() + places.len() > header.limits.text_bytes {
@@ -197,7 +242,7 @@ fn within_limit(header: &Header, mut reading: Reading) -> Result<(Reading, Vec<u
     if reading.extracted.text.len() + places.len() > header.limits.text_bytes {
         return Err(header.limits.too_much_text());
     }
-    Ok((reading, places))
+    Ok(Response::Reading(reading, places))
 }
 
 /// The frames to the parent.
@@ -219,6 +264,16 @@ impl Responses {
         content.extend(picture.page.unwrap_or(NO_PAGE).to_le_bytes());
         content.extend(&picture.bytes);
         self.frame(PICTURE, &content)
+    }
+
+    fn member(&mut self, member: &Member) -> io::Result<()> {
+        let path = u32::try_from(member.path.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let length = u32::try_from(4 + member.path.len() + member.bytes.len());
+        let length = length.map_err(|_| io::ErrorKind::FileTooLarge)?;
+        self.out.write_all(&frame_header(MEMBER, length))?;
+        self.out.write_all(&path.to_le_bytes())?;
+        self.out.write_all(member.path.as_bytes())?;
+        self.out.write_all(&member.bytes)
     }
 
     fn missing(&mut self, reading: Reading) -> io::Result<()> {

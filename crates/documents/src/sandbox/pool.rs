@@ -7,11 +7,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, Weak};
 
 use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
 
+use super::archive_response::Unpacking;
 use super::confine::{Landlock, Protections};
 use super::worker::{Document, Worker};
-use super::{Program, SandboxConfig};
+use super::{Content, Program, SandboxConfig};
 use crate::error::{Error, ErrorKind};
+use crate::members::{ArchiveLimits, Contents, Member};
 use crate::reading::Reading;
 
 /// Starts and reuses the processes that read documents. Clones share the processes.
@@ -54,6 +57,45 @@ impl Pool {
         document: &Document<'_>,
         bytes: impl AsyncRead + Unpin,
     ) -> Result<Reading, Error> {
+        match self.content(document, bytes, None).await? {
+            Content::Document(reading) => Ok(*reading),
+            Content::Archive(_) => Err(not_an_archive()),
+        }
+    }
+
+    /// Reads a document as [`Pool::read`] does, unless it is an archive of files: then lists them.
+    pub async fn read_or_list(
+        &self,
+        document: &Document<'_>,
+        bytes: impl AsyncRead + Unpin,
+        limits: &ArchiveLimits,
+    ) -> Result<Content, Error> {
+        self.content(document, bytes, Some(Unpacking::new(limits, None))).await
+    }
+
+    /// Unpacks an archive of files and sends each of them, in the order of the archive. Returns their list.
+    ///
+    /// The files have the same paths as in the list of [`Pool::read_or_list`] with the same limits. After an error, those
+    /// that were sent are good, but are not all there are.
+    pub async fn unpack(
+        &self,
+        document: &Document<'_>,
+        bytes: impl AsyncRead + Unpin,
+        limits: &ArchiveLimits,
+        members: &mpsc::Sender<Member>,
+    ) -> Result<Contents, Error> {
+        match self.content(document, bytes, Some(Unpacking::new(limits, Some(members)))).await? {
+            Content::Archive(contents) => Ok(contents),
+            Content::Document(_) => Err(not_an_archive()),
+        }
+    }
+
+    async fn content(
+        &self,
+        document: &Document<'_>,
+        bytes: impl AsyncRead + Unpin,
+        unpacking: Option<Unpacking<'_>>,
+    ) -> Result<Content, Error> {
         let mut worker = match self.inner.take(document.owner) {
             Some(worker) => worker,
             None => self.inner.start().await?,
@@ -61,11 +103,11 @@ impl Pool {
         if worker.owner().is_none() {
             self.warm_up();
         }
-        let reading = worker.read(document, bytes).await?;
+        let content = worker.read(document, bytes, unpacking).await?;
         if !worker.must_be_replaced() {
             self.inner.put_back(worker);
         }
-        Ok(reading)
+        Ok(content)
     }
 
     /// Starts a process in the background, unless an unused one is ready. The first process also shows which
@@ -91,6 +133,10 @@ impl Pool {
             }
         });
     }
+}
+
+fn not_an_archive() -> Error {
+    Error::new(ErrorKind::Damaged, "This file is not what it was when it was recognised")
 }
 
 impl Inner {

@@ -3,7 +3,8 @@
 //! For each document the parent sends the length of a header (four bytes, little-endian), the header in JSON, and the
 //! document's bytes. The process sends frames: one byte for the kind, four for the length, the content. First comes
 //! [`HELLO`], once. Then, for each document, any number of [`PROGRESS`]; and at the end either [`TEXT`], any number
-//! of [`PICTURE`], at most one [`MISSING`] and one [`PLACES`], or [`REFUSAL`].
+//! of [`PICTURE`], at most one [`MISSING`] and one [`PLACES`], or [`REFUSAL`]. Of an archive of files, if the header asks for
+//! that, come any number of [`MEMBER`] and then [`CONTENTS`] instead.
 
 use std::io;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
+use crate::members::ArchiveLimits;
 use crate::missing::PageCount;
 use landfall_core::text::{Extracted, Markup, Place, TextBox};
 use landfall_core::warning::Warning;
@@ -30,6 +32,16 @@ pub const PLACES: u8 = b'L';
 /// The document cannot be read: [`Refusal`] in JSON.
 pub const REFUSAL: u8 = b'R';
 
+/// A file of an archive: the length of its path (four bytes), the path, the content.
+pub const MEMBER: u8 = b'F';
+/// The files of an archive: [`crate::Contents`] in JSON.
+pub const CONTENTS: u8 = b'C';
+
+/// The most bytes of the path of a file in an archive.
+pub const MAX_PATH: usize = 64 * 1024;
+/// The most bytes of the list of the files in an archive.
+pub const MAX_CONTENTS: u32 = 64 << 20;
+
 /// The most bytes of a hello, of a refusal, or of what is missing.
 pub const MAX_JSON: u32 = 64 * 1024;
 
@@ -48,6 +60,17 @@ pub struct Header {
     pub content_type: Option<String>,
     pub size: u64,
     pub limits: Limits,
+    /// What is wanted of the document if it is an archive of files. Without it, it is read as one text.
+    #[serde(default)]
+    pub archive: Option<FromArchive>,
+}
+
+/// What is wanted of an archive of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FromArchive {
+    pub limits: ArchiveLimits,
+    /// The content of the files beside their list.
+    pub with_content: bool,
 }
 
 impl Header {
@@ -164,7 +187,8 @@ mod tests {
             picture_bytes: 10,
             picture_pixels: 11,
         };
-        let header = Header { name: "ä.txt".to_owned(), content_type: None, size: 12, limits };
+        let archive = Some(FromArchive { limits: ArchiveLimits::default(), with_content: true });
+        let header = Header { name: "ä.txt".to_owned(), content_type: None, size: 12, limits, archive };
         let encoded = header.encode().unwrap();
         let (length, content) = encoded.split_first_chunk().unwrap();
         assert_eq!(u32::from_le_bytes(*length) as usize, content.len());

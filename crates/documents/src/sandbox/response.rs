@@ -4,13 +4,15 @@
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::SandboxConfig;
+use super::archive_response::{self, Unpacking};
 use super::confine::Protections;
 use super::protocol::{
-    HELLO, MARKDOWN, MAX_JSON, MISSING, Missing, NO_HEADING, NO_LEVEL, NO_PAGE, PICTURE, PLACES, PLAIN,
-    PROGRESS, PROGRESS_EVERY_MS, REFUSAL, REFUSALS, Refusal, TEXT,
+    CONTENTS, HELLO, MARKDOWN, MAX_CONTENTS, MAX_JSON, MEMBER, MISSING, Missing, NO_HEADING, NO_LEVEL,
+    NO_PAGE, PICTURE, PLACES, PLAIN, PROGRESS, PROGRESS_EVERY_MS, REFUSAL, REFUSALS, Refusal, TEXT,
 };
+use super::{Content, SandboxConfig};
 use crate::error::{Error, ErrorKind};
+use crate::members::Contents;
 use crate::missing::PageCount;
 use crate::reading::{Picture, Reading};
 use landfall_core::text::{Area, Extracted, Markup, Place, TextBox};
@@ -41,14 +43,17 @@ pub async fn read_hello(from: &mut (impl AsyncRead + Unpin)) -> Result<Protectio
     serde_json::from_slice(&hello).map_err(|_| NoResponse::Violation("the hello cannot be decoded"))
 }
 
-/// Reads the response to one document, and calls `progress` for each part that arrives.
+/// Reads the response to one document, and calls `progress` for each part that arrives. `unpacking` is what was wanted of
+/// an archive.
 pub async fn read_response(
     from: &mut (impl AsyncRead + Unpin),
     config: &SandboxConfig,
+    unpacking: Option<Unpacking<'_>>,
     progress: &impl Fn(),
-) -> Result<Result<Reading, Error>, NoResponse> {
-    let text = match read_first(from, config, progress).await? {
+) -> Result<Result<Content, Error>, NoResponse> {
+    let text = match read_first(from, config, unpacking, progress).await? {
         First::Refused(error) => return Ok(Err(error)),
+        First::Archive(contents) => return Ok(Ok(Content::Archive(contents))),
         First::Text(text) => text,
     };
     let mut pictures = Vec::new();
@@ -78,7 +83,8 @@ pub async fn read_response(
     let places = read_content(from, length, progress).await?;
     let (markup, places, boxes) = decode_places(&places, &text)?;
     let Missing { warnings, pages } = missing.unwrap_or_default();
-    Ok(Ok(Reading { extracted: Extracted { text, markup, places, boxes, warnings }, pictures, pages }))
+    let extracted = Extracted { text, markup, places, boxes, warnings };
+    Ok(Ok(Content::of(Reading { extracted, pictures, pages })))
 }
 
 fn decode_missing(bytes: &[u8]) -> Result<Missing, NoResponse> {
@@ -116,12 +122,14 @@ fn decode_page(page: i64) -> Result<Option<i64>, NoResponse> {
 
 enum First {
     Text(String),
+    Archive(Contents),
     Refused(Error),
 }
 
 async fn read_first(
     from: &mut (impl AsyncRead + Unpin),
     config: &SandboxConfig,
+    mut unpacking: Option<Unpacking<'_>>,
     progress: &impl Fn(),
 ) -> Result<First, NoResponse> {
     // Twice as many as a correct process can send before its timeout: it pauses between two.
@@ -132,6 +140,17 @@ async fn read_first(
         match kind {
             PROGRESS if length == 0 && reports_left > 0 => reports_left -= 1,
             PROGRESS => return Err(NoResponse::Violation("too many reports of progress")),
+            MEMBER => {
+                let unpacking = unpacking.as_mut().ok_or(archive_response::UNWANTED)?;
+                unpacking.expect(length)?;
+                let member = read_content(from, length, progress).await?;
+                unpacking.take(member, progress).await?;
+            }
+            CONTENTS if length <= MAX_CONTENTS => {
+                let contents = read_content(from, length, progress).await?;
+                let unpacking = unpacking.as_ref().ok_or(archive_response::UNWANTED)?;
+                return unpacking.contents(&contents).map(First::Archive);
+            }
             TEXT if length as usize <= config.limits.text_bytes => {
                 let bytes = read_content(from, length, progress).await?;
                 let text = String::from_utf8(bytes)
@@ -257,6 +276,6 @@ fn decode_heading(bytes: &[u8]) -> Result<String, NoResponse> {
         .ok_or(NoResponse::Violation("a heading is too long or not valid text"))
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     bytes.split_off(..N)?.try_into().ok()
 }

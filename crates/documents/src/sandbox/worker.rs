@@ -9,17 +9,17 @@ use rustix::process::{Resource, Rlimit};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
+use super::archive_response::Unpacking;
 use super::child::Arguments;
 use super::confine::{Protections, total_cpu_seconds};
 use super::process::{Exit, Process};
-use super::protocol::{EXIT_OUT_OF_MEMORY, Header};
+use super::protocol::{EXIT_OUT_OF_MEMORY, FromArchive, Header};
 use super::response::{NoResponse, read_hello, read_response};
 use super::stderr::{drain_available, drain_forever};
 use super::usage::Usage;
-use super::{MIB, Program, READ_COMMAND, SandboxConfig};
+use super::{Content, MIB, Program, READ_COMMAND, SandboxConfig};
 use crate::error::{Error, ErrorKind};
 use crate::limits::Limits;
-use crate::reading::Reading;
 use landfall_core::clock::Clock;
 
 /// How long a process may take to confine itself and send its hello.
@@ -28,6 +28,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// How much of a document is sent at once.
 const BATCH_SIZE: usize = 256 * 1024;
+/// How many times the limit of a document the files of an archive may take: most of that time the process waits until they
+/// are stored.
+const UNPACKING_TIMEOUTS: u32 = 12;
 /// A process that uses at least this part of the time is busy.
 const BUSY_DIVISOR: u32 = 5;
 /// A process is replaced when it has grown by this part of its memory limit: one eighth.
@@ -132,17 +135,20 @@ impl Worker {
     }
 
     /// Reads one document. After an error, or if this future is dropped, the process is in an unknown state: drop it.
+    ///
+    /// Of an archive of files it returns what `unpacking` says; without that, its text.
     pub async fn read(
         &mut self,
         document: &Document<'_>,
         bytes: impl AsyncRead + Unpin,
-    ) -> Result<Reading, Error> {
+        unpacking: Option<Unpacking<'_>>,
+    ) -> Result<Content, Error> {
         self.owner = Some(document.owner.to_owned());
         self.documents += 1;
         self.raise_cpu_limit();
         let before = self.cpu_time();
         let mut stderr = Vec::new();
-        let outcome = match self.exchange(document, bytes, &mut stderr).await {
+        let outcome = match self.exchange(document, bytes, unpacking, &mut stderr).await {
             Ok(response) => response,
             Err(ExchangeError::Stalled) if is_computing(self.cpu_time(), before, self.config.stall) => {
                 Err(Error::new(
@@ -192,13 +198,19 @@ impl Worker {
         &mut self,
         document: &Document<'_>,
         bytes: impl AsyncRead + Unpin,
+        unpacking: Option<Unpacking<'_>>,
         kept_stderr: &mut Vec<u8>,
-    ) -> Result<Result<Reading, Error>, ExchangeError> {
+    ) -> Result<Result<Content, Error>, ExchangeError> {
         let steps = AtomicU64::new(0);
         let progress = || _ = steps.fetch_add(1, Ordering::Relaxed);
         let Process { stdin, stdout, stderr, .. } = &mut self.process;
-        let sending = send_document(stdin, document, &self.config.limits, bytes, &progress);
-        let responding = read_response(stdout, &self.config, &progress);
+        let wanted = unpacking.as_ref().map(Unpacking::wanted);
+        let mut config = self.config.clone();
+        if wanted.is_some_and(|wanted| wanted.with_content) {
+            config.timeout *= UNPACKING_TIMEOUTS;
+        }
+        let sending = send_document(stdin, document, &config.limits, wanted, bytes, &progress);
+        let responding = read_response(stdout, &config, unpacking, &progress);
         let exchange = async {
             tokio::pin!(sending, responding);
             tokio::select! {
@@ -219,8 +231,8 @@ impl Worker {
         tokio::select! {
             outcome = exchange => outcome,
             () = drain_forever(stderr, kept_stderr) => Err(ExchangeError::Closed),
-            () = stalled(&steps, self.config.stall) => Err(ExchangeError::Stalled),
-            () = Clock::System.sleep(self.config.timeout) => Err(ExchangeError::TimedOut),
+            () = stalled(&steps, config.stall) => Err(ExchangeError::Stalled),
+            () = Clock::System.sleep(config.timeout) => Err(ExchangeError::TimedOut),
         }
     }
 
@@ -322,6 +334,7 @@ async fn send_document(
     to: &mut pipe::Sender,
     document: &Document<'_>,
     limits: &Limits,
+    archive: Option<FromArchive>,
     mut bytes: impl AsyncRead + Unpin,
     progress: &impl Fn(),
 ) -> Result<(), SendError> {
@@ -330,6 +343,7 @@ async fn send_document(
         content_type: document.content_type.map(str::to_owned),
         size: document.size,
         limits: *limits,
+        archive,
     };
     // A short document is sent together with its header.
     let mut batch = header.encode().map_err(SendError::Source)?;

@@ -98,6 +98,21 @@ fn files(oldest_heartbeat: Time) -> Vec<Invariant> {
              WHERE f.status = 'ready' AND f.chunk_count IS NOT NULL
              GROUP BY f.id, f.chunk_count HAVING COUNT(c.id) <> f.chunk_count OR f.chunk_count = 0",
         ),
+        of_file(
+            "archives have the batch of their files",
+            "number of batches that name it",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f LEFT JOIN batches b ON b.id = f.archive_batch AND b.archive_id = f.id
+             WHERE f.archive_batch IS NOT NULL AND b.id IS NULL",
+        ),
+        of_file(
+            "files of deleted archives are deleted or about to be",
+            "number of living archives that it is from",
+            "SELECT f.id, CAST(NULL AS TEXT) AS name, CAST(0 AS BIGINT) AS found, CAST(1 AS BIGINT) AS expected
+             FROM files f JOIN batches b ON b.id = f.batch_id
+             WHERE b.archive_id IS NOT NULL AND f.status <> 'deleted' AND NOT b.deletes_files
+               AND NOT EXISTS (SELECT 1 FROM files a WHERE a.id = b.archive_id AND a.status <> 'deleted')",
+        ),
     ]
 }
 

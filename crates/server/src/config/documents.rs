@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landfall_documents::ArchiveLimits;
 use landfall_documents::limits::Limits;
 use landfall_documents::sandbox::SandboxConfig;
 
@@ -15,6 +16,8 @@ group! { "Documents and OCR" {
     EXTRACT_MAX_PAGES = "5000": "Pages or slides of a document; a document with more is refused."
     EXTRACT_MAX_CELLS = "5000000": "Non-empty cells of a spreadsheet; a spreadsheet with more is refused."
     EXTRACT_MAX_TEXT_BYTES = "64MB": "The most text that one document may contain; a document with more fails with `TOO_LARGE`."
+    ARCHIVE_MAX_FILES = "1000": "The most files in one ZIP archive, those in inner archives included; an archive with more fails with `TOO_LARGE`."
+    ARCHIVE_MAX_BYTES = "1GB": "What the files of one ZIP archive may have together when they are unpacked; an archive with more fails with `TOO_LARGE`. A file in it may be as large as `MAX_FILE_BYTES`."
     OCR = "auto": "`auto` reads images and scanned pages if the program `tesseract` is on the path; `off` does not."
     OCR_LANGUAGES = "eng": "The languages to recognise, as tesseract names them, for example `eng+deu`; each must be installed."
 } }
@@ -41,6 +44,15 @@ pub(super) fn read_sandbox(read: &mut Reader, timeout: Duration) -> SandboxConfi
         },
         documents: read.between(EXTRACT_CHILD_DOCUMENTS, 1, 1_000_000),
         idle: 2 * cores,
+    }
+}
+
+/// The size of one file in an archive is that of any upload.
+pub(super) fn read_archives(read: &mut Reader) -> ArchiveLimits {
+    ArchiveLimits {
+        members: read.between(ARCHIVE_MAX_FILES, 1, 10_000),
+        total_bytes: read.size_between(ARCHIVE_MAX_BYTES, MB, 1_048_576 * MB),
+        ..ArchiveLimits::default()
     }
 }
 

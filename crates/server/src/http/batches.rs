@@ -87,6 +87,7 @@ fn view(batch: Batch, progress: Option<Progress>) -> BatchView {
         registered: batch.registered_files,
         progress,
         priority: Priority::from_rank(batch.priority),
+        archive_file_id: batch.archive_id,
         metadata: batch.metadata,
         created_at: batch.created_at,
         expires_at: batch.expires_at,

@@ -135,6 +135,7 @@ impl Surroundings {
             md5: file.md5.or(file.declared_md5),
             sha256: file.blob_sha256.or(file.declared_sha256),
             batch_id: file.batch_id,
+            archive_batch_id: file.archive_batch,
             attributes: file.attributes,
             status: file.status,
             attempt: file.attempt,

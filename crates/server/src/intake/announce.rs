@@ -75,7 +75,7 @@ pub(super) fn check_attributes(attributes: Map<String, Value>) -> Result<Value, 
 
 /// A name is data and never becomes a path, so nearly everything is allowed. Refused are names that could deceive a
 /// reader or break a terminal, a header or a list.
-fn check_name(name: &str) -> Result<(), Refusal> {
+pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     let refuse = |message: String| Err(Refusal::new(RefusalCode::InvalidFileName, message));
     if name.trim().is_empty() {
         return refuse("A file needs a name".to_owned());
@@ -89,11 +89,15 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     if name == "." || name == ".." {
         return refuse("A file cannot be called . or ..".to_owned());
     }
-    if let Some(bad) = name.chars().find(|c| c.is_control() || matches!(c, '/' | '\\') || turns_direction(*c))
-    {
+    if let Some(bad) = name.chars().find(|c| is_bad_in_name(*c)) {
         return refuse(format!("A file name cannot contain the character U+{:04X}", u32::from(bad)));
     }
     Ok(())
+}
+
+/// Whether a file name cannot contain the character.
+pub(super) fn is_bad_in_name(c: char) -> bool {
+    c.is_control() || matches!(c, '/' | '\\') || turns_direction(c)
 }
 
 /// Characters that display `gpj.exe` as `exe.jpg`, and the invisible characters of the same block.

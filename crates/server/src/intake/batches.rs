@@ -85,6 +85,7 @@ impl Write for OpenBatch {
             priority: self.batch.priority.rank(),
             metadata: self.batch.metadata.clone(),
             mapping: self.batch.mapping.clone(),
+            archive: None,
             expires_at,
             now: self.now,
         };

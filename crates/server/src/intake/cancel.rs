@@ -3,6 +3,7 @@
 use serde_json::json;
 use uuid::Uuid;
 
+use super::cancel_batch;
 use crate::records::file::File;
 use crate::records::moves::{self, Change, Move};
 use landfall_core::actor::Actor;
@@ -40,8 +41,24 @@ fn cancellation(user: &str) -> Failure {
     Failure::new(Code::Cancelled, format!("Cancelled by {user}"))
 }
 
-/// Moves files that the transaction has locked to `cancelled`. Returns their new rows. Workers that hold them lose their claims.
+/// Moves files that the transaction has locked to `cancelled`, and the files in those that are archives. Returns their new
+/// rows. Workers that hold them lose their claims.
 pub async fn cancel_all(
+    tx: &mut Tx,
+    files: &[File],
+    by: &TenantUser,
+    reason: &str,
+    now: Time,
+) -> Result<Vec<File>, Error> {
+    let cancelled = move_all(tx, files, by, reason, now).await?;
+    for batch in files.iter().filter_map(|file| file.archive_batch) {
+        cancel_batch::cancel_files(tx, batch, by, "Its archive was cancelled", now).await?;
+    }
+    Ok(cancelled)
+}
+
+/// The same without the files in archives.
+pub(super) async fn move_all(
     tx: &mut Tx,
     files: &[File],
     by: &TenantUser,
@@ -62,9 +79,14 @@ pub async fn cancel_all(
     Ok(moved.into_iter().flatten().filter_map(|moved| moved.file).collect())
 }
 
-/// Moves a file to `cancelled`. A worker that holds it loses its claim.
+/// Moves a file to `cancelled`, and the files in it if it is an archive. A worker that holds it loses its claim.
 pub async fn cancel(tx: &mut Tx, file: &mut File, caller: &Caller, now: Time) -> Result<(), Error> {
     let change = Change::Cancel { failure: cancellation(&caller.user) };
     let actor = Actor::caller(caller, &file.tenant_id, &file.user_id);
-    moves::apply_to(tx, file, Transition::Cancel, change, actor, None, now).await
+    moves::apply_to(tx, file, Transition::Cancel, change, actor, None, now).await?;
+    if let Some(batch) = file.archive_batch {
+        let by = caller.owner();
+        cancel_batch::cancel_files(tx, batch, &by, "Its archive was cancelled", now).await?;
+    }
+    Ok(())
 }

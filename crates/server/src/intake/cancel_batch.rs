@@ -4,13 +4,13 @@
 use serde_json::json;
 use uuid::Uuid;
 
-use super::cancel::cancel_all;
+use super::cancel::move_all;
 use super::delete::{self, Cause};
 use crate::records::batch::Batch;
 use crate::records::batch::changes;
 use crate::records::file::File;
 use landfall_core::actor::Actor;
-use landfall_core::caller::Caller;
+use landfall_core::caller::{Caller, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
@@ -53,35 +53,44 @@ impl Write for CancelBatch {
                 .details(json!({ "status": batch.status }))
                 .into());
         }
-        // Lock the files before their batch, in the same order as every move of a file. Once the batch is locked, no
-        // file can be added to it; the second read finds the files that were added until then. The batch is
-        // cancelled before its files end, or the last of them would complete it.
-        File::lock_in_batch(tx, self.batch, OPEN).await?;
-        let newly = changes::cancel(tx, self.batch, self.now).await?;
-        let open = File::lock_in_batch(tx, self.batch, OPEN).await?;
-        let stopped = self.end_files(tx, open).await?;
-        let batch = Batch::find_for(tx, &self.caller, self.batch).await?;
-        if newly {
-            batch.record_cancellation(tx, self.now).await?;
+        let by = self.caller.owner();
+        let (arrived, stopped) =
+            cancel_files(tx, self.batch, &by, "Its batch was cancelled", self.now).await?;
+        // Archives among them have batches of their own.
+        for archive in arrived.iter().filter_map(|file| file.archive_batch) {
+            cancel_files(tx, archive, &by, "Its archive was cancelled", self.now).await?;
         }
+        let batch = Batch::find_for(tx, &self.caller, self.batch).await?;
         Ok(CancelledBatch { batch, stopped })
     }
 }
 
-impl CancelBatch {
-    /// Cancels files that wait or run, and deletes files that were never confirmed. Returns the files that a worker
-    /// held.
-    async fn end_files(&self, tx: &mut Tx, open: Vec<File>) -> Result<Vec<Uuid>, Error> {
-        let arrived = |file: &File| Transition::Cancel.from().contains(&file.status);
-        let (arrived, never_arrived): (Vec<File>, Vec<File>) = open.into_iter().partition(arrived);
-        let running = arrived.iter().filter(|file| file.status.is_running()).map(|file| file.id).collect();
-        let reason = "Its batch was cancelled";
-        cancel_all(tx, &arrived, &self.caller.owner(), reason, self.now).await?;
-        let cause = Cause { name: None, reason: Some(reason) };
-        let owner = never_arrived.first().map(|file| (file.tenant_id.clone(), file.user_id.clone()));
-        let (tenant, user) = owner.unwrap_or_default();
-        let actor = Actor::caller(&self.caller, &tenant, &user);
-        delete::bury(tx, never_arrived, &actor, Some(cause), self.now).await?;
-        Ok(running)
+/// Cancels a batch and its files that wait or run, and deletes those that were never confirmed. Returns the files that were
+/// cancelled, and those of them that a worker held.
+pub(super) async fn cancel_files(
+    tx: &mut Tx,
+    batch: Uuid,
+    by: &TenantUser,
+    reason: &str,
+    now: Time,
+) -> Result<(Vec<File>, Vec<Uuid>), Error> {
+    // Lock the files before their batch, in the same order as every move of a file. Once the batch is locked, no
+    // file can be added to it; the second read finds the files that were added until then. The batch is
+    // cancelled before its files end, or the last of them would complete it.
+    File::lock_in_batch(tx, batch, OPEN).await?;
+    let newly = changes::cancel(tx, batch, now).await?;
+    let open = File::lock_in_batch(tx, batch, OPEN).await?;
+    let arrived = |file: &File| Transition::Cancel.from().contains(&file.status);
+    let (arrived, never_arrived): (Vec<File>, Vec<File>) = open.into_iter().partition(arrived);
+    let running = arrived.iter().filter(|file| file.status.is_running()).map(|file| file.id).collect();
+    move_all(tx, &arrived, by, reason, now).await?;
+    let cause = Cause { name: None, reason: Some(reason) };
+    let owner = never_arrived.first().map(|file| (file.tenant_id.clone(), file.user_id.clone()));
+    let (tenant, user) = owner.unwrap_or_default();
+    let actor = Actor::user(by, &tenant, &user);
+    delete::bury(tx, never_arrived, &actor, Some(cause), now).await?;
+    if newly {
+        Batch::find(tx, batch).await?.record_cancellation(tx, now).await?;
     }
+    Ok((arrived, running))
 }

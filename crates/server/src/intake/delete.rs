@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::cancel::cancel;
 use crate::blobs::Blobs;
 use crate::content::{artifacts, chunks, index};
+use crate::records::batch::archives;
 use crate::records::events::{self, Event};
 use crate::records::file::File;
 use crate::records::files::{attributes, blobs};
@@ -22,6 +23,7 @@ use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
+use landfall_store::wake::Signal;
 use landfall_store::{Db, Tx, Write};
 
 /// Deletes a file in any state. Repeating it is safe.
@@ -106,6 +108,10 @@ pub async fn bury(
         }
         if file.attributes.is_some() {
             attributes::remove(tx, file.id).await?;
+        }
+        if let Some(batch) = file.archive_batch {
+            archives::delete_files(tx, batch).await?;
+            tx.signal(Signal::BlobToRemove);
         }
     }
     let reason = cause.and_then(|cause| cause.reason);

@@ -4,7 +4,7 @@
 //! filter when its turn comes. It is locked, and compared once more, before it is changed: a file that another operation or
 //! a person changed meanwhile is left as it is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use landfall_core::actor::Actor;
 use landfall_core::caller::{Reach, TenantUser};
@@ -160,6 +160,13 @@ impl Advance {
                 let reason = format!("Deleted with the operation {}", operation.id);
                 let is_open = |file: &File| Transition::Cancel.from().contains(&file.status);
                 let (open, mut rest): (Vec<File>, Vec<File>) = files.into_iter().partition(is_open);
+                // What has not arrived of an archive is deleted when the archive is cancelled.
+                let archives: HashSet<Uuid> = open.iter().filter_map(|file| file.archive_batch).collect();
+                let is_left = |file: &File| {
+                    file.confirmed_at.is_some()
+                        || file.batch_id.is_none_or(|batch| !archives.contains(&batch))
+                };
+                rest.retain(is_left);
                 // Workers that hold them find their claims gone and change nothing.
                 rest.extend(cancel_all(tx, &open, &by, &reason, self.now).await?);
                 let cause = Cause { name: None, reason: Some(&reason) };

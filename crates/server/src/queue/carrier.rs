@@ -14,7 +14,7 @@ use super::breaker::Call;
 use super::gates::CallRounds;
 use super::isolation::NoteBegun;
 use super::room::Place;
-use super::settle::{Settlement, Verdict};
+use super::settle::{EndWait, Settlement, Verdict};
 use super::worker::{Inner, WRITE_AGAIN};
 use crate::process::liveness::Identity;
 use crate::records::file::File;
@@ -109,6 +109,7 @@ impl Carrier {
         let ended = self.attempt(file, stage, carried).await;
         let calls = self.calls(file, &ended).await;
         let verdict = match ended {
+            Ok(Ok(Output::Waits { until, reason })) => Verdict::Wait { at: until, reason },
             Ok(Ok(output)) => {
                 next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter(&file.tenant_id));
                 Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
@@ -117,8 +118,14 @@ impl Carrier {
             Err(Interrupted::Release) => Verdict::Release,
             Err(Interrupted::Abandon) => return None,
         };
-        let settled = self.settle(file, stage, verdict, calls).instrument(spans::settle());
-        Some((settled.await?, next_place))
+        let settled = self.settle(file, stage, verdict, calls).instrument(spans::settle()).await?;
+        if matches!(settled, Verdict::Wait { .. }) {
+            let end_wait = EndWait { file: file.id, now: self.inner.clock.now() };
+            if let Err(error) = self.inner.db.write(end_wait).await {
+                tracing::debug!(%error, "whether a wait is over could not be checked");
+            }
+        }
+        Some((settled, next_place))
     }
 
     /// What the attempt says about the services that its stage needs.

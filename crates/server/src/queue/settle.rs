@@ -15,7 +15,8 @@ use super::breaker::{self, BreakerConfig, Call, Circuit};
 use super::patience;
 use crate::content::index;
 use crate::content::{artifacts, chunks, codes};
-use crate::records::file::Owner;
+use crate::records::batch::archives;
+use crate::records::file::{File, Owner};
 use crate::records::moves::{self, Change, Death, Ending, Move};
 use crate::stages::Output;
 use landfall_core::actor::Actor;
@@ -60,6 +61,11 @@ pub enum Verdict {
     DeadLetter {
         failure: Failure,
     },
+    /// The stage goes on later, and the attempt does not count.
+    Wait {
+        at: Time,
+        reason: String,
+    },
     /// Released unfinished, and not because of the file: the attempt does not count.
     Release,
 }
@@ -71,6 +77,7 @@ impl Verdict {
             Self::Advance { .. } => ("done", None),
             Self::RetryAt { failure, .. } => ("retry", Some(failure.code)),
             Self::DeadLetter { failure } => ("failed", Some(failure.code)),
+            Self::Wait { .. } => ("waits", None),
             Self::Release => ("released", None),
         }
     }
@@ -83,7 +90,9 @@ impl Settlement {
                 Transition::Advance(self.stage)
             }
             Verdict::Advance { .. } => Transition::HandOver(self.stage),
-            Verdict::RetryAt { .. } | Verdict::Release => Transition::Requeue(self.stage),
+            Verdict::RetryAt { .. } | Verdict::Wait { .. } | Verdict::Release => {
+                Transition::Requeue(self.stage)
+            }
             Verdict::DeadLetter { .. } => Transition::DeadLetter(self.stage),
         }
     }
@@ -141,7 +150,7 @@ impl Settlement {
     fn failure(&self) -> Option<&Failure> {
         match &self.verdict {
             Verdict::RetryAt { failure, .. } | Verdict::DeadLetter { failure } => Some(failure),
-            Verdict::Advance { .. } | Verdict::Release => None,
+            Verdict::Advance { .. } | Verdict::Wait { .. } | Verdict::Release => None,
         }
     }
 
@@ -158,7 +167,29 @@ impl Settlement {
             Verdict::Advance { carry: false, .. } => 0,
             Verdict::RetryAt { .. } if self.waits() => self.attempt - 1,
             Verdict::RetryAt { .. } | Verdict::DeadLetter { .. } => self.attempt,
-            Verdict::Release => self.attempt - 1,
+            Verdict::Wait { .. } | Verdict::Release => self.attempt - 1,
+        }
+    }
+}
+
+/// Ends the wait of an archive at once if its files have all ended while the wait was written.
+pub struct EndWait {
+    pub file: Uuid,
+    pub now: Time,
+}
+
+impl Write for EndWait {
+    type Output = ();
+
+    fn durability(&self) -> Durability {
+        // Without it the wait ends by itself.
+        Durability::Unsynced
+    }
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        match File::find(tx, self.file).await?.and_then(|file| file.archive_batch) {
+            Some(batch) => archives::end_wait(tx, batch, self.now).await,
+            None => Ok(()),
         }
     }
 }
@@ -227,7 +258,7 @@ impl SettleGroup {
     fn as_move(&self, settlement: &Settlement, down: &BTreeMap<Service, Circuit>) -> Move {
         let transition = settlement.transition();
         let run_after = match &settlement.verdict {
-            Verdict::RetryAt { at, .. } => Some(*at),
+            Verdict::RetryAt { at, .. } | Verdict::Wait { at, .. } => Some(*at),
             _ => (transition.to() == Status::Queued).then_some(self.now),
         };
         let (chunk_count, warnings) = match &settlement.verdict {
@@ -256,8 +287,9 @@ impl SettleGroup {
             change: Change::End(ending),
             worker: Some(self.worker_name.clone()),
             actor: Actor::worker(&self.worker_name),
-            data: match settlement.verdict {
+            data: match &settlement.verdict {
                 Verdict::Release => Some(json!({ "reason": RELEASED })),
+                Verdict::Wait { reason, .. } => Some(json!({ "reason": reason })),
                 _ => chunk_count.map(|count| json!({ "chunkCount": count })),
             },
         }
@@ -268,6 +300,10 @@ impl SettleGroup {
 async fn keep(tx: &mut Tx, file: Uuid, owner: &Owner, output: &Output, now: Time) -> Result<(), Error> {
     match output {
         Output::Nothing => Ok(()),
+        // The intake makes files of an archive, and a wait is not the end of a stage.
+        Output::Archive(_) | Output::Waits { .. } => {
+            Err(Error::Internal(format!("file {file} cannot keep what is not the output of a stage")))
+        }
         Output::Extracted(extracted) => artifacts::keep_text(tx, file, extracted, now).await,
         Output::Converted(converted, extracted) => {
             artifacts::keep_result(tx, file, converted, now).await?;

@@ -104,6 +104,12 @@ impl Obstacles {
                 "Workers died while they worked on this file. It continues by itself when a worker has nothing else to do",
             );
         }
+        if file.archive_batch.is_some() && stage == Stage::Extract && file.error_code.is_none() {
+            return Waiting::new(
+                WaitingFor::Members,
+                "Its files are being read, each as a file of its own. It is ready when they have ended",
+            );
+        }
         if let Some(at) = file.run_after.filter(|at| *at - self.now > TimeDelta::zero()) {
             let message = "Its last attempt failed. Landfall tries it again by itself";
             return Waiting::new(WaitingFor::Retry, message).until(Some(at));

@@ -1,6 +1,7 @@
 //! A batch: files uploaded together. It keeps count of its files in their own transactions, so that the last of them
 //! to arrive completes it, exactly once.
 
+pub mod archives;
 pub mod changes;
 pub mod deadline;
 pub mod removal;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::events::{self, Event};
-use super::files::counts;
+use super::files::{counts, queue};
 use super::lines;
 use super::notifications;
 use super::reach;
@@ -48,11 +49,14 @@ pub struct Batch {
     pub completed_at: Option<Time>,
     /// When its progress is to be told of again, if that is owed.
     pub progress_due: Option<Time>,
+    /// The archive that its files are from.
+    pub archive_id: Option<Uuid>,
 }
 
 const COLUMNS: &str =
     "id, tenant_id, user_id, status, file_count, registered_files, ready_files, failed_files,
-    cancelled_files, deleted_files, never_uploaded_files, priority, metadata, created_at, expires_at, completed_at, progress_due";
+    cancelled_files, deleted_files, never_uploaded_files, priority, metadata, created_at, expires_at, completed_at, progress_due,
+    archive_id";
 
 /// What a change of counts sets beside them, with `now` and a second before and after it as three more arguments:
 /// either the progress is told with it, or it is owed.
@@ -106,6 +110,11 @@ impl Batch {
 
     pub fn terminal_files(&self) -> i64 {
         self.ready_files + self.failed_files + self.cancelled_files + self.deleted_files
+    }
+
+    /// Whether no file that it has waits or runs.
+    pub fn has_ended(&self) -> bool {
+        self.terminal_files() >= self.registered_files
     }
 
     /// The status that its counts call for. A batch that has expired or was cancelled stays so.
@@ -170,6 +179,9 @@ impl Batch {
     async fn counted(&self, tx: &mut Tx, now: Time) -> Result<bool, Error> {
         if self.progress_due.is_none() {
             self.record_progress(tx, now).await?;
+        }
+        if let Some(archive) = self.archive_id.filter(|_| self.has_ended()) {
+            queue::end_wait(tx, archive, now).await?;
         }
         self.settle(tx, now).await
     }

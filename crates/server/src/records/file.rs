@@ -30,6 +30,8 @@ pub struct File {
     pub declared_md5: Option<String>,
     pub declared_sha256: Option<String>,
     pub attributes: Option<serde_json::Value>,
+    /// The batch with its files, if it is an archive that was unpacked.
+    pub archive_batch: Option<Uuid>,
     /// Whether the client sends the bytes straight to the object store.
     pub is_direct: bool,
     pub blob_key: Option<String>,

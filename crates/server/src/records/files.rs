@@ -4,6 +4,7 @@
 //! [`super::file`] is the row itself, and [`super::moves`] is the one statement that changes the state of files.
 
 // Until the bytes are here, and where they are.
+pub mod archives;
 pub mod arriving;
 pub mod attributes;
 pub mod blobs;

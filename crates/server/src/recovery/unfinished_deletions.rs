@@ -1,12 +1,13 @@
 //! A deletion is unfinished if and only if the row of a deleted or infected file still has the key of a blob: the
-//! process that deleted the file died, or the storage failed, before the blob was gone.
+//! process that deleted the file died, or the storage failed, before the blob was gone. So is that of an archive whose
+//! files are not deleted yet.
 
 use std::time::Duration;
 
 use uuid::Uuid;
 
 use crate::blobs::Blobs;
-use crate::intake::delete;
+use crate::intake::{archives, delete};
 use crate::records::cleanup_failures::{Leftovers, Uncleaned};
 use crate::records::files::blobs::to_be_removed;
 use crate::telemetry::metrics;
@@ -42,13 +43,15 @@ pub async fn sweep_once(db: &Db, blobs: &Blobs) -> Result<usize, Error> {
 /// Removes the blobs that are still to be removed. Returns how many it removed. One that cannot be removed does not keep
 /// the others, and is written down.
 async fn sweep(db: &Db, blobs: &Blobs, now: Time) -> Result<usize, Error> {
+    // Their blobs are among those that are removed below. An error does not keep the others.
+    let of_archives = archives::deletion::delete_all(db, now).await;
     let (mut removed, mut failures) = (0, Vec::new());
     let mut last = Uuid::nil();
     loop {
         let page = to_be_removed(&mut db.read().await?, last, PAGE).await?;
         let Some((id, _)) = page.last() else {
             Leftovers { scope: SCOPE, failures, is_complete: true, now }.keep(db).await?;
-            return Ok(removed);
+            return of_archives.map(|()| removed);
         };
         last = *id;
         for (file, key) in page {

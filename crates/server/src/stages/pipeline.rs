@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use landfall_documents::{self as documents, ErrorKind, Reading, Recognised};
+use landfall_documents::{self as documents, ArchiveLimits, ErrorKind, Member, Reading, Recognised};
 use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
 use tokio_util::io::ReaderStream;
 use tracing::Instrument;
 
 use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
 use super::gateway::{Gateway, GatewayConfig};
-use super::{Job, Output, Work, scan, storage_failed};
+use super::{Job, Output, Work, database_failed, scan, storage_failed};
 use crate::blobs::{BlobReader, Blobs, Integrity, Pin};
 use crate::content::{artifacts, chunks};
 use crate::records::files;
@@ -24,7 +25,7 @@ use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_core::text::Extracted;
 use landfall_documents::ocr::Ocr;
-use landfall_documents::sandbox::{Document, Pool};
+use landfall_documents::sandbox::{Content, Document, Pool};
 use landfall_models::chunk;
 use landfall_models::chunk::ChunkConfig;
 use landfall_models::wording::wording;
@@ -46,6 +47,7 @@ pub struct PipelineConfig {
     pub hidden: Vec<PathBuf>,
     pub clamd: Option<scan::Address>,
     pub gateway: Option<GatewayConfig>,
+    pub archives: ArchiveLimits,
 }
 
 pub struct Pipeline {
@@ -58,18 +60,20 @@ pub struct Pipeline {
     embedder: Embedder,
     clamd: Option<scan::Address>,
     gateway: Option<Gateway>,
+    archives: ArchiveLimits,
     cores: Cores,
 }
 
 impl Pipeline {
     pub fn new(db: Db, blobs: Blobs, readers: Pool, config: PipelineConfig, embedder: Embedder) -> Self {
-        let PipelineConfig { chunks, ocr_languages, ocr_timeout, hidden, clamd, gateway } = config;
+        let PipelineConfig { chunks, ocr_languages, ocr_timeout, hidden, clamd, gateway, archives } = config;
         let gateway = gateway.map(|gateway| Gateway::new(gateway, MAX_CONVERTED_BYTES));
         let ocr = ocr_languages.and_then(|languages| Ocr::find(readers.program(), &languages)).map(|ocr| {
             let beside_database = folder_of_database(&db);
             hidden.iter().chain(&beside_database).fold(ocr, |ocr, path| ocr.hiding(path)).within(ocr_timeout)
         });
-        Self { db, blobs, readers, ocr, chunks, embedder, clamd, gateway, cores: Cores::of_this_machine() }
+        let cores = Cores::of_this_machine();
+        Self { db, blobs, readers, ocr, chunks, embedder, clamd, gateway, archives, cores }
     }
 
     fn cores(&self, job: &Job) -> UserCores {
@@ -92,10 +96,27 @@ impl Pipeline {
             return self.convert(gateway, job).await;
         }
         let (blob, integrity) = self.open(job).await?;
-        let size = blob.size();
-        let (name, content_type) = (&job.file.file_name, job.file.content_type.as_deref());
-        let extracted = self.read(job, blob, size, name, content_type).await;
-        of_right_bytes(&integrity, extracted).map(Output::Extracted)
+        let content = {
+            let document = as_uploaded(job, blob.size());
+            // Held while another process reads the document on this core.
+            let _turn = self.cores(job).turn(|| job.made_progress()).await;
+            let reading = self.readers.read_or_list(&document.borrowed(), blob, &self.archives);
+            reading.instrument(spans::read_document()).await.map_err(unread)
+        };
+        match of_right_bytes(&integrity, content)? {
+            Content::Document(reading) => self.finish(job, *reading).await.map(Output::Extracted),
+            Content::Archive(contents) => Ok(Output::Archive(contents)),
+        }
+    }
+
+    /// Unpacks an archive that was recognised before.
+    async fn unpack_archive(&self, job: &Job, members: mpsc::Sender<Member>) -> Result<(), Failure> {
+        let (blob, integrity) = self.open(job).await?;
+        let document = as_uploaded(job, blob.size());
+        let _turn = self.cores(job).turn(|| job.made_progress()).await;
+        let unpacked = self.readers.unpack(&document.borrowed(), blob, &self.archives, &members);
+        let unpacked = unpacked.instrument(spans::read_document()).await.map_err(unread);
+        of_right_bytes(&integrity, unpacked).map(drop)
     }
 
     /// The bytes of a file, which are compared with what arrived while they are read.
@@ -108,8 +129,8 @@ impl Pipeline {
     /// Has the operator's service extract the text of a document.
     async fn convert(&self, gateway: &Gateway, job: &Job) -> Result<Output, Failure> {
         let mapping = {
-            let mut tx = self.db.read().await.map_err(db_error)?;
-            files::mapping(&mut tx, job.file.id).await.map_err(db_error)?
+            let mut tx = self.db.read().await.map_err(|error| database_failed(&error))?;
+            files::mapping(&mut tx, job.file.id).await.map_err(|error| database_failed(&error))?
         };
         let (document, integrity) = self.open(job).await?;
         let converted = gateway.convert(&job.file, mapping.as_ref(), ReaderStream::new(document)).await;
@@ -169,9 +190,11 @@ impl Pipeline {
         let extracted: &Extracted = match job.carried.as_deref() {
             Some(Output::Extracted(extracted) | Output::Converted(_, extracted)) => extracted,
             _ => {
-                let mut tx = self.db.read().await.map_err(db_error)?;
-                loaded =
-                    artifacts::load_text(&mut tx, job.file.id).await.map_err(db_error)?.ok_or_else(|| {
+                let mut tx = self.db.read().await.map_err(|error| database_failed(&error))?;
+                loaded = artifacts::load_text(&mut tx, job.file.id)
+                    .await
+                    .map_err(|error| database_failed(&error))?
+                    .ok_or_else(|| {
                         Failure::new(Code::IoError, "The extracted text of this file is gone").permanent()
                     })?;
                 &loaded
@@ -196,8 +219,10 @@ impl Pipeline {
                 chunks.iter().map(|chunk| wording(&chunk.text).into_owned()).collect()
             }
             _ => {
-                let mut tx = self.db.read().await.map_err(db_error)?;
-                let chunks = chunks::load(&mut tx, job.file.id, -1, i64::MAX).await.map_err(db_error)?;
+                let mut tx = self.db.read().await.map_err(|error| database_failed(&error))?;
+                let chunks = chunks::load(&mut tx, job.file.id, -1, i64::MAX)
+                    .await
+                    .map_err(|error| database_failed(&error))?;
                 chunks.iter().map(|chunk| wording(&chunk.text).into_owned()).collect()
             }
         };
@@ -241,6 +266,14 @@ impl Work for Pipeline {
         .boxed()
     }
 
+    fn unpack<'a>(
+        &'a self,
+        job: &'a Job,
+        members: mpsc::Sender<Member>,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        async move { self.unpack_archive(job, members).await.map_err(|failure| self.excuse(failure)) }.boxed()
+    }
+
     fn says_well(&self, service: Service) -> BoxFuture<'_, Option<bool>> {
         async move {
             match (service, &self.gateway) {
@@ -249,6 +282,30 @@ impl Work for Pipeline {
             }
         }
         .boxed()
+    }
+}
+
+/// A file as the reader gets it.
+struct AsUploaded<'a> {
+    label: String,
+    job: &'a Job,
+    size: u64,
+}
+
+fn as_uploaded(job: &Job, size: u64) -> AsUploaded<'_> {
+    AsUploaded { label: job.file.id.to_string(), job, size }
+}
+
+impl AsUploaded<'_> {
+    fn borrowed(&self) -> Document<'_> {
+        let file = &self.job.file;
+        Document {
+            label: &self.label,
+            owner: &file.tenant_id,
+            name: &file.file_name,
+            content_type: file.content_type.as_deref(),
+            size: self.size,
+        }
     }
 }
 
@@ -306,12 +363,6 @@ fn io_error(error: Error) -> Failure {
         }
         _ => failure,
     }
-}
-
-fn db_error(error: Error) -> Failure {
-    tracing::warn!(%error, "a stage failed because of the database");
-    let failure = Failure::new(Code::DbError, "The database could not be read");
-    if error.database_is_away() { failure.at_no_cost() } else { failure }
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ pub struct Opened<'a> {
     pub priority: i64,
     pub metadata: Option<Value>,
     pub mapping: Option<Value>,
+    /// The archive that its files are from.
+    pub archive: Option<Uuid>,
     pub expires_at: Time,
     pub now: Time,
 }
@@ -24,8 +26,8 @@ pub struct Opened<'a> {
 pub async fn open(tx: &mut Tx, batch: Opened<'_>) -> Result<(), Error> {
     tx.execute(
         "INSERT INTO batches (id, tenant_id, user_id, status, file_count, priority, metadata, mapping,
-                              created_at, updated_at, expires_at)
-         VALUES ($1, $2, $3, 'active', $4, $5, $6, $7, $8, $8, $9)",
+                              created_at, updated_at, expires_at, archive_id)
+         VALUES ($1, $2, $3, 'active', $4, $5, $6, $7, $8, $8, $9, $10)",
         args![
             batch.id,
             batch.tenant,
@@ -36,16 +38,18 @@ pub async fn open(tx: &mut Tx, batch: Opened<'_>) -> Result<(), Error> {
             batch.mapping,
             batch.now,
             batch.expires_at,
+            batch.archive,
         ],
     )
     .await
     .map(drop)
 }
 
-/// How many batches of a tenant are active, counted up to `most`.
+/// How many batches of a tenant are active, counted up to `most`, without those of archives.
 pub async fn count_active(tx: &mut Tx, tenant: &str, most: i64) -> Result<i64, Error> {
     tx.number(
-        "SELECT COUNT(*) FROM (SELECT 1 FROM batches WHERE tenant_id = $1 AND status = 'active' LIMIT $2) AS active",
+        "SELECT COUNT(*) FROM (SELECT 1 FROM batches WHERE tenant_id = $1 AND status = 'active'
+             AND archive_id IS NULL LIMIT $2) AS active",
         args![tenant, most],
     )
     .await

@@ -1,4 +1,4 @@
-//! Batches that have ended go some time after the last of their files.
+//! Batches that have ended go some time after the last of their files, and after the archive that these were from.
 
 use landfall_core::clock::Time;
 use landfall_store::{Error, Tx, args};
@@ -23,7 +23,8 @@ pub async fn remove_page(
     let removed = tx
         .execute(
             "DELETE FROM batches WHERE id > $1 AND id <= $2 AND status <> 'active' AND updated_at < $3
-               AND NOT EXISTS (SELECT 1 FROM files WHERE batch_id = batches.id)",
+               AND NOT EXISTS (SELECT 1 FROM files WHERE batch_id = batches.id)
+               AND NOT EXISTS (SELECT 1 FROM files WHERE id = batches.archive_id)",
             args![after, last, before],
         )
         .await?;

@@ -45,7 +45,9 @@ pub async fn not_due(
         "SELECT next_stage, why, COUNT(*), MIN(run_after), MIN(updated_at) FROM (
              SELECT next_stage, run_after, updated_at,
                     CASE WHEN is_alone THEN 'alone' WHEN run_after > $1 THEN 'retry' ELSE 'unmarked' END AS why
-             FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND run_after <= $2 AND {whose} LIMIT $3) AS not_due
+             FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND run_after <= $2
+               -- An archive waits for its files, which are counted themselves.
+               AND (archive_batch IS NULL OR error_code IS NOT NULL OR run_after <= $1) AND {whose} LIMIT $3) AS not_due
          GROUP BY next_stage, why"
     );
     let found: Vec<(String, String, i64, Time, Time)> = tx.rows(sql, arguments).await?;

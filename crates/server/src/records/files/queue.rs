@@ -6,6 +6,7 @@ use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::Time;
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
+use landfall_store::wake::Signal;
 use landfall_store::{Error, Rows, Tx, args};
 use uuid::Uuid;
 
@@ -57,6 +58,27 @@ pub async fn make_one_due(tx: &mut Tx, file: Uuid, recoveries: i64, now: Time) -
     )
     .await
     .map(drop)
+}
+
+/// Lets an archive that waits for its files have its turn now. One that another transaction holds is passed over: its wait
+/// ends by itself.
+pub async fn end_wait(tx: &mut Tx, archive: Uuid, now: Time) -> Result<(), Error> {
+    let skip_locked = tx.skip_locked();
+    let woken = tx
+        .execute(
+            format!(
+                "UPDATE files SET run_after = $2, is_due = NOT is_alone, updated_at = $2
+                 WHERE status = 'queued' AND id IN
+                     (SELECT id FROM files WHERE id = $1 AND status = 'queued' AND run_after > $2
+                        AND archive_batch IS NOT NULL {skip_locked})"
+            ),
+            args![archive, now],
+        )
+        .await?;
+    if woken > 0 {
+        tx.signal(Signal::Work);
+    }
+    Ok(())
 }
 
 /// Restores an attempt of each file that waits after one of these failures, at `since` or later. From then on it waits
