@@ -2458,6 +2458,11 @@ export interface components {
         };
         /** @description A batch as clients see it. */
         BatchView: {
+            /**
+             * Format: uuid
+             * @description The archive that its files were unpacked from; null for a batch that a client opened.
+             */
+            archiveFileId: string | null;
             /** Format: uuid */
             batchId: string;
             /** Format: date-time */
@@ -3113,6 +3118,11 @@ export interface components {
         };
         /** @description A file as clients see it. */
         FileView: {
+            /**
+             * Format: uuid
+             * @description The batch with the files in it, if it is an archive that was unpacked: each of them is a file of its own.
+             */
+            archiveBatchId: string | null;
             /** Format: int64 */
             attempt: number;
             /** @description Attempts made at each stage, over all retries. */
@@ -3332,7 +3342,7 @@ export interface components {
          * @description The codes of failures that this version knows.
          * @enum {string}
          */
-        KnownFailureCode: "UNSUPPORTED_TYPE" | "NOT_PDF" | "TOO_LARGE" | "INVALID_MAPPING" | "INFECTED" | "GW_4XX" | "GW_5XX" | "GW_TIMEOUT" | "GW_UNAVAILABLE" | "EMBED_ERROR" | "IO_ERROR" | "DB_ERROR" | "STAGE_TIMEOUT" | "MEMORY_ERROR" | "PARSE_ERROR" | "VALIDATION_ERROR" | "NO_TEXT" | "UNSCANNABLE" | "SCANNER_UNAVAILABLE" | "CHECKSUM_MISMATCH" | "SIZE_MISMATCH" | "BLOB_DAMAGED" | "BLOB_CHANGED" | "WORKER_LOST" | "STUCK_EXHAUSTED" | "CANCELLED" | "UNKNOWN";
+        KnownFailureCode: "UNSUPPORTED_TYPE" | "NOT_PDF" | "TOO_LARGE" | "INVALID_MAPPING" | "INFECTED" | "GW_4XX" | "GW_5XX" | "GW_TIMEOUT" | "GW_UNAVAILABLE" | "EMBED_ERROR" | "IO_ERROR" | "DB_ERROR" | "STAGE_TIMEOUT" | "MEMORY_ERROR" | "PARSE_ERROR" | "VALIDATION_ERROR" | "NO_TEXT" | "ARCHIVE_FAILED" | "QUOTA_EXCEEDED" | "UNSCANNABLE" | "SCANNER_UNAVAILABLE" | "CHECKSUM_MISMATCH" | "SIZE_MISMATCH" | "BLOB_DAMAGED" | "BLOB_CHANGED" | "WORKER_LOST" | "STUCK_EXHAUSTED" | "CANCELLED" | "UNKNOWN";
         /**
          * @description The codes of warnings that this version knows.
          * @enum {string}
@@ -4447,7 +4457,7 @@ export interface components {
             status: components["schemas"]["FileStatus"];
         };
         /** @enum {string} */
-        WaitingFor: "upload" | "paused" | "no_workers" | "circuit" | "retry" | "rate_limit" | "isolation" | "worker";
+        WaitingFor: "upload" | "paused" | "no_workers" | "circuit" | "retry" | "rate_limit" | "isolation" | "worker" | "members";
         /** @description What is missing of a file that could be read otherwise. */
         Warning: {
             /** @description As it was stored: a newer version may have written a code that this one does not know. */

@@ -97,10 +97,11 @@ impl Pipeline {
         }
         let (blob, integrity) = self.open(job).await?;
         let content = {
-            let document = as_uploaded(job, blob.size());
+            let uploaded = as_uploaded(job, blob.size());
+            let document = uploaded.borrowed();
             // Held while another process reads the document on this core.
             let _turn = self.cores(job).turn(|| job.made_progress()).await;
-            let reading = self.readers.read_or_list(&document.borrowed(), blob, &self.archives);
+            let reading = self.readers.read_or_list(&document, blob, &self.archives);
             reading.instrument(spans::read_document()).await.map_err(unread)
         };
         match of_right_bytes(&integrity, content)? {
@@ -112,9 +113,10 @@ impl Pipeline {
     /// Unpacks an archive that was recognised before.
     async fn unpack_archive(&self, job: &Job, members: mpsc::Sender<Member>) -> Result<(), Failure> {
         let (blob, integrity) = self.open(job).await?;
-        let document = as_uploaded(job, blob.size());
+        let uploaded = as_uploaded(job, blob.size());
+        let document = uploaded.borrowed();
         let _turn = self.cores(job).turn(|| job.made_progress()).await;
-        let unpacked = self.readers.unpack(&document.borrowed(), blob, &self.archives, &members);
+        let unpacked = self.readers.unpack(&document, blob, &self.archives, &members);
         let unpacked = unpacked.instrument(spans::read_document()).await.map_err(unread);
         of_right_bytes(&integrity, unpacked).map(drop)
     }

@@ -21,7 +21,6 @@ pub fn of(archive: &File, batch: &Batch, members: &[Member]) -> Result<Extracted
     if batch.ready_files == 0 {
         return Err(Failure::new(Code::ArchiveFailed, none_is_ready(batch)));
     }
-    // The name is the only part of the text that is not a path, and must not become another heading or item.
     let title = &archive.file_name;
     let mut paths: Vec<&str> = members.iter().map(path).collect();
     paths.sort_unstable();
