@@ -167,17 +167,7 @@ impl App {
         let worker = works.then(|| {
             let work = replacements.work.unwrap_or_else(|| {
                 let program = replacements.extractor.unwrap_or_default();
-                let readers = Pool::new(program, config.sandbox.clone());
-                if config.queue.stages.iter().any(|config| config.stage == Stage::Extract) {
-                    readers.warm_up();
-                }
-                Arc::new(Pipeline::new(
-                    db.clone(),
-                    blobs.clone(),
-                    readers,
-                    config.pipeline(),
-                    embedder.clone(),
-                ))
+                pipeline(&config, program, &db, &blobs, &embedder)
             });
             let work = Arc::new(Archives {
                 work,
@@ -362,6 +352,15 @@ impl App {
             tracing::warn!(%error, "could not unregister this process; the other processes will detect its end");
         }
     }
+}
+
+/// The stages, which read documents with this program.
+fn pipeline(config: &Config, program: Program, db: &Db, blobs: &Blobs, embedder: &Embedder) -> Arc<dyn Work> {
+    let readers = Pool::new(program, config.sandbox.clone());
+    if config.queue.stages.iter().any(|config| config.stage == Stage::Extract) {
+        readers.warm_up();
+    }
+    Arc::new(Pipeline::new(db.clone(), blobs.clone(), readers, config.pipeline(), embedder.clone()))
 }
 
 /// Opens the database, the storage and the model. Webhooks go over the network.

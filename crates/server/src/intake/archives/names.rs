@@ -56,13 +56,14 @@ fn shortened(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use landfall_core::clock::Clock;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn an_id_follows_from_the_archive_and_the_path() {
-        let (one, other) = (Uuid::now_v7(), Uuid::now_v7());
+        let (one, other) = (Clock::System.new_id(), Clock::System.new_id());
         assert_eq!(id(one, "a/b.txt"), id(one, "a/b.txt"));
         assert_ne!(id(one, "a/b.txt"), id(one, "a/c.txt"));
         assert_ne!(id(one, "a/b.txt"), id(other, "a/b.txt"));
