@@ -6058,6 +6058,7 @@ export interface operations {
                      * @example {
                      *       "batches": [
                      *         {
+                     *           "archiveFileId": null,
                      *           "batchId": "019b7e0c-5a10-7c2e-8f31-2d4b6a8c0e11",
                      *           "completedAt": "2026-01-02T03:05:41Z",
                      *           "createdAt": "2026-01-02T03:04:05Z",
@@ -6152,6 +6153,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archiveFileId": null,
                      *       "batchId": "019b7e0c-5a10-7c2e-8f31-2d4b6a8c0e11",
                      *       "completedAt": null,
                      *       "createdAt": "2026-01-02T03:04:05Z",
@@ -6213,6 +6215,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archiveFileId": null,
                      *       "batchId": "019b7e0c-5a10-7c2e-8f31-2d4b6a8c0e11",
                      *       "completedAt": null,
                      *       "createdAt": "2026-01-02T03:04:05Z",
@@ -6274,6 +6277,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archiveFileId": null,
                      *       "batchId": "019b7e0c-5a10-7c2e-8f31-2d4b6a8c0e11",
                      *       "completedAt": null,
                      *       "createdAt": "2026-01-02T03:04:05Z",
@@ -6997,6 +7001,7 @@ export interface operations {
                      * @example {
                      *       "files": [
                      *         {
+                     *           "archiveBatchId": null,
                      *           "attempt": 1,
                      *           "attempts": {
                      *             "chunk": 1,
@@ -7247,6 +7252,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archiveBatchId": null,
                      *       "attempt": 1,
                      *       "attempts": {
                      *         "chunk": 1,
@@ -7374,6 +7380,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archiveBatchId": null,
                      *       "attempt": 1,
                      *       "attempts": {
                      *         "chunk": 1,
@@ -7466,6 +7473,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archiveBatchId": null,
                      *       "attempt": 1,
                      *       "attempts": {
                      *         "chunk": 1,
@@ -7804,6 +7812,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "archiveBatchId": null,
                      *       "attempt": 1,
                      *       "attempts": {
                      *         "chunk": 1,

@@ -17,7 +17,7 @@ group! { "Documents and OCR" {
     EXTRACT_MAX_CELLS = "5000000": "Non-empty cells of a spreadsheet; a spreadsheet with more is refused."
     EXTRACT_MAX_TEXT_BYTES = "64MB": "The most text that one document may contain; a document with more fails with `TOO_LARGE`."
     ARCHIVE_MAX_FILES = "1000": "The most files in one ZIP archive, those in inner archives included; an archive with more fails with `TOO_LARGE`."
-    ARCHIVE_MAX_BYTES = "1GB": "What the files of one ZIP archive may have together when they are unpacked; an archive with more fails with `TOO_LARGE`. A file in it may be as large as `MAX_FILE_BYTES`."
+    ARCHIVE_MAX_BYTES = "1GB": "What the files of one ZIP archive may have together when they are unpacked; an archive with more fails with `TOO_LARGE`, and one file in it may be as large as `MAX_FILE_BYTES`."
     OCR = "auto": "`auto` reads images and scanned pages if the program `tesseract` is on the path; `off` does not."
     OCR_LANGUAGES = "eng": "The languages to recognise, as tesseract names them, for example `eng+deu`; each must be installed."
 } }
