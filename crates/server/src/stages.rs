@@ -15,9 +15,10 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::blobs::Blobs;
 use crate::content::artifacts::Converted;
 use crate::records::file::File;
-use landfall_core::failure::{Code, Failure};
+use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_core::text::{Chunk, Embedded, Extracted};
@@ -100,6 +101,13 @@ impl Output {
             _ => None,
         }
     }
+}
+
+/// An object store that does not answer says nothing about the file, which waits for it: a few files cannot open the
+/// circuit of the storage, and would fail in an outage of seconds. A disk may be unable to read just this file.
+pub fn excused(blobs: &Blobs, failure: Failure) -> Failure {
+    let is_storage = failure.code == Code::IoError && failure.retry == Retry::Once;
+    if is_storage && blobs.is_remote() { failure.at_no_cost() } else { failure }
 }
 
 /// The storage did not return the bytes that a stage needs. The message is the same for all stages.
