@@ -43,6 +43,7 @@ mod event_descriptions;
 mod event_order;
 mod events;
 mod fairness;
+mod few_files;
 mod figures;
 mod file_archives;
 mod file_lists;

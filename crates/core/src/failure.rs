@@ -201,6 +201,17 @@ impl std::fmt::Display for Code {
     }
 }
 
+/// How far a document came to the service that failed it. It decides whether the document can be the cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contact {
+    /// The service had the document, or may have had it.
+    Reached,
+    /// The service answered that it is not available. The attempt counts only if it works for other files.
+    Unavailable,
+    /// No connection was made, so the document was not sent.
+    NotReached,
+}
+
 /// Why a stage did not finish.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
@@ -211,6 +222,7 @@ pub struct Failure {
     pub retry: Retry,
     /// The delay that the service asked for.
     pub retry_after: Option<Duration>,
+    pub contact: Contact,
 }
 
 impl Failure {
@@ -223,7 +235,7 @@ impl Failure {
             message.truncate(end);
             message.push('…');
         }
-        Self { code, message, retry: code.retry(), retry_after: None }
+        Self { code, message, retry: code.retry(), retry_after: None, contact: Contact::Reached }
     }
 
     /// What the failure says about one of the services that its stage needs.
@@ -244,6 +256,20 @@ impl Failure {
     pub fn at_no_cost(mut self) -> Self {
         self.retry = Retry::Wait;
         self
+    }
+
+    /// The service answered that it is not available.
+    #[must_use]
+    pub fn unavailable(mut self) -> Self {
+        self.contact = Contact::Unavailable;
+        self
+    }
+
+    /// No connection to the service was made. The file waits for it.
+    #[must_use]
+    pub fn not_reached(mut self) -> Self {
+        self.contact = Contact::NotReached;
+        self.at_no_cost()
     }
 
     /// A failure that another attempt would meet again, even if its code is usually retried.

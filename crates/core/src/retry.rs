@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::failure::{Failure, Retry};
+use crate::failure::{Contact, Failure, Retry};
 use crate::lifecycle::Stage;
 
 /// The delay before the next attempt, and the number of attempts.
@@ -21,9 +21,16 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The delay before the attempt after `attempt`, or `None` if there is no further attempt. `chance`, from 0 to
-    /// 1, picks the jitter.
-    pub fn delay(&self, stage: Stage, attempt: u32, failure: &Failure, chance: f64) -> Option<Duration> {
+    /// The delay before the attempt after `attempt`, or `None` if there is no further attempt. `waits` is how often
+    /// the file waited for a service at no cost. `chance`, from 0 to 1, picks the jitter.
+    pub fn delay(
+        &self,
+        stage: Stage,
+        attempt: u32,
+        waits: u32,
+        failure: &Failure,
+        chance: f64,
+    ) -> Option<Duration> {
         let allowed = match failure.retry {
             Retry::Never => 1,
             Retry::Once => self.max_attempts.min(2),
@@ -38,7 +45,10 @@ impl RetryPolicy {
             Stage::Chunk | Stage::Embed => self.late_base_delay,
         };
         // `Retry::Wait` never raises `attempt`, so its delay does not grow.
-        let doublings = attempt.saturating_sub(1).min(20);
+        // A file that waits for a service that is not available does not either, and must not ask it for hours at the
+        // first pace.
+        let waits = if failure.contact == Contact::Unavailable { waits } else { 0 };
+        let doublings = attempt.saturating_sub(1).saturating_add(waits).min(20);
         let delay = (base * 2_u32.pow(doublings)).min(self.max_delay).mul_f64(0.8 + 0.4 * chance);
         // A service that asks for a longer delay gets it.
         Some(failure.retry_after.map_or(delay, |asked| asked.max(delay)))
@@ -58,7 +68,7 @@ mod tests {
     };
 
     fn delay(stage: Stage, attempt: u32, code: Code, chance: f64) -> Option<Duration> {
-        POLICY.delay(stage, attempt, &Failure::new(code, "x"), chance)
+        POLICY.delay(stage, attempt, 0, &Failure::new(code, "x"), chance)
     }
 
     #[test]
@@ -79,7 +89,7 @@ mod tests {
     fn the_delay_is_capped_before_the_jitter() {
         let patient = RetryPolicy { max_attempts: 50, ..POLICY };
         let failure = Failure::new(Code::DbError, "x");
-        assert_eq!(patient.delay(Stage::Extract, 40, &failure, 0.5), Some(Duration::from_mins(1)));
+        assert_eq!(patient.delay(Stage::Extract, 40, 0, &failure, 0.5), Some(Duration::from_mins(1)));
     }
 
     #[test]
@@ -93,6 +103,13 @@ mod tests {
     fn a_delay_that_the_service_asks_for_is_respected() {
         let failure =
             Failure { retry_after: Some(Duration::from_secs(30)), ..Failure::new(Code::EmbedError, "x") };
-        assert_eq!(POLICY.delay(Stage::Embed, 1, &failure, 0.5), Some(Duration::from_secs(30)));
+        assert_eq!(POLICY.delay(Stage::Embed, 1, 0, &failure, 0.5), Some(Duration::from_secs(30)));
+    }
+
+    #[test]
+    fn the_delay_grows_while_a_service_is_not_available() {
+        let unavailable = Failure::new(Code::GatewayUnavailable, "x").unavailable();
+        let delay = |waits| POLICY.delay(Stage::Extract, 1, waits, &unavailable, 0.5).map(|d| d.as_secs());
+        assert_eq!([0, 1, 2, 100].map(delay), [Some(5), Some(10), Some(20), Some(60)]);
     }
 }

@@ -15,10 +15,11 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::blobs::Blobs;
 use crate::content::artifacts::Converted;
 use crate::records::file::File;
 use landfall_core::clock::Time;
-use landfall_core::failure::{Code, Failure};
+use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_core::text::{Chunk, Embedded, Extracted};
@@ -128,6 +129,13 @@ pub fn database_failed(error: &Error) -> Failure {
     tracing::warn!(%error, "a stage failed because of the database");
     let failure = Failure::new(Code::DbError, "The database could not be read");
     if error.database_is_away() { failure.at_no_cost() } else { failure }
+}
+
+/// An object store that does not answer says nothing about the file, which waits for it: a few files cannot open the
+/// circuit of the storage, and would fail in an outage of seconds. A disk may be unable to read just this file.
+pub fn excused(blobs: &Blobs, failure: Failure) -> Failure {
+    let is_storage = failure.code == Code::IoError && failure.retry == Retry::Once;
+    if is_storage && blobs.is_remote() { failure.at_no_cost() } else { failure }
 }
 
 /// The storage did not return the bytes that a stage needs. The message is the same for all stages.

@@ -24,6 +24,8 @@ pub struct Plan {
     pub mix: Mix,
     pub faults: Vec<Fault>,
     pub files: Vec<FilePlan>,
+    /// Whether a service that is down answers that it is not available. Otherwise it cannot be reached.
+    pub answers_in_outages: bool,
     pub has_webhook: bool,
     pub has_readers: bool,
     /// Whether the first process is the only one left when the faults are over.
@@ -259,6 +261,7 @@ impl Plan {
             has_webhook: random.random_ratio(1, 3),
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),
+            answers_in_outages: random.random(),
         };
         plan.leave_out(without);
         plan

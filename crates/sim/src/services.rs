@@ -17,7 +17,7 @@ use landfall_models::LocalModel;
 use landfall_server::blobs::{Blobs, Pin};
 use landfall_server::content::{artifacts, chunks};
 use landfall_server::stages::embed::Embedder;
-use landfall_server::stages::{Job, Output, Work};
+use landfall_server::stages::{Job, Output, Work, excused};
 use landfall_store::{Db, Error};
 
 use crate::plan::{FilePlan, Kind};
@@ -80,8 +80,14 @@ impl Stages {
     }
 
     fn is_down(&self, service: Service) -> Result<(), Failure> {
-        if self.life.shared.is_down(service) {
-            return Err(Failure::new(Code::of_outage(service), format!("{} is down", service.title())));
+        let shared = &self.life.shared;
+        if shared.is_down(service) {
+            let failure = Failure::new(Code::of_outage(service), format!("{} is down", service.title()));
+            return Err(if shared.plan.answers_in_outages {
+                failure.unavailable()
+            } else {
+                failure.not_reached()
+            });
         }
         Ok(())
     }
@@ -175,7 +181,7 @@ fn db_error(error: Error) -> Failure {
 impl Work for Stages {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
         async move {
-            let outcome = self.work(job).await;
+            let outcome = self.work(job).await.map_err(|failure| excused(&self.blobs, failure));
             self.life.shared.tell(|| {
                 let how = outcome.as_ref().map_or_else(|failure| failure.code.name(), |_| "done");
                 let (process, stage) = (self.life.process, job.stage.name());

@@ -10,7 +10,7 @@ use crate::stages::scan::Address;
 group! { "Virus scanner and extraction service" {
     CLAMD_ADDRESS = "": "The address of clamd, `host:port` or the path of its socket; if set, clamd scans every file first, and files wait while clamd is down."
     EXTRACT_GATEWAY_URL = "": "The URL of a service that extracts the text of documents, instead of the built-in readers."
-    EXTRACT_GATEWAY_HEALTH_URL = "": "The URL that answers 2xx while this service is well; it is asked when a document fails while the service is tried again after an outage, and if the service is well, the document is the cause."
+    EXTRACT_GATEWAY_HEALTH_URL = "": "The URL that answers 2xx while this service is well; it is asked when a document fails in its last attempt, or while the service is tried again after an outage, and if the service is well, the document is the cause, otherwise the file waits."
     GATEWAY_TIMEOUT_MS = "120000": "How long this service may take for one document; less than EXTRACT_TIMEOUT_MS, which ends the whole stage."
 } }
 

@@ -35,7 +35,7 @@ use crate::queue::revive::{RetriedBy, is_infected, revive_all};
 use crate::records::batch::{Batch, archives};
 use crate::records::file::File;
 use crate::records::files::archives as members;
-use crate::stages::{Job, Output, Work, database_failed, storage_failed};
+use crate::stages::{Job, Output, Work, database_failed, excused, storage_failed};
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
@@ -139,9 +139,7 @@ impl Archives {
         if !of_storage {
             return Failure::new(Code::Unknown, format!("A file of this archive was not taken: {error}"));
         }
-        let failure = storage_failed(error);
-        // An object store that does not answer says nothing about the file.
-        if self.blobs.is_remote() { failure.at_no_cost() } else { failure }
+        excused(&self.blobs, storage_failed(error))
     }
 }
 

@@ -9,7 +9,11 @@
 //!
 //! Each change of state begins a round. A call reports with the round that it began in, so the late failure of a call
 //! from before the outage cannot end a probe. The failures of one file count once, so one document cannot open a
-//! circuit, however often it is retried.
+//! circuit, however often it is retried. A call that made no connection counts each time: the document was not sent.
+//!
+//! Files that are too few to open the circuit do not pay for an outage either. A call that made no connection costs no
+//! attempt, and neither does one that the service answered with "not available", unless it works for other files. After
+//! another failure that would be the file's last, the service is asked whether it is well, where it can be asked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +25,7 @@ use crate::records::events::{self, Event};
 use crate::records::files::queue;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::event::EventKind;
-use landfall_core::failure::{Code, Retry};
+use landfall_core::failure::{Code, Contact, Retry};
 use landfall_core::mutants::{self, Mutant};
 use landfall_core::service::{Report, Service};
 use landfall_core::states::CircuitState;
@@ -52,8 +56,10 @@ pub struct Call {
     pub round: i64,
     /// When the service last failed this file.
     pub last_failed_at: Option<Time>,
-    /// The service said that it is well, after it failed this file.
-    pub says_well: bool,
+    /// How far a call that failed came.
+    pub contact: Contact,
+    /// What the service said of itself after it failed this file, if it was asked.
+    pub says_well: Option<bool>,
     pub error: Option<String>,
 }
 
@@ -178,14 +184,19 @@ impl Circuit {
         }
         // A success that lies ahead was written by a clock that was wrong.
         let last_up_at = self.last_up_at.filter(|up| *up <= now);
-        call.says_well || call.last_failed_at.zip(last_up_at).is_some_and(|(failed, up)| up >= failed)
+        call.says_well == Some(true)
+            || call.last_failed_at.zip(last_up_at).is_some_and(|(failed, up)| up >= failed)
     }
 
     fn count_failure(&mut self, call: &Call, now: Time, config: BreakerConfig) {
         self.failing_since.get_or_insert(now);
         self.last_error.clone_from(&call.error);
-        if !self.failing_files.contains(&call.file) {
+        let is_new = !self.failing_files.contains(&call.file);
+        if is_new {
             self.failing_files.push(call.file);
+        }
+        // A document that was not sent cannot be the cause, however often that happens.
+        if is_new || call.contact == Contact::NotReached {
             self.failures += 1;
         }
         if self.failures >= i64::from(config.threshold) {
@@ -298,7 +309,8 @@ mod tests {
             file: landfall_core::random::new_uuid(),
             round: circuit.round,
             last_failed_at: None,
-            says_well: false,
+            contact: Contact::Reached,
+            says_well: None,
             error: None,
         }
     }
@@ -341,6 +353,16 @@ mod tests {
         (0..100).for_each(|_| circuit.learn(&of_one, at(0), CONFIG));
         assert_eq!((circuit.state, circuit.failures), (CircuitState::Closed, 1));
         (0..4).for_each(|_| learn(&mut circuit, Report::Down, at(0)));
+        assert_eq!(circuit.state, CircuitState::Open);
+    }
+
+    #[test]
+    fn each_call_without_a_connection_counts() {
+        let mut circuit = Circuit::default();
+        let of_one = Call { contact: Contact::NotReached, ..call(&circuit, Report::Down) };
+        (0..4).for_each(|_| circuit.learn(&of_one, at(0), CONFIG));
+        assert_eq!((circuit.state, circuit.failures), (CircuitState::Closed, 4));
+        circuit.learn(&of_one, at(0), CONFIG);
         assert_eq!(circuit.state, CircuitState::Open);
     }
 
@@ -405,7 +427,7 @@ mod tests {
         let poison = Call { last_failed_at: Some(at(0)), ..call(&circuit, Report::Down) };
         circuit.learn(&poison, at(62), CONFIG);
         assert_eq!(circuit.state, CircuitState::HalfOpen);
-        let contradicted = Call { says_well: true, ..call(&circuit, Report::Down) };
+        let contradicted = Call { says_well: Some(true), ..call(&circuit, Report::Down) };
         circuit.learn(&contradicted, at(62), CONFIG);
         assert_eq!(circuit.state, CircuitState::HalfOpen);
     }

@@ -21,7 +21,7 @@ use crate::records::file::File;
 use crate::stages::{Job, Output};
 use crate::telemetry::{metrics, spans, traces};
 use landfall_core::clock::{Stopwatch, to_delta};
-use landfall_core::failure::{Code, Failure};
+use landfall_core::failure::{Code, Contact, Failure};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::{Report, Service};
 
@@ -107,15 +107,21 @@ impl Carrier {
     ) -> Option<(Verdict, Option<Place>)> {
         let mut next_place = None;
         let ended = self.attempt(file, stage, carried).await;
-        let calls = self.calls(file, &ended).await;
-        let verdict = match ended {
-            Ok(Ok(Output::Waits { until, reason })) => Verdict::Wait { at: until, reason },
+        let (verdict, calls) = match ended {
+            Ok(Ok(Output::Waits { until, reason })) => {
+                (Verdict::Wait { at: until, reason }, self.calls(file, None, false).await)
+            }
             Ok(Ok(output)) => {
                 next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter(&file.tenant_id));
-                Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() }
+                let verdict = Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() };
+                (verdict, self.calls(file, None, false).await)
             }
-            Ok(Err(failure)) => self.judge(file, stage, failure),
-            Err(Interrupted::Release) => Verdict::Release,
+            Ok(Err(failure)) => {
+                let verdict = self.judge(file, stage, failure.clone());
+                let is_last = matches!(verdict, Verdict::DeadLetter { .. });
+                (verdict, self.calls(file, Some(&failure), is_last).await)
+            }
+            Err(Interrupted::Release) => (Verdict::Release, Vec::new()),
             Err(Interrupted::Abandon) => return None,
         };
         let settled = self.settle(file, stage, verdict, calls).instrument(spans::settle()).await?;
@@ -128,17 +134,19 @@ impl Carrier {
         Some((settled, next_place))
     }
 
-    /// What the attempt says about the services that its stage needs.
-    async fn calls(&self, file: &File, ended: &Result<Result<Output, Failure>, Interrupted>) -> Vec<Call> {
-        let Ok(ended) = ended else { return Vec::new() };
+    /// What the attempt says about the services that its stage needs. `is_last`: the file fails, unless the service is the
+    /// cause.
+    async fn calls(&self, file: &File, failure: Option<&Failure>, is_last: bool) -> Vec<Call> {
         let mut calls = Vec::new();
+        let contact = failure.map_or(Contact::Reached, |failure| failure.contact);
         for service in self.place.room().config.services.iter().copied() {
-            let report = match ended {
-                Ok(_) => Some(Report::Up),
-                Err(failure) => failure.report(service),
-            };
+            let report = failure.map_or(Some(Report::Up), |failure| failure.report(service));
             let Some(report) = report else { continue };
-            let is_failed_probe = report == Report::Down && self.rounds.is_probe(service);
+            let decides = is_last || contact == Contact::Unavailable || self.rounds.is_probe(service);
+            let says_well = match report {
+                Report::Down if decides => self.inner.work.says_well(service).await,
+                _ => None,
+            };
             calls.push(Call {
                 service,
                 report,
@@ -147,8 +155,9 @@ impl Carrier {
                 last_failed_at: file
                     .error_at
                     .filter(|_| file.code().and_then(Code::service) == Some(service)),
-                says_well: is_failed_probe && self.inner.work.says_well(service).await == Some(true),
-                error: ended.as_ref().err().map(|failure| failure.message.clone()),
+                contact,
+                says_well,
+                error: failure.map(|failure| failure.message.clone()),
             });
         }
         calls
@@ -250,7 +259,9 @@ impl Carrier {
 
     fn judge(&self, file: &File, stage: Stage, failure: Failure) -> Verdict {
         let attempt = u32::try_from(file.attempt).unwrap_or(u32::MAX);
-        match self.inner.config.retry.delay(stage, attempt, &failure, landfall_core::random::random()) {
+        let waits = u32::try_from(file.waits).unwrap_or(u32::MAX);
+        match self.inner.config.retry.delay(stage, attempt, waits, &failure, landfall_core::random::random())
+        {
             Some(delay) => Verdict::RetryAt { failure, at: self.inner.clock.now() + to_delta(delay) },
             None => Verdict::DeadLetter { failure },
         }

@@ -22,7 +22,7 @@ use crate::stages::Output;
 use landfall_core::actor::Actor;
 use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, to_delta};
-use landfall_core::failure::{Code, Failure, Retry};
+use landfall_core::failure::{Code, Contact, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status, Transition};
 use landfall_core::service::Service;
 use landfall_core::states::CircuitState;
@@ -99,19 +99,22 @@ impl Settlement {
 
     /// The same ending if a service was down: the file waits for the service without losing an attempt, if that was
     /// the only reason for its failure.
-    fn excused(&self, down: &BTreeMap<Service, Circuit>, now: Time) -> Option<Self> {
+    fn excused(&self, down: &BTreeMap<Service, Circuit>, breaker: BreakerConfig, now: Time) -> Option<Self> {
         let failure = self.failure().filter(|failure| failure.retry != Retry::Never)?;
         let service = failure.code.service()?;
         let circuit = down.get(&service)?;
         let call = self.calls.iter().find(|call| call.service == service)?;
         // A call of an earlier round belongs to the outage that ended that round.
         let in_outage = circuit.state != CircuitState::Closed || call.round != circuit.round;
-        if !in_outage || circuit.blames_file(call, now) {
+        // Files that are too few to open the circuit are spared as well.
+        let says_down = call.contact == Contact::Unavailable || call.says_well == Some(false);
+        if !(in_outage || says_down) || circuit.blames_file(call, now) {
             return None;
         }
         let at = match &self.verdict {
             Verdict::RetryAt { at, .. } => *at,
-            _ => now,
+            // There was to be no further attempt, so it has no time. It waits as for an open circuit.
+            _ => now + to_delta(breaker.timeout),
         };
         let failure = Failure { retry: Retry::Wait, ..failure.clone() };
         let at = at.max(circuit.until.unwrap_or(now));
@@ -246,7 +249,7 @@ impl SettleGroup {
         down: &BTreeMap<Service, Circuit>,
     ) -> Cow<'a, Settlement> {
         let mut judged = Cow::Borrowed(settlement);
-        if let Some(excused) = judged.excused(down, self.now) {
+        if let Some(excused) = judged.excused(down, self.breaker, self.now) {
             judged = Cow::Owned(excused);
         }
         if let Some(exhausted) = judged.out_of_patience(down, self.breaker.patience, self.now) {

@@ -178,7 +178,9 @@ async fn refused(response: Response) -> Failure {
         _ => (Code::Gateway5xx, "failed"),
     };
     let reason = if code == Code::Gateway4xx { reason(response).await } else { String::new() };
-    Failure { retry_after, ..Failure::new(code, format!("The extraction service {what} ({status}){reason}")) }
+    let failure = Failure::new(code, format!("The extraction service {what} ({status}){reason}"));
+    let failure = Failure { retry_after, ..failure };
+    if code == Code::GatewayUnavailable { failure.unavailable() } else { failure }
 }
 
 /// The error message of the gateway, shortened: the operator may know what it means.
@@ -207,7 +209,9 @@ fn unreachable(error: reqwest::Error) -> Failure {
     // Without the address, which may contain a key.
     let error = error.without_url();
     tracing::warn!(%error, "a stage failed because of the extraction service");
-    if error.is_timeout() {
+    if error.is_connect() {
+        Failure::new(Code::GatewayUnavailable, "The extraction service cannot be reached").not_reached()
+    } else if error.is_timeout() {
         Failure::new(Code::GatewayTimeout, "The extraction service took too long")
     } else {
         Failure::new(Code::GatewayUnavailable, "The extraction service cannot be reached")

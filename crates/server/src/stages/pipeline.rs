@@ -15,12 +15,12 @@ use tracing::Instrument;
 use super::cores::{Cores, UserCores};
 use super::embed::Embedder;
 use super::gateway::{Gateway, GatewayConfig};
-use super::{Job, Output, Work, database_failed, scan, storage_failed};
+use super::{Job, Output, Work, database_failed, excused, scan, storage_failed};
 use crate::blobs::{BlobReader, Blobs, Integrity, Pin};
 use crate::content::{artifacts, chunks};
 use crate::records::files;
 use crate::telemetry::spans;
-use landfall_core::failure::{Code, Failure, Retry};
+use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::Service;
 use landfall_core::text::Extracted;
@@ -237,13 +237,6 @@ impl Pipeline {
         Ok(Output::Embedded(embedded))
     }
 
-    /// An object store that does not answer says nothing about the file, which waits for it: a few files cannot open the
-    /// circuit of the storage, and would fail in an outage of seconds. A disk may be unable to read just this file.
-    fn excuse(&self, failure: Failure) -> Failure {
-        let is_storage = failure.code == Code::IoError && failure.retry == Retry::Once;
-        if is_storage && self.blobs.is_remote() { failure.at_no_cost() } else { failure }
-    }
-
     /// Runs computation on a thread of its own.
     async fn compute<T: Send + 'static>(
         &self,
@@ -263,7 +256,7 @@ impl Work for Pipeline {
                 Stage::Chunk => self.chunk(job).await,
                 Stage::Embed => self.embed(job).await,
             };
-            done.map_err(|failure| self.excuse(failure))
+            done.map_err(|failure| excused(&self.blobs, failure))
         }
         .boxed()
     }
@@ -273,7 +266,11 @@ impl Work for Pipeline {
         job: &'a Job,
         members: mpsc::Sender<Member>,
     ) -> BoxFuture<'a, Result<(), Failure>> {
-        async move { self.unpack_archive(job, members).await.map_err(|failure| self.excuse(failure)) }.boxed()
+        async move {
+            let unpacked = self.unpack_archive(job, members).await;
+            unpacked.map_err(|failure| excused(&self.blobs, failure))
+        }
+        .boxed()
     }
 
     fn says_well(&self, service: Service) -> BoxFuture<'_, Option<bool>> {
@@ -370,6 +367,7 @@ fn io_error(error: Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landfall_core::failure::Retry;
 
     #[test]
     fn a_document_over_the_computing_limit_is_not_retried_and_a_slow_one_once() {

@@ -32,7 +32,7 @@ use crate::records::file::File;
 use crate::records::files;
 use landfall_core::caller::TenantUser;
 use landfall_core::clock::Clock;
-use landfall_core::failure::{Code, Failure};
+use landfall_core::failure::{Code, Failure, Retry};
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::retry::RetryPolicy;
 use landfall_core::text::{Chunk, Embedded};
@@ -173,9 +173,11 @@ impl Reindex {
                 Ok(false) => return tracker.note(|report| report.left_alone += 1),
                 Err(failure) => failure,
             };
-            let Some(delay) =
-                self.retry.delay(Stage::Embed, attempt, &failure, landfall_core::random::random())
-            else {
+            // A run ends when the model fails for file after file, so no file waits for it.
+            let retry = if failure.retry == Retry::Wait { Retry::Always } else { failure.retry };
+            let failure = Failure { retry, ..failure };
+            let chance = landfall_core::random::random();
+            let Some(delay) = self.retry.delay(Stage::Embed, attempt, 0, &failure, chance) else {
                 tracing::warn!(fileId = %file, %failure, "a file could not be re-embedded; it stays as it was");
                 return tracker.note_failure(&failure);
             };

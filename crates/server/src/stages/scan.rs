@@ -51,10 +51,10 @@ pub async fn scan(
 ) -> Result<(), Failure> {
     match address {
         Address::Tcp(address) => {
-            stream(TcpStream::connect(address).await.map_err(unreachable)?, document, progress).await
+            stream(TcpStream::connect(address).await.map_err(not_reached)?, document, progress).await
         }
         Address::Unix(path) => {
-            stream(UnixStream::connect(path).await.map_err(unreachable)?, document, progress).await
+            stream(UnixStream::connect(path).await.map_err(not_reached)?, document, progress).await
         }
     }
 }
@@ -164,6 +164,10 @@ fn found(name: &str) -> Failure {
     } else {
         Failure::new(Code::Infected, format!("The virus scanner found {name}, and the file was removed"))
     }
+}
+
+fn not_reached(error: std::io::Error) -> Failure {
+    unreachable(error).not_reached()
 }
 
 fn unreachable(error: std::io::Error) -> Failure {

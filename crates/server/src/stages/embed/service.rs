@@ -138,8 +138,13 @@ impl Service {
                 status,
                 StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS
             );
-        // The same request would fail again: its key, its model or its text must change first.
-        if passes { Failure { retry_after, ..failure } } else { failure.permanent() }
+        let failure = Failure { retry_after, ..failure };
+        match status {
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => failure.unavailable(),
+            _ if passes => failure,
+            // The same request would fail again: its key, its model or its text must change first.
+            _ => failure.permanent(),
+        }
     }
 
     /// The error message of the service, shortened and without our key, which some services repeat.
@@ -161,17 +166,19 @@ impl Service {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> Failure {
-        let message = if error.is_timeout() {
-            format!("The embedding service did not respond within {} s", self.config.timeout.as_secs_f64())
-        } else if error.is_connect() {
+        let (connected, timed_out) = (!error.is_connect(), error.is_timeout());
+        let message = if !connected {
             "The embedding service cannot be reached".to_owned()
+        } else if timed_out {
+            format!("The embedding service did not respond within {} s", self.config.timeout.as_secs_f64())
         } else {
             "The connection to the embedding service broke".to_owned()
         };
         // The address may contain a secret.
         let error = error.without_url();
         tracing::warn!(error = &error as &dyn std::error::Error, "the embedding service failed");
-        Failure::new(Code::EmbedError, message)
+        let failure = Failure::new(Code::EmbedError, message);
+        if connected { failure } else { failure.not_reached() }
     }
 }
 

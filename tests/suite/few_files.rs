@@ -1,0 +1,166 @@
+//! A service goes down while fewer files need it than open its circuit. They wait for it like many, and a document that it
+//! cannot process still fails.
+
+use std::time::Duration;
+
+use landfall_core::clock::ManualClock;
+use serde_json::{Value, json};
+
+use crate::support::embedding_server::{self, EmbeddingServer};
+use crate::support::gateway_server::{GatewayServer, Reply};
+use crate::support::network::Network;
+use crate::support::{Setup, TestDb, TestServer, manual_clock, on_each_database};
+
+const FAILS: Reply = Reply::ApiResponse(500, "text/plain", "cannot do this one");
+const DOWN: Reply = Reply::ApiResponse(503, "text/plain", "gone fishing");
+const UP: Reply = Reply::ApiResponse(200, "text/plain", "Some words about the sea.");
+
+async fn circuit(server: &TestServer, service: &str) -> Value {
+    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
+    let circuits = status["circuits"].as_array().unwrap().clone();
+    circuits.into_iter().find(|circuit| circuit["service"] == service).unwrap()["state"].clone()
+}
+
+/// Lets so many minutes pass, one by one. A delay of a minute varies by a fifth.
+async fn minutes(server: &TestServer, clock: &ManualClock, count: usize) {
+    for _ in 0..count {
+        clock.advance(Duration::from_secs(73));
+        server.idle().await;
+    }
+}
+
+#[on_each_database]
+async fn one_file_waits_for_an_embedding_service_that_cannot_be_reached(db: TestDb) {
+    let service = EmbeddingServer::start(8).await;
+    let network = Network::before(&service.url).await;
+    network.refuse();
+    let clock = manual_clock();
+    let server = Setup::default()
+        .clock(&clock)
+        .with("EMBEDDINGS_URL", format!("{}/v1", network.url()))
+        .with("EMBEDDINGS_MODEL", "tiny")
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.txt", b"The cat sleeps.").await;
+    server.idle().await;
+    minutes(&server, &clock, 3).await;
+    assert_eq!(circuit(&server, "embeddings").await, "closed", "four calls");
+    minutes(&server, &clock, 30).await;
+    // The file was not sent, so it cannot be the cause, and its calls alone show that the service is down.
+    assert_eq!(circuit(&server, "embeddings").await, "open");
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["attempt"]), (&json!("queued"), &json!(0)), "{seen}");
+    assert_eq!(seen["waitingFor"], "circuit", "{seen}");
+    network.restore();
+    minutes(&server, &clock, 2).await;
+    assert_eq!(alice.status(&file).await, "ready", "{}", alice.file(&file).await);
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn two_files_wait_for_an_embedding_service_that_is_not_available(db: TestDb) {
+    let service = EmbeddingServer::start(8).await;
+    service.otherwise(embedding_server::Reply::Refusal(503, None));
+    let clock = manual_clock();
+    let server = Setup::default()
+        .clock(&clock)
+        .with("EMBEDDINGS_URL", &service.url)
+        .with("EMBEDDINGS_MODEL", "tiny")
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let files =
+        [alice.upload("a.txt", b"The cat sleeps.").await, alice.upload("b.txt", b"A ship sails.").await];
+    server.idle().await;
+    minutes(&server, &clock, 20).await;
+    assert_eq!(circuit(&server, "embeddings").await, "closed", "a document may be the cause");
+    assert!(service.calls().len() > 6, "more often than a file has attempts");
+    for file in &files {
+        let seen = alice.file(file).await;
+        assert_eq!((&seen["status"], &seen["attempt"]), (&json!("queued"), &json!(0)), "{seen}");
+    }
+    service.otherwise(embedding_server::Reply::Good);
+    minutes(&server, &clock, 2).await;
+    for file in &files {
+        assert_eq!(alice.status(file).await, "ready", "{}", alice.file(file).await);
+    }
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_file_waits_for_an_extraction_service_for_a_day_and_then_fails_with_a_reason(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(DOWN);
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.bin", b"bytes").await;
+    server.idle().await;
+    for _ in 0..23 {
+        clock.advance(Duration::from_hours(1));
+        server.idle().await;
+        assert_eq!(alice.status(&file).await, "queued", "{}", alice.file(&file).await);
+    }
+    for _ in 0..2 {
+        clock.advance(Duration::from_hours(1));
+        server.idle().await;
+    }
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("GW_UNAVAILABLE")));
+    assert!(seen["error"]["message"].as_str().unwrap().contains("24 hours"), "{seen}");
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_document_that_the_service_always_turns_away_fails_because_it_works_for_others(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(UP);
+    gateway.reply_to_text("poison", DOWN);
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).with("EXTRACT_GATEWAY_URL", url).start(&db).await;
+    let alice = server.client("alice");
+    let poison = alice.upload("poison.bin", b"poison").await;
+    for number in 0..10 {
+        let good = alice.upload(&format!("{number}.bin"), b"bytes").await;
+        server.idle().await;
+        minutes(&server, &clock, 1).await;
+        assert_eq!(alice.status(&good).await, "ready", "{}", alice.file(&good).await);
+    }
+    let seen = alice.file(&poison).await;
+    assert_eq!(
+        (&seen["status"], &seen["error"]["code"]),
+        (&json!("failed"), &json!("GW_UNAVAILABLE")),
+        "{seen}"
+    );
+    assert_eq!(circuit(&server, "gateway").await, "closed");
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_service_that_says_it_is_down_costs_no_last_attempt_and_one_that_says_it_is_well_does(db: TestDb) {
+    let (gateway, url) = GatewayServer::serve([]).await;
+    gateway.otherwise(FAILS);
+    gateway.says.store(503, std::sync::atomic::Ordering::SeqCst);
+    let clock = manual_clock();
+    let health = url.replace("/convert", "/health");
+    let server = Setup::default()
+        .clock(&clock)
+        .with("EXTRACT_GATEWAY_URL", &url)
+        .with("EXTRACT_GATEWAY_HEALTH_URL", health)
+        .start(&db)
+        .await;
+    let alice = server.client("alice");
+    let file = alice.upload("a.bin", b"poison").await;
+    server.idle().await;
+    minutes(&server, &clock, 10).await;
+    assert_eq!(alice.status(&file).await, "queued", "the service says itself that it is down");
+    assert!(gateway.calls().len() > 6);
+    gateway.says.store(200, std::sync::atomic::Ordering::SeqCst);
+    minutes(&server, &clock, 2).await;
+    let seen = alice.file(&file).await;
+    assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("GW_5XX")), "{seen}");
+    server.stop().await;
+}
