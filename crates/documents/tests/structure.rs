@@ -2,12 +2,15 @@
 //!
 //! `structure/KIND/NAME.md` is the reference of the document `KIND/NAME` of the corpus (see `corpus.rs`), and
 //! `structure/made/NAME.md` that of a document that is made here. The kind of a made document is its extension.
-//! `LANDFALL_SHOW=NAME` prints the text of one document.
+//! `LANDFALL_SHOW=NAME` prints the text of one document. `LANDFALL_WRITE=FOLDER` writes the made documents to a folder;
+//! `fuzz/seeds.py` begins with them.
 
 #[path = "structure/made_mail.rs"]
 mod made_mail;
 #[path = "structure/made_office.rs"]
 mod made_office;
+#[path = "structure/made_pdf.rs"]
+mod made_pdf;
 #[path = "structure/made_sheets.rs"]
 mod made_sheets;
 #[path = "structure/made_slides.rs"]
@@ -26,7 +29,14 @@ type Builder = fn() -> Vec<u8>;
 
 /// All documents that are made here, by name.
 fn made() -> Vec<(&'static str, Builder)> {
-    [made_mail::DOCUMENTS, made_office::DOCUMENTS, made_sheets::DOCUMENTS, made_slides::DOCUMENTS].concat()
+    [
+        made_mail::DOCUMENTS,
+        made_office::DOCUMENTS,
+        made_pdf::DOCUMENTS,
+        made_sheets::DOCUMENTS,
+        made_slides::DOCUMENTS,
+    ]
+    .concat()
 }
 
 /// What the documents of a kind must reach.
@@ -68,6 +78,12 @@ fn books_archives_and_texts() {
 #[test]
 fn odt() {
     assert_floor("odt", &OFFICE);
+}
+
+/// The references have the words of an independent reader (pdftotext) in the order of the picture of the page.
+#[test]
+fn pdf() {
+    assert_floor("pdf", &Floor { bigram: 0.96, worst_bigram: 0.80, structure: 0.80 });
 }
 
 #[test]
@@ -119,6 +135,11 @@ fn a_document_that_was_made_for_a_feature_of_word_processors_is_read_exactly() {
 #[test]
 fn every_made_document_has_a_reference_and_every_reference_a_document() {
     let mut names: Vec<String> = made().iter().map(|(name, _)| (*name).to_owned()).collect();
+    if let Some(folder) = std::env::var_os("LANDFALL_WRITE").map(PathBuf::from) {
+        for (name, build) in made() {
+            std::fs::write(folder.join(name), build()).expect("a folder for the documents");
+        }
+    }
     names.sort();
     assert_eq!(names, references("made"));
 }

@@ -8,6 +8,13 @@ const SAME_BASELINE: f32 = 0.12;
 const SPACE: f32 = 0.14;
 /// The same where the document has a space character, which may be very narrow.
 const WRITTEN_SPACE: f32 = -0.02;
+/// The same without a space character on a page that has them between its words: a gap is then an error in the widths of
+/// its glyphs, unless it is as wide as this.
+const UNWRITTEN_SPACE: f32 = 0.4;
+/// A page with a space character for each so many others has them between all its words.
+const WRITES_SPACES: usize = 14;
+/// A row of so many characters without a space character does not write its spaces.
+const LONG_ROW: usize = 25;
 /// The same glyph again at less than this share of its size was drawn twice, to make it bold.
 const DRAWN_TWICE: f32 = 0.2;
 /// The gap after which a run of words may belong to another column, as a share of the size.
@@ -70,6 +77,8 @@ impl Piece {
 pub fn join(sheet: Sheet) -> Vec<Word> {
     let mut glyphs = sheet.glyphs;
     glyphs.sort_by(|a, b| a.y.total_cmp(&b.y));
+    let spaces = glyphs.iter().filter(|glyph| is_space(glyph)).count();
+    let writes_spaces = WRITES_SPACES * spaces >= glyphs.len();
     let mut words = Vec::new();
     let mut rest = &mut glyphs[..];
     while let Some(first) = rest.first() {
@@ -84,27 +93,38 @@ pub fn join(sheet: Sheet) -> Vec<Word> {
         }
         let (row, after) = rest.split_at_mut(length);
         row.sort_by(|a, b| a.x.total_cmp(&b.x));
-        split_row(row, &mut words);
+        split_row(row, writes_spaces, &mut words);
         rest = after;
     }
     words
 }
 
+fn is_space(glyph: &Glyph) -> bool {
+    glyph.character.is_whitespace() || glyph.character == '\u{200B}'
+}
+
 /// Splits a row of glyphs at its spaces.
-fn split_row(row: &[Glyph], words: &mut Vec<Word>) {
+fn split_row(row: &[Glyph], writes_spaces: bool, words: &mut Vec<Word>) {
     let extra = letter_spacing(row);
+    let is_unwritten = row.len() >= LONG_ROW && !row.iter().any(is_space);
+    let least = if writes_spaces && !is_unwritten { UNWRITTEN_SPACE } else { SPACE };
     let mut open: Vec<Glyph> = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut has_space = false;
     for glyph in row {
-        if glyph.character.is_whitespace() || glyph.character == '\u{200B}' {
+        if is_space(glyph) {
             has_space = true;
             continue;
         }
         if open.iter().rev().take(3).any(|drawn| is_drawn_twice(drawn, glyph)) {
             continue;
         }
-        let space = if has_space { WRITTEN_SPACE } else { SPACE } * glyph.size;
+        let space = match open.last() {
+            _ if has_space => WRITTEN_SPACE,
+            // The number of a heading is often set apart without a space character.
+            Some(last) if last.character.is_alphabetic() != glyph.character.is_alphabetic() => SPACE,
+            _ => least,
+        } * glyph.size;
         let gap = glyph.x - end;
         if !open.is_empty() && gap > space + extra {
             words.push(Word::new(std::mem::take(&mut open)));
