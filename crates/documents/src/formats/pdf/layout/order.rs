@@ -143,6 +143,10 @@ fn gutter(rows: &[Row], mut start: usize, mut end: usize, x1: f32) -> Option<Gut
     let on_right =
         |row: &Row| -> Vec<usize> { (0..row.pieces.len()).filter(|at| row.pieces[*at].x1 > x1).collect() };
     let (left, right) = (Side::of(inside, on_left), Side::of(inside, on_right));
+    // Numbers and bullets belong to what is beside them.
+    if left.is_markers() || right.is_markers() {
+        return None;
+    }
     // Beside solid text there may be anything: pictures with labels, short notes.
     let is_text = left.is_prose() && right.is_prose() || left.is_solid() || right.is_solid();
     // Two columns of cells have their rows in common; two columns of text need not.
@@ -239,6 +243,8 @@ fn is_marker(piece: &Piece) -> bool {
 struct Side {
     lines: usize,
     words: usize,
+    /// Lines that are only a number or a bullet.
+    markers: usize,
     /// Lines that run on like a sentence.
     running: usize,
     /// Lines that take more than half of the width, most of it, and nearly all of it.
@@ -251,7 +257,7 @@ impl Side {
     fn of(rows: &[Row], chosen: impl Fn(&Row) -> Vec<usize>) -> Self {
         let (mut x0, mut x1) = (f32::INFINITY, f32::NEG_INFINITY);
         let mut widths: Vec<f32> = Vec::new();
-        let mut side = Self { lines: 0, words: 0, running: 0, long: 0, wide: 0, full: 0 };
+        let mut side = Self { lines: 0, words: 0, markers: 0, running: 0, long: 0, wide: 0, full: 0 };
         for row in rows {
             let pieces: Vec<&Piece> = chosen(row).into_iter().map(|at| &row.pieces[at]).collect();
             let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { continue };
@@ -266,6 +272,7 @@ impl Side {
             let is_even = pieces[after_marker..].windows(2).all(|pair| gap(pair) < SENTENCE_GAP * row.size);
             side.running += usize::from(is_table || is_even && words >= 3);
             side.words += words;
+            side.markers += usize::from(pieces.len() == 1 && is_marker(first));
             side.lines += 1;
             widths.push(last.x1 - first.x0);
         }
@@ -287,6 +294,10 @@ impl Side {
             && 2 * self.words >= 5 * self.lines
             && 10 * self.running >= 6 * self.lines
             && 10 * self.wide >= 6 * self.lines
+    }
+
+    fn is_markers(&self) -> bool {
+        10 * self.markers >= 8 * self.lines
     }
 
     fn is_short(&self) -> bool {

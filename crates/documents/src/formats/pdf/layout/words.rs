@@ -1,5 +1,7 @@
 //! Joins glyphs to words.
 
+use std::collections::{HashMap, HashSet};
+
 use super::glyphs::{Glyph, Sheet};
 
 /// Glyphs of one row differ in their baselines by less than this share of their size.
@@ -8,13 +10,12 @@ const SAME_BASELINE: f32 = 0.12;
 const SPACE: f32 = 0.14;
 /// The same where the document has a space character, which may be very narrow.
 const WRITTEN_SPACE: f32 = -0.02;
-/// The same without a space character on a page that has them between its words: a gap is then an error in the widths of
-/// its glyphs, unless it is as wide as this.
-const UNWRITTEN_SPACE: f32 = 0.4;
+/// The same after a character whose width the document does not say right: it has a gap after it inside of words.
+const AFTER_WRONG_WIDTH: f32 = 0.45;
 /// A page with a space character for each so many others has them between all its words.
 const WRITES_SPACES: usize = 14;
-/// A row of so many characters without a space character does not write its spaces.
-const LONG_ROW: usize = 25;
+/// How often a character has to be seen inside of words before its width is known to be wrong.
+const MIN_SEEN: usize = 3;
 /// The same glyph again at less than this share of its size was drawn twice, to make it bold.
 const DRAWN_TWICE: f32 = 0.2;
 /// The gap after which a run of words may belong to another column, as a share of the size.
@@ -77,9 +78,7 @@ impl Piece {
 pub fn join(sheet: Sheet) -> Vec<Word> {
     let mut glyphs = sheet.glyphs;
     glyphs.sort_by(|a, b| a.y.total_cmp(&b.y));
-    let spaces = glyphs.iter().filter(|glyph| is_space(glyph)).count();
-    let writes_spaces = WRITES_SPACES * spaces >= glyphs.len();
-    let mut words = Vec::new();
+    let mut rows: Vec<&mut [Glyph]> = Vec::new();
     let mut rest = &mut glyphs[..];
     while let Some(first) = rest.first() {
         let mut last = *first;
@@ -93,8 +92,13 @@ pub fn join(sheet: Sheet) -> Vec<Word> {
         }
         let (row, after) = rest.split_at_mut(length);
         row.sort_by(|a, b| a.x.total_cmp(&b.x));
-        split_row(row, writes_spaces, &mut words);
+        rows.push(row);
         rest = after;
+    }
+    let wrong = wrong_widths(&rows);
+    let mut words = Vec::new();
+    for row in rows {
+        split_row(row, &wrong, &mut words);
     }
     words
 }
@@ -103,11 +107,31 @@ fn is_space(glyph: &Glyph) -> bool {
     glyph.character.is_whitespace() || glyph.character == '\u{200B}'
 }
 
+/// The characters, in usual and in bold type, that mostly have a gap after them where the page has no space character. Only
+/// a page that has space characters between its words shows this.
+fn wrong_widths(rows: &[&mut [Glyph]]) -> HashSet<(char, bool)> {
+    let glyphs = || rows.iter().flat_map(|row| row.iter());
+    if WRITES_SPACES * glyphs().filter(|glyph| is_space(glyph)).count() < glyphs().count() {
+        return HashSet::new();
+    }
+    let mut seen: HashMap<(char, bool), (usize, usize)> = HashMap::new();
+    for pair in rows.iter().flat_map(|row| row.windows(2)) {
+        let [first, second] = pair else { continue };
+        let gap = (second.x - first.end()) / second.size;
+        let is_inside = first.character.is_alphanumeric() && second.character.is_alphanumeric();
+        if is_inside && gap < AFTER_WRONG_WIDTH {
+            let (all, wide) = seen.entry((first.character, first.bold)).or_default();
+            *all += 1;
+            *wide += usize::from(gap > SPACE);
+        }
+    }
+    let is_wrong = |(all, wide): (usize, usize)| all >= MIN_SEEN && 10 * wide >= 7 * all;
+    seen.into_iter().filter(|(_, counts)| is_wrong(*counts)).map(|(key, _)| key).collect()
+}
+
 /// Splits a row of glyphs at its spaces.
-fn split_row(row: &[Glyph], writes_spaces: bool, words: &mut Vec<Word>) {
+fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>) {
     let extra = letter_spacing(row);
-    let is_unwritten = row.len() >= LONG_ROW && !row.iter().any(is_space);
-    let least = if writes_spaces && !is_unwritten { UNWRITTEN_SPACE } else { SPACE };
     let mut open: Vec<Glyph> = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut has_space = false;
@@ -121,9 +145,8 @@ fn split_row(row: &[Glyph], writes_spaces: bool, words: &mut Vec<Word>) {
         }
         let space = match open.last() {
             _ if has_space => WRITTEN_SPACE,
-            // The number of a heading is often set apart without a space character.
-            Some(last) if last.character.is_alphabetic() != glyph.character.is_alphabetic() => SPACE,
-            _ => least,
+            Some(last) if wrong.contains(&(last.character, last.bold)) => AFTER_WRONG_WIDTH,
+            _ => SPACE,
         } * glyph.size;
         let gap = glyph.x - end;
         if !open.is_empty() && gap > space + extra {
