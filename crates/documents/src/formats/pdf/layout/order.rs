@@ -143,18 +143,18 @@ fn gutter(rows: &[Row], mut start: usize, mut end: usize, x1: f32) -> Option<Gut
     let on_right =
         |row: &Row| -> Vec<usize> { (0..row.pieces.len()).filter(|at| row.pieces[*at].x1 > x1).collect() };
     let (left, right) = (Side::of(inside, on_left), Side::of(inside, on_right));
+    // There may be several columns on a side: those beside the gutter decide.
+    let beside_left = Side::of(inside, |row| near(row, on_left(row), true));
     // Numbers and bullets belong to what is beside them.
-    if left.is_markers() || right.is_markers() {
+    if beside_left.is_markers() || right.is_markers() {
         return None;
     }
     // Beside solid text there may be anything: pictures with labels, short notes.
     let is_text = left.is_prose() && right.is_prose() || left.is_solid() || right.is_solid();
     // Two columns of cells have their rows in common; two columns of text need not.
     if !is_text && counts.are_aligned() {
-        // There may be several columns on a side: those beside the gutter decide.
-        let left = Side::of(inside, |row| near(row, on_left(row), true));
-        let right = Side::of(inside, |row| near(row, on_right(row), false));
-        if !(left.is_column() && right.is_column()) {
+        let beside_right = Side::of(inside, |row| near(row, on_right(row), false));
+        if !(beside_left.is_column() && beside_right.is_column()) {
             return None;
         }
     }

@@ -180,3 +180,35 @@ fn letter_spacing(row: &[Glyph]) -> f32 {
     // Half of the gaps of a usual row are between letters of a word.
     if median > SPACE * letters[0].size && median < letters[0].size { median } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of glyphs that are all half as wide as high, but for the letter m: it says so and is wider.
+    fn row(text: &str) -> Vec<Glyph> {
+        let mut x = 0.0;
+        text.chars()
+            .map(|character| {
+                let glyph = Glyph { character, x, width: 5.0, y: 0.0, size: 10.0, bold: false, mono: false };
+                x += if character == 'm' { 8.0 } else { 5.0 };
+                glyph
+            })
+            .collect()
+    }
+
+    fn split(text: &str) -> Vec<String> {
+        let mut row = row(text);
+        let wrong = wrong_widths(&[&mut row]);
+        let mut words = Vec::new();
+        split_row(&row, &wrong, &mut words);
+        words.iter().map(|word| word.glyphs.iter().map(|glyph| glyph.character).collect()).collect()
+    }
+
+    #[test]
+    fn a_gap_after_a_letter_of_a_wrong_width_is_no_space() {
+        assert_eq!(split("some more names come"), ["some", "more", "names", "come"]);
+        // Without spaces between the words, each gap is one.
+        assert_eq!(split("somemorenamescomehome").len(), 6);
+    }
+}
