@@ -256,6 +256,35 @@ async fn concurrent_steps_count_each_file_once(db: TestDb) {
 }
 
 #[on_each_database]
+async fn concurrent_steps_pass_over_only_the_file_that_cannot_be_retried(db: TestDb) {
+    let work = ScriptedFailures::new();
+    let first = server(&db, &work).await;
+    let alice = first.client("alice");
+    alice.upload_all(&names('p', 5)).await;
+    let (_, bad) = alice.upload_all(&["p9".to_owned()]).await;
+    alice.upload_all(&names('p', 20)).await;
+    first.idle().await;
+    first.stop().await;
+    let idle = Setup::default().with("ROLE", "api").start(&db).await;
+    idle.app.db.write(Sql(DAMAGE)).await.unwrap();
+    let (id, now) = (idle.app.clock.new_id(), idle.app.clock.now());
+    let owner = TenantUser::new("alice", "alice");
+    let filter = Filter::of(Reach::User(owner.clone()));
+    idle.app.db.write(Start::retry_all(id, owner, filter, now)).await.unwrap();
+    let sides = (0..8).map(|_| {
+        let operations = idle.app.operations();
+        async move { operations.advance_up_to(id, 10_000).await }
+    });
+    for side in join_all(sides).await {
+        side.unwrap();
+    }
+    let ended = operation(&idle.client("alice"), &id.to_string()).await;
+    assert_eq!((summary(&ended).1, summary(&ended).2, &ended["errorCount"]), ("completed", 25, &json!(1)));
+    assert_eq!(ended["errors"][0]["fileId"], json!(bad[0]));
+    assert_eq!(revivals(&idle).await, 25);
+}
+
+#[on_each_database]
 async fn a_process_whose_clock_is_behind_retries_nothing_twice(db: TestDb) {
     let (ahead, behind) = (manual_clock(), manual_clock());
     ahead.advance(Duration::from_secs(10));
@@ -326,16 +355,21 @@ async fn infected_files_are_skipped_and_counted(db: TestDb) {
     assert_eq!((summary(&done).1, summary(&done).2, summary(&done).3), ("completed", 0, 1));
 }
 
+struct Sql(&'static str);
+
+impl Write for Sql {
+    type Output = u64;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
+        tx.execute(self.0, args![]).await
+    }
+}
+
+/// As if the batch of a single file had lost count: the database refuses a count below zero, so that file cannot be retried.
+const DAMAGE: &str = "UPDATE batches SET failed_files = 0, deleted_files = 1 WHERE file_count = 1";
+
 #[on_each_database]
 async fn a_file_that_cannot_be_retried_does_not_block_the_others(db: TestDb) {
-    struct Sql(&'static str);
-    impl Write for Sql {
-        type Output = u64;
-
-        async fn apply(&self, tx: &mut Tx) -> Result<u64, Error> {
-            tx.execute(self.0, args![]).await
-        }
-    }
     let work = ScriptedFailures::new();
     let server = server(&db, &work).await;
     let alice = server.client("alice");
@@ -344,9 +378,7 @@ async fn a_file_that_cannot_be_retried_does_not_block_the_others(db: TestDb) {
     alice.upload_all(&names('p', 5)).await;
     server.idle().await;
     work.fix('p');
-    // As if its batch had lost count: the database refuses a count below zero.
-    let damage = "UPDATE batches SET failed_files = 0, deleted_files = 1 WHERE file_count = 1";
-    server.app.db.write(Sql(damage)).await.unwrap();
+    server.app.db.write(Sql(DAMAGE)).await.unwrap();
     let done = alice.post(RETRY_ALL, json!({})).await.ok();
     assert_eq!((summary(&done).1, summary(&done).2, &done["errorCount"]), ("completed", 10, &json!(1)));
     assert_eq!(done["errors"][0]["fileId"], json!(bad[0]));

@@ -563,6 +563,7 @@ async fn a_large_file_goes_on_where_it_was_after_kill_9() {
         let sending = session.start_against(&relay.url, &["upload", "big.bin"]);
         until("the server has it", async || stored(&session) > mb << 20).await;
         sending.kill().await;
+        relay.cut_all();
         assert_eq!(session.unfinished(), 1);
     }
     relay.release();

@@ -340,13 +340,15 @@ impl Operations {
         let mut taken = take(Extent::Page).await;
         // One file of the page cannot be changed. It must not block the others.
         if taken.as_ref().is_err_and(Error::is_about_the_data) {
-            taken = take(Extent::One).await;
-        }
-        if let Err(error) = &taken
-            && error.is_about_the_data()
-        {
-            tracing::error!(operationId = %operation, %error, "a file of an operation could not be changed");
-            taken = take(Extent::PassOver).await;
+            let found = Operation::find_under_way(&mut self.db.read().await?, operation).await?;
+            let Some(cursor) = found.map(|found| found.cursor()) else { return Ok(Step::Over) };
+            taken = take(Extent::One(cursor)).await;
+            if let Err(error) = &taken
+                && error.is_about_the_data()
+            {
+                tracing::error!(operationId = %operation, %error, "a file of an operation could not be changed");
+                taken = take(Extent::PassOver(cursor)).await;
+            }
         }
         let Taken { step, stopped } = taken?;
         for file in stopped {

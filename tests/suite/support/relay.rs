@@ -42,6 +42,8 @@ struct Shared {
     room: watch::Sender<u64>,
     /// The request that brings the number of bytes to this is cut off, once.
     cut: AtomicU64,
+    /// How often all requests were cut off that were under way.
+    generation: AtomicU64,
     /// Requests with bytes of files: now, and the most at once.
     sending: watch::Sender<usize>,
     peak: AtomicUsize,
@@ -61,6 +63,7 @@ impl Relay {
             upstream: Mutex::new(upstream.to_owned()),
             bytes: AtomicU64::new(0),
             cut: AtomicU64::new(u64::MAX),
+            generation: AtomicU64::new(0),
             room: watch::Sender::new(u64::MAX),
             sending: watch::Sender::new(0),
             peak: AtomicUsize::new(0),
@@ -91,6 +94,12 @@ impl Relay {
     /// Cuts the connection to the server off after so many bytes of files in all, once.
     pub fn cut_after(&self, bytes: u64) {
         self.shared.cut.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Cuts off the requests that are under way. Bytes of a client that was killed may still be on their way to here.
+    pub fn cut_all(&self) {
+        self.shared.generation.fetch_add(1, Ordering::SeqCst);
+        self.shared.room.send_modify(|_| {});
     }
 
     /// Lets nothing through before so many requests with bytes are there.
@@ -142,11 +151,12 @@ async fn pass_on(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     if passed.headers.contains_key(header::CONTENT_LENGTH) {
         let shared = shared.clone();
         let counted = matches!(passed.method, Method::PUT | Method::PATCH);
+        let generation = shared.generation.load(Ordering::SeqCst);
         let bytes = body.into_data_stream().then(move |part| {
             let shared = shared.clone();
             async move {
                 let part = part?;
-                if counted && !shared.let_through(&part).await {
+                if counted && !shared.let_through(&part, generation).await {
                     return Err(axum::Error::new("cut off"));
                 }
                 Ok::<Bytes, axum::Error>(part)
@@ -165,12 +175,16 @@ async fn pass_on(State(shared): State<Arc<Shared>>, request: Request) -> Respons
 
 impl Shared {
     /// Returns false if the connection is to be cut off.
-    async fn let_through(&self, part: &Bytes) -> bool {
+    async fn let_through(&self, part: &Bytes, generation: u64) -> bool {
         let together = self.together.load(Ordering::SeqCst);
         // The sender is there as long as this.
         drop(self.sending.subscribe().wait_for(|_| self.peak.load(Ordering::SeqCst) >= together).await);
         let after = self.bytes.load(Ordering::SeqCst) + part.len() as u64;
-        drop(self.room.subscribe().wait_for(|room| *room >= after).await);
+        let is_over = || self.generation.load(Ordering::SeqCst) != generation;
+        drop(self.room.subscribe().wait_for(|room| *room >= after || is_over()).await);
+        if is_over() {
+            return false;
+        }
         if after > self.cut.load(Ordering::SeqCst) {
             self.cut.store(u64::MAX, Ordering::SeqCst);
             return false;

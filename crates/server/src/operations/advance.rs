@@ -38,14 +38,27 @@ pub struct Advance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Page,
-    One,
-    /// Skips the next file, and counts it as an error.
-    PassOver,
+    /// The file behind the cursor.
+    One(Cursor),
+    /// Skips the file behind the cursor, and counts it as an error.
+    PassOver(Cursor),
+}
+
+impl Extent {
+    /// Whether the file that is meant is no longer the next one: another process has taken it. Its cursor was read before
+    /// this step had the lock.
+    fn is_outdated(self, operation: &Operation) -> bool {
+        match self {
+            Self::Page => false,
+            Self::One(cursor) | Self::PassOver(cursor) => cursor != operation.cursor(),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Files that were processed, and how many of them are in the queue. Both are 0 when the canaries just passed.
+    /// Files that were processed, and how many of them are in the queue. Both are 0 when the canaries just passed, or
+    /// another process was faster.
     Moved {
         files: usize,
         revived: usize,
@@ -77,6 +90,9 @@ impl Write for Advance {
         let operation = match held {
             None => return Ok(Step::Elsewhere.into()),
             Some(operation) if operation.ended_at.is_some() => return Ok(Step::Over.into()),
+            Some(operation) if self.extent.is_outdated(&operation) => {
+                return Ok(Step::Moved { files: 0, revived: 0 }.into());
+            }
             Some(operation) => operation,
         };
         if operation.status == OperationStatus::Canary {
@@ -140,7 +156,7 @@ impl Advance {
         let files = page.len();
         let mut tally = Tally::of(operation);
         let mut canaries = operation.canaries();
-        if self.extent == Extent::PassOver {
+        if let Extent::PassOver(_) = self.extent {
             tally.pass_over(last.id);
         } else {
             let mut here = Vec::with_capacity(files);

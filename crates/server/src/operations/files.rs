@@ -90,7 +90,7 @@ impl Advance {
         let Some(page) = operation.next_page(tx, files, most).await? else { return Ok(None) };
         let mut tally = Tally::of(operation);
         let mut stopped = Vec::new();
-        if self.extent == Extent::PassOver {
+        if let Extent::PassOver(_) = self.extent {
             page.ids.iter().for_each(|id| tally.pass_over(*id));
         } else {
             let able = match files {
