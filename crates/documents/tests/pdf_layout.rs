@@ -191,6 +191,34 @@ fn turned_text_is_read_in_its_own_direction() {
     in_order(&text, &["The first line of it", "and the second line"]);
 }
 
+/// Programs whose pages begin at the top turn the page over first, and each text back.
+#[test]
+fn turned_text_on_a_page_that_is_turned_over_is_read_in_its_own_direction() {
+    let content = "1 0 0 -1 0 842 cm\n\
+                   BT /F1 12 Tf 0 -1 -1 0 100 782 Tm (The first line will fill it) Tj ET\n\
+                   BT /F1 12 Tf 0 -1 -1 0 114 782 Tm (and a little million more) Tj ET\n";
+    let text = read(&page_with("/Rotate 90", content, &[])).text;
+    in_order(&text, &["The first line will fill it", "and a little million more"]);
+}
+
+/// The number of each entry stands apart from it.
+#[test]
+fn a_list_of_contents_in_two_columns_is_read_column_by_column() {
+    let mut content = String::new();
+    for number in 0..10 {
+        let y = 700 - 16 * number;
+        content += &at(60, y, 11, &format!("1.{number}"));
+        content += &at(90, y, 11, &format!("Left title number {number} of the harbour"));
+        content += &at(320, y, 11, &format!("2.{number}"));
+        content += &at(350, y, 11, &format!("Right title number {number} of the harbour"));
+    }
+    let text = read(&page(&content)).text;
+    in_order(
+        &text,
+        &["1.0", "Left title number 0", "1.9", "Left title number 9", "2.0", "Right title number 0"],
+    );
+}
+
 #[test]
 fn fields_notes_links_and_attached_files_are_read() {
     let annotations = "/Annots [\

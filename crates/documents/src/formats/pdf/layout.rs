@@ -14,6 +14,7 @@ pub mod grid;
 pub mod lines;
 pub mod order;
 pub mod rules;
+mod turns;
 pub mod words;
 
 use landfall_core::text::Area;

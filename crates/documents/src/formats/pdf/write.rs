@@ -1,5 +1,6 @@
 //! Writes the pages as Markdown.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use landfall_core::text::Area;
@@ -21,6 +22,8 @@ const MAX_NESTED: usize = 8;
 pub struct Writer {
     styles: Styles,
     outline: Outline,
+    /// The words with a hyphen inside a line, in small letters: one that is divided at its hyphen keeps it.
+    compounds: HashSet<String>,
     /// The left edges of the open items.
     items: Vec<f32>,
     /// The end and the size of the paragraph before, if it may go on in the next column.
@@ -32,6 +35,7 @@ pub struct Writer {
 impl Writer {
     pub fn new<'p>(outline: Outline, pages: impl Iterator<Item = &'p Page> + Clone) -> Self {
         let mut styles = Styles::default();
+        let mut compounds = HashSet::new();
         let lines = || {
             pages.clone().flat_map(|page| &page.parts).filter_map(|part| match part {
                 Part::Lines(lines) => Some(lines),
@@ -40,6 +44,7 @@ impl Writer {
         };
         for line in lines().flatten() {
             styles.count(&line.text, line.size, line.bold);
+            compounds.extend(line.text.split_whitespace().filter_map(compound));
         }
         styles.decide();
         for lines in lines() {
@@ -47,7 +52,7 @@ impl Writer {
                 styles.add_level(&block);
             }
         }
-        Self { styles, outline, items: Vec::new(), open: None, links: Vec::new() }
+        Self { styles, outline, compounds, items: Vec::new(), open: None, links: Vec::new() }
     }
 
     pub fn write(&mut self, page: Page, number: i64, flow: &mut Flow) {
@@ -111,7 +116,8 @@ impl Writer {
             let start = if number == 0 { from } else { 0 };
             let next = block.lines.get(number + 1);
             let is_divided = next.is_some_and(|next| blocks::is_divided(&line.text, &next.text));
-            let hyphen = line.text.chars().next_back().filter(|_| is_divided);
+            let is_compound = is_divided && next.is_some_and(|next| self.is_compound(&line.text, &next.text));
+            let hyphen = line.text.chars().next_back().filter(|_| is_divided && !is_compound);
             let end = line.text.len() - hyphen.map_or(0, char::len_utf8);
             self.write_line(line, start..end.max(start), page, flow);
             if next.is_some_and(|next| !blocks::is_seamless(&line.text, &next.text)) && !is_divided {
@@ -119,6 +125,14 @@ impl Writer {
                 flow.widen(if is_broken { Gap::Line } else { Gap::Space });
             }
         }
+    }
+
+    /// Whether the word that is divided at the end of a line has its hyphen elsewhere too.
+    fn is_compound(&self, line: &str, next: &str) -> bool {
+        let start = line.split_whitespace().next_back().unwrap_or_default();
+        let end = next.split_whitespace().next().unwrap_or_default();
+        start.eq_ignore_ascii_case("self-")
+            || compound(&format!("{start}{end}")).is_some_and(|word| self.compounds.contains(&word))
     }
 
     fn write_line(&self, line: &PageLine, range: Range<usize>, page: i64, flow: &mut Flow) {
@@ -197,6 +211,12 @@ impl Writer {
         }
         flow.end_list();
     }
+}
+
+/// A word with a hyphen in it, in small letters and without the marks around it.
+fn compound(word: &str) -> Option<String> {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+    word.contains(['-', '\u{2010}']).then(|| word.to_lowercase().replace('\u{2010}', "-"))
 }
 
 fn write_table(table: &Table, page: i64, flow: &mut Flow) {

@@ -8,6 +8,9 @@ use super::PageLine;
 const SAME_SIZE: f32 = 0.08;
 /// A step to the next line that is longer than usual by this factor begins a paragraph.
 const PARAGRAPH_STEP: f32 = 1.28;
+/// The longest step inside a paragraph, as a share of the size, where there are fewer steps than this to know it from.
+const MAX_STEP_OF_FEW: f32 = 1.5;
+const FEW_STEPS: usize = 4;
 /// A first line is indented by at least this share of its size.
 const INDENT: f32 = 0.8;
 
@@ -137,11 +140,15 @@ fn usual_steps(lines: &[PageLine]) -> HashMap<i32, f32> {
         }
     }
     // Most steps are inside paragraphs, but a page of short ones has as many between them.
-    let usual = |mut steps: Vec<f32>| {
+    let usual = |size: i32, mut steps: Vec<f32>| {
         steps.sort_by(f32::total_cmp);
-        steps[steps.len() / 3]
+        let step = steps[steps.len() / 3];
+        // A few steps may all be between paragraphs.
+        #[expect(clippy::cast_precision_loss, reason = "a size of type")]
+        let most = MAX_STEP_OF_FEW * size as f32;
+        if steps.len() < FEW_STEPS { step.min(most) } else { step }
     };
-    steps.into_iter().map(|(size, steps)| (size, usual(steps))).collect()
+    steps.into_iter().map(|(size, steps)| (size, usual(size, steps))).collect()
 }
 
 fn rounded(size: f32) -> i32 {

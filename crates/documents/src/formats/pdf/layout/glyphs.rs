@@ -6,12 +6,13 @@ use landfall_core::text::Area;
 use pdf_oxide::layout::{FontWeight, TextChar};
 
 use super::rules::Rule;
+use super::turns;
 use crate::formats::pdf::right_to_left::{self, Brackets};
 
 /// Text that is turned by less than this, in degrees, is not turned: a scan is never quite straight.
 const STRAIGHT: f32 = 8.0;
-/// Other directions than the four of a page are rounded to this many degrees.
-const STEP: i32 = 15;
+/// Directions that differ by less than a tenth of a degree are the same one.
+const TENTHS: f32 = 10.0;
 /// The sizes that a glyph may have. Others are errors of the document.
 const SIZES: std::ops::RangeInclusive<f32> = 0.5..=2_000.0;
 
@@ -75,7 +76,7 @@ pub struct TextField {
 impl Paper {
     /// Where a rectangle of the file is on the page as it is shown.
     pub fn area(self, x0: f32, y0: f32, x1: f32, y1: f32) -> Area {
-        let frame = Frame::new(self.turn, self, false);
+        let frame = Frame::new(to_f32(self.turn), self, false);
         let (ax, ay) = frame.on_sheet(x0, y0);
         let (bx, by) = frame.on_sheet(x1, y1);
         frame.area(ax.min(bx), ay.min(by), ax.max(bx), ay.max(by))
@@ -104,15 +105,16 @@ pub struct Frame {
 
 impl Frame {
     /// `degrees` is the direction of the text in the file, counter-clockwise.
-    fn new(degrees: i32, paper: Paper, is_vertical: bool) -> Self {
-        let (sin, cos) = match degrees.rem_euclid(360) {
-            0 => (0.0, 1.0),
-            90 => (1.0, 0.0),
-            180 => (0.0, -1.0),
-            270 => (-1.0, 0.0),
-            other => to_f32(other).to_radians().sin_cos(),
+    fn new(degrees: f32, paper: Paper, is_vertical: bool) -> Self {
+        let is = |other: f32| (degrees.rem_euclid(360.0) - other).abs() < 0.01;
+        let (sin, cos) = match () {
+            () if is(0.0) => (0.0, 1.0),
+            () if is(90.0) => (1.0, 0.0),
+            () if is(180.0) => (0.0, -1.0),
+            () if is(270.0) => (-1.0, 0.0),
+            () => degrees.to_radians().sin_cos(),
         };
-        let is_upright = !is_vertical && (degrees - paper.turn).rem_euclid(360) == 0;
+        let is_upright = !is_vertical && is(to_f32(paper.turn));
         let mut frame =
             Self { sin, cos, paper, top: 0.0, height: 1.0, is_upright, brackets: Brackets::AsStored };
         let corners = [(0.0, 0.0), (paper.width, 0.0), (0.0, paper.height), (paper.width, paper.height)];
@@ -120,6 +122,13 @@ impl Frame {
         frame.top = across.into_iter().fold(f32::INFINITY, f32::min);
         frame.height = across.into_iter().fold(f32::NEG_INFINITY, f32::max) - frame.top;
         frame
+    }
+
+    /// Whether text in both runs in the same direction.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.sin - other.sin).abs() < 0.001
+            && (self.cos - other.cos).abs() < 0.001
+            && self.is_upright == other.is_upright
     }
 
     fn on_sheet(&self, x: f32, y: f32) -> (f32, f32) {
@@ -136,6 +145,10 @@ impl Frame {
         let (x1, y1) = self.on_sheet(rule.x1, rule.y1);
         let rule = Rule { x0: x0.min(x1), x1: x0.max(x1), y0: y0.min(y1), y1: y0.max(y1) };
         (rule.x1 - rule.x0 < 2.0 || rule.y1 - rule.y0 < 2.0).then_some(rule)
+    }
+
+    pub fn is_turned(&self) -> bool {
+        self.cos.abs() < 0.999
     }
 
     /// Where a rectangle of the sheet is on the page as it is shown.
@@ -185,21 +198,21 @@ pub fn sheets(glyphs: &[TextChar], paper: Paper) -> Vec<Sheet> {
         }
     }
     let mut sheets: Vec<Sheet> = Vec::new();
-    for (degrees, glyphs) in turned {
-        let frame = Frame::new(degrees, paper, false);
-        let is_turned = frame.cos.abs() < 0.999;
-        let mut glyphs: Vec<Glyph> =
-            glyphs.iter().flat_map(|glyph| in_frame(glyph, &frame, is_turned)).collect();
-        if is_turned {
-            estimate_widths(&mut glyphs);
-        }
+    for (tenths, glyphs) in turned {
+        let degrees = to_f32(tenths) / TENTHS;
+        let frame = turns::written(degrees, &glyphs, |degrees| Frame::new(degrees, paper, false));
+        let mut glyphs = turns::in_frame_of_all(&glyphs, &frame);
         let mut frame = frame;
         if is_vertical(&glyphs) {
-            frame = Frame::new(degrees - 90, paper, true);
+            frame = Frame::new(degrees - 90.0, paper, true);
             glyphs = glyphs.iter().map(stood_up).collect();
         }
         frame.brackets = right_to_left::brackets(&mut glyphs);
-        sheets.push(Sheet { frame, glyphs });
+        // The library may say two directions of what is one.
+        match sheets.iter_mut().find(|sheet| sheet.frame.is_like(&frame)) {
+            Some(sheet) => sheet.glyphs.extend(glyphs),
+            None => sheets.push(Sheet { frame, glyphs }),
+        }
     }
     sheets.sort_by_key(|sheet| std::cmp::Reverse(sheet.glyphs.len()));
     sheets
@@ -211,7 +224,7 @@ pub fn add_fields(sheets: &mut Vec<Sheet>, paper: Paper, fields: &[TextField]) {
         return;
     }
     let at = sheets.iter().position(|sheet| sheet.frame.is_upright).unwrap_or_else(|| {
-        sheets.push(Sheet { frame: Frame::new(paper.turn, paper, false), glyphs: Vec::new() });
+        sheets.push(Sheet { frame: Frame::new(to_f32(paper.turn), paper, false), glyphs: Vec::new() });
         sheets.len() - 1
     });
     let Sheet { frame, glyphs } = &mut sheets[at];
@@ -244,22 +257,20 @@ fn add_field(field: &TextField, frame: &Frame, glyphs: &mut Vec<Glyph>) {
     }
 }
 
+/// The direction in tenths of a degree.
 fn direction(degrees: f32) -> i32 {
     if !degrees.is_finite() {
         return 0;
     }
     let quarter = (degrees / 90.0).round() * 90.0;
+    let degrees = if (degrees - quarter).abs() < STRAIGHT { quarter } else { degrees };
     #[expect(clippy::cast_possible_truncation, reason = "an angle")]
-    let rounded = if (degrees - quarter).abs() < STRAIGHT {
-        quarter as i32
-    } else {
-        (degrees / to_f32(STEP)).round() as i32 * STEP
-    };
-    rounded.rem_euclid(360)
+    let tenths = (degrees * TENTHS).round() as i32;
+    tenths.rem_euclid(3_600)
 }
 
 /// A glyph, or the letters of a ligature.
-fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterator<Item = Glyph> {
+pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterator<Item = Glyph> {
     let (x, y) = frame.on_sheet(glyph.origin_x, glyph.origin_y);
     let name = glyph.font_name.as_str();
     let letters = match glyph.char {
@@ -270,13 +281,15 @@ fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterator<I
         '\u{FB04}' => "ffl",
         _ => "",
     };
-    let one = letters.is_empty().then_some(glyph.char);
+    // A soft hyphen that is drawn is a hyphen.
+    let character = if glyph.char == '\u{AD}' { '-' } else { glyph.char };
+    let one = letters.is_empty().then_some(character);
     // The library knows no width of turned glyphs.
     let width = if is_turned { 0.0 } else { glyph.advance_width.abs() };
     let width =
         if letters.len() > 1 { width / f32::from(u8::try_from(letters.len()).unwrap_or(1)) } else { width };
     let whole = Glyph {
-        character: glyph.char,
+        character,
         x,
         width,
         y,
@@ -292,18 +305,7 @@ fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterator<I
     })
 }
 
-/// The usual width of the letter, but at most up to the next glyph.
-fn estimate_widths(glyphs: &mut [Glyph]) {
-    glyphs.sort_by(|a, b| a.y.round().total_cmp(&b.y.round()).then(a.x.total_cmp(&b.x)));
-    for at in 0..glyphs.len() {
-        let Glyph { character, x, y, size, .. } = glyphs[at];
-        let usual = size * usual_width(character);
-        let next = glyphs.get(at + 1).filter(|next| (next.y - y).abs() < 0.2 * size && next.x > x);
-        glyphs[at].width = next.map_or(usual, |next| usual.min(next.x - x));
-    }
-}
-
-fn usual_width(character: char) -> f32 {
+pub fn usual_width(character: char) -> f32 {
     match character {
         'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.26,
         'f' | 't' | 'r' | '(' | ')' | '[' | ']' | ' ' | '-' | '/' => 0.33,

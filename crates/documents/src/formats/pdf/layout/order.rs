@@ -16,6 +16,10 @@ const MAX_DEPTH: usize = 12;
 const MAX_PIECES: usize = 4_000;
 /// The places where a gutter is looked for in one region.
 const MAX_CANDIDATES: usize = 60;
+/// Cells of one row have baselines that differ by less than this share of their size.
+const LEVEL: f32 = 0.15;
+/// The most characters of the number of an entry.
+const MAX_MARKER: usize = 6;
 /// A row that runs on like a sentence has no gap wider than this share of its size.
 const SENTENCE_GAP: f32 = 1.1;
 
@@ -114,8 +118,8 @@ fn gutter(rows: &[Row], mut start: usize, mut end: usize, x1: f32) -> Option<Gut
         let right = row.pieces.iter().any(|piece| piece.x1 > x1);
         (left, right)
     };
-    let is_apart = |upper: &Row, lower: &Row| lower.top - upper.bottom > 0.9 * lower.size.max(upper.size);
-    // A line on one side only that is far from the columns is a heading above them, or a note below them.
+    // A line on one side only that is far from the columns is a heading above them, or a note below them. A footnote is
+    // below the column that it belongs to.
     while end - start > MIN_ROWS
         && sides(&rows[start]) != (true, true)
         && is_apart(&rows[start], &rows[start + 1])
@@ -125,65 +129,155 @@ fn gutter(rows: &[Row], mut start: usize, mut end: usize, x1: f32) -> Option<Gut
     while end - start > MIN_ROWS
         && sides(&rows[end - 1]) != (true, true)
         && is_apart(&rows[end - 2], &rows[end - 1])
+        && !is_footnote(&rows[end - 1])
     {
         end -= 1;
     }
     let inside = &rows[start..end];
-    let (mut left, mut right, mut both) = (0_u16, 0_u16, 0_u16);
-    for row in inside.iter().take(usize::from(u16::MAX)) {
-        let (has_left, has_right) = sides(row);
-        left += u16::from(has_left);
-        right += u16::from(has_right);
-        both += u16::from(has_left && has_right);
-    }
-    if usize::from(left.min(right)) < MIN_ROWS {
+    let counts = Counts::of(inside, x1);
+    if usize::from(counts.left.min(counts.right)) < MIN_ROWS {
         return None;
     }
-    let is_left = |piece: &Piece| piece.x1 <= x1;
-    let is_right = |piece: &Piece| piece.x1 > x1;
-    let (on_left, on_right) = (Side::of(inside, is_left), Side::of(inside, is_right));
+    let on_left =
+        |row: &Row| -> Vec<usize> { (0..row.pieces.len()).filter(|at| row.pieces[*at].x1 <= x1).collect() };
+    let on_right =
+        |row: &Row| -> Vec<usize> { (0..row.pieces.len()).filter(|at| row.pieces[*at].x1 > x1).collect() };
+    let (left, right) = (Side::of(inside, on_left), Side::of(inside, on_right));
+    // There may be several columns on a side: those beside the gutter decide.
+    let beside_left = Side::of(inside, |row| near(row, on_left(row), true));
+    // Numbers and bullets belong to what is beside them.
+    if beside_left.is_markers() || right.is_markers() {
+        return None;
+    }
     // Beside solid text there may be anything: pictures with labels, short notes.
-    let prose = on_left.is_prose() && on_right.is_prose() || on_left.is_solid() || on_right.is_solid();
+    let is_text = left.is_prose() && right.is_prose() || left.is_solid() || right.is_solid();
     // Two columns of cells have their rows in common; two columns of text need not.
-    let aligned = f32::from(both) > 0.5 * f32::from(left.min(right));
-    if !prose && aligned {
-        return None;
+    if !is_text && counts.are_aligned() {
+        let beside_right = Side::of(inside, |row| near(row, on_right(row), false));
+        if !(beside_left.is_column() && beside_right.is_column()) {
+            return None;
+        }
     }
+    if counts.both > 0 && left.is_short() && right.is_short() {
+        // Two blocks of short lines beside one another: what is below one of them, after a gap, belongs to neither.
+        let last = inside.iter().rposition(|row| sides(row) == (true, true))?;
+        let gap = (last + 1..inside.len()).find(|at| is_apart(&inside[at - 1], &inside[*at]));
+        end = start + gap.unwrap_or(inside.len());
+        if end - start < MIN_ROWS {
+            return None;
+        }
+    }
+    let inside = &rows[start..end];
     let height = inside.last()?.bottom - inside.first()?.top;
-    let score = height * f32::from(left.min(right)).sqrt();
+    let score = height * f32::from(counts.left.min(counts.right)).sqrt();
     Some(Gutter { first: start, last: end - 1, x1, score })
+}
+
+fn is_apart(upper: &Row, lower: &Row) -> bool {
+    lower.top - upper.bottom > 0.9 * lower.size.max(upper.size)
+}
+
+/// Whether a row may be a footnote: it begins with a number or a sign, and has some words.
+fn is_footnote(row: &Row) -> bool {
+    let words: usize = row.pieces.iter().map(|piece| piece.words.len()).sum();
+    let first = row.pieces.first().and_then(|piece| piece.words.first()?.glyphs.first());
+    words >= 4
+        && first.is_some_and(|first| first.character.is_ascii_digit() || "*†‡§¹²³".contains(first.character))
+}
+
+/// The pieces beside the gutter, of those on one side: up to the next wide gap.
+fn near(row: &Row, mut on_side: Vec<usize>, is_left: bool) -> Vec<usize> {
+    let gap = |a: usize, b: usize| row.pieces[b].x0 - row.pieces[a].x1;
+    let is_wide = |pair: &[usize]| gap(pair[0], pair[1]) > SENTENCE_GAP * row.size;
+    if is_left {
+        let from = on_side.windows(2).rposition(is_wide).map_or(0, |at| at + 1);
+        on_side.drain(..from);
+    } else {
+        let after_marker = usize::from(on_side.first().is_some_and(|first| is_marker(&row.pieces[*first])));
+        let wide = on_side.windows(2).skip(after_marker).position(is_wide);
+        on_side.truncate(wide.map_or(on_side.len(), |at| at + after_marker + 1));
+    }
+    on_side
+}
+
+/// The rows on the sides of a gutter.
+struct Counts {
+    left: u16,
+    right: u16,
+    /// Rows with words on both sides, and those whose words have the same baseline.
+    both: u16,
+    level: u16,
+}
+
+impl Counts {
+    fn of(rows: &[Row], x1: f32) -> Self {
+        let mut counts = Self { left: 0, right: 0, both: 0, level: 0 };
+        for row in rows.iter().take(usize::from(u16::MAX)) {
+            let left = row.pieces.iter().rfind(|piece| piece.x1 <= x1);
+            let right = row.pieces.iter().find(|piece| piece.x1 > x1);
+            counts.left += u16::from(left.is_some());
+            counts.right += u16::from(right.is_some());
+            if let (Some(left), Some(right)) = (left, right) {
+                counts.both += 1;
+                counts.level += u16::from((left.y - right.y).abs() < LEVEL * row.size);
+            }
+        }
+        counts
+    }
+
+    fn are_aligned(&self) -> bool {
+        f32::from(self.both) > 0.5 * f32::from(self.left.min(self.right))
+            && f32::from(self.level) > 0.4 * f32::from(self.both)
+    }
+}
+
+/// Whether a piece is a number such as `2.1`, or a bullet.
+fn is_marker(piece: &Piece) -> bool {
+    let [word] = &piece.words[..] else { return false };
+    let has_digit = word.glyphs.iter().any(|glyph| glyph.character.is_ascii_digit());
+    let letters = word.glyphs.iter().filter(|glyph| glyph.character.is_alphabetic()).count();
+    word.glyphs.len() <= MAX_MARKER && (letters == 0 || letters == 1 && !has_digit)
 }
 
 /// What one side of a gutter consists of.
 struct Side {
     lines: usize,
     words: usize,
+    /// Lines that are only a number or a bullet.
+    markers: usize,
     /// Lines that run on like a sentence.
     running: usize,
-    /// Lines that take more than half of the width, and those that take nearly all of it.
+    /// Lines that take more than half of the width, most of it, and nearly all of it.
     long: usize,
+    wide: usize,
     full: usize,
 }
 
 impl Side {
-    fn of(rows: &[Row], is_inside: impl Fn(&Piece) -> bool) -> Self {
+    fn of(rows: &[Row], chosen: impl Fn(&Row) -> Vec<usize>) -> Self {
         let (mut x0, mut x1) = (f32::INFINITY, f32::NEG_INFINITY);
         let mut widths: Vec<f32> = Vec::new();
-        let mut side = Self { lines: 0, words: 0, running: 0, long: 0, full: 0 };
+        let mut side = Self { lines: 0, words: 0, markers: 0, running: 0, long: 0, wide: 0, full: 0 };
         for row in rows {
-            let pieces: Vec<&Piece> = row.pieces.iter().filter(|piece| is_inside(piece)).collect();
+            let pieces: Vec<&Piece> = chosen(row).into_iter().map(|at| &row.pieces[at]).collect();
             let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { continue };
             x0 = x0.min(first.x0);
             x1 = x1.max(last.x1);
             let words: usize = pieces.iter().map(|piece| piece.words.len()).sum();
             let is_table = pieces.iter().any(|piece| piece.table.is_some());
-            let is_even = pieces.windows(2).all(|pair| pair[1].x0 - pair[0].x1 < SENTENCE_GAP * row.size);
+            let gap = |pair: &[&Piece]| pair[1].x0 - pair[0].x1;
+            // The number or the bullet of an entry stands apart from its words.
+            let after_marker =
+                usize::from(pieces.len() > 1 && is_marker(first) && gap(&pieces) < 4.0 * row.size);
+            let is_even = pieces[after_marker..].windows(2).all(|pair| gap(pair) < SENTENCE_GAP * row.size);
             side.running += usize::from(is_table || is_even && words >= 3);
             side.words += words;
+            side.markers += usize::from(pieces.len() == 1 && is_marker(first));
             side.lines += 1;
             widths.push(last.x1 - first.x0);
         }
         side.long = widths.iter().filter(|width| **width > 0.55 * (x1 - x0)).count();
+        side.wide = widths.iter().filter(|width| **width > 0.75 * (x1 - x0)).count();
         side.full = widths.iter().filter(|width| **width > 0.9 * (x1 - x0)).count();
         side
     }
@@ -192,6 +286,22 @@ impl Side {
     fn is_prose(&self) -> bool {
         let is_long = 2 * self.long >= self.lines || self.words >= 4 * self.lines;
         is_long && 5 * self.running >= 3 * self.lines
+    }
+
+    /// Whether it is a narrow column of text: many lines of some words, most of them as wide as the column.
+    fn is_column(&self) -> bool {
+        self.lines >= 8
+            && 2 * self.words >= 5 * self.lines
+            && 10 * self.running >= 6 * self.lines
+            && 10 * self.wide >= 6 * self.lines
+    }
+
+    fn is_markers(&self) -> bool {
+        10 * self.markers >= 8 * self.lines
+    }
+
+    fn is_short(&self) -> bool {
+        self.words < 4 * self.lines
     }
 
     /// Whether it is a column of paragraphs: nearly all lines are full.

@@ -267,7 +267,7 @@ impl Grid {
         let cells = owners.iter().enumerate().filter(|(at, owner)| at == *owner).count();
         let is_table = filled_columns >= 2
             && filled_rows >= 2
-            && 6 * filled >= cells
+            && 4 * filled >= cells
             && words.len() <= MAX_WORDS_IN_A_CELL * filled;
         if !is_table || is_unruled(&words, &counts, place) {
             return Err(words);

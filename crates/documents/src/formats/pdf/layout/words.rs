@@ -1,5 +1,7 @@
 //! Joins glyphs to words.
 
+use std::collections::{HashMap, HashSet};
+
 use super::glyphs::{Glyph, Sheet};
 
 /// Glyphs of one row differ in their baselines by less than this share of their size.
@@ -8,6 +10,12 @@ const SAME_BASELINE: f32 = 0.12;
 const SPACE: f32 = 0.14;
 /// The same where the document has a space character, which may be very narrow.
 const WRITTEN_SPACE: f32 = -0.02;
+/// The same after a character whose width the document does not say right: it has a gap after it inside of words.
+const AFTER_WRONG_WIDTH: f32 = 0.45;
+/// A page with a space character for each so many others has them between all its words.
+const WRITES_SPACES: usize = 14;
+/// How often a character has to be seen inside of words before its width is known to be wrong.
+const MIN_SEEN: usize = 3;
 /// The same glyph again at less than this share of its size was drawn twice, to make it bold.
 const DRAWN_TWICE: f32 = 0.2;
 /// The gap after which a run of words may belong to another column, as a share of the size.
@@ -70,7 +78,7 @@ impl Piece {
 pub fn join(sheet: Sheet) -> Vec<Word> {
     let mut glyphs = sheet.glyphs;
     glyphs.sort_by(|a, b| a.y.total_cmp(&b.y));
-    let mut words = Vec::new();
+    let mut rows: Vec<&mut [Glyph]> = Vec::new();
     let mut rest = &mut glyphs[..];
     while let Some(first) = rest.first() {
         let mut last = *first;
@@ -84,27 +92,62 @@ pub fn join(sheet: Sheet) -> Vec<Word> {
         }
         let (row, after) = rest.split_at_mut(length);
         row.sort_by(|a, b| a.x.total_cmp(&b.x));
-        split_row(row, &mut words);
+        rows.push(row);
         rest = after;
+    }
+    let wrong = wrong_widths(&rows);
+    let mut words = Vec::new();
+    for row in rows {
+        split_row(row, &wrong, &mut words);
     }
     words
 }
 
+fn is_space(glyph: &Glyph) -> bool {
+    glyph.character.is_whitespace() || glyph.character == '\u{200B}'
+}
+
+/// The characters, in usual and in bold type, that mostly have a gap after them where the page has no space character. Only
+/// a page that has space characters between its words shows this.
+fn wrong_widths(rows: &[&mut [Glyph]]) -> HashSet<(char, bool)> {
+    let glyphs = || rows.iter().flat_map(|row| row.iter());
+    if WRITES_SPACES * glyphs().filter(|glyph| is_space(glyph)).count() < glyphs().count() {
+        return HashSet::new();
+    }
+    let mut seen: HashMap<(char, bool), (usize, usize)> = HashMap::new();
+    for pair in rows.iter().flat_map(|row| row.windows(2)) {
+        let [first, second] = pair else { continue };
+        let gap = (second.x - first.end()) / second.size;
+        let is_inside = first.character.is_alphanumeric() && second.character.is_alphanumeric();
+        if is_inside && gap < AFTER_WRONG_WIDTH {
+            let (all, wide) = seen.entry((first.character, first.bold)).or_default();
+            *all += 1;
+            *wide += usize::from(gap > SPACE);
+        }
+    }
+    let is_wrong = |(all, wide): (usize, usize)| all >= MIN_SEEN && 10 * wide >= 7 * all;
+    seen.into_iter().filter(|(_, counts)| is_wrong(*counts)).map(|(key, _)| key).collect()
+}
+
 /// Splits a row of glyphs at its spaces.
-fn split_row(row: &[Glyph], words: &mut Vec<Word>) {
+fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>) {
     let extra = letter_spacing(row);
     let mut open: Vec<Glyph> = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut has_space = false;
     for glyph in row {
-        if glyph.character.is_whitespace() || glyph.character == '\u{200B}' {
+        if is_space(glyph) {
             has_space = true;
             continue;
         }
         if open.iter().rev().take(3).any(|drawn| is_drawn_twice(drawn, glyph)) {
             continue;
         }
-        let space = if has_space { WRITTEN_SPACE } else { SPACE } * glyph.size;
+        let space = match open.last() {
+            _ if has_space => WRITTEN_SPACE,
+            Some(last) if wrong.contains(&(last.character, last.bold)) => AFTER_WRONG_WIDTH,
+            _ => SPACE,
+        } * glyph.size;
         let gap = glyph.x - end;
         if !open.is_empty() && gap > space + extra {
             words.push(Word::new(std::mem::take(&mut open)));
@@ -136,4 +179,36 @@ fn letter_spacing(row: &[Glyph]) -> f32 {
     let median = gaps[gaps.len() / 2];
     // Half of the gaps of a usual row are between letters of a word.
     if median > SPACE * letters[0].size && median < letters[0].size { median } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of glyphs that are all half as wide as high, but for the letter m: it says so and is wider.
+    fn row(text: &str) -> Vec<Glyph> {
+        let mut x = 0.0;
+        text.chars()
+            .map(|character| {
+                let glyph = Glyph { character, x, width: 5.0, y: 0.0, size: 10.0, bold: false, mono: false };
+                x += if character == 'm' { 8.0 } else { 5.0 };
+                glyph
+            })
+            .collect()
+    }
+
+    fn split(text: &str) -> Vec<String> {
+        let mut row = row(text);
+        let wrong = wrong_widths(&[&mut row]);
+        let mut words = Vec::new();
+        split_row(&row, &wrong, &mut words);
+        words.iter().map(|word| word.glyphs.iter().map(|glyph| glyph.character).collect()).collect()
+    }
+
+    #[test]
+    fn a_gap_after_a_letter_of_a_wrong_width_is_no_space() {
+        assert_eq!(split("some more names come"), ["some", "more", "names", "come"]);
+        // Without spaces between the words, each gap is one.
+        assert_eq!(split("somemorenamescomehome").len(), 6);
+    }
 }

@@ -1,0 +1,3 @@
+#![no_main]
+
+landfall_fuzz::reads!("a.csv");
