@@ -17,7 +17,7 @@ use super::figures::Figures;
 use super::measure::{milliseconds, quantile};
 use super::seed_rows::{TENANT, USER, add_finished_without_history};
 
-const SAMPLES: usize = 1_000;
+const SAMPLES: usize = 3_000;
 const WARM_UP: usize = 20;
 const FILES: i64 = 10_000;
 
@@ -77,7 +77,7 @@ async fn embed_until(
     let cores = cores.of_user(TenantUser::new("bench", format!("user-{user}")));
     let mut chunks = 0;
     for document in 0.. {
-        let texts: Vec<String> = (0..64)
+        let texts: Vec<String> = (0..8)
             .map(|chunk| {
                 let sentence = format!(
                     "In document {document} of user {user}, chunk {chunk} tells of ships and tides. "
