@@ -24,12 +24,19 @@ pub struct Plan {
     pub mix: Mix,
     pub faults: Vec<Fault>,
     pub files: Vec<FilePlan>,
-    /// Whether a service that is down answers that it is not available. Otherwise it cannot be reached.
-    pub answers_in_outages: bool,
+    pub outages: Outages,
     pub has_webhook: bool,
     pub has_readers: bool,
     /// Whether the first process is the only one left when the faults are over.
     pub ends_alone: bool,
+}
+
+/// What a service does that is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outages {
+    /// It answers that it is not available.
+    NotAvailable,
+    NotReached,
 }
 
 /// How often small faults happen, in a thousand.
@@ -261,7 +268,7 @@ impl Plan {
             has_webhook: random.random_ratio(1, 3),
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),
-            answers_in_outages: random.random(),
+            outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
         plan.leave_out(without);
         plan

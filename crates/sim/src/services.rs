@@ -20,7 +20,7 @@ use landfall_server::stages::embed::Embedder;
 use landfall_server::stages::{Job, Output, Work, excused};
 use landfall_store::{Db, Error};
 
-use crate::plan::{FilePlan, Kind};
+use crate::plan::{FilePlan, Kind, Outages};
 use crate::shared::Life;
 
 pub const MODEL: &str = "simulated";
@@ -83,7 +83,7 @@ impl Stages {
         let shared = &self.life.shared;
         if shared.is_down(service) {
             let failure = Failure::new(Code::of_outage(service), format!("{} is down", service.title()));
-            return Err(if shared.plan.answers_in_outages {
+            return Err(if shared.plan.outages == Outages::NotAvailable {
                 failure.unavailable()
             } else {
                 failure.not_reached()
