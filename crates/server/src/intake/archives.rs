@@ -1,13 +1,13 @@
 //! An archive becomes a batch of files: each file in it is a file of its own, and the archive is ready when they have ended.
 //!
 //! 1. The extract stage recognises an archive and lists its files. One transaction, fenced by the claim of the archive,
-//!    registers all of them in a batch of their own, with the quota that they need, or none ([`open`]).
-//! 2. The archive is unpacked again, and each file is taken in and confirmed as an upload is ([`arrival`]). Its id follows
+//!    registers all of them in a batch of their own, with the quota that they need, or none (`open.rs`).
+//! 2. The archive is unpacked again, and each file is taken in and confirmed as an upload is (`arrival.rs`). Its id follows
 //!    from the archive and its path. So after a crash the next attempt goes on with those that have not arrived.
 //! 3. The archive waits in the queue until its files have ended: the transaction in which the last of them ends makes it
-//!    due. It then becomes ready with the list of its files as its text, or fails if none of them is ready ([`outcome`]).
+//!    due. It then becomes ready with the list of its files as its text, or fails if none of them is ready (`outcome.rs`).
 //!
-//! The files of a deleted archive are deleted after it ([`deletion`]), those of a cancelled one are cancelled with it, and those
+//! The files of a deleted archive are deleted after it (`deletion.rs`), those of a cancelled one are cancelled with it, and those
 //! of a retried one are retried if they had failed.
 
 pub mod arrival;
