@@ -72,7 +72,7 @@ test: lint deny deploy-check $(DEBIAN) $(FAKETIME) $(NODE_CLIENTS) $(NODE_WORKSP
 	clients/typescript/check $(TARGET)/debug/landfall
 	web/check $(TARGET)/debug/landfall
 	tests/chaos/selftest
-	tests/chaos/chaos $(TARGET)/debug/landfall --seconds 36
+	tests/chaos/chaos $(TARGET)/debug/landfall --seconds 36 --seed 693200
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --workspace
 
