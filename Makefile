@@ -48,7 +48,7 @@ NODE_WORKSPACE := node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run release model test test-quick simulate coverage bench bench-peers fuzz chaos load console fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
+.PHONY: help run release model test test-quick simulate coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -97,10 +97,6 @@ bench: release $(NODE_CLIENTS) ## Measure the queue on both databases, the readi
 	cargo bench --locked -p landfall-cli --bench documents
 	bench/readers/run $(or $(LANDFALL_CORPUS),../shared/corpus)
 	scripts/with-postgres scripts/with-object-stores bench/storage $(TARGET)/release/landfall
-
-# TARGETS="pdf docx" runs only these.
-fuzz: ## Feed the readers of documents with damaged ones, all of them together for MINUTES=30
-	fuzz/run $(or $(MINUTES),30) $(TARGETS)
 
 # LANDFALL_FLOWS=PATH adds Landfall's own lines: see docs/performance.md.
 bench-peers: ## Install and measure BullMQ, pg-boss, graphile-worker and apalis with the work that the queue is measured with

@@ -75,8 +75,6 @@ mod syscalls;
 mod usage;
 mod worker;
 
-#[cfg(fuzzing)]
-pub mod fuzzing;
 pub(crate) mod process;
 pub(crate) mod stderr;
 

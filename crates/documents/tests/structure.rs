@@ -2,8 +2,7 @@
 //!
 //! `structure/KIND/NAME.md` is the reference of the document `KIND/NAME` of the corpus (see `corpus.rs`), and
 //! `structure/made/NAME.md` that of a document that is made here. The kind of a made document is its extension.
-//! `LANDFALL_SHOW=NAME` prints the text of one document. `LANDFALL_WRITE=FOLDER` writes the made documents to a folder;
-//! `fuzz/seeds.py` begins with them.
+//! `LANDFALL_SHOW=NAME` prints the text of one document. `LANDFALL_WRITE=FOLDER` writes the made documents to a folder.
 
 #[path = "structure/made_mail.rs"]
 mod made_mail;

@@ -1,3 +1,0 @@
-#![no_main]
-
-landfall_fuzz::reads!("a.csv");
