@@ -143,7 +143,7 @@ impl Background {
     ) -> Note {
         let latest: Mutex<Report> = Mutex::new(Report { stale: row.total - row.done, ..Report::default() });
         let note = |report: &Report, next| {
-            // What is not stale any more was done before, also if nobody had noted it.
+            // What is not stale any more was done before, also if no process had noted it.
             let before = (row.total - report.stale).max(0);
             let handled = i64::try_from(report.reindexed + report.left_alone).unwrap_or(i64::MAX);
             let failed = i64::try_from(report.failed).unwrap_or(i64::MAX);
