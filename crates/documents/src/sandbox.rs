@@ -75,6 +75,8 @@ mod syscalls;
 mod usage;
 mod worker;
 
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub(crate) mod process;
 pub(crate) mod stderr;
 

@@ -1,0 +1,4 @@
+//! Tides.
+fn high() -> bool {
+    true
+}
