@@ -48,7 +48,7 @@ NODE_WORKSPACE := node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run release model test test-quick simulate coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
+.PHONY: help run release model test test-quick simulate fuzz coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ SEEDS ?= 10000
 FIRST ?= 1
 simulate: ## Run SEEDS histories of several processes with faults; tell the first that fails, made as small as possible
 	cargo run --profile simulate --locked -p landfall-sim -- --first $(FIRST) --seeds $(SEEDS) --coverage
+
+# TARGETS="pdf docx" searches only these.
+fuzz: ## Search for inputs that break readers, protocol, settings, tokens or requests: SECONDS=60 for each target
+	crates/fuzz/run $(or $(SECONDS),60) $(TARGETS)
 
 # TESTS="search:: events::" runs only these.
 coverage: $(CARGO_LLVM_COV) $(DEBIAN) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
