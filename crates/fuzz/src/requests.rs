@@ -84,8 +84,12 @@ impl Server {
             status
         });
         // 503 and 507 tell that the machine is too busy or too full, which a search may cause.
-        let excused = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::INSUFFICIENT_STORAGE, StatusCode::NOT_IMPLEMENTED];
-        assert!(!status.is_server_error() || excused.contains(&status), "{method} {uri} was answered {status}");
+        let excused =
+            [StatusCode::SERVICE_UNAVAILABLE, StatusCode::INSUFFICIENT_STORAGE, StatusCode::NOT_IMPLEMENTED];
+        assert!(
+            !status.is_server_error() || excused.contains(&status),
+            "{method} {uri} was answered {status}"
+        );
     }
 }
 

@@ -79,6 +79,9 @@ fn upload_url(bytes: &[u8]) {
     if signer.verify_upload(Uuid::nil(), &signature).is_ok() {
         let issued = signer.sign_upload(Uuid::nil(), 12, Time::UNIX_EPOCH);
         let (_, mark) = issued.split_once("signature=").expect("it is signed");
-        assert!(query.to_ascii_lowercase().contains(mark), "a query was accepted that was not signed: {query}");
+        assert!(
+            query.to_ascii_lowercase().contains(mark),
+            "a query was accepted that was not signed: {query}"
+        );
     }
 }

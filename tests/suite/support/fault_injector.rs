@@ -43,6 +43,8 @@ pub enum HoldPoint {
     BeforeBeginAfter(&'static str),
     /// Before a statement that contains this.
     Before(&'static str),
+    /// Before that step, the first being 1.
+    Step(usize),
 }
 
 impl PlannedFaults {
@@ -95,7 +97,9 @@ impl PlannedFaults {
         if !is_connected && matches!(plan.break_at, Some((_, Break::Permanently))) {
             plan.broken.cancel();
         }
+        let number = plan.steps;
         let gate = plan.hold_at.take_if(|(held, _)| match (*held, step) {
+            (HoldPoint::Step(wanted), _) => number == wanted,
             (HoldPoint::BeforeBegin, Step::Begin) => true,
             (HoldPoint::Before(part), Step::Statement(sql)) => sql.contains(part),
             (HoldPoint::BeforeBeginAfter(part), Step::Statement(sql)) if sql.contains(part) => {
