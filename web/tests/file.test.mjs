@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { gone, launch, messages, says, title, visit } from './support/browser.mjs';
-import { broken, pdf, png } from './support/documents.mjs';
+import { broken, pdf, png, zip } from './support/documents.mjs';
 import { Server } from './support/server.mjs';
 import { until } from './support/until.mjs';
 
@@ -24,8 +24,8 @@ const STOPPED = [/Blocked script execution/, /sandboxed/, /attacker\.example/, /
 let server, browser, ids;
 before(async () => {
   [server, browser] = await Promise.all([Server.start(), launch()]);
-  ids = await server.uploadAll({ 'report.pdf': PDF, 'notes.html': HTML, 'picture.png': png(), 'damaged.pdf': broken() }, { person });
-  for (const name of ['report.pdf', 'notes.html']) await server.reaches(ids[name], ['ready'], person);
+  ids = await server.uploadAll({ 'report.pdf': PDF, 'notes.html': HTML, 'picture.png': png(), 'damaged.pdf': broken(), 'box.zip': zip({ 'letters/first.txt': 'A letter about herring.', 'second.txt': 'A letter about cod.' }) }, { person });
+  for (const name of ['report.pdf', 'notes.html', 'box.zip']) await server.reaches(ids[name], ['ready'], person);
   await server.reaches(ids['damaged.pdf'], ['failed'], person);
   await server.reaches(ids['picture.png'], ['ready', 'failed'], person);
 });
@@ -51,6 +51,19 @@ test('the timeline has every step, and the details are those of the API', async 
   await says(page.locator('main'), /lighthouse keeper/);
   await page.getByRole('link', { name: 'Show in the text' }).first().click();
   await page.locator('mark#hit').waitFor();
+});
+
+test('an archive leads to its files, and their batch leads back to it', async t => {
+  const { page, go } = await visit(t, browser, server, { person });
+  await go(`/files/${ids['box.zip']}`);
+  await page.getByRole('link', { name: 'Show its files' }).click();
+  await page.waitForURL(/batchId=/);
+  for (const name of ['letters/first.txt', 'second.txt']) await page.getByRole('link', { name }).first().waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Show their progress' }).click();
+  await says(title(page), 'Archive of 2 files');
+  await page.getByRole('link', { name: 'The file that it was unpacked from' }).click();
+  await says(title(page), 'box.zip');
 });
 
 test('a hit opens the right page of the PDF, and is marked in the text and on the page', async t => {

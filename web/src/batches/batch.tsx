@@ -31,7 +31,7 @@ export const BatchScreen = () => {
   return (
     <>
       <Heading
-        title={`Batch of ${count(batch.fileCount, 'file')}`}
+        title={batch.archiveFileId ? `Archive of ${count(batch.fileCount, 'file')}` : `Batch of ${count(batch.fileCount, 'file')}`}
         note={
           <>
             <BatchBadge status={batch.status} /> opened <Ago at={batch.createdAt} />
@@ -80,6 +80,16 @@ export const BatchScreen = () => {
             <dd>
               <Code>{batch.batchId}</Code>
             </dd>
+            {batch.archiveFileId && (
+              <>
+                <dt className="text-soft">Archive</dt>
+                <dd>
+                  <Link to="/files/$fileId" params={{ fileId: batch.archiveFileId }} className="text-brand underline">
+                    The file that it was unpacked from
+                  </Link>
+                </dd>
+              </>
+            )}
             <dt className="text-soft">Registered</dt>
             <dd>
               {number(batch.registered)} of {number(batch.fileCount)}

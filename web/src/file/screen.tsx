@@ -128,6 +128,18 @@ const Outcome = ({ file }: { file: FileView }) => (
         </ul>
       </Notice>
     )}
+    {file.archiveBatchId && (
+      <Notice tone="calm">
+        This archive was unpacked: each file in it is a file of its own.{' '}
+        <Link to="/files" search={{ batchId: file.archiveBatchId }} className="text-brand underline">
+          Show its files
+        </Link>{' '}
+        ·{' '}
+        <Link to="/batches/$batchId" params={{ batchId: file.archiveBatchId }} className="text-brand underline">
+          Show their progress
+        </Link>
+      </Notice>
+    )}
     {file.deletionAt && (
       <Notice tone="warn">
         {file.status === 'failed' ? 'It is deleted' : 'It expires'} <Countdown to={file.deletionAt} />

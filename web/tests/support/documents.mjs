@@ -49,3 +49,32 @@ export const large = bytes => Buffer.alloc(bytes, 7);
 
 /** A text that no reader takes for what its name says. */
 export const broken = (salt = '') => Buffer.from(`%PDF-1.4\nthis is not one ${salt}`);
+
+/** A ZIP archive of texts, stored as they are. */
+export const zip = texts => {
+  const locals = [];
+  const entries = [];
+  let offset = 0;
+  for (const [name, text] of Object.entries(texts)) {
+    const [path, content] = [Buffer.from(name), Buffer.from(text)];
+    const common = Buffer.alloc(26);
+    common.writeUInt16LE(20, 0);
+    common.writeUInt32LE(crc32(content), 10);
+    common.writeUInt32LE(content.length, 14);
+    common.writeUInt32LE(content.length, 18);
+    common.writeUInt16LE(path.length, 22);
+    locals.push(Buffer.from('PK\x03\x04', 'latin1'), common, path, content);
+    const rest = Buffer.alloc(14);
+    rest.writeUInt32LE(offset, 10);
+    entries.push(Buffer.from('PK\x01\x02\x14\x00', 'latin1'), common, rest, path);
+    offset += 30 + path.length + content.length;
+  }
+  const directory = Buffer.concat(entries);
+  const end = Buffer.alloc(18);
+  const files = Object.keys(texts).length;
+  end.writeUInt16LE(files, 4);
+  end.writeUInt16LE(files, 6);
+  end.writeUInt32LE(directory.length, 8);
+  end.writeUInt32LE(offset, 12);
+  return Buffer.concat([...locals, directory, Buffer.from('PK\x05\x06', 'latin1'), end]);
+};
