@@ -234,7 +234,9 @@ impl Rows {
         (sql, self.args)
     }
 
-    /// `SELECT * FROM UNNEST($1, $2) AS rows (column1, column2)`.
+    /// `SELECT * FROM UNNEST((SELECT $1), (SELECT $2)) AS given (column1, column2)`. Behind a `SELECT` the planner does not
+    /// see how long an array is. It always plans for a few rows, which it finds by an index. For a hundred rows it would
+    /// rather read all of a table that has ten thousand.
     fn into_arrays(self) -> (String, Vec<Arg>) {
         let width = self.args.len() / self.count.max(1);
         let mut columns: Vec<Column> =
@@ -242,15 +244,13 @@ impl Rows {
         for (place, value) in self.args.into_iter().enumerate() {
             columns[place % width].push(value);
         }
-        let list = |prefix: &str| {
-            let mut names = String::with_capacity(width * 10);
-            for number in 1..=width {
-                let comma = if number == 1 { "" } else { ", " };
-                write!(names, "{comma}{prefix}{number}").expect("writing to a string does not fail");
-            }
-            names
-        };
-        let sql = format!("SELECT * FROM UNNEST({}) AS given ({})", list("$"), list("column"));
+        let (mut arrays, mut names) = (String::with_capacity(width * 16), String::with_capacity(width * 10));
+        for number in 1..=width {
+            let comma = if number == 1 { "" } else { ", " };
+            write!(arrays, "{comma}(SELECT ${number})").expect("writing to a string does not fail");
+            write!(names, "{comma}column{number}").expect("writing to a string does not fail");
+        }
+        let sql = format!("SELECT * FROM UNNEST({arrays}) AS given ({names})");
         (sql, columns.into_iter().map(Arg::Column).collect())
     }
 
