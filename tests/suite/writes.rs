@@ -2,9 +2,12 @@
 //! the changes beside it.
 
 use futures_util::future::join_all;
+use landfall_core::clock::Time;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write, args};
+use landfall_store::{Arg, Db, Rows, Tx, Write, args};
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::support::script::Gate;
 use crate::support::{TestDb, on_each_database};
@@ -88,4 +91,77 @@ async fn a_change_whose_caller_has_gone_is_still_committed(db: TestDb) {
     gate.open();
     commits.changed().await.unwrap();
     assert_eq!(added(&db).await, ["later"]);
+}
+
+/// A value of each type, and none of each.
+#[derive(Debug, Clone, PartialEq, landfall_store::FromRow)]
+struct OfEveryType {
+    key: i64,
+    number: Option<i64>,
+    flag: Option<bool>,
+    text: Option<String>,
+    id: Option<Uuid>,
+    time: Option<Time>,
+    json: Option<Value>,
+    bytes: Option<Vec<u8>>,
+}
+
+#[on_each_database]
+async fn rows_of_a_bulk_statement_arrive_as_they_were_given(db: TestDb) {
+    let db = Db::open(&db.url, 4).await.unwrap();
+    let time = Time::from_timestamp_micros(1_700_000_000_123_456).unwrap();
+    let given: Vec<OfEveryType> = (0..Rows::MAX as i64)
+        .map(|key| {
+            let has = |every: i64| key % every == 0;
+            OfEveryType {
+                key,
+                number: has(2).then_some(i64::MIN + key),
+                flag: has(3).then_some(has(2)),
+                text: has(5).then(|| format!("{{\"{key}\", NULL, \\é}}")),
+                id: has(7).then(|| Uuid::from_u128(key as u128)),
+                time: has(2).then_some(time),
+                json: has(3).then(|| json!({ "key": [key, null, "a,b"] })),
+                bytes: has(5).then(|| vec![0, 255, key as u8]),
+            }
+        })
+        .collect();
+    // Also a number of rows that is no power of two.
+    for count in [1, 3, given.len()] {
+        let mut rows = Rows::default();
+        for row in given[..count].iter().cloned() {
+            rows.push(args![row.key, row.number, row.flag, row.text, row.id, row.time, row.json, row.bytes]);
+        }
+        let mut tx = db.read().await.unwrap();
+        let columns = ["key", "number", "flag", "text", "id", "time", "json", "bytes"];
+        let (values, mut arguments) = rows.named("given", &columns, &tx);
+        arguments.push(Arg::from(-1_i64));
+        let sql = format!(
+            "WITH {values} SELECT * FROM given WHERE key IS NOT NULL AND key > ${} ORDER BY key",
+            arguments.len()
+        );
+        let found: Vec<OfEveryType> = tx.rows(sql, arguments).await.unwrap();
+        assert_eq!(found, given[..count]);
+    }
+}
+
+/// Adds so many rows at once.
+struct AddMany(usize);
+
+impl Write for AddMany {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let mut rows = Rows::default();
+        for number in 0..self.0 {
+            rows.push(args![format!("{number:05}"), number]);
+        }
+        tx.insert("tenants (id, used_files)", rows, "").await
+    }
+}
+
+#[on_each_database]
+async fn more_rows_than_one_statement_takes_are_all_inserted(db: TestDb) {
+    let db = Db::open(&db.url, 4).await.unwrap();
+    db.write(AddMany(2_500)).await.unwrap();
+    assert_eq!(added(&db).await, (0..2_500).map(|number| format!("{number:05}")).collect::<Vec<_>>());
 }

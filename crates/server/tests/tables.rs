@@ -39,7 +39,7 @@ const TABLES: [Table; 43] = [
     ("file_attributes", &["records/files/attributes.rs"], &["content/narrowing.rs"]),
     (
         "files",
-        &["records/file.rs", "records/files", "records/moves.rs"],
+        &["records/file.rs", "records/files", "records/moves"],
         &[
             AUDIT,
             // The index of an earlier version takes the tenants from them.

@@ -22,6 +22,8 @@ pub enum Arg {
     Time(Option<Time>),
     Json(Option<serde_json::Value>),
     Bytes(Option<Vec<u8>>),
+    /// One column of a bulk statement on PostgreSQL.
+    Column(Column),
 }
 
 macro_rules! arg_from {
@@ -78,6 +80,48 @@ impl Arg {
             Self::Time(_) => Self::Time(None),
             Self::Json(_) => Self::Json(None),
             Self::Bytes(_) => Self::Bytes(None),
+            Self::Column(_) => unreachable!("a row has single values"),
+        }
+    }
+}
+
+/// The values of one column of many rows, for an array of PostgreSQL.
+#[derive(Debug, Clone)]
+pub enum Column {
+    Ints(Vec<Option<i64>>),
+    Bools(Vec<Option<bool>>),
+    Texts(Vec<Option<Cow<'static, str>>>),
+    Uuids(Vec<Option<Uuid>>),
+    Times(Vec<Option<Time>>),
+    Jsons(Vec<Option<Json<serde_json::Value>>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl Column {
+    /// A column for so many values of this one's type.
+    fn like(value: &Arg, rows: usize) -> Self {
+        match value {
+            Arg::Int(_) => Self::Ints(Vec::with_capacity(rows)),
+            Arg::Bool(_) => Self::Bools(Vec::with_capacity(rows)),
+            Arg::Text(_) => Self::Texts(Vec::with_capacity(rows)),
+            Arg::Uuid(_) => Self::Uuids(Vec::with_capacity(rows)),
+            Arg::Time(_) => Self::Times(Vec::with_capacity(rows)),
+            Arg::Json(_) => Self::Jsons(Vec::with_capacity(rows)),
+            Arg::Bytes(_) => Self::Bytes(Vec::with_capacity(rows)),
+            Arg::Column(_) => unreachable!("a row has single values"),
+        }
+    }
+
+    fn push(&mut self, value: Arg) {
+        match (self, value) {
+            (Self::Ints(values), Arg::Int(value)) => values.push(value),
+            (Self::Bools(values), Arg::Bool(value)) => values.push(value),
+            (Self::Texts(values), Arg::Text(value)) => values.push(value),
+            (Self::Uuids(values), Arg::Uuid(value)) => values.push(value),
+            (Self::Times(values), Arg::Time(value)) => values.push(value),
+            (Self::Jsons(values), Arg::Json(value)) => values.push(value.map(Json)),
+            (Self::Bytes(values), Arg::Bytes(value)) => values.push(value),
+            (column, value) => unreachable!("{value:?} in a column of another type: {column:?}"),
         }
     }
 }
@@ -106,6 +150,7 @@ impl rusqlite::ToSql for Arg {
             Self::Time(value) => value.map(|time| owned(time.timestamp_micros())),
             Self::Json(value) => value.as_ref().map(|json| owned(json.to_string())),
             Self::Bytes(value) => value.as_ref().map(|bytes| ToSqlOutput::Borrowed(ValueRef::Blob(bytes))),
+            Self::Column(_) => unreachable!("SQLite has no arrays"),
         };
         Ok(bound.unwrap_or(ToSqlOutput::Owned(Value::Null)))
     }
@@ -122,17 +167,25 @@ pub(crate) fn for_postgres(args: Vec<Arg>) -> Result<PgArguments, Error> {
             Arg::Time(value) => bound.add(value),
             Arg::Json(value) => bound.add(value.map(Json)),
             Arg::Bytes(value) => bound.add(value),
+            Arg::Column(Column::Ints(values)) => bound.add(values),
+            Arg::Column(Column::Bools(values)) => bound.add(values),
+            Arg::Column(Column::Texts(values)) => bound.add(values),
+            Arg::Column(Column::Uuids(values)) => bound.add(values),
+            Arg::Column(Column::Times(values)) => bound.add(values),
+            Arg::Column(Column::Jsons(values)) => bound.add(values),
+            Arg::Column(Column::Bytes(values)) => bound.add(values),
         }
         .map_err(|error| Error::Database(sqlx::Error::Encode(error)))?;
     }
     Ok(bound)
 }
 
-/// Rows of arguments for one bulk statement. Both databases call the columns of a `VALUES` list `column1`,
-/// `column2` and so on, which is how a statement refers to them.
+/// Rows of arguments for one bulk statement. A statement refers to their columns as `column1`, `column2` and so on.
 ///
-/// A list is padded with rows of NULLs to a power of two, so that there are few distinct statements to prepare. The
-/// first column of a real row is never NULL, and a statement must skip the rows where it is.
+/// For SQLite they are a `VALUES` list, padded with rows of NULLs to a power of two, so that there are few distinct
+/// statements to prepare. The first column of a real row is never NULL, and a statement must skip the rows where it is. For
+/// PostgreSQL each column is one array, so there is one statement for any number of rows: it is parsed and planned once on
+/// each connection, and a row costs no argument of its own.
 #[derive(Debug, Default)]
 pub struct Rows {
     args: Vec<Arg>,
@@ -140,8 +193,10 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The maximum number of rows in one statement: both databases limit the number of arguments.
+    /// The maximum number of rows in one statement: SQLite limits the number of arguments.
     pub const MAX: usize = 256;
+    /// The same for an insertion on PostgreSQL, where it only limits how much is sent at once.
+    pub(crate) const MAX_IN_ARRAYS: usize = 1_024;
 
     pub fn push(&mut self, row: Vec<Arg>) {
         debug_assert!(self.count == 0 || self.args.len().is_multiple_of(self.count));
@@ -153,35 +208,53 @@ impl Rows {
         self.count == 0
     }
 
-    /// `VALUES ($1, $2), ($3, $4)` for PostgreSQL, with its arguments. For SQLite `VALUES (?, ?), (?, ?)`: SQLite
-    /// treats `$1` as a name and searches the names one by one, which for a thousand arguments takes longer than
-    /// the rest of the statement.
-    pub fn into_values(mut self, tx: &Tx) -> (String, Vec<Arg>) {
-        let postgres = tx.is_postgres();
+    /// What a statement takes the rows from, with its arguments.
+    pub fn into_values(self, tx: &Tx) -> (String, Vec<Arg>) {
+        if tx.is_postgres() { self.into_arrays() } else { self.into_list() }
+    }
+
+    /// `VALUES (?, ?), (?, ?)`. SQLite treats `$1` as a name and searches the names one by one, which for a thousand
+    /// arguments takes longer than the rest of the statement.
+    fn into_list(mut self) -> (String, Vec<Arg>) {
         let width = self.args.len() / self.count.max(1);
         let missing: Vec<Arg> = self.args[..width].iter().map(Arg::missing).collect();
         for _ in self.count..self.count.next_power_of_two() {
             self.args.extend_from_slice(&missing);
         }
-        let mut sql = String::with_capacity(self.args.len() * 6 + 8);
+        let mut sql = String::with_capacity(self.args.len() * 2 + self.count * 4 + 8);
         sql.push_str("VALUES ");
         for place in 0..self.args.len() {
             sql.push_str(match place % width {
-                0 if place == 0 => "(",
-                0 => "),(",
-                _ => ",",
+                0 if place == 0 => "(?",
+                0 => "),(?",
+                _ => ",?",
             });
-            if postgres {
-                write!(sql, "${}", place + 1).expect("writing to a string does not fail");
-            } else {
-                sql.push('?');
-            }
         }
         sql.push(')');
         (sql, self.args)
     }
 
-    /// The same as a part of a `WITH` clause that names the columns: `name(a, b) AS (VALUES …)`.
+    /// `SELECT * FROM UNNEST((SELECT $1), (SELECT $2)) AS given (column1, column2)`. Behind a `SELECT` the planner does not
+    /// see how long an array is. It always plans for a few rows, which it finds by an index. For a hundred rows it would
+    /// rather read all of a table that has ten thousand.
+    fn into_arrays(self) -> (String, Vec<Arg>) {
+        let width = self.args.len() / self.count.max(1);
+        let mut columns: Vec<Column> =
+            self.args[..width].iter().map(|value| Column::like(value, self.count)).collect();
+        for (place, value) in self.args.into_iter().enumerate() {
+            columns[place % width].push(value);
+        }
+        let (mut arrays, mut names) = (String::with_capacity(width * 16), String::with_capacity(width * 10));
+        for number in 1..=width {
+            let comma = if number == 1 { "" } else { ", " };
+            write!(arrays, "{comma}(SELECT ${number})").expect("writing to a string does not fail");
+            write!(names, "{comma}column{number}").expect("writing to a string does not fail");
+        }
+        let sql = format!("SELECT * FROM UNNEST({arrays}) AS given ({names})");
+        (sql, columns.into_iter().map(Arg::Column).collect())
+    }
+
+    /// The same as a part of a `WITH` clause that names the columns: `name(a, b) AS (…)`.
     pub fn named(self, name: &str, columns: &[&str], tx: &Tx) -> (String, Vec<Arg>) {
         debug_assert_eq!(self.args.len(), columns.len() * self.count, "a value for each column");
         let (values, args) = self.into_values(tx);
@@ -190,10 +263,15 @@ impl Rows {
 
     /// The same rows in parts, each small enough for one statement.
     pub fn batches(self) -> impl Iterator<Item = Self> {
+        self.parts(Self::MAX)
+    }
+
+    /// The same in parts of up to so many rows.
+    pub(crate) fn parts(self, most: usize) -> impl Iterator<Item = Self> {
         let width = self.args.len() / self.count.max(1);
         let mut args = self.args.into_iter();
         std::iter::from_fn(move || {
-            let part: Vec<Arg> = args.by_ref().take(width * Self::MAX).collect();
+            let part: Vec<Arg> = args.by_ref().take(width * most).collect();
             (!part.is_empty()).then(|| Self { count: part.len() / width, args: part })
         })
     }

@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rand::RngExt;
+use sqlx::Connection as _;
 use sqlx_postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 pub use arguments::{Arg, Rows};
@@ -66,9 +67,12 @@ use tracing::Instrument;
 use wake::Wake;
 use writer::Writer;
 
-/// Statements kept prepared on each connection. A bulk statement exists once for each padded number of rows.
+/// Statements kept prepared on each connection. On SQLite a bulk statement exists once for each padded number of rows.
 const PREPARED_STATEMENTS: usize = 1_024;
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection to PostgreSQL that was used so recently is taken without asking whether it still works. The pool asked when
+/// the connection came back, and each further question is a round trip for every transaction.
+const TRUSTED_FOR: Duration = Duration::from_millis(100);
 
 /// A change to the database: all of it is committed, or nothing.
 ///
@@ -169,6 +173,15 @@ impl Db {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
+            .test_before_acquire(false)
+            .before_acquire(|connection, used| {
+                Box::pin(async move {
+                    if used.idle_for > TRUSTED_FOR {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_with(options.clone())
             .await
             .map_err(|error| match tls::explain(&error, &options) {

@@ -41,6 +41,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (20, "indexes_of_moves", include_str!("../../../migrations/0020_indexes_of_moves.sql")),
     (21, "chunk_structure", include_str!("../../../migrations/0021_chunk_structure.sql")),
     (22, "archives", include_str!("../../../migrations/0022_archives.sql")),
+    (23, "lists_in_checks", include_str!("../../../migrations/0023_lists_in_checks.sql")),
 ];
 /// What differs between the databases in the texts.
 struct Dialect {
@@ -445,6 +446,38 @@ mod tests {
         // From now on they hold again.
         database.execute_batch("DELETE FROM ports").expect("it is deleted");
         assert_eq!(number(&database, ships), 0);
+    }
+
+    #[test]
+    fn the_checks_of_a_file_have_no_lists_on_sqlite_and_still_hold() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut database = sqlite(&folder);
+        run_on_sqlite(&mut database).expect("it is made");
+        let sql = "SELECT COUNT(*) FROM sqlite_schema WHERE tbl_name = 'files' AND sql LIKE '%status IN (%'";
+        assert_eq!(number(&database, sql), 0);
+        assert_eq!(
+            number(&database, "SELECT COUNT(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+            1
+        );
+        let add = |status: &str, stage: &str| {
+            let columns =
+                "id, tenant_id, user_id, file_name, size_bytes, status, next_stage, created_at, updated_at";
+            let values = format!("RANDOMBLOB(16), 'a', 'b', 'c', 1, '{status}', '{stage}', 1, 1");
+            database.execute_batch(&format!("INSERT INTO files ({columns}) VALUES ({values})"))
+        };
+        add("registered", "extract").expect("a registration needs nothing else");
+        for (status, stage) in [
+            ("unheard of", "extract"),
+            ("registered", "unheard of"),
+            // Without a claim, a time, a confirmation.
+            ("extracting", "extract"),
+            ("queued", "extract"),
+            ("ready", "embed"),
+        ] {
+            add(status, stage).expect_err(status);
+        }
+        let idle = "SELECT COUNT(*) FROM files WHERE idle_status = 'registered'";
+        assert_eq!(number(&database, idle), 1);
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn prepare(connection: &Connection) -> Result<(), Error> {
 pub fn execute(connection: &Connection, sql: &str, args: &[Arg]) -> Result<u64, Error> {
     let before = connection.total_changes();
     let mut statement = connection.prepare_cached(sql)?;
-    bind(&mut statement, args)?;
+    bind(&mut statement, sql, args)?;
     let mut rows = statement.raw_query();
     while rows.next()?.is_some() {}
     // What foreign keys deleted with a row is in the total, and not in what the statement itself changed.
@@ -113,7 +113,7 @@ pub fn query(
     each: &mut dyn FnMut(&Row<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut statement = connection.prepare_cached(sql)?;
-    bind(&mut statement, args)?;
+    bind(&mut statement, sql, args)?;
     let columns = Columns::default();
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next()? {
@@ -126,10 +126,13 @@ pub fn query(
 }
 
 /// `$3` is the third argument, wherever it stands. The first `?` is the first argument, and each further one the next.
-fn bind(statement: &mut rusqlite::Statement<'_>, args: &[Arg]) -> Result<(), Error> {
+fn bind(statement: &mut rusqlite::Statement<'_>, sql: &str, args: &[Arg]) -> Result<(), Error> {
+    // A bulk statement has thousands of arguments, and asking for the name of each takes as long as binding it.
+    let has_names = sql.contains('$');
     let mut unnamed = 0_usize;
     for place in 1..=statement.parameter_count() {
-        let number: usize = match statement.parameter_name(place) {
+        let name = if has_names { statement.parameter_name(place) } else { None };
+        let number: usize = match name {
             Some(name) => name[1..].parse().unwrap_or(0),
             None => {
                 unnamed += 1;

@@ -161,7 +161,8 @@ impl Tx {
     /// Inserts rows in as few statements as their number allows. `into` is the table with its columns, `tail` is
     /// what follows the values (`ON CONFLICT …`). The first column is never NULL.
     pub async fn insert(&mut self, into: &str, rows: Rows, tail: &str) -> Result<(), Error> {
-        for part in rows.batches() {
+        let most = if self.is_postgres() { Rows::MAX_IN_ARRAYS } else { Rows::MAX };
+        for part in rows.parts(most) {
             let (values, args) = part.into_values(self);
             let sql =
                 format!("INSERT INTO {into} SELECT * FROM ({values}) AS v WHERE column1 IS NOT NULL {tail}");

@@ -117,7 +117,9 @@ async fn notify_events(pool: PgPool, mut commits: watch::Receiver<()>) {
 
 /// Returns `false` once the pool is closed.
 async fn notify(pool: &PgPool, channel: &str) -> bool {
-    if let Err(error) = sqlx::query("SELECT pg_notify($1, '')").bind(channel).execute(pool).await {
+    // Nothing is stored, so its commit need not wait for the disk.
+    let sql = "SELECT set_config('synchronous_commit', 'off', TRUE), pg_notify($1, '')";
+    if let Err(error) = sqlx::query(sql).bind(channel).execute(pool).await {
         if pool.is_closed() {
             return false;
         }

@@ -66,15 +66,16 @@ impl Gates {
     pub async fn load(tx: &mut Tx, breaker: BreakerConfig, now: Time) -> Result<Self, Error> {
         // A circuit that is to stay open for longer than circuits do was written by a clock that was wrong.
         let latest = now + to_delta(breaker.timeout);
-        // One statement over three tables: every claim begins with it, also where there is nothing to claim.
+        // One statement over three tables: every claim begins with it, also where there is nothing to claim. The first time
+        // is the first entry of an index. PostgreSQL may look for any earlier one in the table, row by row.
         let found: Vec<(String, String, i64)> = tx
             .rows(
                 "SELECT 'paused', stage, CAST(0 AS BIGINT) FROM paused_stages
                  UNION ALL SELECT 'round', service, round FROM circuits
                  UNION ALL SELECT 'circuit', service, 0 FROM circuits WHERE state <> 'closed' OR failures > 0
                  UNION ALL SELECT 'open', service, 0 FROM circuits WHERE state = 'open' AND until > $1 AND until <= $2
-                 UNION ALL SELECT 'due', '', 0 WHERE EXISTS (
-                     SELECT 1 FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND run_after <= $1 AND NOT is_alone)
+                 UNION ALL SELECT 'due', '', 0 WHERE (
+                     SELECT MIN(run_after) FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND NOT is_alone) <= $1
                  UNION ALL SELECT DISTINCT 'alone', queue_stage, CAST(0 AS BIGINT) FROM files
                      WHERE queue_stage IS NOT NULL AND is_alone AND run_after <= $1",
                 args![now, latest],

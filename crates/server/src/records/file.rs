@@ -163,7 +163,23 @@ impl File {
             due_at: self.due_at,
             waiting_since: self.waiting_since,
             waits: self.waits,
+            is_unmarked: self.is_unmarked(),
         })
+    }
+
+    /// Whether a finished stage has nothing to clear in its row: no error, no wait for a service, no death of a worker, no
+    /// warning. While a worker holds the file, only that worker changes these.
+    fn is_unmarked(&self) -> bool {
+        self.error_code.is_none()
+            && self.error_at.is_none()
+            && self.waiting_since.is_none()
+            && self.waits == 0
+            && self.lost_workers == 0
+            && self.deaths == 0
+            && self.deaths_alone == 0
+            && !self.is_alone
+            && !self.begun
+            && self.warning_count == 0
     }
 
     /// An event about this file. The caller fills in what happened to it.
@@ -241,4 +257,6 @@ pub struct Owner {
     pub due_at: Option<Time>,
     pub waiting_since: Option<Time>,
     pub waits: i64,
+    /// Whether a finished stage has nothing to clear in its row.
+    pub is_unmarked: bool,
 }

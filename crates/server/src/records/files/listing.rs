@@ -303,6 +303,8 @@ async fn select(
 }
 
 const HELD: &str = "held";
+/// In these words the index has it on SQLite. PostgreSQL recognises it.
+const AT_REST: &str = "(idle_status = 'ready' OR idle_status = 'failed' OR idle_status = 'cancelled')";
 
 /// Lists of a user's files that follow an index each, in its exact terms, as literals, so that the databases use it.
 fn branches(states: &[Status]) -> Vec<Branch> {
@@ -318,7 +320,7 @@ fn branches(states: &[Status]) -> Vec<Branch> {
             Status::Queued => branches
                 .push(of(status, "confirmed_at IS NOT NULL AND ready_at IS NULL AND failed_at IS NULL")),
             Status::Ready | Status::Failed | Status::Cancelled => {
-                branches.push(of(status, "idle_status IN ('ready', 'failed', 'cancelled')"));
+                branches.push(of(status, AT_REST));
             }
             // The list has none.
             Status::Deleted => branches.push(of(status, "deleted_at IS NOT NULL")),
