@@ -11,6 +11,7 @@ mod outline;
 mod page_tree;
 mod pictures;
 mod render;
+mod revision5;
 mod right_to_left;
 mod running;
 mod skew;
@@ -19,6 +20,7 @@ mod styles;
 mod unmapped;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -63,6 +65,7 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     // Otherwise the library leaves them out, and they cannot be counted.
     set_preserve_unmapped_glyphs(true);
     let ending = Ending::of(bytes);
+    let bytes = &revision5::as_revision_6(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)[..];
     let document = PdfDocument::from_bytes(bytes.to_vec()).map_err(|error| damaged(ending, error))?;
     if document.is_encrypted() && !document.is_authenticated() {
         return Err(Error::new(
