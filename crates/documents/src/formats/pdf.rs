@@ -4,6 +4,7 @@ mod annotations;
 mod attachments;
 mod contents;
 mod ending;
+mod fonts;
 mod forms;
 mod garbage;
 mod layout;

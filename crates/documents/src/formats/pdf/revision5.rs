@@ -232,7 +232,9 @@ fn literal(bytes: &[u8], start: usize, end: usize) -> Option<(Vec<u8>, usize)> {
                         let more = bytes[at..end].iter().take(2).take_while(|b| matches!(b, b'0'..=b'7'));
                         let digits = 1 + more.count();
                         let octal = bytes[at - 1..at - 1 + digits].iter();
-                        value.push(octal.fold(0, |sum: u8, digit| sum.wrapping_mul(8).wrapping_add(digit - b'0')));
+                        value.push(
+                            octal.fold(0, |sum: u8, digit| sum.wrapping_mul(8).wrapping_add(digit - b'0')),
+                        );
                         at += digits - 1;
                     }
                     // A line that is broken in the file only.

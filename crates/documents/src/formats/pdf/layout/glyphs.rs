@@ -6,7 +6,7 @@ use landfall_core::text::Area;
 use pdf_oxide::layout::{FontWeight, TextChar};
 
 use super::rules::Rule;
-use super::turns;
+use super::{turns, words};
 use crate::formats::pdf::right_to_left::{self, Brackets};
 
 /// Text that is turned by less than this, in degrees, is not turned: a scan is never quite straight.
@@ -21,7 +21,7 @@ const BOLD: &[&str] = &["Bold", "bold", "Black", "Heavy", "Demi", "-Medi", "CMBX
 const MONO: &[&str] = &["Mono", "Courier", "Consol", "CMTT", "SFTT", "Typewriter", "Menlo"];
 
 /// A glyph in the coordinates of its sheet: `x` along the line, `y` down.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Glyph {
     pub character: char,
     pub x: f32,
@@ -31,6 +31,9 @@ pub struct Glyph {
     pub size: f32,
     pub bold: bool,
     pub mono: bool,
+    /// Whether the document has a space character before it, and after it.
+    pub after_space: bool,
+    pub before_space: bool,
 }
 
 impl Glyph {
@@ -207,6 +210,9 @@ pub fn sheets(glyphs: &[TextChar], paper: Paper) -> Vec<Sheet> {
             frame = Frame::new(degrees - 90.0, paper, true);
             glyphs = glyphs.iter().map(stood_up).collect();
         }
+        if !frame.is_turned() && !glyphs.iter().any(|glyph| right_to_left::runs_from_right(glyph.character)) {
+            glyphs = words::with_spaces_noted(glyphs);
+        }
         frame.brackets = right_to_left::brackets(&mut glyphs);
         // The library may say two directions of what is one.
         match sheets.iter_mut().find(|sheet| sheet.frame.is_like(&frame)) {
@@ -251,7 +257,8 @@ fn add_field(field: &TextField, frame: &Frame, glyphs: &mut Vec<Glyph>) {
         let mut x = left;
         for character in line.chars() {
             let width = usual_width(character) * size * scale;
-            glyphs.push(Glyph { character, x, width, y: y - 0.25 * step, size, bold: false, mono: false });
+            let y = y - 0.25 * step;
+            glyphs.push(Glyph { character, x, width, y, size, ..Glyph::default() });
             x += width;
         }
     }
@@ -296,6 +303,8 @@ pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterat
         size: glyph.font_size.abs(),
         bold: glyph.font_weight >= FontWeight::SemiBold || BOLD.iter().any(|part| name.contains(part)),
         mono: MONO.iter().any(|part| name.contains(part)),
+        after_space: false,
+        before_space: false,
     };
     let mut x = whole.x;
     letters.chars().chain(one).map(move |character| {

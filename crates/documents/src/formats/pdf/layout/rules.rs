@@ -22,6 +22,8 @@ const SHORT: f32 = 6.0;
 /// A table of cells with more words than this is a frame around the layout of a page.
 const MAX_WORDS_IN_A_CELL: usize = 80;
 
+/// A gap inside a cell that is wider than this share of the size parts columns.
+const INNER_GAP: f32 = 1.5;
 /// Cells with at least so many lines at the same heights are several rows.
 const UNRULED_LINES: usize = 6;
 
@@ -269,7 +271,7 @@ impl Grid {
             && filled_rows >= 2
             && 4 * filled >= cells
             && words.len() <= MAX_WORDS_IN_A_CELL * filled;
-        if !is_table || is_unruled(&words, &counts, place) {
+        if !is_table || is_unruled(&words, &counts, place) || has_inner_columns(&words, &counts, place) {
             return Err(words);
         }
         let mut filled: Vec<Vec<Word>> = vec![Vec::new(); rows * columns];
@@ -324,6 +326,34 @@ fn is_unruled(words: &[Word], counts: &[usize], place: impl Fn(&Word) -> usize) 
         5 * heights.iter().filter(is_shared).count() >= 4 * heights.len()
     };
     tall.any(|heights| shared(&heights))
+}
+
+/// Whether a good part of the words is in cells that have columns of their own: the lines part blocks, not cells.
+fn has_inner_columns(words: &[Word], counts: &[usize], place: impl Fn(&Word) -> usize) -> bool {
+    // The baseline and the end of the open row of each cell, and whether there is a wide gap in it.
+    let mut open: Vec<Option<(f32, f32, bool)>> = vec![None; counts.len()];
+    let mut rows = vec![(0_usize, 0_usize); counts.len()];
+    for word in words {
+        let cell = place(word);
+        let is_same = |(y, _, _): &(f32, f32, bool)| (word.y - y).abs() < 0.5 * word.size;
+        match open[cell].as_mut().filter(|row| is_same(row)) {
+            Some((_, end, has_gap)) => {
+                if word.x0 - *end > INNER_GAP * word.size && !*has_gap {
+                    *has_gap = true;
+                    rows[cell].1 += 1;
+                }
+                *end = end.max(word.x1);
+            }
+            None => {
+                open[cell] = Some((word.y, word.x1, false));
+                rows[cell].0 += 1;
+            }
+        }
+    }
+    let has_columns = |(all, with_gap): (usize, usize)| with_gap >= 2 && 2 * with_gap >= all;
+    let inside: usize =
+        rows.iter().zip(counts).filter(|(rows, _)| has_columns(**rows)).map(|(_, count)| count).sum();
+    4 * inside > words.len()
 }
 
 /// Places without those that are the same.

@@ -7,7 +7,7 @@ use super::glyphs::{Glyph, Sheet};
 /// Glyphs of one row differ in their baselines by less than this share of their size.
 const SAME_BASELINE: f32 = 0.12;
 /// A gap wider than this share of the size is a space.
-const SPACE: f32 = 0.14;
+const SPACE: f32 = 0.11;
 /// The same where the document has a space character, which may be very narrow.
 const WRITTEN_SPACE: f32 = -0.02;
 /// The same after a character whose width the document does not say right: it has a gap after it inside of words.
@@ -107,11 +107,33 @@ fn is_space(glyph: &Glyph) -> bool {
     glyph.character.is_whitespace() || glyph.character == '\u{200B}'
 }
 
+/// The glyphs without the space characters, which are noted at the glyphs before and after them in the order of the file. Where
+/// a space character stands on the page says little: some programs draw them at the beginning of a line, or let them run back
+/// over the words.
+pub fn with_spaces_noted(glyphs: Vec<Glyph>) -> Vec<Glyph> {
+    let mut noted: Vec<Glyph> = Vec::with_capacity(glyphs.len());
+    let mut after_space = false;
+    for mut glyph in glyphs {
+        if is_space(&glyph) {
+            after_space = true;
+            if let Some(last) = noted.last_mut() {
+                last.before_space = true;
+            }
+        } else {
+            glyph.after_space = after_space;
+            after_space = false;
+            noted.push(glyph);
+        }
+    }
+    noted
+}
+
 /// The characters, in usual and in bold type, that mostly have a gap after them where the page has no space character. Only
 /// a page that has space characters between its words shows this.
 fn wrong_widths(rows: &[&mut [Glyph]]) -> HashSet<(char, bool)> {
     let glyphs = || rows.iter().flat_map(|row| row.iter());
-    if WRITES_SPACES * glyphs().filter(|glyph| is_space(glyph)).count() < glyphs().count() {
+    let spaces = glyphs().filter(|glyph| is_space(glyph) || glyph.after_space).count();
+    if WRITES_SPACES * spaces < glyphs().count() {
         return HashSet::new();
     }
     let mut seen: HashMap<(char, bool), (usize, usize)> = HashMap::new();
@@ -119,7 +141,8 @@ fn wrong_widths(rows: &[&mut [Glyph]]) -> HashSet<(char, bool)> {
         let [first, second] = pair else { continue };
         let gap = (second.x - first.end()) / second.size;
         let is_inside = first.character.is_alphanumeric() && second.character.is_alphanumeric();
-        if is_inside && gap < AFTER_WRONG_WIDTH {
+        let is_parted = first.before_space || second.after_space;
+        if is_inside && !is_parted && gap < AFTER_WRONG_WIDTH {
             let (all, wide) = seen.entry((first.character, first.bold)).or_default();
             *all += 1;
             *wide += usize::from(gap > SPACE);
@@ -144,7 +167,8 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
             continue;
         }
         let space = match open.last() {
-            _ if has_space => WRITTEN_SPACE,
+            _ if has_space || glyph.after_space => WRITTEN_SPACE,
+            Some(last) if last.before_space => WRITTEN_SPACE,
             Some(last) if wrong.contains(&(last.character, last.bold)) => AFTER_WRONG_WIDTH,
             _ => SPACE,
         } * glyph.size;
@@ -190,7 +214,7 @@ mod tests {
         let mut x = 0.0;
         text.chars()
             .map(|character| {
-                let glyph = Glyph { character, x, width: 5.0, y: 0.0, size: 10.0, bold: false, mono: false };
+                let glyph = Glyph { character, x, width: 5.0, y: 0.0, size: 10.0, ..Glyph::default() };
                 x += if character == 'm' { 8.0 } else { 5.0 };
                 glyph
             })
@@ -203,6 +227,23 @@ mod tests {
         let mut words = Vec::new();
         split_row(&row, &wrong, &mut words);
         words.iter().map(|word| word.glyphs.iter().map(|glyph| glyph.character).collect()).collect()
+    }
+
+    #[test]
+    fn a_space_is_between_the_glyphs_that_it_follows_in_the_file() {
+        // Two spaces at the end of the word run back over it, and a third one is drawn upon its first letter.
+        let mut glyphs = row("tides");
+        let space = |x| Glyph { character: ' ', x, width: -12.0, size: 10.0, ..Glyph::default() };
+        glyphs.extend([space(25.0), space(13.0), space(1.0)]);
+        let after = row("low").into_iter().map(|glyph| Glyph { x: glyph.x + 25.5, ..glyph });
+        glyphs.extend(after);
+        let mut glyphs = with_spaces_noted(glyphs);
+        glyphs.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let mut words = Vec::new();
+        split_row(&glyphs, &HashSet::new(), &mut words);
+        let words: Vec<String> =
+            words.iter().map(|word| word.glyphs.iter().map(|glyph| glyph.character).collect()).collect();
+        assert_eq!(words, ["tides", "low"]);
     }
 
     #[test]
