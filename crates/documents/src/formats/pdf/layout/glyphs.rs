@@ -6,7 +6,7 @@ use landfall_core::text::Area;
 use pdf_oxide::layout::{FontWeight, TextChar};
 
 use super::rules::Rule;
-use super::{turns, words};
+use super::turns;
 use crate::formats::pdf::right_to_left::{self, Brackets};
 
 /// Text that is turned by less than this, in degrees, is not turned: a scan is never quite straight.
@@ -31,9 +31,8 @@ pub struct Glyph {
     pub size: f32,
     pub bold: bool,
     pub mono: bool,
-    /// Whether the document has a space character before it, and after it.
-    pub after_space: bool,
-    pub before_space: bool,
+    /// How far the next glyph is from this one where the document does not move it.
+    pub advance: f32,
 }
 
 impl Glyph {
@@ -210,9 +209,6 @@ pub fn sheets(glyphs: &[TextChar], paper: Paper) -> Vec<Sheet> {
             frame = Frame::new(degrees - 90.0, paper, true);
             glyphs = glyphs.iter().map(stood_up).collect();
         }
-        if !frame.is_turned() && !glyphs.iter().any(|glyph| right_to_left::runs_from_right(glyph.character)) {
-            glyphs = words::with_spaces_noted(glyphs);
-        }
         frame.brackets = right_to_left::brackets(&mut glyphs);
         // The library may say two directions of what is one.
         match sheets.iter_mut().find(|sheet| sheet.frame.is_like(&frame)) {
@@ -303,12 +299,12 @@ pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterat
         size: glyph.font_size.abs(),
         bold: glyph.font_weight >= FontWeight::SemiBold || BOLD.iter().any(|part| name.contains(part)),
         mono: MONO.iter().any(|part| name.contains(part)),
-        after_space: false,
-        before_space: false,
+        advance: glyph.rendered_advance,
     };
     let mut x = whole.x;
     letters.chars().chain(one).map(move |character| {
-        let letter = Glyph { character, x, ..whole };
+        // Only the last letter of a ligature is followed by the next glyph.
+        let letter = Glyph { character, x, advance: whole.advance - (x - whole.x), ..whole };
         x += width;
         letter
     })

@@ -10,6 +10,8 @@ use super::words::{Piece, Word};
 const GUTTER: f32 = 0.75;
 /// Rows that each side of a gutter has at least.
 const MIN_ROWS: usize = 3;
+/// A gutter through so many rows is one between columns, even if all rows have words on both sides.
+const LONG: usize = 25;
 /// Regions in one another.
 const MAX_DEPTH: usize = 12;
 /// A page with more pieces is a drawing or hostile, and is read from the top.
@@ -152,7 +154,8 @@ fn gutter(rows: &[Row], mut start: usize, mut end: usize, x1: f32) -> Option<Gut
     // Beside solid text there may be anything: pictures with labels, short notes.
     let is_text = left.is_prose() && right.is_prose() || left.is_solid() || right.is_solid();
     // Rows that all stand side by side, with ends that differ, are those of a table, be they as long as sentences.
-    let is_text = is_text && (!counts.are_paired() || left.is_filled() && right.is_filled());
+    let is_table = inside.len() < LONG && counts.are_paired() && !(left.is_filled() && right.is_filled());
+    let is_text = is_text && !is_table;
     // Two columns of cells have their rows in common; two columns of text need not.
     if !is_text && counts.are_aligned() {
         let beside_right = Side::of(inside, |row| near(row, on_right(row), false));

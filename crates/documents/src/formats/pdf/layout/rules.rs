@@ -23,7 +23,7 @@ const SHORT: f32 = 6.0;
 const MAX_WORDS_IN_A_CELL: usize = 80;
 
 /// A gap inside a cell that is wider than this share of the size parts columns.
-const INNER_GAP: f32 = 1.5;
+const INNER_GAP: f32 = 1.0;
 /// Cells with at least so many lines at the same heights are several rows.
 const UNRULED_LINES: usize = 6;
 

@@ -14,6 +14,12 @@ const WRITTEN_SPACE: f32 = -0.02;
 const AFTER_WRONG_WIDTH: f32 = 0.45;
 /// A page with a space character for each so many others has them between all its words.
 const WRITES_SPACES: usize = 14;
+/// A space character begins exactly where a glyph ends up to this share of the size.
+const EXACT: f32 = 0.02;
+/// It covers a letter if it reaches into it by more than this share.
+const COVER: f32 = 0.15;
+/// How many glyphs from the left the one may be that a space character follows.
+const LOOK_BACK: usize = 6;
 /// How often a character has to be seen inside of words before its width is known to be wrong.
 const MIN_SEEN: usize = 3;
 /// The same glyph again at less than this share of its size was drawn twice, to make it bold.
@@ -107,32 +113,50 @@ fn is_space(glyph: &Glyph) -> bool {
     glyph.character.is_whitespace() || glyph.character == '\u{200B}'
 }
 
-/// The glyphs without the space characters, which are noted at the glyphs before and after them in the order of the file. Where
-/// a space character stands on the page says little: some programs draw them at the beginning of a line, or let them run back
-/// over the words.
-pub fn with_spaces_noted(glyphs: Vec<Glyph>) -> Vec<Glyph> {
-    let mut noted: Vec<Glyph> = Vec::with_capacity(glyphs.len());
-    let mut after_space = false;
-    for mut glyph in glyphs {
-        if is_space(&glyph) {
-            after_space = true;
-            if let Some(last) = noted.last_mut() {
-                last.before_space = true;
-            }
-        } else {
-            glyph.after_space = after_space;
-            after_space = false;
-            noted.push(glyph);
+/// For each glyph of a row, whether a space character follows it.
+///
+/// Where a space character stands says little by itself: some programs draw them upon the first letter of a line, or let those
+/// at the end of a cell run into the next one. One that begins exactly where a glyph ends follows that glyph. Others count
+/// only if they cover no letters.
+fn spaces(row: &[Glyph]) -> Vec<bool> {
+    let mut followed = vec![false; row.len()];
+    let mut next = vec![None; row.len()];
+    let mut nearest = None;
+    for (at, glyph) in row.iter().enumerate().rev() {
+        next[at] = nearest;
+        if !is_space(glyph) {
+            nearest = Some(at);
         }
     }
-    noted
+    let mut last = None;
+    for (at, space) in row.iter().enumerate() {
+        if !is_space(space) {
+            last = Some(at);
+            continue;
+        }
+        let follows = |before: &usize| {
+            let glyph = &row[*before];
+            !is_space(glyph)
+                && (glyph.x + glyph.advance - space.x).abs() < EXACT * space.size
+                && (glyph.y - space.y).abs() < EXACT * space.size
+        };
+        let cover = COVER * space.size;
+        let begins_inside = last.is_some_and(|last| space.x < row[last].end() - cover);
+        let ends_inside = next[at].is_some_and(|next: usize| row[next].x < space.end() - cover);
+        if let Some(before) = (at.saturating_sub(LOOK_BACK)..at).rev().find(follows) {
+            followed[before] = true;
+        } else if let Some(last) = last.filter(|_| !begins_inside && !ends_inside) {
+            followed[last] = true;
+        }
+    }
+    followed
 }
 
 /// The characters, in usual and in bold type, that mostly have a gap after them where the page has no space character. Only
 /// a page that has space characters between its words shows this.
 fn wrong_widths(rows: &[&mut [Glyph]]) -> HashSet<(char, bool)> {
     let glyphs = || rows.iter().flat_map(|row| row.iter());
-    let spaces = glyphs().filter(|glyph| is_space(glyph) || glyph.after_space).count();
+    let spaces = glyphs().filter(|glyph| is_space(glyph)).count();
     if WRITES_SPACES * spaces < glyphs().count() {
         return HashSet::new();
     }
@@ -141,8 +165,7 @@ fn wrong_widths(rows: &[&mut [Glyph]]) -> HashSet<(char, bool)> {
         let [first, second] = pair else { continue };
         let gap = (second.x - first.end()) / second.size;
         let is_inside = first.character.is_alphanumeric() && second.character.is_alphanumeric();
-        let is_parted = first.before_space || second.after_space;
-        if is_inside && !is_parted && gap < AFTER_WRONG_WIDTH {
+        if is_inside && gap < AFTER_WRONG_WIDTH {
             let (all, wide) = seen.entry((first.character, first.bold)).or_default();
             *all += 1;
             *wide += usize::from(gap > SPACE);
@@ -158,17 +181,16 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
     let mut open: Vec<Glyph> = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut has_space = false;
-    for glyph in row {
+    for (glyph, is_followed) in row.iter().zip(spaces(row)) {
         if is_space(glyph) {
-            has_space = true;
             continue;
         }
         if open.iter().rev().take(3).any(|drawn| is_drawn_twice(drawn, glyph)) {
+            has_space |= is_followed;
             continue;
         }
         let space = match open.last() {
-            _ if has_space || glyph.after_space => WRITTEN_SPACE,
-            Some(last) if last.before_space => WRITTEN_SPACE,
+            _ if has_space => WRITTEN_SPACE,
             Some(last) if wrong.contains(&(last.character, last.bold)) => AFTER_WRONG_WIDTH,
             _ => SPACE,
         } * glyph.size;
@@ -177,7 +199,7 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
             words.push(Word::new(std::mem::take(&mut open)));
             end = f32::NEG_INFINITY;
         }
-        has_space = false;
+        has_space = is_followed;
         end = end.max(glyph.end());
         open.push(*glyph);
     }
@@ -214,7 +236,7 @@ mod tests {
         let mut x = 0.0;
         text.chars()
             .map(|character| {
-                let glyph = Glyph { character, x, width: 5.0, y: 0.0, size: 10.0, ..Glyph::default() };
+                let glyph = Glyph { character, x, width: 5.0, advance: 5.0, size: 10.0, ..Glyph::default() };
                 x += if character == 'm' { 8.0 } else { 5.0 };
                 glyph
             })
@@ -230,20 +252,25 @@ mod tests {
     }
 
     #[test]
-    fn a_space_is_between_the_glyphs_that_it_follows_in_the_file() {
-        // Two spaces at the end of the word run back over it, and a third one is drawn upon its first letter.
-        let mut glyphs = row("tides");
-        let space = |x| Glyph { character: ' ', x, width: -12.0, size: 10.0, ..Glyph::default() };
-        glyphs.extend([space(25.0), space(13.0), space(1.0)]);
-        let after = row("low").into_iter().map(|glyph| Glyph { x: glyph.x + 25.5, ..glyph });
-        glyphs.extend(after);
-        let mut glyphs = with_spaces_noted(glyphs);
-        glyphs.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let mut words = Vec::new();
-        split_row(&glyphs, &HashSet::new(), &mut words);
-        let words: Vec<String> =
-            words.iter().map(|word| word.glyphs.iter().map(|glyph| glyph.character).collect()).collect();
-        assert_eq!(words, ["tides", "low"]);
+    fn space_characters_upon_letters_part_no_words() {
+        let space = |x| Glyph { character: ' ', x, width: 2.5, advance: 2.5, size: 10.0, ..Glyph::default() };
+        let words = |glyphs: Vec<Glyph>| {
+            let mut glyphs = glyphs;
+            glyphs.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let mut words = Vec::new();
+            split_row(&glyphs, &HashSet::new(), &mut words);
+            let text = |word: &Word| word.glyphs.iter().map(|glyph| glyph.character).collect::<String>();
+            words.iter().map(text).collect::<Vec<_>>()
+        };
+        // The spaces after another cell run through this one, and one is drawn upon its first letter.
+        let over = [1.0, 3.5, 6.0, 8.5, 11.0, 13.5, 16.0, 18.5, 21.0];
+        assert_eq!(words([row("tides"), over.map(|x| space(x + 0.3)).to_vec()].concat()), ["tides"]);
+        // One that follows a letter does, also where the next word begins before it.
+        let next = row("low").into_iter().map(|glyph| Glyph { x: glyph.x + 24.9, ..glyph });
+        assert_eq!(
+            words(row("tides").into_iter().chain([space(25.0)]).chain(next).collect()),
+            ["tides", "low"]
+        );
     }
 
     #[test]
