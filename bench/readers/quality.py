@@ -26,6 +26,7 @@ SEPARATOR = re.compile(r"^[|\s:-]+$")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")
 UNSPACED = re.compile("([\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef])")
+TIMEOUT = 120
 MODES = ([], ["-layout"], ["-raw"])
 
 
@@ -123,7 +124,7 @@ def score(found_pages, modes):
 
 
 def by_pdftotext(path, *options):
-    run = subprocess.run(["pdftotext", "-enc", "UTF-8", *options, path, "-"], capture_output=True, timeout=120)
+    run = subprocess.run(["pdftotext", "-enc", "UTF-8", *options, path, "-"], capture_output=True, timeout=TIMEOUT)
     pages = run.stdout.decode("utf-8", "replace").split("\f")
     return without_running_heads(pages[:-1] if pages and not pages[-1].strip() else pages)
 
@@ -149,8 +150,11 @@ def main():
             output = folder / f"{path.name}.md"
             output.unlink(missing_ok=True)
             command = [arguments.read_each, "--way", way, str(folder), str(path)]
-            run = subprocess.run(command, capture_output=True, timeout=600, text=True)
-            error = run.stdout.rstrip("\n").split("\t")[-1] if run.returncode == 0 else f"exit {run.returncode}"
+            try:
+                run = subprocess.run(command, capture_output=True, timeout=TIMEOUT, text=True)
+                error = run.stdout.rstrip("\n").split("\t")[-1] if run.returncode == 0 else f"exit {run.returncode}"
+            except subprocess.TimeoutExpired:
+                error = f"not read in {TIMEOUT} s"
             text = output.read_text() if output.exists() else ""
             found, worst_page = score([words(page, way == "reader") for page in text.split("\f")], modes)
             scores.append((found, path, f"page {worst_page} {error}"))

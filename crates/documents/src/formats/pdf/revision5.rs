@@ -26,12 +26,10 @@ pub fn as_revision_6(bytes: &[u8]) -> Option<Vec<u8>> {
 
 fn rewritten(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
     let from = place.saturating_sub(REACH);
-    let start = memchr::memmem::rfind(&bytes[from..place], b"<<").map_or(from, |_| {
-        // The dictionary of the filters may stand before it, so the object is looked for, or the trailer.
-        let object = memchr::memmem::rfind(&bytes[from..place], b" obj");
-        let trailer = memchr::memmem::rfind(&bytes[from..place], b"trailer");
-        from + object.max(trailer).unwrap_or(0)
-    });
+    // Other dictionaries may stand inside this one, before the entry. So its object is looked for, or the trailer.
+    let object = memchr::memmem::rfind(&bytes[from..place], b" obj");
+    let trailer = memchr::memmem::rfind(&bytes[from..place], b"trailer");
+    let start = from + object.max(trailer).unwrap_or(0);
     let entries = Entries::of(bytes, start, (place + REACH).min(bytes.len()));
     let revision = entries.revision?;
     let ((user, user_range), (wrapped, wrapped_range)) = (entries.user?, entries.wrapped?);
@@ -262,4 +260,73 @@ fn literal(bytes: &[u8], start: usize, end: usize) -> Option<(Vec<u8>, usize)> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: [u8; 32] = *b"the key of this document, 32 byt";
+
+    /// A file that opens without a password, with its strings as they are usual in files.
+    fn file(as_text: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+        let user = [Sha256::digest(b"salt (1)").as_slice(), b"salt (1)", b"key\\salt"].concat();
+        let cipher = Aes256::new(&Array::from(first::<32>(Sha256::digest(b"key\\salt").as_slice())));
+        let wrapped = encrypt(&cipher, [0; BLOCK], &KEY);
+        let (user, wrapped) = (as_text(&user), as_text(&wrapped));
+        [
+            &b"7 0 obj <</CF<</StdCF<</CFM/AESV3>>>>/O(/U)/R 5/U"[..],
+            &user,
+            b"/V 5 /UE ",
+            &wrapped,
+            b">>endobj",
+        ]
+        .concat()
+    }
+
+    fn literal_text(value: &[u8]) -> Vec<u8> {
+        let mut text = vec![b'('];
+        for byte in value {
+            text.extend(format!("\\{byte:03o}").bytes());
+        }
+        text.push(b')');
+        text
+    }
+
+    fn hexadecimal_text(value: &[u8]) -> Vec<u8> {
+        let digits: String = value.iter().map(|byte| format!("{byte:02X}")).collect();
+        format!("<{digits}>").into_bytes()
+    }
+
+    fn plain_text(value: &[u8]) -> Vec<u8> {
+        as_string(value, 4 * value.len()).unwrap().trim_ascii_end().to_vec()
+    }
+
+    #[test]
+    fn the_key_is_wrapped_again_in_the_same_place() {
+        for as_text in [literal_text, hexadecimal_text, plain_text] {
+            let file = file(as_text);
+            let rewritten = as_revision_6(&file).unwrap();
+            assert_eq!(rewritten.len(), file.len());
+            assert!(rewritten.windows(5).any(|window| window == b"/R 6/"));
+            let entries = Entries::of(&rewritten, 0, rewritten.len());
+            let ((user, _), (wrapped, _)) = (entries.user.unwrap(), entries.wrapped.unwrap());
+            assert_eq!(user[..32], hash(&user[32..40]));
+            let expected = encrypt(&Aes256::new(&Array::from(hash(&user[40..48]))), [0; BLOCK], &KEY);
+            assert_eq!(wrapped, expected);
+        }
+    }
+
+    #[test]
+    fn other_files_stay_as_they_are() {
+        assert!(as_revision_6(b"%PDF-1.7 /UE").is_none());
+        let file = file(hexadecimal_text);
+        let with_password = String::from_utf8(file.clone()).unwrap().replacen("/U<", "/U<00", 1);
+        assert!(as_revision_6(with_password.as_bytes()).is_none(), "the check is that of a password");
+        let newer = String::from_utf8(file.clone()).unwrap().replace("/R 5", "/R 6");
+        assert!(as_revision_6(newer.as_bytes()).is_none());
+        for end in 0..file.len() {
+            _ = as_revision_6(&file[..end]);
+        }
+    }
 }

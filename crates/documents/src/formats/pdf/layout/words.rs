@@ -7,7 +7,7 @@ use super::glyphs::{Glyph, Sheet};
 /// Glyphs of one row differ in their baselines by less than this share of their size.
 const SAME_BASELINE: f32 = 0.12;
 /// A gap wider than this share of the size is a space.
-const SPACE: f32 = 0.11;
+const SPACE: f32 = 0.14;
 /// The same where the document has a space character, which may be very narrow.
 const WRITTEN_SPACE: f32 = -0.02;
 /// The same after a character whose width the document does not say right: it has a gap after it inside of words.
@@ -216,15 +216,16 @@ fn is_drawn_twice(drawn: &Glyph, glyph: &Glyph) -> bool {
 
 /// The gap between the letters of a row that is spaced out; 0 for usual ones.
 fn letter_spacing(row: &[Glyph]) -> f32 {
-    let letters: Vec<&Glyph> = row.iter().filter(|glyph| glyph.character.is_alphabetic()).collect();
-    if letters.len() < 6 {
+    let are_letters = |pair: &&[Glyph]| pair.iter().all(|glyph| glyph.character.is_alphabetic());
+    let pairs = row.windows(2).filter(are_letters);
+    let mut gaps: Vec<f32> = pairs.map(|pair| (pair[1].x - pair[0].end()) / pair[0].size).collect();
+    if gaps.len() < 5 {
         return 0.0;
     }
-    let mut gaps: Vec<f32> = letters.windows(2).map(|pair| pair[1].x - pair[0].end()).collect();
     gaps.sort_by(f32::total_cmp);
     let median = gaps[gaps.len() / 2];
-    // Half of the gaps of a usual row are between letters of a word.
-    if median > SPACE * letters[0].size && median < letters[0].size { median } else { 0.0 }
+    // Many gaps of a row of short words are between words, but some are always between letters of a word.
+    if gaps[gaps.len() / 5] > SPACE && median < 1.0 { median * row[0].size } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -271,6 +272,18 @@ mod tests {
             words(row("tides").into_iter().chain([space(25.0)]).chain(next).collect()),
             ["tides", "low"]
         );
+    }
+
+    #[test]
+    fn a_row_of_short_words_is_not_spaced_out() {
+        // Each letter is parted from the next one, but for those of one word.
+        let at =
+            |character, x| Glyph { character, x, width: 5.0, advance: 5.0, size: 10.0, ..Glyph::default() };
+        let short = [('o', 0.0), ('f', 5.0), ('F', 13.0), ('D', 21.0), ('Q', 29.0), ('R', 37.0), ('C', 45.0)];
+        assert!(letter_spacing(&short.map(|(character, x)| at(character, x))).abs() < 0.01);
+        let spaced =
+            [('H', 0.0), ('A', 8.0), ('R', 16.0), ('B', 24.0), ('O', 32.0), ('U', 40.0), ('R', 48.0)];
+        assert!((letter_spacing(&spaced.map(|(character, x)| at(character, x))) - 3.0).abs() < 0.01);
     }
 
     #[test]
