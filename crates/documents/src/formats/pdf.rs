@@ -17,6 +17,7 @@ mod right_to_left;
 mod running;
 mod skew;
 mod source;
+mod strokes;
 mod styles;
 mod unmapped;
 mod write;
@@ -37,8 +38,8 @@ use crate::reading::Reading;
 use annotations::Annotations;
 use ending::{Declared, Ending};
 use landfall_core::warning::{Warning, WarningCode};
+use layout::Page;
 use layout::glyphs::{self, Paper};
-use layout::{Page, rules};
 use outline::Outline;
 use page_tree::PageTree;
 use pictures::{OfPage, Pictures};
@@ -338,7 +339,7 @@ fn arranged(document: &PdfDocument, page: usize) -> Result<Page, pdf_oxide::Erro
     if glyphs.is_empty() && fields.is_empty() {
         return Ok(Page { links, notes, ..Page::default() });
     }
-    let rules = document.extract_paths(page).map(|paths| rules::of_paths(&paths)).unwrap_or_default();
+    let rules = strokes::of_page(document, page);
     let mut sheets = glyphs::sheets(&glyphs, paper);
     glyphs::add_fields(&mut sheets, paper, &fields);
     Ok(Page { links, notes, glyphs: glyphs.len(), ..layout::arrange(sheets, &rules) })

@@ -1,14 +1,12 @@
 //! Tables that are drawn with lines.
 
-use pdf_oxide::elements::{PathContent, PathOperation};
-
 use super::Table;
 use super::glyphs::Frame;
 use super::lines::{self, Line};
 use super::words::{COLUMN_GAP, Piece, Word};
 
 /// A page with more lines is a drawing.
-const MAX_RULES: usize = 6_000;
+pub const MAX_RULES: usize = 6_000;
 /// Lines in one direction that are compared with those in the other.
 const MAX_MERGED: usize = 800;
 const MAX_ROWS: usize = 400;
@@ -36,50 +34,55 @@ pub struct Rule {
     pub y1: f32,
 }
 
-/// The level and upright lines of a page, in the coordinates of the file.
-pub fn of_paths(paths: &[PathContent]) -> Vec<Rule> {
-    let mut rules = Vec::new();
-    for path in paths {
-        if rules.len() > MAX_RULES {
-            return Vec::new();
-        }
-        add(path, &mut rules);
-    }
-    rules
+/// What is drawn at once. Its places are those of the file.
+#[derive(Debug, Default)]
+pub struct Path {
+    lines: Vec<((f32, f32), (f32, f32))>,
+    start: (f32, f32),
+    at: (f32, f32),
 }
 
-fn add(path: &PathContent, rules: &mut Vec<Rule>) {
-    if path.operations.len() > MAX_RULES {
-        return;
+impl Path {
+    pub fn begin(&mut self, at: (f32, f32)) {
+        (self.start, self.at) = (at, at);
     }
-    let (mut at, mut start) = ((0.0, 0.0), (0.0, 0.0));
-    for operation in &path.operations {
-        match *operation {
-            PathOperation::MoveTo(x, y) => (at, start) = ((x, y), (x, y)),
-            PathOperation::LineTo(x, y) => {
-                push(rules, at, (x, y));
-                at = (x, y);
-            }
-            PathOperation::Rectangle(x, y, width, height) => {
-                let (x1, y1) = (x + width, y + height);
-                if width.abs() < THIN || height.abs() < THIN {
-                    push(
-                        rules,
-                        (x, y),
-                        (if width.abs() < THIN { x } else { x1 }, if height.abs() < THIN { y } else { y1 }),
-                    );
-                } else {
-                    push(rules, (x, y), (x1, y));
-                    push(rules, (x, y1), (x1, y1));
-                    push(rules, (x, y), (x, y1));
-                    push(rules, (x1, y), (x1, y1));
-                }
-            }
-            PathOperation::ClosePath => {
-                push(rules, at, start);
-                at = start;
-            }
-            PathOperation::CurveTo(_, _, _, _, x, y) => at = (x, y),
+
+    pub fn line_to(&mut self, to: (f32, f32)) {
+        self.lines.push((self.at, to));
+        self.at = to;
+    }
+
+    pub fn curve_to(&mut self, to: (f32, f32)) {
+        self.at = to;
+    }
+
+    pub fn close(&mut self) {
+        if self.at != self.start {
+            self.line_to(self.start);
+        }
+    }
+
+    /// The corners in their order. A rectangle that is thin is one line.
+    pub fn rectangle(&mut self, [a, b, c, d]: [(f32, f32); 4]) {
+        let is_short =
+            |(ax, ay): (f32, f32), (bx, by): (f32, f32)| (ax - bx).abs().max((ay - by).abs()) < THIN;
+        self.lines.extend(match (is_short(a, b), is_short(a, d)) {
+            (true, _) => vec![(a, d)],
+            (false, true) => vec![(a, b)],
+            (false, false) => vec![(a, b), (d, c), (a, d), (b, c)],
+        });
+        (self.start, self.at) = (a, a);
+    }
+
+    /// Whether it is part of a drawing.
+    pub fn is_too_long(&self) -> bool {
+        self.lines.len() > MAX_RULES
+    }
+
+    /// Adds its level and upright lines, and begins anew.
+    pub fn draw(&mut self, rules: &mut Vec<Rule>) {
+        for (from, to) in self.lines.drain(..) {
+            push(rules, from, to);
         }
     }
 }
