@@ -2,15 +2,15 @@
 //! `cargo run --profile readers -p landfall-documents --example read_each -- [--way WAY] [--repeat N] FOLDER FILE…`.
 //!
 //! `bench/readers` compares the texts and the costs with those of other programs. `--way` reads PDFs as one of the calls of
-//! the library does: `text`, `plain` or `lines`. The line of a file has its name, the bytes of the file and of the text,
-//! and the error if there is one.
+//! the library does: `text`, `plain` or `lines`. A form feed stands between the pages of a document that has them. The line
+//! of a file has its name, the bytes of the file and of the text, and the error if there is one.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use landfall_documents::{Document, Limits, Recognised};
+use landfall_documents::{Document, Extracted, Limits, Recognised};
 use pdf_oxide::PdfDocument;
 use pdf_oxide::converters::ConversionOptions;
 
@@ -73,7 +73,23 @@ fn by_reader(bytes: &[u8], name: &str) -> Result<String, String> {
     let document = Document { bytes, name, content_type: None };
     let reading = landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(()));
     let extracted = reading.and_then(|reading| reading.finish(Recognised::NotInstalled));
-    extracted.map(|extracted| extracted.text).map_err(|error| error.to_string())
+    extracted.map(|extracted| by_pages(&extracted)).map_err(|error| error.to_string())
+}
+
+/// The text with a form feed where a page begins.
+fn by_pages(extracted: &Extracted) -> String {
+    let (mut text, mut at, mut last) = (String::with_capacity(extracted.text.len()), 0, 0);
+    for place in &extracted.places {
+        let page = place.page.unwrap_or(last);
+        if page > last {
+            text.push_str(&extracted.text[at..place.start]);
+            // Pages without text have no place.
+            text.extend((last.max(1)..page).map(|_| '\u{C}'));
+            (at, last) = (place.start, page);
+        }
+    }
+    text.push_str(&extracted.text[at..]);
+    text
 }
 
 fn by_library(bytes: &[u8], way: &str) -> pdf_oxide::Result<String> {
@@ -90,7 +106,7 @@ fn by_library(bytes: &[u8], way: &str) -> pdf_oxide::Result<String> {
             "plain" => text.push_str(&document.to_plain_text(page, &ConversionOptions::default())?),
             _ => text.push_str(&document.extract_text(page)?),
         }
-        text.push('\n');
+        text.push('\u{C}');
     }
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! Documents that Excel's default password opens. They were encrypted by another implementation.
+//! Documents that open with Excel's default password, or with none. They were encrypted by another implementation.
 
 use std::ops::ControlFlow;
 
@@ -82,6 +82,18 @@ fn a_password_of_its_own_is_named() {
         assert_eq!(error.kind(), ErrorKind::Invalid, "{name}: {error}");
         assert!(error.message().contains("password"), "{name}: {error}");
     }
+}
+
+#[test]
+fn a_pdf_of_revision_5_opens_without_a_password_and_names_one_of_its_own() {
+    let document = include_bytes!("structure/files/pdf/encrypted.pdf");
+    assert!(read(document, "a.pdf").unwrap().contains("The chair opened the meeting at seven"));
+    let mut other = document.to_vec();
+    let user = other.windows(4).position(|window| window == b"/U <").unwrap();
+    other[user + 4] = if other[user + 4] == b'0' { b'1' } else { b'0' };
+    let error = read(&other, "a.pdf").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.message().contains("password"), "{error}");
 }
 
 /// Hashing billions of times would keep the reader busy for hours.

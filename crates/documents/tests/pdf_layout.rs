@@ -288,3 +288,27 @@ fn a_page_of_many_columns_and_rules_ends_soon() {
     }
     assert!(read(&page(&content)).text.contains("ab"));
 }
+
+#[test]
+fn the_lines_of_a_drawing_on_the_page_are_those_of_a_table() {
+    // The drawing is half as large, and stands at another place. Before it there is a picture with the words of a line in it.
+    let lines: String = [0, 60, 120].iter().map(|y| format!("0 {y} m 400 {y} l S ")).collect();
+    let form = made::stream(
+        "/Type /XObject /Subtype /Form /BBox [0 0 400 120] /Matrix [0.5 0 0 0.5 0 0]",
+        format!("{lines} 0 0 200 120 re S 0 0 400 120 re S").as_bytes(),
+    );
+    let cells = [(110, 710, "Port"), (210, 710, "Level"), (110, 680, "Rye"), (210, 680, "5.62")];
+    let words: String = cells.iter().map(|(x, y, text)| at(*x, *y, 12, text)).collect();
+    let content =
+        format!("BI /W 4 /H 1 /BPC 8 /CS /G ID 0 0 m 600 0 l S EI\nq 1 0 0 1 100 670 cm /Fm Do Q\n{words}");
+    let entries = "/Resources << /Font << /F1 3 0 R >> /XObject << /Fm 6 0 R >> >>";
+    let text = read(&page_with(entries, &content, &[form])).text;
+    in_order(&text, &["| Port | Level |", "| Rye | 5.62 |"]);
+}
+
+#[test]
+fn a_page_of_many_dashed_lines_ends_soon() {
+    let line = "0 0 0 RG\n[] 0 d\n0.48 w\n6.72 825.92 m\n6.72 833.84 l\nS\nf\n";
+    let content = line.repeat(20_000) + &at(72, 700, 12, "The tide comes in.");
+    assert_eq!(read(&page(&content)).text.trim(), "The tide comes in.");
+}

@@ -4,6 +4,7 @@ mod annotations;
 mod attachments;
 mod contents;
 mod ending;
+mod fonts;
 mod forms;
 mod garbage;
 mod layout;
@@ -11,14 +12,17 @@ mod outline;
 mod page_tree;
 mod pictures;
 mod render;
+mod revision5;
 mod right_to_left;
 mod running;
 mod skew;
 mod source;
+mod strokes;
 mod styles;
 mod unmapped;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -34,8 +38,8 @@ use crate::reading::Reading;
 use annotations::Annotations;
 use ending::{Declared, Ending};
 use landfall_core::warning::{Warning, WarningCode};
+use layout::Page;
 use layout::glyphs::{self, Paper};
-use layout::{Page, rules};
 use outline::Outline;
 use page_tree::PageTree;
 use pictures::{OfPage, Pictures};
@@ -63,6 +67,7 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
     // Otherwise the library leaves them out, and they cannot be counted.
     set_preserve_unmapped_glyphs(true);
     let ending = Ending::of(bytes);
+    let bytes = &revision5::as_revision_6(bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)[..];
     let document = PdfDocument::from_bytes(bytes.to_vec()).map_err(|error| damaged(ending, error))?;
     if document.is_encrypted() && !document.is_authenticated() {
         return Err(Error::new(
@@ -334,7 +339,7 @@ fn arranged(document: &PdfDocument, page: usize) -> Result<Page, pdf_oxide::Erro
     if glyphs.is_empty() && fields.is_empty() {
         return Ok(Page { links, notes, ..Page::default() });
     }
-    let rules = document.extract_paths(page).map(|paths| rules::of_paths(&paths)).unwrap_or_default();
+    let rules = strokes::of_page(document, page);
     let mut sheets = glyphs::sheets(&glyphs, paper);
     glyphs::add_fields(&mut sheets, paper, &fields);
     Ok(Page { links, notes, glyphs: glyphs.len(), ..layout::arrange(sheets, &rules) })

@@ -10,6 +10,7 @@ macro_rules! file {
 
 pub const DOCUMENTS: &[(&str, Builder)] = &[
     file!("code.pdf"),
+    file!("encrypted.pdf"),
     file!("form.pdf"),
     file!("handbook.pdf"),
     file!("invoice.pdf"),

@@ -210,8 +210,7 @@ mod tests {
             .map(|(number, character)| {
                 // Two separate glyphs never have the same width.
                 let width = if number % 2 == 0 { 10.0 } else { 9.0 };
-                let glyph =
-                    Glyph { character, x: along, y: 0.0, width, size: 12.0, bold: false, mono: false };
+                let glyph = Glyph { character, x: along, y: 0.0, width, size: 12.0, ..Glyph::default() };
                 along += width;
                 glyph
             })

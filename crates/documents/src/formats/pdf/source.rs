@@ -7,7 +7,7 @@ use pdf_oxide::extractors::TextExtractor;
 use pdf_oxide::fonts::FontInfo;
 use pdf_oxide::layout::TextChar;
 
-use super::garbage;
+use super::{fonts, garbage};
 
 /// The text that a part of a page stands for. The library takes its bytes for codes of the font that is in use, which gives
 /// other letters. So it gets a name that the library does not know, and the glyphs are read as they are.
@@ -25,6 +25,7 @@ pub fn glyphs(document: &PdfDocument, page: usize) -> Result<Vec<TextChar>, pdf_
     let mut extractor = TextExtractor::new();
     extractor.set_page_index(u32::try_from(page).unwrap_or(u32::MAX));
     if let Some(resources) = object.as_dict().and_then(|page| page.get("Resources")) {
+        fonts::correct(document, resources);
         extractor.set_resources(resources.clone());
         extractor.set_document(document);
         // Without its fonts the text of the page may still be readable.

@@ -21,7 +21,7 @@ const BOLD: &[&str] = &["Bold", "bold", "Black", "Heavy", "Demi", "-Medi", "CMBX
 const MONO: &[&str] = &["Mono", "Courier", "Consol", "CMTT", "SFTT", "Typewriter", "Menlo"];
 
 /// A glyph in the coordinates of its sheet: `x` along the line, `y` down.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Glyph {
     pub character: char,
     pub x: f32,
@@ -31,6 +31,8 @@ pub struct Glyph {
     pub size: f32,
     pub bold: bool,
     pub mono: bool,
+    /// How far the next glyph is from this one where the document does not move it.
+    pub advance: f32,
 }
 
 impl Glyph {
@@ -251,7 +253,8 @@ fn add_field(field: &TextField, frame: &Frame, glyphs: &mut Vec<Glyph>) {
         let mut x = left;
         for character in line.chars() {
             let width = usual_width(character) * size * scale;
-            glyphs.push(Glyph { character, x, width, y: y - 0.25 * step, size, bold: false, mono: false });
+            let y = y - 0.25 * step;
+            glyphs.push(Glyph { character, x, width, y, size, ..Glyph::default() });
             x += width;
         }
     }
@@ -296,10 +299,12 @@ pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterat
         size: glyph.font_size.abs(),
         bold: glyph.font_weight >= FontWeight::SemiBold || BOLD.iter().any(|part| name.contains(part)),
         mono: MONO.iter().any(|part| name.contains(part)),
+        advance: glyph.rendered_advance,
     };
     let mut x = whole.x;
     letters.chars().chain(one).map(move |character| {
-        let letter = Glyph { character, x, ..whole };
+        // Only the last letter of a ligature is followed by the next glyph.
+        let letter = Glyph { character, x, advance: whole.advance - (x - whole.x), ..whole };
         x += width;
         letter
     })

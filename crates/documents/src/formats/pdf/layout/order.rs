@@ -4,12 +4,14 @@
 //! above it, the columns on its two sides, and what is below it. These are cut in the same way.
 
 use super::lines::{self, Row};
-use super::words::Piece;
+use super::words::{Piece, Word};
 
 /// A gutter is at least this wide, as a share of the size of the text.
 const GUTTER: f32 = 0.75;
 /// Rows that each side of a gutter has at least.
 const MIN_ROWS: usize = 3;
+/// A gutter through so many rows is one between columns, even if all rows have words on both sides.
+const LONG: usize = 25;
 /// Regions in one another.
 const MAX_DEPTH: usize = 12;
 /// A page with more pieces is a drawing or hostile, and is read from the top.
@@ -151,6 +153,9 @@ fn gutter(rows: &[Row], mut start: usize, mut end: usize, x1: f32) -> Option<Gut
     }
     // Beside solid text there may be anything: pictures with labels, short notes.
     let is_text = left.is_prose() && right.is_prose() || left.is_solid() || right.is_solid();
+    // Rows that all stand side by side, with ends that differ, are those of a table, be they as long as sentences.
+    let is_table = inside.len() < LONG && counts.are_paired() && !(left.is_filled() && right.is_filled());
+    let is_text = is_text && !is_table;
     // Two columns of cells have their rows in common; two columns of text need not.
     if !is_text && counts.are_aligned() {
         let beside_right = Side::of(inside, |row| near(row, on_right(row), false));
@@ -225,10 +230,22 @@ impl Counts {
         counts
     }
 
+    /// Whether nearly each row has words on both sides, at the same height.
+    fn are_paired(&self) -> bool {
+        let [both, level, most] = [self.both, self.level, self.left.max(self.right)].map(u32::from);
+        10 * both >= 8 * most && 10 * level >= 9 * both
+    }
+
     fn are_aligned(&self) -> bool {
         f32::from(self.both) > 0.5 * f32::from(self.left.min(self.right))
             && f32::from(self.level) > 0.4 * f32::from(self.both)
     }
+}
+
+/// How many of these pieces' words have a letter or a digit. Dots that lead to the next cell are no words.
+fn count_words(pieces: &[&Piece]) -> usize {
+    let is_word = |word: &&Word| word.glyphs.iter().any(|glyph| glyph.character.is_alphanumeric());
+    pieces.iter().flat_map(|piece| &piece.words).filter(is_word).count()
 }
 
 /// Whether a piece is a number such as `2.1`, or a bullet.
@@ -263,7 +280,7 @@ impl Side {
             let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { continue };
             x0 = x0.min(first.x0);
             x1 = x1.max(last.x1);
-            let words: usize = pieces.iter().map(|piece| piece.words.len()).sum();
+            let words = count_words(&pieces);
             let is_table = pieces.iter().any(|piece| piece.table.is_some());
             let gap = |pair: &[&Piece]| pair[1].x0 - pair[0].x1;
             // The number or the bullet of an entry stands apart from its words.
@@ -294,6 +311,11 @@ impl Side {
             && 2 * self.words >= 5 * self.lines
             && 10 * self.running >= 6 * self.lines
             && 10 * self.wide >= 6 * self.lines
+    }
+
+    /// Whether most lines end where the column ends, as those of paragraphs do.
+    fn is_filled(&self) -> bool {
+        2 * self.wide >= self.lines
     }
 
     fn is_markers(&self) -> bool {

@@ -1,14 +1,12 @@
 //! Tables that are drawn with lines.
 
-use pdf_oxide::elements::{PathContent, PathOperation};
-
 use super::Table;
 use super::glyphs::Frame;
 use super::lines::{self, Line};
 use super::words::{COLUMN_GAP, Piece, Word};
 
 /// A page with more lines is a drawing.
-const MAX_RULES: usize = 6_000;
+pub const MAX_RULES: usize = 6_000;
 /// Lines in one direction that are compared with those in the other.
 const MAX_MERGED: usize = 800;
 const MAX_ROWS: usize = 400;
@@ -22,6 +20,8 @@ const SHORT: f32 = 6.0;
 /// A table of cells with more words than this is a frame around the layout of a page.
 const MAX_WORDS_IN_A_CELL: usize = 80;
 
+/// A gap inside a cell that is wider than this share of the size parts columns.
+const INNER_GAP: f32 = 1.0;
 /// Cells with at least so many lines at the same heights are several rows.
 const UNRULED_LINES: usize = 6;
 
@@ -34,50 +34,55 @@ pub struct Rule {
     pub y1: f32,
 }
 
-/// The level and upright lines of a page, in the coordinates of the file.
-pub fn of_paths(paths: &[PathContent]) -> Vec<Rule> {
-    let mut rules = Vec::new();
-    for path in paths {
-        if rules.len() > MAX_RULES {
-            return Vec::new();
-        }
-        add(path, &mut rules);
-    }
-    rules
+/// What is drawn at once. Its places are those of the file.
+#[derive(Debug, Default)]
+pub struct Path {
+    lines: Vec<((f32, f32), (f32, f32))>,
+    start: (f32, f32),
+    at: (f32, f32),
 }
 
-fn add(path: &PathContent, rules: &mut Vec<Rule>) {
-    if path.operations.len() > MAX_RULES {
-        return;
+impl Path {
+    pub fn begin(&mut self, at: (f32, f32)) {
+        (self.start, self.at) = (at, at);
     }
-    let (mut at, mut start) = ((0.0, 0.0), (0.0, 0.0));
-    for operation in &path.operations {
-        match *operation {
-            PathOperation::MoveTo(x, y) => (at, start) = ((x, y), (x, y)),
-            PathOperation::LineTo(x, y) => {
-                push(rules, at, (x, y));
-                at = (x, y);
-            }
-            PathOperation::Rectangle(x, y, width, height) => {
-                let (x1, y1) = (x + width, y + height);
-                if width.abs() < THIN || height.abs() < THIN {
-                    push(
-                        rules,
-                        (x, y),
-                        (if width.abs() < THIN { x } else { x1 }, if height.abs() < THIN { y } else { y1 }),
-                    );
-                } else {
-                    push(rules, (x, y), (x1, y));
-                    push(rules, (x, y1), (x1, y1));
-                    push(rules, (x, y), (x, y1));
-                    push(rules, (x1, y), (x1, y1));
-                }
-            }
-            PathOperation::ClosePath => {
-                push(rules, at, start);
-                at = start;
-            }
-            PathOperation::CurveTo(_, _, _, _, x, y) => at = (x, y),
+
+    pub fn line_to(&mut self, to: (f32, f32)) {
+        self.lines.push((self.at, to));
+        self.at = to;
+    }
+
+    pub fn curve_to(&mut self, to: (f32, f32)) {
+        self.at = to;
+    }
+
+    pub fn close(&mut self) {
+        if self.at != self.start {
+            self.line_to(self.start);
+        }
+    }
+
+    /// The corners in their order. A rectangle that is thin is one line.
+    pub fn rectangle(&mut self, [a, b, c, d]: [(f32, f32); 4]) {
+        let is_short =
+            |(ax, ay): (f32, f32), (bx, by): (f32, f32)| (ax - bx).abs().max((ay - by).abs()) < THIN;
+        self.lines.extend(match (is_short(a, b), is_short(a, d)) {
+            (true, _) => vec![(a, d)],
+            (false, true) => vec![(a, b)],
+            (false, false) => vec![(a, b), (d, c), (a, d), (b, c)],
+        });
+        (self.start, self.at) = (a, a);
+    }
+
+    /// Whether it is part of a drawing.
+    pub fn is_too_long(&self) -> bool {
+        self.lines.len() > MAX_RULES
+    }
+
+    /// Adds its level and upright lines, and begins anew.
+    pub fn draw(&mut self, rules: &mut Vec<Rule>) {
+        for (from, to) in self.lines.drain(..) {
+            push(rules, from, to);
         }
     }
 }
@@ -269,7 +274,7 @@ impl Grid {
             && filled_rows >= 2
             && 4 * filled >= cells
             && words.len() <= MAX_WORDS_IN_A_CELL * filled;
-        if !is_table || is_unruled(&words, &counts, place) {
+        if !is_table || is_unruled(&words, &counts, place) || has_inner_columns(&words, &counts, place) {
             return Err(words);
         }
         let mut filled: Vec<Vec<Word>> = vec![Vec::new(); rows * columns];
@@ -324,6 +329,34 @@ fn is_unruled(words: &[Word], counts: &[usize], place: impl Fn(&Word) -> usize) 
         5 * heights.iter().filter(is_shared).count() >= 4 * heights.len()
     };
     tall.any(|heights| shared(&heights))
+}
+
+/// Whether a good part of the words is in cells that have columns of their own: the lines part blocks, not cells.
+fn has_inner_columns(words: &[Word], counts: &[usize], place: impl Fn(&Word) -> usize) -> bool {
+    // The baseline and the end of the open row of each cell, and whether there is a wide gap in it.
+    let mut open: Vec<Option<(f32, f32, bool)>> = vec![None; counts.len()];
+    let mut rows = vec![(0_usize, 0_usize); counts.len()];
+    for word in words {
+        let cell = place(word);
+        let is_same = |(y, _, _): &(f32, f32, bool)| (word.y - y).abs() < 0.5 * word.size;
+        match open[cell].as_mut().filter(|row| is_same(row)) {
+            Some((_, end, has_gap)) => {
+                if word.x0 - *end > INNER_GAP * word.size && !*has_gap {
+                    *has_gap = true;
+                    rows[cell].1 += 1;
+                }
+                *end = end.max(word.x1);
+            }
+            None => {
+                open[cell] = Some((word.y, word.x1, false));
+                rows[cell].0 += 1;
+            }
+        }
+    }
+    let has_columns = |(all, with_gap): (usize, usize)| with_gap >= 2 && 2 * with_gap >= all;
+    let inside: usize =
+        rows.iter().zip(counts).filter(|(rows, _)| has_columns(**rows)).map(|(_, count)| count).sum();
+    4 * inside > words.len()
 }
 
 /// Places without those that are the same.

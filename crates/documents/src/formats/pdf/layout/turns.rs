@@ -87,7 +87,7 @@ mod tests {
         for character in text.chars() {
             let width = 10.0 * usual_width(character);
             let at = if from_right { -x } else { x };
-            glyphs.push(Glyph { character, x: at, width, y: 0.0, size: 10.0, bold: false, mono: false });
+            glyphs.push(Glyph { character, x: at, width, y: 0.0, size: 10.0, ..Glyph::default() });
             x += width;
         }
         glyphs.sort_by(|a, b| a.x.total_cmp(&b.x));

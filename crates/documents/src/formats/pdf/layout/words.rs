@@ -14,6 +14,12 @@ const WRITTEN_SPACE: f32 = -0.02;
 const AFTER_WRONG_WIDTH: f32 = 0.45;
 /// A page with a space character for each so many others has them between all its words.
 const WRITES_SPACES: usize = 14;
+/// A space character begins exactly where a glyph ends up to this share of the size.
+const EXACT: f32 = 0.02;
+/// It covers a letter if it reaches into it by more than this share.
+const COVER: f32 = 0.15;
+/// How many glyphs from the left the one may be that a space character follows.
+const LOOK_BACK: usize = 6;
 /// How often a character has to be seen inside of words before its width is known to be wrong.
 const MIN_SEEN: usize = 3;
 /// The same glyph again at less than this share of its size was drawn twice, to make it bold.
@@ -107,11 +113,51 @@ fn is_space(glyph: &Glyph) -> bool {
     glyph.character.is_whitespace() || glyph.character == '\u{200B}'
 }
 
+/// For each glyph of a row, whether a space character follows it.
+///
+/// Where a space character stands says little by itself: some programs draw them upon the first letter of a line, or let those
+/// at the end of a cell run into the next one. One that begins exactly where a glyph ends follows that glyph. Others count
+/// only if they cover no letters.
+fn spaces(row: &[Glyph]) -> Vec<bool> {
+    let mut followed = vec![false; row.len()];
+    let mut next = vec![None; row.len()];
+    let mut nearest = None;
+    for (at, glyph) in row.iter().enumerate().rev() {
+        next[at] = nearest;
+        if !is_space(glyph) {
+            nearest = Some(at);
+        }
+    }
+    let mut last = None;
+    for (at, space) in row.iter().enumerate() {
+        if !is_space(space) {
+            last = Some(at);
+            continue;
+        }
+        let follows = |before: &usize| {
+            let glyph = &row[*before];
+            !is_space(glyph)
+                && (glyph.x + glyph.advance - space.x).abs() < EXACT * space.size
+                && (glyph.y - space.y).abs() < EXACT * space.size
+        };
+        let cover = COVER * space.size;
+        let begins_inside = last.is_some_and(|last| space.x < row[last].end() - cover);
+        let ends_inside = next[at].is_some_and(|next: usize| row[next].x < space.end() - cover);
+        if let Some(before) = (at.saturating_sub(LOOK_BACK)..at).rev().find(follows) {
+            followed[before] = true;
+        } else if let Some(last) = last.filter(|_| !begins_inside && !ends_inside) {
+            followed[last] = true;
+        }
+    }
+    followed
+}
+
 /// The characters, in usual and in bold type, that mostly have a gap after them where the page has no space character. Only
 /// a page that has space characters between its words shows this.
 fn wrong_widths(rows: &[&mut [Glyph]]) -> HashSet<(char, bool)> {
     let glyphs = || rows.iter().flat_map(|row| row.iter());
-    if WRITES_SPACES * glyphs().filter(|glyph| is_space(glyph)).count() < glyphs().count() {
+    let spaces = glyphs().filter(|glyph| is_space(glyph)).count();
+    if WRITES_SPACES * spaces < glyphs().count() {
         return HashSet::new();
     }
     let mut seen: HashMap<(char, bool), (usize, usize)> = HashMap::new();
@@ -135,12 +181,12 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
     let mut open: Vec<Glyph> = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut has_space = false;
-    for glyph in row {
+    for (glyph, is_followed) in row.iter().zip(spaces(row)) {
         if is_space(glyph) {
-            has_space = true;
             continue;
         }
         if open.iter().rev().take(3).any(|drawn| is_drawn_twice(drawn, glyph)) {
+            has_space |= is_followed;
             continue;
         }
         let space = match open.last() {
@@ -153,7 +199,7 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
             words.push(Word::new(std::mem::take(&mut open)));
             end = f32::NEG_INFINITY;
         }
-        has_space = false;
+        has_space = is_followed;
         end = end.max(glyph.end());
         open.push(*glyph);
     }
@@ -170,15 +216,16 @@ fn is_drawn_twice(drawn: &Glyph, glyph: &Glyph) -> bool {
 
 /// The gap between the letters of a row that is spaced out; 0 for usual ones.
 fn letter_spacing(row: &[Glyph]) -> f32 {
-    let letters: Vec<&Glyph> = row.iter().filter(|glyph| glyph.character.is_alphabetic()).collect();
-    if letters.len() < 6 {
+    let are_letters = |pair: &&[Glyph]| pair.iter().all(|glyph| glyph.character.is_alphabetic());
+    let pairs = row.windows(2).filter(are_letters);
+    let mut gaps: Vec<f32> = pairs.map(|pair| (pair[1].x - pair[0].end()) / pair[0].size).collect();
+    if gaps.len() < 5 {
         return 0.0;
     }
-    let mut gaps: Vec<f32> = letters.windows(2).map(|pair| pair[1].x - pair[0].end()).collect();
     gaps.sort_by(f32::total_cmp);
     let median = gaps[gaps.len() / 2];
-    // Half of the gaps of a usual row are between letters of a word.
-    if median > SPACE * letters[0].size && median < letters[0].size { median } else { 0.0 }
+    // Many gaps of a row of short words are between words, but some are always between letters of a word.
+    if gaps[gaps.len() / 5] > SPACE && median < 1.0 { median * row[0].size } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -190,7 +237,7 @@ mod tests {
         let mut x = 0.0;
         text.chars()
             .map(|character| {
-                let glyph = Glyph { character, x, width: 5.0, y: 0.0, size: 10.0, bold: false, mono: false };
+                let glyph = Glyph { character, x, width: 5.0, advance: 5.0, size: 10.0, ..Glyph::default() };
                 x += if character == 'm' { 8.0 } else { 5.0 };
                 glyph
             })
@@ -203,6 +250,40 @@ mod tests {
         let mut words = Vec::new();
         split_row(&row, &wrong, &mut words);
         words.iter().map(|word| word.glyphs.iter().map(|glyph| glyph.character).collect()).collect()
+    }
+
+    #[test]
+    fn space_characters_upon_letters_part_no_words() {
+        let space = |x| Glyph { character: ' ', x, width: 2.5, advance: 2.5, size: 10.0, ..Glyph::default() };
+        let words = |glyphs: Vec<Glyph>| {
+            let mut glyphs = glyphs;
+            glyphs.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let mut words = Vec::new();
+            split_row(&glyphs, &HashSet::new(), &mut words);
+            let text = |word: &Word| word.glyphs.iter().map(|glyph| glyph.character).collect::<String>();
+            words.iter().map(text).collect::<Vec<_>>()
+        };
+        // The spaces after another cell run through this one, and one is drawn upon its first letter.
+        let over = [1.0, 3.5, 6.0, 8.5, 11.0, 13.5, 16.0, 18.5, 21.0];
+        assert_eq!(words([row("tides"), over.map(|x| space(x + 0.3)).to_vec()].concat()), ["tides"]);
+        // One that follows a letter does, also where the next word begins before it.
+        let next = row("low").into_iter().map(|glyph| Glyph { x: glyph.x + 24.9, ..glyph });
+        assert_eq!(
+            words(row("tides").into_iter().chain([space(25.0)]).chain(next).collect()),
+            ["tides", "low"]
+        );
+    }
+
+    #[test]
+    fn a_row_of_short_words_is_not_spaced_out() {
+        // Each letter is parted from the next one, but for those of one word.
+        let at =
+            |character, x| Glyph { character, x, width: 5.0, advance: 5.0, size: 10.0, ..Glyph::default() };
+        let short = [('o', 0.0), ('f', 5.0), ('F', 13.0), ('D', 21.0), ('Q', 29.0), ('R', 37.0), ('C', 45.0)];
+        assert!(letter_spacing(&short.map(|(character, x)| at(character, x))).abs() < 0.01);
+        let spaced =
+            [('H', 0.0), ('A', 8.0), ('R', 16.0), ('B', 24.0), ('O', 32.0), ('U', 40.0), ('R', 48.0)];
+        assert!((letter_spacing(&spaced.map(|(character, x)| at(character, x))) - 3.0).abs() < 0.01);
     }
 
     #[test]

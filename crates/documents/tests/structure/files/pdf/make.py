@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the PDFs of this folder: `make.py [NAME…]`. Needs reportlab, fpdf2, weasyprint and typst from PyPI.
+"""Makes the PDFs of this folder: `make.py [NAME…]`. Needs reportlab, fpdf2, weasyprint, typst and pikepdf from PyPI.
 
 Each is a kind of page that people upload, made with one of four programs. The texts that are expected are in
 `../../made/NAME.md`. They were written from the text below and from the picture of the page.
@@ -413,6 +413,14 @@ def code(name):
     page.save()
 
 
+def encrypted(name):
+    """The minutes with AES-256 of revision 5, which opens without a password."""
+    import pikepdf
+
+    with pikepdf.open(HERE / "minutes.pdf") as document:
+        document.save(HERE / name, encryption=pikepdf.Encryption(user="", owner="chair", R=5))
+
+
 MAKERS = {
     "paper.pdf": lambda name: typst(name, PAPER),
     "handbook.pdf": lambda name: typst(name, FOOTNOTES),
@@ -427,6 +435,7 @@ MAKERS = {
     "slides.pdf": slides,
     "minutes.pdf": columns_by_rows,
     "code.pdf": code,
+    "encrypted.pdf": encrypted,
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,120 @@
+//! Which letters the glyphs of simple fonts are, where the library reads it wrong:
+//!
+//! - a ligature that is named after its letters, such as `T_h` or `f_f`: the library returns the first letter only;
+//! - the encoding that is built into a Type 1 font in the compact format: the library looks for it only in the other format,
+//!   and takes the codes for ASCII, which gives `n` for the backslash of many fonts of TeX.
+//!
+//! The library remembers what it found for each code of a font, for as long as the document is open. So the right letters are
+//! noted there before the text is read.
+
+use std::collections::{HashMap, HashSet};
+
+use pdf_oxide::PdfDocument;
+use pdf_oxide::extractors::TextExtractor;
+use pdf_oxide::fonts::cff_encoding::parse_cff_encoding;
+use pdf_oxide::fonts::{CharacterMapper, FontInfo};
+use pdf_oxide::object::{Object, ObjectRef};
+
+/// Drawings in one another, and the drawings of a page, whose fonts are looked at.
+const MAX_DEPTH: usize = 4;
+const MAX_DRAWINGS: usize = 200;
+/// The most letters of a ligature.
+const MAX_LETTERS: usize = 6;
+
+type Dictionary = HashMap<String, Object>;
+
+/// Notes the letters of the fonts of a page, and of the drawings on it.
+pub fn correct(document: &PdfDocument, resources: &Object) {
+    let mut seen = HashSet::new();
+    visit(document, resources, MAX_DEPTH, &mut seen);
+}
+
+fn visit(document: &PdfDocument, resources: &Object, depth: usize, seen: &mut HashSet<ObjectRef>) {
+    let Ok(resources) = document.resolve_object(resources) else { return };
+    let Some(dictionary) = resources.as_dict() else { return };
+    if let Some(fonts) = member(document, dictionary, "Font") {
+        // The library keeps each font, so that this is the same one that the text is read with.
+        let mut extractor = TextExtractor::new();
+        if document.load_fonts_public(&resources, &mut extractor).is_ok() {
+            for (name, font) in extractor.get_font_set() {
+                let entry = fonts.as_dict().and_then(|fonts| member(document, fonts, &name));
+                if let Some(entry) = entry.as_ref().and_then(Object::as_dict) {
+                    correct_font(document, entry, &font);
+                }
+            }
+        }
+    }
+    let Some(drawings) = member(document, dictionary, "XObject").filter(|_| depth > 0) else { return };
+    for drawing in drawings.as_dict().into_iter().flat_map(HashMap::values) {
+        let is_new = drawing.as_reference().is_some_and(|reference| seen.insert(reference));
+        if !is_new || seen.len() > MAX_DRAWINGS {
+            continue;
+        }
+        let Ok(Object::Stream { dict, .. }) = document.resolve_object(drawing) else { continue };
+        if let Some(inner) = dict.get("Resources") {
+            visit(document, inner, depth - 1, seen);
+        }
+    }
+}
+
+fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
+    let Ok(mut memo) = font.type0_unicode_memo.lock() else { return };
+    // A font that has been used was corrected before.
+    if font.subtype == "Type0" || !memo.is_empty() {
+        return;
+    }
+    let map = font.to_unicode.as_ref().and_then(|map| map.get());
+    let is_mapped = |code: u8| map.as_ref().is_some_and(|map| map.get(&u32::from(code)).is_some());
+    for (code, letter) in built_in(document, entry, font) {
+        if !is_mapped(code) && !font.diff_glyph_names.contains_key(&code) {
+            memo.insert(u32::from(code), Some(letter.to_string()));
+        }
+    }
+    let names = CharacterMapper::new();
+    for (code, name) in &font.diff_glyph_names {
+        if let Some(letters) = ligature(&names, name).filter(|_| !is_mapped(*code)) {
+            memo.insert(u32::from(*code), Some(letters));
+        }
+    }
+}
+
+/// The encoding of a font in the compact format, where the document says no other.
+fn built_in(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) -> HashMap<u8, char> {
+    let is_type1 = matches!(font.subtype.as_str(), "Type1" | "MMType1");
+    let says_other = match member(document, entry, "Encoding") {
+        Some(Object::Name(_)) => true,
+        Some(Object::Dictionary(encoding)) => encoding.contains_key("BaseEncoding"),
+        _ => false,
+    };
+    let program = font.embedded_font_data.as_ref().filter(|_| is_type1 && !says_other);
+    program.and_then(|program| parse_cff_encoding(program)).unwrap_or_default()
+}
+
+/// The letters of a glyph whose name joins theirs. What follows a dot says only how they look.
+fn ligature(names: &CharacterMapper, name: &str) -> Option<String> {
+    let name = name.split('.').next()?;
+    let parts = name.split('_').count();
+    if !(2..=MAX_LETTERS).contains(&parts) {
+        return None;
+    }
+    name.split('_').map(|part| names.map_glyph_name(part)).collect()
+}
+
+fn member(document: &PdfDocument, dictionary: &Dictionary, name: &str) -> Option<Object> {
+    document.resolve_object(dictionary.get(name)?).ok().filter(|object| !object.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ligature_is_read_as_the_letters_that_its_name_joins() {
+        let names = CharacterMapper::new();
+        let letters = |name| ligature(&names, name);
+        assert_eq!(letters("T_h").as_deref(), Some("Th"));
+        assert_eq!(letters("f_f_i.alt").as_deref(), Some("ffi"));
+        assert_eq!(letters("f"), None, "the library reads single letters right");
+        assert_eq!(letters("f_nonsense"), None);
+    }
+}

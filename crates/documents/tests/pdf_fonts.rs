@@ -1,0 +1,68 @@
+//! Fonts that say which letters their glyphs are by names, or by an encoding of their own.
+
+use std::ops::ControlFlow;
+
+use landfall_documents::{Document, Limits, Recognised};
+use landfall_test_documents as made;
+
+/// The text of a page that shows these codes with this font. Further objects begin with number 6.
+fn text(font: &str, further: &[Vec<u8>], content: &str) -> String {
+    let mut objects = vec![
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        b"<< /Type /Pages /Count 1 /Kids [4 0 R] >>".to_vec(),
+        font.as_bytes().to_vec(),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 5 0 R /Resources << \
+          /Font << /F1 3 0 R /F2 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>"
+            .to_vec(),
+        made::stream("", content.as_bytes()),
+    ];
+    objects.extend_from_slice(further);
+    let pdf = made::pdf_of_objects(&objects);
+    let document = Document { bytes: &pdf, name: "a.pdf", content_type: None };
+    let reading = landfall_documents::read(document, &Limits::default(), &|| ControlFlow::Continue(()));
+    reading.unwrap().finish(Recognised::NotInstalled).unwrap().text
+}
+
+#[test]
+fn a_ligature_is_read_as_all_its_letters() {
+    let font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /Type /Encoding \
+                /Differences [128 /T_h /f_f /f_f_i.alt] >> >>";
+    let content = "BT /F1 12 Tf 72 700 Td (\\200e di\\201erent o\\202ces close at low tide.) Tj ET";
+    assert_eq!(text(font, &[], content).trim(), "The different offices close at low tide.");
+}
+
+/// A font in the compact format with three glyphs, as the fonts of mathematical signs of TeX have them: the backslash and the
+/// braces are at the codes of `n`, `f` and `g`.
+fn compact_font() -> Vec<u8> {
+    let (encoding, charset, glyphs) = (40_u8, 45_u8, 52_u8);
+    let entry = |offset: u8, operator: u8| [29, 0, 0, 0, offset, operator];
+    [
+        &[1, 0, 4, 1][..],
+        &[0, 1, 1, 1, 5],
+        b"SIGN",
+        &[0, 1, 1, 1, 19],
+        &entry(charset, 15),
+        &entry(encoding, 16),
+        &entry(glyphs, 17),
+        // No names and no subroutines of its own.
+        &[0, 0, 0, 0],
+        &[0, 3, b'f', b'g', b'n'],
+        // The standard names `braceleft`, `braceright` and `backslash`.
+        &[0, 0, 92, 0, 94, 0, 61],
+        &[0, 4, 1, 1, 2, 3, 4, 5, 14, 14, 14, 14],
+    ]
+    .concat()
+}
+
+#[test]
+fn the_encoding_that_is_built_into_a_compact_font_is_used() {
+    let font = "<< /Type /Font /Subtype /Type1 /BaseFont /ABCDEF+SIGN /FirstChar 102 /LastChar 110 \
+                /Widths [500 500 500 500 500 500 500 500 500] /FontDescriptor 6 0 R >>";
+    let further = [
+        b"<< /Type /FontDescriptor /FontName /ABCDEF+SIGN /Flags 4 /FontFile3 7 0 R >>".to_vec(),
+        made::stream("/Subtype /Type1C", &compact_font()),
+    ];
+    let content = "BT 72 700 Td /F1 12 Tf (n) Tj /F2 12 Tf (begin) Tj /F1 12 Tf (f) Tj \
+                   /F2 12 Tf (tide) Tj /F1 12 Tf (g) Tj ET";
+    assert_eq!(text(font, &further, content).trim(), "\\begin{tide}");
+}
