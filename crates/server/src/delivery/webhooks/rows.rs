@@ -174,6 +174,12 @@ pub(super) async fn end_backoff(tx: &mut Tx, webhook: Uuid) -> Result<(), Error>
     tx.execute(sql, args![webhook]).await.map(drop)
 }
 
+/// Ends the back-off if it would last longer than `ahead`.
+pub(super) async fn end_backoff_after(tx: &mut Tx, webhook: Uuid, ahead: Time) -> Result<(), Error> {
+    let sql = "UPDATE webhooks SET rest_until = NULL WHERE id = $1 AND rest_until > $2";
+    tx.execute(sql, args![webhook, ahead]).await.map(drop)
+}
+
 /// Gives a webhook a fresh secret. The previous one also signs until `until`.
 pub(super) async fn rotate_secret(
     tx: &mut Tx,
