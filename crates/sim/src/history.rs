@@ -78,6 +78,7 @@ fn config() -> Config {
         ("EMBEDDINGS_URL", "http://127.0.0.1:1/"),
         ("EMBEDDINGS_MODEL", "simulated"),
         ("UPLOAD_CONFIRM_WINDOW_MS", "120000"),
+        ("RESUMABLE_UPLOAD_WINDOW_MS", "180000"),
         ("ORPHAN_MIN_AGE_MS", "240000"),
         ("ORPHAN_CLEANUP_SCHEDULE", "*/2 * * * *"),
         ("ABANDONED_UPLOAD_THRESHOLD_MS", "240000"),

@@ -315,7 +315,7 @@ fn judge_promptness(world: &World, observer: &Observer, wrong: &mut Vec<String>)
 /// A batch has counted each of its files once, where it is now.
 fn judge_batches(world: &World, observer: &Observer, files: &[FileRow], wrong: &mut Vec<String>) {
     let sql = "SELECT id, status, registered_files, ready_files, failed_files, cancelled_files,
-                      deleted_files + never_uploaded_files AS gone_files FROM batches";
+                      deleted_files AS gone_files FROM batches";
     for batch in observer.rows::<BatchRow>(world, sql) {
         world.shared.trace().reached(&format!("batch {}", batch.status));
         let own: Vec<&str> = files

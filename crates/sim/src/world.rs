@@ -91,12 +91,14 @@ impl Machine {
         Self { runtime, time, since: now, ran_until: now }
     }
 
-    /// Runs its tasks up to this time of the world and until none of them can go on, or until `ends`.
-    pub fn run(&mut self, until: u64, ends: impl Future<Output = ()>) {
+    /// Runs its tasks from one time of the world to another and until none of them can go on, or until `ends`.
+    pub fn run(&mut self, from: u64, until: u64, ends: impl Future<Output = ()>) {
         self.ran_until = until;
-        let until = self.moment(until);
+        let (from, until) = (self.moment(from), self.moment(until));
         self.time.enter();
         self.runtime.block_on(async {
+            // While it had nothing to do, its time stood still. It goes on before the first task sees it.
+            tokio::time::advance(from.saturating_duration_since(tokio::time::Instant::now())).await;
             tokio::select! {
                 biased;
                 () = ends => {}
@@ -193,12 +195,12 @@ impl World {
         let now = before + self.tick;
         self.strike(before, now);
         if self.clients.is_due(now) {
-            self.clients.run(now, std::future::pending());
+            self.clients.run(before, now, std::future::pending());
         }
         let first = usize::try_from(self.shared.number(self.processes.len() as u64)).unwrap_or(0);
         for place in 0..self.processes.len() {
             let place = (first + place) % self.processes.len();
-            self.run(place, now);
+            self.run(place, before, now);
         }
         self.shared.set_now(now);
     }
@@ -233,7 +235,7 @@ impl World {
         })
     }
 
-    fn run(&mut self, place: usize, now: u64) {
+    fn run(&mut self, place: usize, before: u64, now: u64) {
         let number = self.processes[place].number;
         if self.is_frozen(number) {
             return;
@@ -243,7 +245,7 @@ impl World {
         }
         let Some((life, machine)) = &mut self.processes[place].living else { return };
         if !life.is_over() && machine.is_due(now) {
-            machine.run(now, life.over.notified());
+            machine.run(before, now, life.over.notified());
         }
         if life.is_over() {
             self.bury(place, now);

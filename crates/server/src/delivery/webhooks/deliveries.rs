@@ -210,11 +210,12 @@ impl Write for Redeliver {
     }
 }
 
-/// The first delivery to a webhook that is due.
+/// The first delivery to a webhook that is due. One without an attempt always is: the clock of the process that made it may be
+/// ahead by a moment, and a later event must not come first.
 pub(super) async fn next_due(tx: &mut Tx, webhook: Uuid, now: Time) -> Result<Option<Due>, Error> {
     tx.row(
         "SELECT number, message_id, event_type, body, attempts, first_attempt_at FROM webhook_deliveries
-         WHERE webhook_id = $1 AND next_at <= $2 ORDER BY number LIMIT 1",
+         WHERE webhook_id = $1 AND next_at IS NOT NULL AND (next_at <= $2 OR attempts = 0) ORDER BY number LIMIT 1",
         args![webhook, now],
     )
     .await

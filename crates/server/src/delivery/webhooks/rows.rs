@@ -300,7 +300,8 @@ pub(super) async fn waiting(
                  WHERE w.enabled AND {condition} AND (w.rest_until IS NULL OR w.rest_until <= $1)
                    AND (w.held_by IS NULL OR w.held_by = $2
                         OR NOT EXISTS (SELECT 1 FROM workers k WHERE k.id = w.held_by))
-                   AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at <= $1)
+                   AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL
+                                 AND (d.next_at <= $1 OR d.attempts = 0))
                  ORDER BY w.turn_at, w.id LIMIT $3"
             ),
             args![now, holder, limit],
