@@ -106,7 +106,9 @@ impl Client {
                 app.db.write(Idempotent { key, now, change }).await
             }
         };
-        let Ok(operation) = self.insist(&format!("delete {} among many", file.name), start).await else { return };
+        let Ok(operation) = self.insist(&format!("delete {} among many", file.name), start).await else {
+            return;
+        };
         loop {
             let of = caller.clone();
             let look = move |app: App| {

@@ -268,7 +268,9 @@ fn judge_content(
         Ok(_) => {}
         Err(error) => wrong.push(format!("a search for {name} fails: {error}")),
     }
-    let Some(key) = row.filter(|row| row.status == "ready").map(|row| row.blob_key.as_deref()) else { return };
+    let Some(key) = row.filter(|row| row.status == "ready").map(|row| row.blob_key.as_deref()) else {
+        return;
+    };
     let stored = key.and_then(|key| world.bucket.bytes(&format!("blobs/{key}")));
     if stored.as_deref() != Some(&planned.bytes()[..]) {
         wrong.push(format!("{name} is ready, and its bytes are not those that were sent"));
@@ -323,12 +325,15 @@ fn judge_batches(world: &World, observer: &Observer, files: &[FileRow], wrong: &
             .filter(|file| file.batch_id == Some(batch.id))
             .map(|file| file.status.as_str())
             .collect();
-        let number = |of: &str| i64::try_from(own.iter().filter(|status| **status == of).count()).unwrap_or(0);
+        let number =
+            |of: &str| i64::try_from(own.iter().filter(|status| **status == of).count()).unwrap_or(0);
         let counted = [batch.ready_files, batch.failed_files, batch.cancelled_files, batch.gone_files];
         let there = ["ready", "failed", "cancelled", "deleted"].map(number);
         if counted != there || batch.registered_files != i64::try_from(own.len()).unwrap_or(0) {
             let registered = batch.registered_files;
-            wrong.push(format!("a batch of {own:?} counted {registered} files, and {counted:?} of them at rest"));
+            wrong.push(format!(
+                "a batch of {own:?} counted {registered} files, and {counted:?} of them at rest"
+            ));
         }
         if batch.status == "completed" && there.iter().sum::<i64>() < batch.registered_files {
             wrong.push("a completed batch has unfinished files".to_owned());

@@ -66,7 +66,10 @@ impl Coverage {
         let spared: Vec<&String> =
             self.steps_made.iter().filter(|(_, died)| !**died).map(|(step, _)| step).collect();
         let all = self.steps_made.len();
-        lines.push(format!("{all} kinds of database steps and requests; no process died before {}:", spared.len()));
+        lines.push(format!(
+            "{all} kinds of database steps and requests; no process died before {}:",
+            spared.len()
+        ));
         lines.extend(spared.into_iter().map(|step| format!("           {}", short(step))));
         lines
     }

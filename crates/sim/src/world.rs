@@ -49,6 +49,9 @@ pub struct Machine {
 /// How long a machine without anything to do may stand still, in milliseconds. Timeouts pass unseen for that long.
 const LONGEST_REST: u64 = 1_000;
 
+/// How often machines may wake each other within a tick. More waits for the next one.
+const MOST_ROUNDS: usize = 100;
+
 thread_local! {
     /// Who waits until no task of the machine that runs can go on, and whether that has come.
     static AT_REST: RefCell<(Option<Waker>, bool)> = const { RefCell::new((None, false)) };
@@ -113,9 +116,12 @@ impl Machine {
     /// Whether it has something to do by this time of the world: a sleep ends, another machine has woken a task of it, or it was
     /// not run for so long that a timeout may have passed.
     pub fn is_due(&self, until: u64) -> bool {
-        self.time.ends_by(self.moment(until))
-            || self.runtime.metrics().global_queue_depth() > 0
-            || until >= self.ran_until + LONGEST_REST
+        self.time.ends_by(self.moment(until)) || self.is_woken() || until >= self.ran_until + LONGEST_REST
+    }
+
+    /// Whether another machine has woken a task of it.
+    fn is_woken(&self) -> bool {
+        self.runtime.metrics().global_queue_depth() > 0
     }
 
     fn moment(&self, at: u64) -> tokio::time::Instant {
@@ -202,7 +208,33 @@ impl World {
             let place = (first + place) % self.processes.len();
             self.run(place, before, now);
         }
+        self.let_answers_arrive(first, now);
         self.shared.set_now(now);
+    }
+
+    /// Runs the machines that others have woken, until there are none. Otherwise each answer, and each turn at the database, would take
+    /// a tick.
+    fn let_answers_arrive(&mut self, first: usize, now: u64) {
+        for _ in 0..MOST_ROUNDS {
+            let mut is_quiet = true;
+            if self.clients.is_woken() {
+                is_quiet = false;
+                self.clients.run(now, now, std::future::pending());
+            }
+            for place in 0..self.processes.len() {
+                let place = (first + place) % self.processes.len();
+                let is_woken = |(life, machine): &(Arc<Life>, Machine)| !life.is_over() && machine.is_woken();
+                if self.processes[place].living.as_ref().is_some_and(is_woken)
+                    && !self.is_frozen(self.processes[place].number)
+                {
+                    is_quiet = false;
+                    self.run(place, now, now);
+                }
+            }
+            if is_quiet {
+                return;
+            }
+        }
     }
 
     /// The faults that happen at a time.
