@@ -144,9 +144,6 @@ class ClockJump(Fault):
         most = 240 if self.world.store else 1500
         self.jump = self.random.choice([-1, 1]) * self.random.choice([3, 25, most])
         shared = self.world.postgres is None or self.random.random() < 0.2
-        if shared and self.jump > 60:
-            # A file that was queued again meanwhile waits until the time that this clock had, which the checker does not await.
-            self.jump = 25
         self.numbers = range(len(self.fleet.processes)) if shared else [self.number]
 
     def begin(self):

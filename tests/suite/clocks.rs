@@ -1,10 +1,16 @@
 //! Machines whose clocks differ share a database: its time counts, and no file suffers for it.
 
+use std::time::Duration;
+
+use landfall_core::clock::{Clock, ManualClock, Time};
+use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage;
 use serde_json::Value;
 
+use crate::support::hooks::{self, Hook};
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, on_each_database, until};
+use crate::support::webhook_receiver::{Receiver, Reply};
+use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until};
 
 /// By how many seconds the clocks of the machines are ahead.
 const AHEAD: [i64; 3] = [25, 7_200, -7_200];
@@ -114,4 +120,77 @@ async fn a_clock_that_was_ahead_and_is_set_back_stops_no_registration(db: TestDb
         server.client("ada").register(None, "report.txt", 5).await;
         server.stop().await;
     }
+}
+
+/// By how much a clock was ahead until it was set right.
+const JUMP: Duration = Duration::from_mins(25);
+/// How often the sweep runs that corrects what such a clock has written.
+const SWEEP: Duration = Duration::from_mins(5);
+/// Longer than the first wait after a failure, of a file and of a delivery.
+const WAIT: Duration = Duration::from_secs(10);
+
+fn clock_that_is_ahead() -> ManualClock {
+    let clock = manual_clock();
+    clock.advance(JUMP);
+    clock
+}
+
+fn is_soon(at: &Value, clock: &ManualClock) -> bool {
+    let at: Option<Time> = at.as_str().map(|text| text.parse().expect("a time"));
+    at.is_none_or(|at| at <= Clock::Manual(clock.clone()).now() + WAIT)
+}
+
+#[on_each_database]
+async fn a_file_that_was_queued_again_under_a_clock_that_was_ahead_waits_no_longer_than_it_should(db: TestDb) {
+    let ahead = clock_that_is_ahead();
+    let script = Script::new().then(Stage::Extract, Step::Fail(Code::GwTimeout));
+    let server = Setup::default().clock(&ahead).work(script).start(&db).await;
+    let file = server.client("ada").upload("report.txt", b"12345").await;
+    let ada = server.client("ada");
+    until("it waits for its next attempt", async || ada.file(&file).await["retryAfter"].is_string()).await;
+    // The sweep itself is due when this clock says so.
+    ahead.advance(SWEEP);
+    until("the sweep has run", async || !is_soon(&next_sweep(&server).await, &manual_clock())).await;
+    server.stop().await;
+
+    let clock = manual_clock();
+    let server = Setup::default().clock(&clock).work(Script::new()).start(&db).await;
+    let ada = server.client("ada");
+    clock.advance(SWEEP);
+    until("its wait begins now", async || is_soon(&ada.file(&file).await["retryAfter"], &clock)).await;
+    clock.advance(WAIT);
+    until("it is ready", async || ada.status(&file).await == "ready").await;
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+/// When the sweep of stuck files is due.
+async fn next_sweep(server: &TestServer) -> Value {
+    let jobs = server.admin().get("/api/v2/admin/jobs").await.ok();
+    let mut jobs = jobs["jobs"].as_array().expect("a list").iter();
+    jobs.find(|job| job["name"] == "stuck-file-recovery").expect("the job")["nextRunAt"].clone()
+}
+
+#[on_each_database]
+async fn a_delivery_under_a_clock_that_was_ahead_waits_no_longer_than_it_should(db: TestDb) {
+    let ahead = clock_that_is_ahead();
+    let receiver = Receiver::serve([Reply::Status(500)]).await;
+    let server = hooks::server(&db, &ahead).await;
+    let hook = Hook::register(&server.client("ada"), &receiver.url).await;
+    let delivery = hook.test().await;
+    hook.after(1, &delivery).await;
+    server.stop().await;
+
+    let clock = manual_clock();
+    let server = hooks::server(&db, &clock).await;
+    let hook = Hook { client: server.client("ada"), ..hook };
+    clock.advance(SWEEP);
+    until("its wait begins now", async || {
+        let log = hook.log("").await;
+        is_soon(&log[0]["nextAttemptAt"], &clock)
+    })
+    .await;
+    clock.advance(WAIT);
+    assert_eq!(hook.after(2, &delivery).await["status"], "delivered");
+    server.stop().await;
 }

@@ -338,6 +338,29 @@ async fn two_processes_send_nothing_twice_and_keep_the_order(db: TestDb) {
 }
 
 #[on_each_database]
+async fn the_clocks_of_two_processes_may_differ_by_a_moment_and_the_order_is_kept(db: TestDb) {
+    let (clock, ahead) = (manual_clock(), manual_clock());
+    ahead.advance(Duration::from_secs(1));
+    let receiver = Receiver::serve([]).await;
+    let (mut hook, mut sent) = (None, Vec::new());
+    for clock in [&ahead, &clock] {
+        let front = setup().clock(clock).with("ROLE", "api").start(&db).await;
+        let alice = front.client("alice");
+        let of = match hook.take() {
+            Some(Hook { id, secret, .. }) => Hook { client: alice, id, secret },
+            None => Hook::register(&alice, &receiver.url).await,
+        };
+        sent.push(of.test().await["messageId"].clone());
+        hook = Some(of);
+        front.stop().await;
+    }
+    let server = server(&db, &clock).await;
+    let calls = receiver.wait_for_calls(2).await;
+    assert_eq!(calls.iter().map(|call| json!(call.id)).collect::<Vec<_>>(), sent);
+    server.stop().await;
+}
+
+#[on_each_database]
 async fn a_webhook_is_held_by_one_process_as_long_as_that_process_lives(db: TestDb) {
     let clock = manual_clock();
     let server = setup().clock(&clock).with("ROLE", "api").start(&db).await;

@@ -2,9 +2,10 @@
 
 mod shared;
 
-use std::cell::Cell;
-use std::sync::Mutex;
-use std::sync::{Arc, LazyLock};
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
@@ -47,7 +48,11 @@ impl Clock {
         let clock = self.clone();
         let deadline = self.now() + to_delta(duration);
         #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
-        let timer = (!matches!(self, Self::Manual(_))).then(|| tokio::time::sleep(duration));
+        let timer = (!matches!(self, Self::Manual(_))).then(|| {
+            let timer = tokio::time::sleep(duration);
+            SIMULATED.with_borrow(|time| time.iter().for_each(|time| time.expect(timer.deadline())));
+            timer
+        });
         async move {
             match (clock, timer) {
                 (Self::Manual(clock), _) => clock.wait_until(deadline).await,
@@ -87,7 +92,7 @@ pub fn new_id_at(now: Time) -> Uuid {
     if let Some(id) = random::seeded_id_at(u64::try_from(now.timestamp_millis()).unwrap_or_default()) {
         return id;
     }
-    let context = CONTEXT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let context = CONTEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let time = uuid::Timestamp::from_unix(
         &*context,
         u64::try_from(now.timestamp()).unwrap_or_default(),
@@ -113,26 +118,42 @@ impl Stopwatch {
 }
 
 thread_local! {
-    static SIMULATED: Cell<Option<SimulatedTime>> = const { Cell::new(None) };
+    static SIMULATED: RefCell<Option<SimulatedTime>> = const { RefCell::new(None) };
 }
 
 /// The clock of a simulated machine: it goes with the time of its runtime, which only the simulation moves.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SimulatedTime {
     start: Time,
     since: tokio::time::Instant,
+    /// When its sleeps end, also those that were given up.
+    ends: Arc<Mutex<BinaryHeap<Reverse<tokio::time::Instant>>>>,
 }
 
 impl SimulatedTime {
     /// A clock that shows `now` at this moment of the current runtime.
     #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
     pub fn starting_at(now: Time) -> Self {
-        Self { start: now, since: tokio::time::Instant::now() }
+        Self { start: now, since: tokio::time::Instant::now(), ends: Arc::default() }
     }
 
     /// From now on this is the clock of the machine, as this thread sees it.
-    pub fn enter(self) {
-        SIMULATED.set(Some(self));
+    pub fn enter(&self) {
+        SIMULATED.set(Some(self.clone()));
+    }
+
+    fn expect(&self, end: tokio::time::Instant) {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).push(Reverse(end));
+    }
+
+    /// Whether a sleep ends at this moment of its runtime or before. Those that do are forgotten.
+    pub fn ends_by(&self, now: tokio::time::Instant) -> bool {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = ends.len();
+        while ends.peek().is_some_and(|Reverse(end)| *end <= now) {
+            ends.pop();
+        }
+        ends.len() < before
     }
 
     /// The moment of its runtime at which it began.
@@ -142,8 +163,10 @@ impl SimulatedTime {
 }
 
 fn system_now() -> Time {
-    if let Some(SimulatedTime { start, since }) = SIMULATED.get() {
-        return start + to_delta(since.elapsed());
+    let simulated =
+        SIMULATED.with_borrow(|time| time.as_ref().map(|time| time.start + to_delta(time.since.elapsed())));
+    if let Some(now) = simulated {
+        return now;
     }
     #[expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
     let now = DateTime::<Utc>::from(std::time::SystemTime::now());

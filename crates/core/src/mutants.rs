@@ -25,6 +25,18 @@ named_enum! {
         SkippedEvent = "skipped-event",
         /// An upload that the storage did not answer to is forgotten.
         ForgottenUpload = "forgotten-upload",
+        /// No worker is told of a file that is due.
+        LostWake = "lost-wake",
+        /// What a dead process held stays with it.
+        DeadWorkerKept = "dead-worker-kept",
+        /// A deleted file stays in the index.
+        GhostInIndex = "ghost-in-index",
+        /// A file that the server itself deletes is not refunded.
+        ForgottenRefund = "forgotten-refund",
+        /// A webhook gets all new events but the first.
+        SkippedDelivery = "skipped-delivery",
+        /// A file that is retried stays counted as failed in its batch.
+        StaleBatch = "stale-batch",
     }
 }
 

@@ -19,6 +19,7 @@ pub mod retention;
 pub mod runs;
 pub mod schedule;
 pub mod stuck_files;
+pub mod times_ahead;
 pub mod unfinished_deletions;
 pub mod upload_expiry;
 
@@ -147,7 +148,15 @@ impl Jobs {
         let mut next_look = now + to_delta(INTERVAL);
         for job in &inner.jobs {
             let Some(known) = schedules.iter().find(|known| known.name == job.sweep.name()) else { continue };
-            let Some(due_at) = known.due_at else { continue };
+            let Some(mut due_at) = known.due_at else { continue };
+            let latest = job.schedule.next_after(now + to_delta(times_ahead::TOLERANCE));
+            if known.schedule == job.schedule.text()
+                && let Some(latest) = latest.filter(|latest| *latest < due_at)
+            {
+                // A later time was written by a clock that was ahead.
+                inner.db.write(runs::BringForward { name: job.sweep.name(), due_at, latest }).await?;
+                due_at = latest;
+            }
             if due_at > now {
                 next_look = next_look.min(due_at);
                 continue;

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use landfall_api::search::SearchMode;
 use landfall_api::uploads::ConfirmRequest;
-use landfall_core::caller::{Caller, Role};
+use landfall_core::caller::{Caller, Role, TenantUser};
 use landfall_core::clock::Clock;
 use landfall_core::refusal::Refusal;
 use landfall_server::app::App;
@@ -35,6 +36,8 @@ use crate::plan::{Confirming, FilePlan, Sending, Then};
 use crate::shared::Shared;
 use crate::world::Directory;
 
+/// How long a slow client waits between two pieces of a request, in milliseconds.
+const BETWEEN_PIECES: u64 = 400;
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -76,7 +79,7 @@ impl Accounts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, file: usize, note: impl FnOnce(&mut Account)) {
+    pub fn note(&self, file: usize, note: impl FnOnce(&mut Account)) {
         note(&mut self.all()[file]);
     }
 }
@@ -129,7 +132,7 @@ impl Client {
     }
 
     /// Asks until there is a definite answer.
-    async fn insist<T, F, R>(&self, what: &str, request: R) -> Result<T, Refusal>
+    pub async fn insist<T, F, R>(&self, what: &str, request: R) -> Result<T, Refusal>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
@@ -144,7 +147,7 @@ impl Client {
         }
     }
 
-    async fn pause(&self, milliseconds: u64) {
+    pub async fn pause(&self, milliseconds: u64) {
         Clock::System.sleep(Duration::from_millis(milliseconds)).await;
     }
 
@@ -157,6 +160,12 @@ impl Client {
 
     async fn try_to_handle(&self, place: usize, file: &FilePlan) -> Option<()> {
         let caller = caller(file.tenant);
+        if file.sending == Sending::Resumable {
+            let id = self.send_resumable(place, file, &caller).await?;
+            self.pause(file.wait).await;
+            self.then(place, file, id, &caller).await;
+            return None;
+        }
         let id = self.register(place, file, &caller).await?;
         self.send(place, file, id).await?;
         if file.confirming == Confirming::Never {
@@ -218,7 +227,7 @@ impl Client {
         registered.ok()
     }
 
-    async fn open_batch(&self, tenant: usize, caller: &Caller) -> Option<Uuid> {
+    pub async fn open_batch(&self, tenant: usize, caller: &Caller) -> Option<Uuid> {
         let files =
             self.shared.plan.files.iter().filter(|file| file.in_batch && file.tenant == tenant).count();
         let of = caller.clone();
@@ -247,12 +256,15 @@ impl Client {
             let part = bytes[1..].to_vec();
             let what = format!("send {} too short", file.name);
             // It is refused, or lost.
-            drop(self.ask(&what, upload(id, bytes.len(), part)).await);
+            drop(self.ask(&what, upload(id, bytes.len(), vec![part], 0)).await);
         }
         let times = if file.sending == Sending::Twice { 2 } else { 1 };
         for time in 0..times {
             let bytes = file.bytes();
-            let send = |app: App| upload(id, bytes.len(), bytes.clone())(app);
+            let pieces = if file.sending == Sending::InPieces { 4 } else { 1 };
+            let parts: Vec<Vec<u8>> =
+                bytes.chunks(bytes.len().div_ceil(pieces)).map(<[u8]>::to_vec).collect();
+            let send = |app: App| upload(id, bytes.len(), parts.clone(), BETWEEN_PIECES)(app);
             let sent = self.insist(&format!("send {}", file.name), send).await;
             if time == 0 {
                 self.accounts.note(place, |account| account.sent = Known::of(sent.is_ok()));
@@ -313,6 +325,7 @@ impl Client {
                 drop(self.insist(&format!("retry {name}"), retry).await);
             }
             Then::Search => drop(self.finds(file).await),
+            Then::DeleteAmongMany => self.delete_among_many(place, file, id, &of).await,
         }
     }
 
@@ -320,16 +333,7 @@ impl Client {
     pub async fn finds(&self, file: &FilePlan) -> bool {
         let (owner, text) = (caller(file.tenant).owner(), file.word());
         let search = move |app: App| {
-            let question = Question {
-                owner: owner.clone(),
-                text: text.clone(),
-                mode: SearchMode::Words,
-                meaning: None,
-                limit: 5,
-                offset: 0,
-                narrowing: Narrowing::default(),
-                explain: false,
-            };
+            let question = question(owner.clone(), text.clone());
             async move { Ok(!search::search(&mut app.db.read().await?, &question).await?.hits.is_empty()) }
         };
         self.insist(&format!("search for {}", file.name), search).await.unwrap_or(false)
@@ -406,8 +410,22 @@ impl Client {
     }
 }
 
+/// A search for a word among the files of an owner.
+pub fn question(owner: TenantUser, text: String) -> Question {
+    Question {
+        owner,
+        text,
+        mode: SearchMode::Words,
+        meaning: None,
+        limit: 5,
+        offset: 0,
+        narrowing: Narrowing::default(),
+        explain: false,
+    }
+}
+
 impl Known {
-    fn of(done: bool) -> Self {
+    pub fn of(done: bool) -> Self {
         if done { Self::Done } else { Self::Refused }
     }
 
@@ -416,11 +434,12 @@ impl Known {
     }
 }
 
-/// Sends these bytes for a file that was registered with this size.
+/// Sends these pieces for a file that was registered with this size, with so many milliseconds between them.
 fn upload(
     file: Uuid,
     size: usize,
-    bytes: Vec<u8>,
+    parts: Vec<Vec<u8>>,
+    between: u64,
 ) -> impl FnOnce(App) -> futures_util::future::BoxFuture<'static, Result<(), Error>> {
     move |app: App| {
         Box::pin(async move {
@@ -439,8 +458,13 @@ fn upload(
                 size: i64::try_from(size).unwrap_or(i64::MAX),
                 md5: None,
             };
-            let parts: Vec<Result<Bytes, &'static str>> = vec![Ok(Bytes::from(bytes))];
-            upload.receive(futures_util::stream::iter(parts)).await.map(drop)
+            let body = stream::iter(parts.into_iter().enumerate()).then(move |(place, part)| async move {
+                if place > 0 {
+                    Clock::System.sleep(Duration::from_millis(between)).await;
+                }
+                Ok::<_, &'static str>(Bytes::from(part))
+            });
+            upload.receive(body.boxed()).await.map(drop)
         })
     }
 }

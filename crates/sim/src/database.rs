@@ -22,16 +22,13 @@ impl FaultInjector for DatabaseFaults {
             let shared = &life.shared;
             // A commit is done when this step is announced.
             if dies_before || (dies_after && step == Step::Committed) {
+                if dies_before && !life.is_over() {
+                    shared.trace().dies_before(text(step));
+                }
                 life.end(if dies_after { "crash after a commit" } else { "crash before a step" });
                 return std::future::pending().await;
             }
-            let what = match step {
-                Step::Begin => "begin",
-                Step::Statement(sql) => sql,
-                Step::Commit => "commit",
-                Step::Committed => "committed",
-            };
-            shared.trace().note(shared.now(), life.process, what);
+            shared.trace().note(shared.now(), life.process, text(step));
             if shared.happens(shared.plan.mix.slow_steps, "slow step") {
                 Clock::System.sleep(Duration::from_millis(1 + shared.number(80))).await;
             }
@@ -51,6 +48,15 @@ impl FaultInjector for DatabaseFaults {
             Ok(())
         }
         .boxed()
+    }
+}
+
+fn text(step: Step<'_>) -> &str {
+    match step {
+        Step::Begin => "begin",
+        Step::Statement(sql) => sql,
+        Step::Commit => "commit",
+        Step::Committed => "committed",
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::history::{self, Verdict};
 use crate::plan::Without;
+use crate::trace::Detail;
 use crate::world::Ground;
 
 /// After so many seconds of computing a history that does not end is killed by the system.
@@ -28,7 +29,7 @@ struct Running {
 pub fn run_all(
     seeds: impl Iterator<Item = u64>,
     without: &Without,
-    is_told: bool,
+    detail: Detail,
     at_once: usize,
     ground: &Arc<Ground>,
     mut each: impl FnMut(Verdict) -> bool,
@@ -41,7 +42,7 @@ pub fn run_all(
             && running.len() < at_once
             && let Some(seed) = seeds.next()
         {
-            let (pid, answer) = fork(seed, without, is_told, ground);
+            let (pid, answer) = fork(seed, without, detail, ground);
             running.insert(pid, Running { seed, answer });
         }
         let Some((&pid, _)) = running.iter().next() else { return };
@@ -52,8 +53,8 @@ pub fn run_all(
 }
 
 /// Runs one history.
-pub fn run_one(seed: u64, without: &Without, is_told: bool, ground: &Arc<Ground>) -> Verdict {
-    let (pid, answer) = fork(seed, without, is_told, ground);
+pub fn run_one(seed: u64, without: &Without, detail: Detail, ground: &Arc<Ground>) -> Verdict {
+    let (pid, answer) = fork(seed, without, detail, ground);
     Running { seed, answer }.verdict(pid)
 }
 
@@ -70,13 +71,13 @@ impl Running {
 }
 
 /// A panic of the simulator itself is a verdict as well. (One in a task of a process ends this task, as it would in production.)
-fn run_caught(seed: u64, without: &Without, is_told: bool, ground: &Arc<Ground>) -> Verdict {
+fn run_caught(seed: u64, without: &Without, detail: Detail, ground: &Arc<Ground>) -> Verdict {
     let said = Arc::new(Mutex::new(String::new()));
     let note = said.clone();
     std::panic::set_hook(Box::new(move |panic| {
         *note.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
-    let run = AssertUnwindSafe(|| history::run(seed, without, is_told, ground.clone()));
+    let run = AssertUnwindSafe(|| history::run(seed, without, detail, ground.clone()));
     std::panic::catch_unwind(run)
         .unwrap_or_else(|_| no_verdict(seed, &said.lock().unwrap_or_else(PoisonError::into_inner)))
 }
@@ -91,10 +92,12 @@ fn no_verdict(seed: u64, why: &str) -> Verdict {
         story: Vec::new(),
         most_often: Vec::new(),
         reached: Vec::new(),
+        made: Vec::new(),
+        died_before: Vec::new(),
     }
 }
 
-fn fork(seed: u64, without: &Without, is_told: bool, ground: &Arc<Ground>) -> (i32, File) {
+fn fork(seed: u64, without: &Without, detail: Detail, ground: &Arc<Ground>) -> (i32, File) {
     let mut ends = [0; 2];
     // SAFETY: `ends` has room for the two descriptors that the call writes.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0, "a pipe");
@@ -108,7 +111,7 @@ fn fork(seed: u64, without: &Without, is_told: bool, ground: &Arc<Ground>) -> (i
             let most = libc::rlimit { rlim_cur: MOST_SECONDS, rlim_max: MOST_SECONDS };
             // SAFETY: it only reads `most`, which lives during the call, and limits this process.
             unsafe { libc::setrlimit(libc::RLIMIT_CPU, &raw const most) };
-            let verdict = run_caught(seed, without, is_told, ground);
+            let verdict = run_caught(seed, without, detail, ground);
             let text = serde_json::to_vec(&verdict).unwrap_or_default();
             // If the parent is gone, no one waits for the verdict.
             drop(File::from(question).write_all(&text));

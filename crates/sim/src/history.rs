@@ -1,5 +1,7 @@
 //! One history, from its seed to its verdict.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -12,13 +14,17 @@ use crate::clients::{Accounts, Client};
 use crate::oracles::{self, Observer};
 use crate::plan::{ACTIVE, Plan, Without};
 use crate::shared::Shared;
+use crate::trace::Detail;
 use crate::world::{Ground, World};
 
 /// How long the world may take to come to rest when the faults are over, in milliseconds. It includes the windows in which
 /// files expire whose clients vanished.
-const MOST_CALM: u64 = 4 * 3_600_000;
+const MOST_CALM: u64 = 20 * 60_000;
 /// How often it is checked whether the world rests.
 const BETWEEN_CHECKS: u64 = 5_000;
+
+/// The histories that come before all others, by their seeds. Between them they make most statements.
+const WARMING: RangeInclusive<u64> = 1..=6;
 
 /// What a history came to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -33,13 +39,31 @@ pub struct Verdict {
     pub story: Vec<String>,
     pub most_often: Vec<String>,
     pub reached: Vec<(String, u64)>,
+    /// The steps that were made, where they were counted.
+    pub made: Vec<String>,
+    /// The steps before which a process died.
+    pub died_before: Vec<String>,
 }
 
 /// What all histories begin with. It is made once, before the first.
 pub fn prepare() -> Ground {
     blocking::stay_on_this_thread();
     random::seed(0);
+    let statements = warm_up();
+    let ground = ground();
+    ground.database.prepare(statements.iter().map(String::as_str));
+    ground
+}
+
+fn ground() -> Ground {
     Ground { database: SimulatedDatabase::create().expect("a database in memory"), config: config() }
+}
+
+/// Runs histories whose only purpose is that what a process computes once is computed before the others begin. Returns the
+/// statements that they made.
+fn warm_up() -> BTreeSet<String> {
+    let warming = |seed| run(seed, &Without::default(), Detail::Statements, Arc::new(ground())).made;
+    WARMING.into_iter().flat_map(warming).collect()
 }
 
 fn config() -> Config {
@@ -54,10 +78,11 @@ fn config() -> Config {
         ("EMBEDDINGS_URL", "http://127.0.0.1:1/"),
         ("EMBEDDINGS_MODEL", "simulated"),
         ("UPLOAD_CONFIRM_WINDOW_MS", "120000"),
-        ("ORPHAN_MIN_AGE_MS", "900000"),
-        ("ORPHAN_CLEANUP_SCHEDULE", "*/10 * * * *"),
-        ("ABANDONED_UPLOAD_THRESHOLD_MS", "1200000"),
-        ("BATCH_TIMEOUT_SCHEDULE", "*/10 * * * *"),
+        ("RESUMABLE_UPLOAD_WINDOW_MS", "180000"),
+        ("ORPHAN_MIN_AGE_MS", "240000"),
+        ("ORPHAN_CLEANUP_SCHEDULE", "*/2 * * * *"),
+        ("ABANDONED_UPLOAD_THRESHOLD_MS", "240000"),
+        ("BATCH_TIMEOUT_SCHEDULE", "*/2 * * * *"),
         ("POLL_INTERVAL_MS", "2000"),
         ("MIN_FREE_DISK", "1"),
     ] {
@@ -69,10 +94,10 @@ fn config() -> Config {
 }
 
 /// Runs the history of a seed, without what is left out of it.
-pub fn run(seed: u64, without: &Without, is_told: bool, ground: Arc<Ground>) -> Verdict {
+pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) -> Verdict {
     random::seed(seed);
     let plan = Plan::draw(seed, without);
-    let shared = Shared::new(plan, is_told);
+    let shared = Shared::new(plan, detail);
     let mut world = World::new(&shared, ground.clone());
     let observer = Observer::new(&world, &ground.database);
     let accounts = Accounts::new(shared.plan.files.len());
@@ -118,13 +143,17 @@ pub fn run(seed: u64, without: &Without, is_told: bool, ground: Arc<Ground>) -> 
 fn verdict(seed: u64, shared: &Shared, violations: Vec<String>) -> Verdict {
     let lasted = shared.now();
     let mut trace = shared.trace();
+    let most_often = trace.most_often();
+    let (made, died_before) = trace.steps_made();
     Verdict {
+        made,
+        died_before,
         seed,
         hash: trace.hash(),
         steps: trace.steps,
         lasted,
         violations,
-        most_often: trace.most_often(),
+        most_often,
         story: trace.story(),
         reached: trace.reached.clone().into_iter().collect(),
     }

@@ -16,6 +16,7 @@ pub mod receiver;
 // The processes and their time; the clients.
 pub mod world;
 pub mod clients;
+pub mod deeds;
 // One history and its verdict; many of them; a smaller one that fails in the same way.
 pub mod oracles;
 pub mod history;

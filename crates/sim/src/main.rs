@@ -10,6 +10,7 @@ use landfall_core::mutants::{self, Mutant};
 use landfall_sim::history::{self, Verdict};
 use landfall_sim::plan::{Mix, Plan, Without};
 use landfall_sim::report::Coverage;
+use landfall_sim::trace::Detail;
 use landfall_sim::{entropy, forks, shrink};
 
 const HELP: &str =
@@ -52,7 +53,8 @@ fn main() -> ExitCode {
     }
     match options.seed {
         Some(seed) => {
-            let verdict = forks::run_one(seed, &options.without, !options.is_brief, &ground);
+            let detail = if options.is_brief { Detail::Nothing } else { Detail::Story };
+            let verdict = forks::run_one(seed, &options.without, detail, &ground);
             if options.is_brief {
                 println!("seed {seed}: {} steps, hash {:016x}", verdict.steps, verdict.hash);
             } else {
@@ -67,7 +69,8 @@ fn main() -> ExitCode {
 fn run_many(options: &Options, ground: &Arc<landfall_sim::world::Ground>) -> ExitCode {
     let seeds = options.first..options.first + options.seeds;
     let (watch, mut coverage, mut failed) = (Stopwatch::start(), Coverage::default(), Vec::new());
-    forks::run_all(seeds, &options.without, false, options.jobs, ground, |verdict| {
+    let detail = if options.shows_coverage { Detail::Statements } else { Detail::Nothing };
+    forks::run_all(seeds, &options.without, detail, options.jobs, ground, |verdict| {
         coverage.add(&verdict);
         if options.is_brief {
             println!("seed {}: {} steps, hash {:016x}", verdict.seed, verdict.steps, verdict.hash);
@@ -115,7 +118,7 @@ fn run_regressions(folder: &Path, ground: &Arc<landfall_sim::world::Ground>) -> 
     for entry in entries {
         let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
         for seed in text.lines().filter_map(|line| line.strip_prefix("seed ")?.trim().parse().ok()) {
-            let verdict = forks::run_one(seed, &Without::default(), false, ground);
+            let verdict = forks::run_one(seed, &Without::default(), Detail::Nothing, ground);
             run += 1;
             if !verdict.violations.is_empty() {
                 failed += 1;

@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use uuid::Uuid;
 
-use landfall_core::clock::Clock;
+use landfall_core::clock::{Clock, Time};
 use landfall_server::audit::audit;
 use landfall_server::blobs::Blobs;
+use landfall_server::content::search;
 use landfall_store::{Db, FromRow, SimulatedDatabase, args};
 
-use crate::clients::{Account, Accounts, Known, caller};
+use crate::clients::{Account, Accounts, Known, caller, question};
 use crate::history::{Readers, seen_by};
 use crate::plan::FilePlan;
 use crate::storage::Storage;
 use crate::world::World;
 
+/// Half of the time after which a worker looks for files that it was not told of.
+const SOON: TimeDelta = TimeDelta::seconds(1);
 /// The number of the connection that looks on, which no process has.
 const OBSERVER: u32 = 1_000;
 
@@ -34,6 +37,20 @@ struct FileRow {
     status: String,
     error_code: Option<String>,
     confirmed: bool,
+    batch_id: Option<Uuid>,
+    blob_key: Option<String>,
+}
+
+#[derive(FromRow, Debug, Clone)]
+struct BatchRow {
+    id: Uuid,
+    status: String,
+    registered_files: i64,
+    ready_files: i64,
+    failed_files: i64,
+    cancelled_files: i64,
+    /// Those that were never uploaded, too.
+    gone_files: i64,
 }
 
 impl Observer {
@@ -68,6 +85,8 @@ impl Observer {
                 "SELECT COUNT(*) FROM files WHERE status = 'deleted' AND blob_key IS NOT NULL",
             ),
             ("open batches", "SELECT COUNT(*) FROM batches WHERE status = 'active'"),
+            ("operations", "SELECT COUNT(*) FROM operations WHERE ended_at IS NULL"),
+            ("resumable uploads", "SELECT COUNT(*) FROM resumable_uploads"),
             (
                 "events to collect",
                 "SELECT COUNT(*) FROM webhooks w WHERE EXISTS (SELECT 1 FROM events e
@@ -118,15 +137,22 @@ pub fn judge(world: &World, observer: &Observer, accounts: &Accounts, readers: &
     let mut wrong = Vec::new();
     let files: Vec<FileRow> = observer.rows(
         world,
-        "SELECT id, tenant_id, file_name, size_bytes AS file_size, status, error_code, confirmed_at IS NOT NULL AS confirmed
+        "SELECT id, tenant_id, file_name, size_bytes AS file_size, status, error_code, confirmed_at IS NOT NULL AS confirmed,
+                batch_id, blob_key
          FROM files",
     );
     judge_audit(world, observer, &mut wrong);
     for (planned, account) in world.shared.plan.files.iter().zip(accounts.all().iter()) {
         judge_file(planned, account, &files, &mut wrong);
+        judge_content(world, observer, planned, &files, &mut wrong);
+    }
+    judge_lives(world, observer, &files, &mut wrong);
+    if world.shared.plan.is_undisturbed() {
+        world.shared.trace().reached("undisturbed");
+        judge_promptness(world, observer, &mut wrong);
     }
     judge_quotas(world, observer, &files, &mut wrong);
-    judge_batches(world, observer, &mut wrong);
+    judge_batches(world, observer, &files, &mut wrong);
     judge_index(world, observer, &mut wrong);
     for (tenant, seen) in readers {
         judge_reader(*tenant, &seen_by(seen), &observer.events_of(world, *tenant), &mut wrong);
@@ -218,15 +244,99 @@ fn judge_quotas(world: &World, observer: &Observer, files: &[FileRow], wrong: &m
     }
 }
 
-/// A batch has counted each of its files once.
-fn judge_batches(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
-    let sql =
-        "SELECT CAST(b.status AS TEXT), COUNT(f.id) FROM batches b LEFT JOIN files f ON f.batch_id = b.id
-               AND f.status NOT IN ('ready', 'failed', 'cancelled', 'deleted') GROUP BY b.id";
-    for (status, unfinished) in observer.rows::<(String, i64)>(world, sql) {
-        world.shared.trace().reached(&format!("batch {status}"));
-        if status == "completed" && unfinished > 0 {
-            wrong.push(format!("a completed batch has {unfinished} unfinished files"));
+/// A file that is ready is found by its word, and no other is. Its bytes are those that were sent.
+fn judge_content(
+    world: &World,
+    observer: &Observer,
+    planned: &FilePlan,
+    files: &[FileRow],
+    wrong: &mut Vec<String>,
+) {
+    let (name, owner) = (&planned.name, caller(planned.tenant).owner());
+    let row = files.iter().find(|file| file.file_name == *name && file.tenant_id == owner.tenant);
+    let status = row.map(|row| row.status.as_str());
+    let question = question(owner, planned.word());
+    let found = world.clients.finish(async {
+        let mut tx = observer.db.read().await?;
+        search::search(&mut tx, &question).await
+    });
+    match found {
+        Ok(found) if found.hits.is_empty() == (status == Some("ready")) => {
+            let hits = found.hits.len();
+            wrong.push(format!("{name} is {status:?}, and a search for its word has {hits} hits"));
+        }
+        Ok(_) => {}
+        Err(error) => wrong.push(format!("a search for {name} fails: {error}")),
+    }
+    let Some(key) = row.filter(|row| row.status == "ready").map(|row| row.blob_key.as_deref()) else {
+        return;
+    };
+    let stored = key.and_then(|key| world.bucket.bytes(&format!("blobs/{key}")));
+    if stored.as_deref() != Some(&planned.bytes()[..]) {
+        wrong.push(format!("{name} is ready, and its bytes are not those that were sent"));
+    }
+}
+
+/// The history of each file is one way through its states, from its registration to where it is.
+fn judge_lives(world: &World, observer: &Observer, files: &[FileRow], wrong: &mut Vec<String>) {
+    let sql = "SELECT file_id, from_state, to_state FROM events
+               WHERE kind = 'file:status-changed' AND file_id IS NOT NULL AND to_state IS NOT NULL ORDER BY id";
+    let mut at: BTreeMap<Uuid, String> = BTreeMap::new();
+    for (file, from, to) in observer.rows::<(Uuid, Option<String>, String)>(world, sql) {
+        let before = at.insert(file, to.clone());
+        if before != from {
+            wrong.push(format!("the file {file} was {before:?} and came from {from:?} to {to}"));
+        }
+    }
+    for file in files {
+        let last = at.get(&file.id);
+        if last != Some(&file.status) {
+            wrong.push(format!("{} is {}, and its history ends with {last:?}", file.file_name, file.status));
+        }
+    }
+}
+
+/// A file that was confirmed is taken sooner than a worker would look for it by itself.
+fn judge_promptness(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
+    let sql = "SELECT file_id, from_state, to_state, at FROM events
+               WHERE kind = 'file:status-changed' AND file_id IS NOT NULL AND to_state IS NOT NULL ORDER BY id";
+    let mut confirmed: BTreeMap<Uuid, Time> = BTreeMap::new();
+    for (file, from, to, at) in observer.rows::<(Uuid, Option<String>, String, Time)>(world, sql) {
+        let is_new = matches!(from.as_deref(), Some("registered" | "uploaded"));
+        if to == "queued" && is_new {
+            confirmed.insert(file, at);
+        } else if let Some(since) = confirmed.remove(&file)
+            && at - since >= SOON
+        {
+            let waited = (at - since).num_milliseconds();
+            wrong.push(format!("the file {file} waited for a worker for {waited} ms, and nothing kept it"));
+        }
+    }
+}
+
+/// A batch has counted each of its files once, where it is now.
+fn judge_batches(world: &World, observer: &Observer, files: &[FileRow], wrong: &mut Vec<String>) {
+    let sql = "SELECT id, status, registered_files, ready_files, failed_files, cancelled_files,
+                      deleted_files AS gone_files FROM batches";
+    for batch in observer.rows::<BatchRow>(world, sql) {
+        world.shared.trace().reached(&format!("batch {}", batch.status));
+        let own: Vec<&str> = files
+            .iter()
+            .filter(|file| file.batch_id == Some(batch.id))
+            .map(|file| file.status.as_str())
+            .collect();
+        let number =
+            |of: &str| i64::try_from(own.iter().filter(|status| **status == of).count()).unwrap_or(0);
+        let counted = [batch.ready_files, batch.failed_files, batch.cancelled_files, batch.gone_files];
+        let there = ["ready", "failed", "cancelled", "deleted"].map(number);
+        if counted != there || batch.registered_files != i64::try_from(own.len()).unwrap_or(0) {
+            let registered = batch.registered_files;
+            wrong.push(format!(
+                "a batch of {own:?} counted {registered} files, and {counted:?} of them at rest"
+            ));
+        }
+        if batch.status == "completed" && there.iter().sum::<i64>() < batch.registered_files {
+            wrong.push("a completed batch has unfinished files".to_owned());
         }
     }
 }

@@ -19,6 +19,8 @@ pub const ACTIVE: u64 = 20_000;
 pub struct Plan {
     pub seed: u64,
     pub processes: u32,
+    /// Seconds between the hour at which histories begin and the beginning of this one, so that jobs of the calendar fall into it.
+    pub later: i64,
     /// How far the processes may run ahead of each other, in milliseconds.
     pub tick: u64,
     pub mix: Mix,
@@ -196,6 +198,10 @@ pub enum Sending {
     Twice,
     /// Too few bytes first, then all of them.
     ShortFirst,
+    /// In one request that comes in pieces.
+    InPieces,
+    /// In several requests (tus), the last of which confirms it.
+    Resumable,
     /// The client vanishes after its registration.
     Never,
 }
@@ -215,6 +221,7 @@ pub enum Then {
     Delete,
     Retry,
     Search,
+    DeleteAmongMany,
 }
 
 /// A file and what its client does with it.
@@ -261,6 +268,7 @@ impl Plan {
         let mut plan = Self {
             seed,
             processes,
+            later: random.random_range(0..120),
             tick: *[10, 25, 50].choose(&mut random).expect("not empty"),
             mix: draw_mix(&mut random),
             faults: draw_faults(&mut random, processes),
@@ -282,6 +290,14 @@ impl Plan {
         self.faults.retain(|_| !without.faults.contains(&place.next().expect("endless")));
         let mut place = 0..;
         self.files.retain(|_| !without.files.contains(&place.next().expect("endless")));
+    }
+
+    /// Whether nothing keeps a file that is due from being taken at once.
+    pub fn is_undisturbed(&self) -> bool {
+        let mix = &self.mix;
+        self.faults.is_empty()
+            && self.files.iter().all(|file| file.kind != Kind::Kills)
+            && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages == 0
     }
 
     /// The skew of a process's machine, in milliseconds.
@@ -362,10 +378,12 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
             kind,
             in_batch: has_batch && random.random_ratio(1, 2),
             begins: random.random_range(0..ACTIVE / 2),
-            sending: match random.random_range(0..10) {
-                0 => Sending::Twice,
-                1 => Sending::ShortFirst,
-                2 => Sending::Never,
+            sending: match random.random_range(0..20) {
+                0 | 1 => Sending::Twice,
+                2 | 3 => Sending::ShortFirst,
+                4 => Sending::Never,
+                5 | 6 => Sending::InPieces,
+                7..10 => Sending::Resumable,
                 _ => Sending::Whole,
             },
             confirming: match random.random_range(0..10) {
@@ -378,6 +396,7 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
                 1 | 2 => Then::Delete,
                 3 => Then::Retry,
                 4 => Then::Search,
+                5 => Then::DeleteAmongMany,
                 _ => Then::Nothing,
             },
             wait: random.random_range(0..ACTIVE / 2),

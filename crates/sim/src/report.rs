@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use landfall_core::lifecycle::Status;
+use landfall_core::lifecycle::{Status, Transition};
 
 use crate::history::Verdict;
+use crate::trace::short;
 
 /// The faults and moments that the simulator can make happen.
-const MOMENTS: [&str; 24] = [
+const MOMENTS: [&str; 25] = [
+    "undisturbed",
     "slow step",
     "database answer lost",
     "storage throttled",
@@ -37,6 +39,8 @@ const MOMENTS: [&str; 24] = [
 #[derive(Debug, Default)]
 pub struct Coverage {
     reached: BTreeMap<String, u64>,
+    /// The steps that were made, and whether a process died right before one of its kind.
+    steps_made: BTreeMap<String, bool>,
     pub histories: u64,
     pub steps: u64,
 }
@@ -48,23 +52,46 @@ impl Coverage {
         for (what, times) in &verdict.reached {
             *self.reached.entry(what.clone()).or_default() += times;
         }
+        for (steps, died) in [(&verdict.made, false), (&verdict.died_before, true)] {
+            for step in steps {
+                *self.steps_made.entry(step.clone()).or_default() |= died;
+            }
+        }
     }
 
-    /// A line for each thing that was reached.
+    /// A line for each thing that was reached, and the statements before which no process ever died.
     pub fn lines(&self) -> Vec<String> {
-        self.reached.iter().map(|(what, times)| format!("{times:>9}  {what}")).collect()
+        let mut lines: Vec<String> =
+            self.reached.iter().map(|(what, times)| format!("{times:>9}  {what}")).collect();
+        let spared: Vec<&String> =
+            self.steps_made.iter().filter(|(_, died)| !**died).map(|(step, _)| step).collect();
+        let all = self.steps_made.len();
+        lines.push(format!(
+            "{all} kinds of database steps and requests; no process died before {}:",
+            spared.len()
+        ));
+        lines.extend(spared.into_iter().map(|step| format!("           {}", short(step))));
+        lines
     }
 
-    /// What no history reached: faults and moments, and states in which no file ever was.
+    /// What no history reached: faults and moments, states in which no file ever was, and ways from one state to another.
     pub fn never(&self) -> Vec<String> {
         let states = Status::ALL.iter().filter(|status| {
             let arrives = format!("→ {}", status.name());
             !self.reached.keys().any(|what| what.ends_with(&arrives))
         });
+        let mut ways: Vec<String> = Transition::all()
+            .into_iter()
+            .flat_map(|way| way.from().iter().map(move |from| format!("{from} → {}", way.to())))
+            .filter(|way| !self.reached.contains_key(way))
+            .collect();
+        ways.sort_unstable();
+        ways.dedup();
         let moments = MOMENTS.iter().filter(|what| !self.reached.contains_key(**what));
         moments
             .map(|what| (*what).to_owned())
             .chain(states.map(|status| format!("a file {}", status.name())))
+            .chain(ways)
             .collect()
     }
 }

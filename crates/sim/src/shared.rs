@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use landfall_core::service::Service;
 
 use crate::plan::{Fault, Plan};
-use crate::trace::Trace;
+use crate::trace::{Detail, Trace};
 
 pub struct Shared {
     pub plan: Plan,
@@ -23,10 +23,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(plan: Plan, is_told: bool) -> Arc<Self> {
+    pub fn new(plan: Plan, detail: Detail) -> Arc<Self> {
         Arc::new(Self {
             chance: Mutex::new(StdRng::seed_from_u64(plan.seed ^ 0x6368_616e)),
-            trace: Mutex::new(Trace::new(is_told)),
+            trace: Mutex::new(Trace::new(detail)),
             plan,
             now: AtomicU64::new(0),
             is_calm: AtomicBool::new(false),

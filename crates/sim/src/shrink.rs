@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::forks;
 use crate::history::Verdict;
 use crate::plan::{Mix, Plan, Without};
+use crate::trace::Detail;
 use crate::world::Ground;
 
 /// The smallest history that was found to fail in the same way, and its verdict with the story.
@@ -12,7 +13,7 @@ pub fn shrink(failed: &Verdict, ground: &Arc<Ground>) -> (Without, Verdict) {
     let plan = Plan::draw(failed.seed, &Without::default());
     let mut without = Without::default();
     let fails = |without: &Without| {
-        let verdict = forks::run_one(failed.seed, without, false, ground);
+        let verdict = forks::run_one(failed.seed, without, Detail::Nothing, ground);
         verdict.violations.first().map(|first| sort_of(first))
             == failed.violations.first().map(|first| sort_of(first))
     };
@@ -32,7 +33,7 @@ pub fn shrink(failed: &Verdict, ground: &Arc<Ground>) -> (Without, Verdict) {
             break;
         }
     }
-    let verdict = forks::run_one(failed.seed, &without, true, ground);
+    let verdict = forks::run_one(failed.seed, &without, Detail::Story, ground);
     (without, verdict)
 }
 

@@ -54,6 +54,11 @@ impl Bucket {
     pub fn keys(&self) -> Vec<String> {
         self.objects().by_key.keys().cloned().collect()
     }
+
+    /// What an object consists of.
+    pub fn bytes(&self, key: &str) -> Option<Bytes> {
+        self.objects().by_key.get(key).map(|object| object.bytes.clone())
+    }
 }
 
 /// The bucket as one process reaches it. Without a life it is reached without faults.

@@ -14,6 +14,14 @@ impl Hash {
     }
 }
 
+/// How much is kept of a history beside its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    Nothing,
+    Statements,
+    Story,
+}
+
 pub struct Trace {
     hash: Hash,
     /// `None` where only the hash is wanted.
@@ -21,19 +29,22 @@ pub struct Trace {
     /// How often each state, transition and fault was reached.
     pub reached: BTreeMap<String, u64>,
     pub steps: u64,
-    /// How often each step was made, where the story is wanted.
-    counted: BTreeMap<String, u64>,
+    /// How often each step was made, where that is wanted.
+    counted: Option<BTreeMap<String, u64>>,
+    /// The steps before which a process died.
+    died_before: Vec<String>,
 }
 
 impl Trace {
-    pub fn new(is_told: bool) -> Self {
+    pub fn new(detail: Detail) -> Self {
         let hash = Hash(0xcbf2_9ce4_8422_2325);
         Self {
             hash,
-            story: is_told.then(Vec::new),
+            story: (detail == Detail::Story).then(Vec::new),
             reached: BTreeMap::new(),
             steps: 0,
-            counted: BTreeMap::new(),
+            counted: (detail >= Detail::Statements).then(BTreeMap::new),
+            died_before: Vec::new(),
         }
     }
 
@@ -43,18 +54,32 @@ impl Trace {
         self.hash.add(&now.to_le_bytes());
         self.hash.add(&process.to_le_bytes());
         self.hash.add(what.as_bytes());
-        if self.story.is_some() {
-            let short: String =
-                what.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(110).collect();
-            *self.counted.entry(short).or_default() += 1;
+        if let Some(counted) = &mut self.counted {
+            match counted.get_mut(what) {
+                Some(times) => *times += 1,
+                None => drop(counted.insert(what.to_owned(), 1)),
+            }
         }
+    }
+
+    pub fn dies_before(&mut self, what: &str) {
+        if self.counted.is_some() {
+            self.died_before.push(what.to_owned());
+        }
+    }
+
+    /// The steps that were made, if they were counted, and those before which a process died.
+    pub fn steps_made(&mut self) -> (Vec<String>, Vec<String>) {
+        let made = self.counted.iter().flat_map(BTreeMap::keys).cloned().collect();
+        (made, std::mem::take(&mut self.died_before))
     }
 
     /// The steps that were made most often.
     pub fn most_often(&self) -> Vec<String> {
-        let mut counted: Vec<(&String, &u64)> = self.counted.iter().collect();
+        let mut counted: Vec<(&String, &u64)> = self.counted.iter().flatten().collect();
         counted.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
-        counted.into_iter().take(15).map(|(step, times)| format!("{times:>7} × {step}")).collect()
+        let line = |(step, times): (&String, &u64)| format!("{times:>7} × {}", short(step));
+        counted.into_iter().take(15).map(line).collect()
     }
 
     pub fn tell(&mut self, now: u64, line: impl FnOnce() -> String) {
@@ -78,4 +103,9 @@ impl Trace {
     pub fn story(&mut self) -> Vec<String> {
         self.story.take().unwrap_or_default()
     }
+}
+
+/// The beginning of a statement, in one line.
+pub fn short(step: &str) -> String {
+    step.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(110).collect()
 }

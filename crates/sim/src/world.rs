@@ -3,7 +3,9 @@
 //! Each process, and all clients together, has a runtime of its own, whose time stands still until the world moves it. A process
 //! that is killed loses its runtime, with every task in it. One that is frozen is not run, and finds later that time has passed.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -23,8 +25,8 @@ use crate::services::{Stages, embedder};
 use crate::shared::{Life, Shared};
 use crate::storage::{Bucket, Storage};
 
-/// When every history begins.
-pub fn beginning() -> Time {
+/// The earliest time at which a history begins.
+fn beginning() -> Time {
     Time::from_timestamp(1_800_000_000, 0).expect("a time")
 }
 
@@ -40,28 +42,90 @@ pub struct Machine {
     time: SimulatedTime,
     /// Milliseconds of the world at which it began.
     since: u64,
+    /// Up to when it was run.
+    ran_until: u64,
+}
+
+/// How long a machine without anything to do may stand still, in milliseconds. Timeouts pass unseen for that long.
+const LONGEST_REST: u64 = 1_000;
+
+/// How often machines may wake each other within a tick. More waits for the next one.
+const MOST_ROUNDS: usize = 100;
+
+thread_local! {
+    /// Who waits until no task of the machine that runs can go on, and whether that has come.
+    static AT_REST: RefCell<(Option<Waker>, bool)> = const { RefCell::new((None, false)) };
+}
+
+/// Resolves when no other task of this runtime can go on. The runtime's time does not move until then.
+async fn none_can_go_on() {
+    let mut waits = false;
+    std::future::poll_fn(|context| {
+        AT_REST.with_borrow_mut(|(waker, is_at_rest)| {
+            if waits && *is_at_rest {
+                return Poll::Ready(());
+            }
+            (waits, *is_at_rest, *waker) = (true, false, Some(context.waker().clone()));
+            Poll::Pending
+        })
+    })
+    .await;
+}
+
+/// Called before a machine would let its time pass, because no task can go on.
+fn come_to_rest() {
+    let waker = AT_REST.with_borrow_mut(|(waker, is_at_rest)| {
+        *is_at_rest = true;
+        waker.take()
+    });
+    if let Some(waker) = waker {
+        waker.wake();
+    }
 }
 
 impl Machine {
+    /// A machine whose clock shows so many milliseconds more than the world has seen since the earliest beginning.
     pub fn start(now: u64, ahead: i64) -> Self {
-        let built = Builder::new_current_thread().enable_time().start_paused(true).build();
+        let mut builder = Builder::new_current_thread();
+        let built = builder.enable_time().start_paused(true).on_thread_park(come_to_rest).build();
         let runtime = built.expect("a runtime without I/O can always be built");
         let shown = beginning() + TimeDelta::milliseconds(i64::try_from(now).unwrap_or(0) + ahead);
         let time = runtime.block_on(async { SimulatedTime::starting_at(shown) });
-        Self { runtime, time, since: now }
+        Self { runtime, time, since: now, ran_until: now }
     }
 
-    /// Runs its tasks up to this time of the world, or until `ends`.
-    pub fn run(&self, until: u64, ends: impl Future<Output = ()>) {
+    /// Runs its tasks from one time of the world to another and until none of them can go on, or until `ends`.
+    pub fn run(&mut self, from: u64, until: u64, ends: impl Future<Output = ()>) {
+        self.ran_until = until;
+        let (from, until) = (self.moment(from), self.moment(until));
         self.time.enter();
-        let until = self.time.origin() + Duration::from_millis(until.saturating_sub(self.since));
         self.runtime.block_on(async {
+            // While it had nothing to do, its time stood still. It goes on before the first task sees it.
+            tokio::time::advance(from.saturating_duration_since(tokio::time::Instant::now())).await;
             tokio::select! {
                 biased;
                 () = ends => {}
-                () = tokio::time::sleep_until(until) => {}
+                () = async {
+                    tokio::time::sleep_until(until).await;
+                    none_can_go_on().await;
+                } => {}
             }
         });
+    }
+
+    /// Whether it has something to do by this time of the world: a sleep ends, another machine has woken a task of it, or it was
+    /// not run for so long that a timeout may have passed.
+    pub fn is_due(&self, until: u64) -> bool {
+        self.time.ends_by(self.moment(until)) || self.is_woken() || until >= self.ran_until + LONGEST_REST
+    }
+
+    /// Whether another machine has woken a task of it.
+    fn is_woken(&self) -> bool {
+        self.runtime.metrics().global_queue_depth() > 0
+    }
+
+    fn moment(&self, at: u64) -> tokio::time::Instant {
+        self.time.origin() + Duration::from_millis(at.saturating_sub(self.since))
     }
 
     /// Runs one task to its end, while all other machines stand still.
@@ -122,7 +186,7 @@ impl World {
             bucket: Arc::default(),
             received: Received::new(shared),
             directory: Directory::default(),
-            clients: Machine::start(0, 0),
+            clients: Machine::start(0, shared.plan.later * 1_000),
             tick: shared.plan.tick,
         }
     }
@@ -136,13 +200,41 @@ impl World {
         let before = self.shared.now();
         let now = before + self.tick;
         self.strike(before, now);
-        self.clients.run(now, std::future::pending());
+        if self.clients.is_due(now) {
+            self.clients.run(before, now, std::future::pending());
+        }
         let first = usize::try_from(self.shared.number(self.processes.len() as u64)).unwrap_or(0);
         for place in 0..self.processes.len() {
             let place = (first + place) % self.processes.len();
-            self.run(place, now);
+            self.run(place, before, now);
         }
+        self.let_answers_arrive(first, now);
         self.shared.set_now(now);
+    }
+
+    /// Runs the machines that others have woken, until there are none. Otherwise each answer, and each turn at the database, would take
+    /// a tick.
+    fn let_answers_arrive(&mut self, first: usize, now: u64) {
+        for _ in 0..MOST_ROUNDS {
+            let mut is_quiet = true;
+            if self.clients.is_woken() {
+                is_quiet = false;
+                self.clients.run(now, now, std::future::pending());
+            }
+            for place in 0..self.processes.len() {
+                let place = (first + place) % self.processes.len();
+                let is_woken = |(life, machine): &(Arc<Life>, Machine)| !life.is_over() && machine.is_woken();
+                if self.processes[place].living.as_ref().is_some_and(is_woken)
+                    && !self.is_frozen(self.processes[place].number)
+                {
+                    is_quiet = false;
+                    self.run(place, now, now);
+                }
+            }
+            if is_quiet {
+                return;
+            }
+        }
     }
 
     /// The faults that happen at a time.
@@ -175,7 +267,7 @@ impl World {
         })
     }
 
-    fn run(&mut self, place: usize, now: u64) {
+    fn run(&mut self, place: usize, before: u64, now: u64) {
         let number = self.processes[place].number;
         if self.is_frozen(number) {
             return;
@@ -183,9 +275,9 @@ impl World {
         if self.processes[place].living.is_none() && self.processes[place].starts_at <= now {
             self.start(place);
         }
-        let Some((life, machine)) = &self.processes[place].living else { return };
-        if !life.is_over() {
-            machine.run(now, life.over.notified());
+        let Some((life, machine)) = &mut self.processes[place].living else { return };
+        if !life.is_over() && machine.is_due(now) {
+            machine.run(before, now, life.over.notified());
         }
         if life.is_over() {
             self.bury(place, now);
@@ -211,7 +303,7 @@ impl World {
         let (number, ahead) = (process.number, shared.plan.skew(process.number));
         process.lives += 1;
         let life = Life::new(shared, number, process.lives == 1);
-        let machine = Machine::start(shared.now(), ahead);
+        let machine = Machine::start(shared.now(), shared.plan.later * 1_000 + ahead);
         shared.tell(|| format!("process {number} starts"));
         if ahead != 0 {
             shared.trace().reached("skew");

@@ -33,6 +33,11 @@ impl SimulatedDatabase {
         Ok(Self { pool: Pool::of_database(connection), locks: Arc::default() })
     }
 
+    /// Parses and plans these statements before the first process connects. Those that do not belong to this database are left out.
+    pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a str>) {
+        self.pool.prepare(statements);
+    }
+
     /// Connects a process, within its runtime. Its machine's clock is ahead of the database's by this much.
     pub fn connect(&self, process: u32, ahead: TimeDelta, faults: Option<Arc<dyn FaultInjector>>) -> Db {
         let (faults, wake) = (Faults(faults), Wake::default());

@@ -187,6 +187,14 @@ impl Pool {
         Ok(Lease { connection: None, pool: self.clone(), _room: room.map_err(|_| Error::Closed)? })
     }
 
+    /// Parses and plans these statements on the connections that are open.
+    pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a str>) {
+        let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sql, connection) in statements.flat_map(|sql| idle.iter().map(move |idle| (sql, idle))) {
+            drop(connection.prepare_cached(sql));
+        }
+    }
+
     /// Whether a connection could be taken at once.
     pub fn is_free(&self) -> bool {
         self.0.room.available_permits() > 0

@@ -101,7 +101,7 @@ pub async fn bury(
 ) -> Result<Vec<File>, Error> {
     for file in &files {
         // A file that was never confirmed has no index entries, chunks or artifacts.
-        if file.confirmed_at.is_some() {
+        if file.confirmed_at.is_some() && !mutants::on(Mutant::GhostInIndex) {
             index::remove(tx, file.id).await?;
             chunks::remove(tx, file.id).await?;
             artifacts::remove(tx, file.id).await?;
@@ -134,7 +134,9 @@ pub async fn bury(
         let cleaned = tombstones.iter().map(|file| cleaned_up(file, name, now)).collect();
         events::record(tx, cleaned).await?;
     }
-    quota::refund(tx, &tombstones).await?;
+    if cause.is_none() || !mutants::on(Mutant::ForgottenRefund) {
+        quota::refund(tx, &tombstones).await?;
+    }
     Ok(tombstones)
 }
 

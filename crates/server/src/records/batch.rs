@@ -413,6 +413,12 @@ pub async fn take_owed_progress(tx: &mut Tx, limit: i64, now: Time) -> Result<Ve
     .await
 }
 
+/// Tells the progress now that would be told later than `ahead`, which is later than any may be. Returns of how many batches.
+pub async fn owe_progress_now(tx: &mut Tx, ahead: Time, now: Time) -> Result<u64, Error> {
+    let sql = "UPDATE batches SET progress_at = $2, progress_due = $2 WHERE progress_due > $1";
+    tx.execute(sql, args![ahead, now]).await
+}
+
 /// Whose a batch is.
 pub async fn owner_of(tx: &mut Tx, batch: Uuid) -> Result<Option<TenantUser>, Error> {
     let sql = "SELECT tenant_id, user_id FROM batches WHERE id = $1";

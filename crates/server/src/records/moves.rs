@@ -367,7 +367,8 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
     let mut events = Vec::with_capacity(records.len());
     for Record { owner, event, had_failed_at, run_after, is_due, leaves_blob, gave_up } in records {
         let (Some(from), Some(to), Some(file)) = (event.from, event.to, event.file) else { continue };
-        if let Some(batch) = owner.batch {
+        let is_counted = !(mutants::on(Mutant::StaleBatch) && from.is_terminal());
+        if let Some(batch) = owner.batch.filter(|_| is_counted) {
             *tallies.entry(batch).or_default() += Tally::of(from, to, gave_up);
         }
         let step = Step { owner: &owner, from, to, failure: event.failure.as_ref(), had_failed_at };
@@ -378,7 +379,7 @@ async fn record(tx: &mut Tx, records: Vec<Record>, now: Time) -> Result<(), Erro
             _ => {}
         }
         lines::moved(tx, &owner, &event, run_after);
-        if is_due {
+        if is_due && !mutants::on(Mutant::LostWake) {
             tx.signal(Signal::Work);
         }
         if leaves_blob {

@@ -14,6 +14,7 @@ use crate::queue::rescue::RescueWorker;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use landfall_core::clock::{Clock, Time};
+use landfall_core::mutants::{self, Mutant};
 use landfall_store::Db;
 use landfall_store::Error;
 
@@ -40,6 +41,9 @@ pub struct RescueDead {
 impl OnDeath for RescueDead {
     fn rescue(&self, worker: Uuid, now: Time) -> BoxFuture<'_, Result<bool, Error>> {
         async move {
+            if mutants::on(Mutant::DeadWorkerKept) {
+                return Ok(false);
+            }
             let Some(files) = self.db.write(RescueWorker { worker, now }).await? else { return Ok(false) };
             if files.requeued + files.failed > 0 {
                 let (requeued, failed) = (files.requeued, files.failed);

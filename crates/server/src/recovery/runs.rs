@@ -231,6 +231,22 @@ impl Write for Announce {
     }
 }
 
+/// Makes a job due at `latest`, if it is still due at `due_at`.
+pub struct BringForward {
+    pub name: &'static str,
+    pub due_at: Time,
+    pub latest: Time,
+}
+
+impl Write for BringForward {
+    type Output = ();
+
+    async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
+        let sql = "UPDATE job_schedules SET due_at = $3 WHERE name = $1 AND due_at = $2";
+        tx.execute(sql, args![self.name, self.due_at, self.latest]).await.map(drop)
+    }
+}
+
 /// Why a run begins.
 #[derive(Debug, Clone)]
 pub enum Trigger {

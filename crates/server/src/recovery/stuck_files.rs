@@ -17,7 +17,8 @@
 //! `MAX_STUCK_RETRIES` of that it fails with `STUCK_EXHAUSTED`. An unconfirmed one is adopted. One that is not due is made
 //! due; that was not its fault and is not counted.
 //!
-//! The sweep also ends the waits for a service that has been down for too long: [`super::exhausted_waits`].
+//! The sweep also ends the waits for a service that has been down for too long ([`super::exhausted_waits`]), and corrects those that
+//! began at a time which has not come yet ([`super::times_ahead`]).
 
 pub mod by_hand;
 pub mod detection;
@@ -33,7 +34,7 @@ use uuid::Uuid;
 
 use detection::{Detection, Stuck};
 
-use super::exhausted_waits;
+use super::{exhausted_waits, times_ahead};
 use super::upload_expiry::{Fate, UploadExpiry};
 use super::{Sweep, SweepReport};
 use crate::queue::waiting::Obstacles;
@@ -101,6 +102,7 @@ impl StuckFiles {
                 }
             }
         }
+        let from_ahead = times_ahead::correct(&self.db, now).await?;
         let exhausted = exhausted_waits::end(&self.db, self.outage_patience, now).await?;
         let count = |number: i64| u64::try_from(number).unwrap_or_default();
         metrics::stuck_files_recovered(count(tally.requeued), count(tally.failed));
@@ -114,6 +116,7 @@ impl StuckFiles {
         }
         let mut report = tally.report(&without_workers);
         report.metrics.insert("waitedTooLong".to_owned(), json!(exhausted));
+        report.metrics.insert("waitsFromAhead".to_owned(), json!(from_ahead));
         Ok(report)
     }
 

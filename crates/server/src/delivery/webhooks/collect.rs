@@ -15,6 +15,7 @@ use super::rows::{self, Behind};
 use crate::delivery::tail::{self, StoredEvent};
 use landfall_core::caller::{Reach, TenantUser};
 use landfall_core::clock::{Clock, Time};
+use landfall_core::mutants::{self, Mutant};
 use landfall_core::states::Scope;
 use landfall_store::Error;
 use landfall_store::{Db, Durability, Tx, Write};
@@ -77,7 +78,8 @@ async fn collect_group(db: &Db, clock: &Clock, group: &[Behind], horizon: i64) -
         Collect { from, to: page.up_to, webhooks: Vec::new(), deliveries: Vec::new(), now: clock.now() };
     for webhook in group {
         change.webhooks.push(webhook.id);
-        for event in page.events.iter().filter(|event| webhook.wants(event)) {
+        let left_out = usize::from(mutants::on(Mutant::SkippedDelivery));
+        for event in page.events.iter().skip(left_out).filter(|event| webhook.wants(event)) {
             let with_owner = webhook.scope != Scope::Own;
             let body =
                 bodies.entry((event.id, with_owner)).or_insert_with(|| body_of(event, with_owner)).clone();

@@ -210,14 +210,38 @@ impl Write for Redeliver {
     }
 }
 
-/// The first delivery to a webhook that is due.
+/// The first delivery to a webhook that is due. One without an attempt always is: the clock of the process that made it may be
+/// ahead by a moment, and a later event must not come first.
 pub(super) async fn next_due(tx: &mut Tx, webhook: Uuid, now: Time) -> Result<Option<Due>, Error> {
     tx.row(
         "SELECT number, message_id, event_type, body, attempts, first_attempt_at FROM webhook_deliveries
-         WHERE webhook_id = $1 AND next_at <= $2 ORDER BY number LIMIT 1",
+         WHERE webhook_id = $1 AND next_at IS NOT NULL AND (next_at <= $2 OR attempts = 0) ORDER BY number LIMIT 1",
         args![webhook, now],
     )
     .await
+}
+
+/// A delivery that waits: its position in the log, its webhook, since when it waits, and until when.
+type Waiting = (i64, Uuid, Time, Time);
+
+/// Lets the waits that began later than `ahead`, a time that has not come yet, begin now. They last as long as they were meant
+/// to; a back-off that began then ends. Up to `most`; returns how many.
+pub async fn begin_waits_now(tx: &mut Tx, ahead: Time, most: usize, now: Time) -> Result<usize, Error> {
+    let sql = "SELECT number, webhook_id, COALESCE(last_attempt_at, created_at), next_at FROM webhook_deliveries
+               WHERE next_at > $1 AND COALESCE(last_attempt_at, created_at) > $1 ORDER BY number LIMIT $2";
+    let waiting: Vec<Waiting> = tx.rows(sql, args![ahead, most]).await?;
+    for (number, webhook, since, next_at) in &waiting {
+        let sql = "UPDATE webhook_deliveries SET next_at = $4, last_attempt_at = CASE WHEN attempts > 0 THEN $5 END
+                   WHERE number = $1 AND status = 'pending' AND next_at = $2
+                     AND COALESCE(last_attempt_at, created_at) = $3";
+        let next = now + (*next_at - *since);
+        tx.execute(sql, args![*number, *next_at, *since, next, now]).await?;
+        rows::end_backoff_after(tx, *webhook, ahead).await?;
+    }
+    if !waiting.is_empty() {
+        tx.signal(Signal::Delivery);
+    }
+    Ok(waiting.len())
 }
 
 /// What an attempt leaves in the log.

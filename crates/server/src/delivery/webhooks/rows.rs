@@ -174,6 +174,12 @@ pub(super) async fn end_backoff(tx: &mut Tx, webhook: Uuid) -> Result<(), Error>
     tx.execute(sql, args![webhook]).await.map(drop)
 }
 
+/// Ends the back-off if it would last longer than `ahead`.
+pub(super) async fn end_backoff_after(tx: &mut Tx, webhook: Uuid, ahead: Time) -> Result<(), Error> {
+    let sql = "UPDATE webhooks SET rest_until = NULL WHERE id = $1 AND rest_until > $2";
+    tx.execute(sql, args![webhook, ahead]).await.map(drop)
+}
+
 /// Gives a webhook a fresh secret. The previous one also signs until `until`.
 pub(super) async fn rotate_secret(
     tx: &mut Tx,
@@ -294,7 +300,8 @@ pub(super) async fn waiting(
                  WHERE w.enabled AND {condition} AND (w.rest_until IS NULL OR w.rest_until <= $1)
                    AND (w.held_by IS NULL OR w.held_by = $2
                         OR NOT EXISTS (SELECT 1 FROM workers k WHERE k.id = w.held_by))
-                   AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at <= $1)
+                   AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.next_at IS NOT NULL
+                                 AND (d.next_at <= $1 OR d.attempts = 0))
                  ORDER BY w.turn_at, w.id LIMIT $3"
             ),
             args![now, holder, limit],

@@ -81,6 +81,36 @@ pub async fn end_wait(tx: &mut Tx, archive: Uuid, now: Time) -> Result<(), Error
     Ok(())
 }
 
+/// A file that waits, when it was put into the queue, and when its next attempt is due.
+#[derive(Debug, Clone, landfall_store::FromRow)]
+pub struct Wait {
+    pub id: Uuid,
+    pub updated_at: Time,
+    pub run_after: Time,
+}
+
+/// Files whose wait began later than `ahead`, a time that has not come yet: a clock that was wrong has set it. Up to `most`.
+pub async fn waits_from_ahead(tx: &mut Tx, ahead: Time, most: usize) -> Result<Vec<Wait>, Error> {
+    // No wait ends before it begins, so the end is in the index and the beginning need not be.
+    tx.rows(
+        "SELECT id, updated_at, run_after FROM files
+         WHERE queue_stage IS NOT NULL AND NOT is_due AND run_after > $1 AND updated_at > $1
+         ORDER BY run_after LIMIT $2",
+        args![ahead, most],
+    )
+    .await
+}
+
+/// Lets a wait that is still as it was seen begin now. It lasts as long as it was meant to. Returns whether it was changed.
+pub async fn begin_wait_now(tx: &mut Tx, wait: &Wait, now: Time) -> Result<bool, Error> {
+    let run_after = now + (wait.run_after - wait.updated_at);
+    let sql = "UPDATE files SET run_after = $4, updated_at = $5
+               WHERE id = $1 AND updated_at = $2 AND run_after = $3 AND status = 'queued' AND NOT is_due";
+    let changed = tx.execute(sql, args![wait.id, wait.updated_at, wait.run_after, run_after, now]).await?;
+    tx.signal(Signal::Work);
+    Ok(changed > 0)
+}
+
 /// Restores an attempt of each file that waits after one of these failures, at `since` or later. From then on it waits
 /// for the service.
 pub async fn refund_attempts(tx: &mut Tx, codes: &[Code], since: Time) -> Result<(), Error> {
