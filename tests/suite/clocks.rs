@@ -147,7 +147,7 @@ async fn a_file_that_was_queued_again_under_a_clock_that_was_ahead_waits_no_long
     db: TestDb,
 ) {
     let ahead = clock_that_is_ahead();
-    let script = Script::new().then(Stage::Extract, Step::Fail(Code::GwTimeout));
+    let script = Script::new().then(Stage::Extract, Step::Fail(Code::GatewayTimeout));
     let server = Setup::default().clock(&ahead).work(script).start(&db).await;
     let file = server.client("ada").upload("report.txt", b"12345").await;
     let ada = server.client("ada");
