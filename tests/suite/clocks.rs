@@ -10,7 +10,9 @@ use serde_json::Value;
 use crate::support::hooks::{self, Hook};
 use crate::support::script::Gate;
 use crate::support::webhook_receiver::{Receiver, Reply};
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until};
+use crate::support::{
+    Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
+};
 
 /// By how many seconds the clocks of the machines are ahead.
 const AHEAD: [i64; 3] = [25, 7_200, -7_200];
@@ -141,9 +143,11 @@ fn is_soon(at: &Value, clock: &ManualClock) -> bool {
 }
 
 #[on_each_database]
-async fn a_file_that_was_queued_again_under_a_clock_that_was_ahead_waits_no_longer_than_it_should(db: TestDb) {
+async fn a_file_that_was_queued_again_under_a_clock_that_was_ahead_waits_no_longer_than_it_should(
+    db: TestDb,
+) {
     let ahead = clock_that_is_ahead();
-    let script = Script::new().then(Stage::Extract, Step::Fail(Code::GwTimeout));
+    let script = Script::new().then(Stage::Extract, Step::Fail(Code::GatewayTimeout));
     let server = Setup::default().clock(&ahead).work(script).start(&db).await;
     let file = server.client("ada").upload("report.txt", b"12345").await;
     let ada = server.client("ada");

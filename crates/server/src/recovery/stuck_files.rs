@@ -34,9 +34,9 @@ use uuid::Uuid;
 
 use detection::{Detection, Stuck};
 
-use super::{exhausted_waits, times_ahead};
 use super::upload_expiry::{Fate, UploadExpiry};
 use super::{Sweep, SweepReport};
+use super::{exhausted_waits, times_ahead};
 use crate::queue::waiting::Obstacles;
 use crate::records::events::{self, Event};
 use crate::records::file::File;

@@ -227,11 +227,13 @@ type Waiting = (i64, Uuid, Time, Time);
 /// Lets the waits that began later than `ahead`, a time that has not come yet, begin now. They last as long as they were meant
 /// to; a back-off that began then ends. Up to `most`; returns how many.
 pub async fn begin_waits_now(tx: &mut Tx, ahead: Time, most: usize, now: Time) -> Result<usize, Error> {
-    let sql = "SELECT number, webhook_id, COALESCE(last_attempt_at, created_at), next_at FROM webhook_deliveries
+    let sql =
+        "SELECT number, webhook_id, COALESCE(last_attempt_at, created_at), next_at FROM webhook_deliveries
                WHERE next_at > $1 AND COALESCE(last_attempt_at, created_at) > $1 ORDER BY number LIMIT $2";
     let waiting: Vec<Waiting> = tx.rows(sql, args![ahead, most]).await?;
     for (number, webhook, since, next_at) in &waiting {
-        let sql = "UPDATE webhook_deliveries SET next_at = $4, last_attempt_at = CASE WHEN attempts > 0 THEN $5 END
+        let sql =
+            "UPDATE webhook_deliveries SET next_at = $4, last_attempt_at = CASE WHEN attempts > 0 THEN $5 END
                    WHERE number = $1 AND status = 'pending' AND next_at = $2
                      AND COALESCE(last_attempt_at, created_at) = $3";
         let next = now + (*next_at - *since);
