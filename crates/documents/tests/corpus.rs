@@ -152,24 +152,32 @@ fn scores(corpus: &Path, kind: &str) -> Vec<(String, f64)> {
     scores
 }
 
-fn assert_mean(kind: &str, least: f64) {
+/// Documents that score low, with the least that they reach: the reference repeats a text box, and most of a page has fonts that
+/// say the wrong letters.
+const LOW: &[(&str, f64)] = &[("drawingml.docx", 0.54), ("skipped_1page.pdf", 0.59)];
+
+fn assert_mean(kind: &str, least: f64, least_of_each: f64) {
     let Some(corpus) = corpus() else { return };
     let scores = scores(&corpus, kind);
     #[expect(clippy::cast_precision_loss, reason = "some dozens")]
     let mean = scores.iter().map(|(_, score)| score).sum::<f64>() / scores.len() as f64;
     println!("{kind}: mean {mean:.4} of {}", scores.len());
     assert!(mean >= least, "{kind}: {mean:.4} is below {least}: {scores:?}");
+    for (name, score) in &scores {
+        let low = LOW.iter().find(|(low, _)| low == name).map_or(least_of_each, |(_, least)| *least);
+        assert!(*score >= low, "{name}: {score:.4} is below {low}");
+    }
 }
 
 #[test]
 fn the_text_of_pdfs_is_found() {
-    assert_mean("pdf", 0.95);
+    assert_mean("pdf", 0.96, 0.85);
 }
 
 #[test]
 fn the_text_of_word_documents_is_found() {
     // The references have the body alone: no charts, descriptions, headers and addresses. `structure.rs` compares those.
-    assert_mean("docx", 0.90);
+    assert_mean("docx", 0.92, 0.82);
 }
 
 /// The references have the text of the slides and of the cells alone: no notes, comments, charts and names of sheets.
@@ -190,17 +198,17 @@ fn assert_found(kind: &str, least: f64) {
 
 #[test]
 fn the_text_of_presentations_is_found() {
-    assert_found("pptx", 0.95);
+    assert_found("pptx", 1.0);
 }
 
 #[test]
 fn the_text_of_spreadsheets_is_found() {
-    assert_found("xlsx", 0.99);
+    assert_found("xlsx", 1.0);
 }
 
 #[test]
 fn the_text_of_web_pages_is_found() {
-    assert_mean("html", 0.98);
+    assert_mean("html", 0.98, 0.91);
 }
 
 #[test]

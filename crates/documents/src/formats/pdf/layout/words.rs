@@ -264,7 +264,7 @@ mod tests {
             words.iter().map(text).collect::<Vec<_>>()
         };
         // The spaces after another cell run through this one, and one is drawn upon its first letter.
-        let over = [1.0, 3.5, 6.0, 8.5, 11.0, 13.5, 16.0, 18.5, 21.0];
+        let over = [1.0, 6.0, 11.0, 16.0, 21.0];
         assert_eq!(words([row("tides"), over.map(|x| space(x + 0.3)).to_vec()].concat()), ["tides"]);
         // One that follows a letter does, also where the next word begins before it.
         let next = row("low").into_iter().map(|glyph| Glyph { x: glyph.x + 24.9, ..glyph });
@@ -276,10 +276,10 @@ mod tests {
 
     #[test]
     fn a_row_of_short_words_is_not_spaced_out() {
-        // Each letter is parted from the next one, but for those of one word.
+        // Most letters are parted from the next one, but not those of the two words.
         let at =
             |character, x| Glyph { character, x, width: 5.0, advance: 5.0, size: 10.0, ..Glyph::default() };
-        let short = [('o', 0.0), ('f', 5.0), ('F', 13.0), ('D', 21.0), ('Q', 29.0), ('R', 37.0), ('C', 45.0)];
+        let short = [('o', 0.0), ('f', 5.0), ('F', 13.0), ('o', 21.0), ('r', 26.0), ('Q', 34.0), ('C', 42.0)];
         assert!(letter_spacing(&short.map(|(character, x)| at(character, x))).abs() < 0.01);
         let spaced =
             [('H', 0.0), ('A', 8.0), ('R', 16.0), ('B', 24.0), ('O', 32.0), ('U', 40.0), ('R', 48.0)];
