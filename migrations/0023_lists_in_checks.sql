@@ -1,5 +1,5 @@
 -- A file's row is checked with comparisons and not with lists. SQLite builds a temporary table from each list, once for every
--- row that it changes: nine of them for one step of a file, which took as long as the rest of the step. The conditions are
+-- row that it changes: several for one step of a file, which took nearly as long as the rest of the step. The conditions are
 -- the same ones in other words, so nothing that is stored changes; PostgreSQL reads a list as an array and stays as it is.
 
 -- [sqlite]
