@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use pdf_oxide::PdfDocument;
 use pdf_oxide::extractors::TextExtractor;
 use pdf_oxide::fonts::cff_encoding::parse_cff_encoding;
-use pdf_oxide::fonts::{CharacterMapper, FontInfo};
+use pdf_oxide::fonts::{CharacterMapper, FontInfo, LazyCMap};
 use pdf_oxide::object::{Object, ObjectRef};
 
 /// Drawings in one another, and the drawings of a page, whose fonts are looked at.
@@ -63,7 +63,7 @@ fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
     if font.subtype == "Type0" || !memo.is_empty() {
         return;
     }
-    let map = font.to_unicode.as_ref().and_then(|map| map.get());
+    let map = font.to_unicode.as_ref().and_then(LazyCMap::get);
     let is_mapped = |code: u8| map.as_ref().is_some_and(|map| map.get(&u32::from(code)).is_some());
     for (code, letter) in built_in(document, entry, font) {
         if !is_mapped(code) && !font.diff_glyph_names.contains_key(&code) {

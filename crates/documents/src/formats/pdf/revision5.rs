@@ -20,8 +20,8 @@ const BLOCK: usize = 16;
 
 /// The file with the same key wrapped as in revision 6; `None` if it is not of revision 5, or needs a password.
 pub fn as_revision_6(bytes: &[u8]) -> Option<Vec<u8>> {
-    let places = memchr::memmem::find_iter(bytes, b"/UE").take(MAX_PLACES);
-    places.filter_map(|place| rewritten(bytes, place)).next()
+    let mut places = memchr::memmem::find_iter(bytes, b"/UE").take(MAX_PLACES);
+    places.find_map(|place| rewritten(bytes, place))
 }
 
 fn rewritten(bytes: &[u8], place: usize) -> Option<Vec<u8>> {

@@ -36,20 +36,20 @@ impl Matrix {
 
     /// This one, and then the other.
     fn then(self, Self(other): Self) -> Self {
-        let Self([a, b, c, d, e, f]) = self;
+        let Self(this) = self;
         Self([
-            a * other[0] + b * other[2],
-            a * other[1] + b * other[3],
-            c * other[0] + d * other[2],
-            c * other[1] + d * other[3],
-            e * other[0] + f * other[2] + other[4],
-            e * other[1] + f * other[3] + other[5],
+            this[0] * other[0] + this[1] * other[2],
+            this[0] * other[1] + this[1] * other[3],
+            this[2] * other[0] + this[3] * other[2],
+            this[2] * other[1] + this[3] * other[3],
+            this[4] * other[0] + this[5] * other[2] + other[4],
+            this[4] * other[1] + this[5] * other[3] + other[5],
         ])
     }
 
     fn place(self, x: f32, y: f32) -> (f32, f32) {
-        let Self([a, b, c, d, e, f]) = self;
-        (a * x + c * y + e, b * x + d * y + f)
+        let Self(this) = self;
+        (this[0] * x + this[2] * y + this[4], this[1] * x + this[3] * y + this[5])
     }
 }
 
@@ -74,7 +74,9 @@ impl Strokes<'_> {
             match (instruction, numbers.as_slice()) {
                 (b"q", _) if states.len() < MAX_STATES => states.push(matrix),
                 (b"Q", _) => matrix = states.pop().unwrap_or(matrix),
-                (b"cm", &[a, b, c, d, e, f]) => matrix = Matrix([a, b, c, d, e, f]).then(matrix),
+                (b"cm", given) => {
+                    matrix = given.try_into().map_or(matrix, |given| Matrix(given).then(matrix));
+                }
                 (b"m", &[.., x, y]) => path.begin(matrix.place(x, y)),
                 (b"l", &[.., x, y]) => path.line_to(matrix.place(x, y)),
                 (b"c" | b"v" | b"y", &[.., x, y]) => path.curve_to(matrix.place(x, y)),

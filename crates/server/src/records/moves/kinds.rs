@@ -30,6 +30,59 @@ pub(super) enum Kind {
 /// The columns that every move has, before those of its kind.
 pub(super) const COMMON: [&str; 4] = ["id", "from_status", "to_status", "now"];
 
+/// The values of an ending of any kind, and what is set from them.
+const END_COLUMNS: &[&str] = &[
+    "fence",
+    "stage",
+    "is_carried",
+    "at",
+    "attempts",
+    "advanced",
+    "code",
+    "message",
+    "chunks",
+    "missing",
+    "missing_count",
+    "fingerprint",
+    "waited",
+    "since",
+    "died_in_hand",
+    "died_at_work",
+    "died_alone",
+    "isolated",
+    "recoveries",
+];
+const END_CHANGES: &str = "next_stage = v.stage,
+                 claim = CASE WHEN v.is_carried = 1 THEN claim END,
+                 claimed_by = CASE WHEN v.is_carried = 1 THEN claimed_by END,
+                 claimed_at = CASE WHEN v.is_carried = 1 THEN v.now END,
+                 run_after = v.at,
+                 is_due = (v.to_status = 'queued' AND v.at <= v.now
+                           AND (v.advanced = 1 OR NOT (is_alone OR v.isolated = 1))),
+                 attempt = v.attempts,
+                 begun = FALSE,
+                 -- A stage that was finished proves that the file does not kill its workers.
+                 lost_workers = CASE WHEN v.advanced = 1 THEN 0 ELSE lost_workers + v.died_in_hand END,
+                 deaths = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths + v.died_at_work END,
+                 deaths_alone = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths_alone + v.died_alone END,
+                 is_alone = (v.advanced = 0 AND (is_alone OR v.isolated = 1)),
+                 waits = CASE WHEN v.advanced = 1 THEN 0 ELSE waits + v.waited END,
+                 waiting_since = CASE WHEN v.advanced = 1 THEN NULL
+                                      WHEN v.waited = 1 THEN COALESCE(waiting_since, v.since) ELSE waiting_since END,
+                 generation = generation + v.waited + v.recoveries,
+                 retry_count = retry_count + v.recoveries,
+                 -- Progress clears the last error; a release does not.
+                 error_code = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.code, error_code) END,
+                 error_message = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.message, error_message) END,
+                 error_stage = CASE WHEN v.advanced = 1 THEN NULL WHEN v.code IS NULL THEN error_stage ELSE v.stage END,
+                 error_at = CASE WHEN v.advanced = 1 THEN NULL WHEN v.code IS NULL THEN error_at ELSE v.now END,
+                 error_fingerprint = v.fingerprint,
+                 chunk_count = COALESCE(v.chunks, chunk_count),
+                 warnings = CASE WHEN v.missing_count IS NULL THEN warnings ELSE v.missing END,
+                 warning_count = COALESCE(v.missing_count, warning_count),
+                 ready_at = CASE WHEN v.to_status = 'ready' THEN v.now ELSE ready_at END,
+                 failed_at = CASE WHEN v.to_status = 'failed' THEN v.now ELSE failed_at END";
+
 impl Kind {
     /// Whether the row changes only for the holder of its claim.
     pub(super) const fn is_fenced(self) -> bool {
@@ -67,59 +120,7 @@ impl Kind {
                 &["fence", "attempts"],
                 "claim = NULL, claimed_by = NULL, claimed_at = NULL, attempt = v.attempts, ready_at = v.now",
             ),
-            Self::End => (
-                &[
-                    "fence",
-                    "stage",
-                    "is_carried",
-                    "at",
-                    "attempts",
-                    "advanced",
-                    "code",
-                    "message",
-                    "chunks",
-                    "missing",
-                    "missing_count",
-                    "fingerprint",
-                    "waited",
-                    "since",
-                    "died_in_hand",
-                    "died_at_work",
-                    "died_alone",
-                    "isolated",
-                    "recoveries",
-                ],
-                "next_stage = v.stage,
-                 claim = CASE WHEN v.is_carried = 1 THEN claim END,
-                 claimed_by = CASE WHEN v.is_carried = 1 THEN claimed_by END,
-                 claimed_at = CASE WHEN v.is_carried = 1 THEN v.now END,
-                 run_after = v.at,
-                 is_due = (v.to_status = 'queued' AND v.at <= v.now
-                           AND (v.advanced = 1 OR NOT (is_alone OR v.isolated = 1))),
-                 attempt = v.attempts,
-                 begun = FALSE,
-                 -- A stage that was finished proves that the file does not kill its workers.
-                 lost_workers = CASE WHEN v.advanced = 1 THEN 0 ELSE lost_workers + v.died_in_hand END,
-                 deaths = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths + v.died_at_work END,
-                 deaths_alone = CASE WHEN v.advanced = 1 THEN 0 ELSE deaths_alone + v.died_alone END,
-                 is_alone = (v.advanced = 0 AND (is_alone OR v.isolated = 1)),
-                 waits = CASE WHEN v.advanced = 1 THEN 0 ELSE waits + v.waited END,
-                 waiting_since = CASE WHEN v.advanced = 1 THEN NULL
-                                      WHEN v.waited = 1 THEN COALESCE(waiting_since, v.since) ELSE waiting_since END,
-                 generation = generation + v.waited + v.recoveries,
-                 retry_count = retry_count + v.recoveries,
-                 -- Progress clears the last error; a release does not.
-                 error_code = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.code, error_code) END,
-                 error_message = CASE WHEN v.advanced = 1 THEN NULL ELSE COALESCE(v.message, error_message) END,
-                 error_stage = CASE WHEN v.advanced = 1 THEN NULL WHEN v.code IS NULL THEN error_stage ELSE v.stage END,
-                 error_at = CASE WHEN v.advanced = 1 THEN NULL WHEN v.code IS NULL THEN error_at ELSE v.now END,
-                 error_fingerprint = v.fingerprint,
-                 chunk_count = COALESCE(v.chunks, chunk_count),
-                 warnings = CASE WHEN v.missing_count IS NULL THEN warnings ELSE v.missing END,
-                 warning_count = COALESCE(v.missing_count, warning_count),
-                 ready_at = CASE WHEN v.to_status = 'ready' THEN v.now ELSE ready_at END,
-                 failed_at = CASE WHEN v.to_status = 'failed' THEN v.now ELSE failed_at END",
-            ),
+            Self::End => (END_COLUMNS, END_CHANGES),
             Self::Revive => (
                 &["stage", "retrier", "operation", "trace"],
                 "next_stage = v.stage, run_after = v.now, is_due = TRUE, attempt = 0, lost_workers = 0, retry_count = 0,
