@@ -112,7 +112,7 @@ impl Case {
         match situation {
             Situation::Stuck => user.break_claim(file, Stage::Chunk, Uuid::new_v4()).await,
             Situation::Failed | Situation::Ready => {
-                process.app.work(&tenant, &CancellationToken::new()).await
+                process.app.work(&tenant, &CancellationToken::new()).await;
             }
             _ => {}
         }

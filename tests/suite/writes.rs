@@ -110,18 +110,19 @@ struct OfEveryType {
 async fn rows_of_a_bulk_statement_arrive_as_they_were_given(db: TestDb) {
     let db = Db::open(&db.url, 4).await.unwrap();
     let time = Time::from_timestamp_micros(1_700_000_000_123_456).unwrap();
-    let given: Vec<OfEveryType> = (0..Rows::MAX as i64)
-        .map(|key| {
-            let has = |every: i64| key % every == 0;
+    let given: Vec<OfEveryType> = (0..Rows::MAX)
+        .map(|number| {
+            let has = |every: usize| number.is_multiple_of(every);
+            let key = i64::try_from(number).unwrap();
             OfEveryType {
                 key,
                 number: has(2).then_some(i64::MIN + key),
                 flag: has(3).then_some(has(2)),
                 text: has(5).then(|| format!("{{\"{key}\", NULL, \\é}}")),
-                id: has(7).then(|| Uuid::from_u128(key as u128)),
+                id: has(7).then(|| Uuid::from_u128(number as u128)),
                 time: has(2).then_some(time),
                 json: has(3).then(|| json!({ "key": [key, null, "a,b"] })),
-                bytes: has(5).then(|| vec![0, 255, key as u8]),
+                bytes: has(5).then(|| vec![0, 255, number.to_le_bytes()[0]]),
             }
         })
         .collect();

@@ -63,7 +63,7 @@ fn ground() -> Ground {
 /// statements that they made.
 fn warm_up() -> BTreeSet<String> {
     let warming = |seed| run(seed, &Without::default(), Detail::Statements, Arc::new(ground())).made;
-    WARMING.into_iter().flat_map(warming).collect()
+    WARMING.flat_map(warming).collect()
 }
 
 fn config() -> Config {
