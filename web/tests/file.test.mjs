@@ -58,7 +58,7 @@ test('an archive leads to its files, and their batch leads back to it', async t 
   await go(`/files/${ids['box.zip']}`);
   await page.getByRole('link', { name: 'Show its files' }).click();
   await page.waitForURL(/batchId=/);
-  for (const name of ['letters/first.txt', 'second.txt']) await page.getByRole('link', { name }).first().waitFor();
+  for (const name of ['first.txt', 'second.txt']) await page.getByRole('link', { name, exact: true }).waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'Show their progress' }).click();
   await says(title(page), 'Archive of 2 files');
