@@ -147,14 +147,20 @@ async fn a_file_that_was_queued_again_under_a_clock_that_was_ahead_waits_no_long
     db: TestDb,
 ) {
     let ahead = clock_that_is_ahead();
-    let script = Script::new().then(Stage::Extract, Step::Fail(Code::GatewayTimeout));
+    let fails = || Step::Fail(Code::DbError);
+    let script = Script::new().then(Stage::Extract, fails()).then(Stage::Extract, fails());
     let server = Setup::default().clock(&ahead).work(script).start(&db).await;
     let file = server.client("ada").upload("report.txt", b"12345").await;
     let ada = server.client("ada");
-    until("it waits for its next attempt", async || ada.file(&file).await["retryAfter"].is_string()).await;
+    let waits = async |attempt: i64| {
+        let seen = ada.file(&file).await;
+        seen["attempt"] == attempt && seen["retryAfter"].is_string()
+    };
+    until("it waits for its second attempt", async || waits(1).await).await;
     // The sweep itself is due when this clock says so.
     ahead.advance(SWEEP);
     until("the sweep has run", async || !is_soon(&next_sweep(&server).await, &manual_clock())).await;
+    until("it waits for its third attempt", async || waits(2).await).await;
     server.stop().await;
 
     let clock = manual_clock();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use landfall_core::clock::Time;
 use landfall_core::failure::Code;
 use landfall_core::lifecycle::Stage::{Chunk, Embed, Extract};
 use landfall_server::queue::claim::{ClaimDue, Claims, Want};
@@ -14,6 +15,7 @@ use landfall_store::wake::Signal;
 use landfall_store::{Db, args};
 use serde_json::json;
 
+use crate::support::offline_app::Sql;
 use crate::support::script::Gate;
 use crate::support::{
     Script, Setup, Step, TestDb, TestServer, batch_summary, manual_clock, on_each_database,
@@ -62,6 +64,34 @@ async fn a_failing_stage_is_retried_after_a_growing_wait_and_then_given_up(db: T
     server.idle().await;
     assert_eq!(script.runs().len(), 3);
     server.assert_audit_clean().await;
+}
+
+/// What attempts and deaths of workers leave in the row of a file: an error, waits for a service, deaths.
+type Marks = (Option<String>, Option<String>, i64, Option<Time>, i64, i64, i64);
+
+#[on_each_database]
+async fn a_finished_stage_clears_what_earlier_attempts_left_in_the_row(db: TestDb) {
+    for failed_at in [Extract, Chunk, Embed] {
+        let clock = manual_clock();
+        let script = Script::new().then(failed_at, Step::Fail(Code::DbError));
+        let server = Setup::default().clock(&clock).work(script).start(&db).await;
+        let alice = server.client("alice");
+        let file = alice.upload("a.txt", b"a").await;
+        server.idle().await;
+        assert_eq!(alice.file(&file).await["error"]["code"], "DB_ERROR", "{failed_at:?}");
+        let id: uuid::Uuid = file.parse().expect("an id");
+        let mark = "UPDATE files SET waits = 1, waiting_since = updated_at, lost_workers = 1, deaths = 1 WHERE id = $1";
+        server.app.db.write(Sql(mark.to_owned(), args![id])).await.unwrap();
+        clock.advance(LONG);
+        server.idle().await;
+        assert_eq!(alice.status(&file).await, "ready", "{failed_at:?}");
+        let sql = "SELECT error_code, error_message, waits, waiting_since, lost_workers, deaths, deaths_alone
+                   FROM files WHERE id = $1";
+        let marks: Option<Marks> = server.app.db.read().await.unwrap().row(sql, args![id]).await.unwrap();
+        assert_eq!(marks, Some((None, None, 0, None, 0, 0, 0)), "{failed_at:?}");
+        server.assert_audit_clean().await;
+        server.stop().await;
+    }
 }
 
 #[on_each_database]
