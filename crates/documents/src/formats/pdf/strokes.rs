@@ -13,6 +13,8 @@ use super::layout::rules::{MAX_RULES, Path, Rule};
 /// Drawings in one another, and all bytes of instructions of one page.
 const MAX_DEPTH: usize = 6;
 const MAX_BYTES: usize = 64 << 20;
+/// What a drawing counts beside its bytes: to find and unpack one takes time, also if it is empty.
+const BYTES_OF_DRAWING: usize = 4 << 10;
 /// States that are kept while another one is in use.
 const MAX_STATES: usize = 256;
 /// The most operands of an instruction that is read.
@@ -62,7 +64,7 @@ struct Strokes<'a> {
 impl Strokes<'_> {
     /// Returns whether there are not too many lines.
     fn run(&mut self, content: &[u8], resources: Option<&Object>, matrix: Matrix, depth: usize) -> bool {
-        self.bytes += content.len();
+        self.bytes += content.len() + BYTES_OF_DRAWING;
         if self.bytes > MAX_BYTES {
             return false;
         }
