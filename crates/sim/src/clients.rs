@@ -191,7 +191,13 @@ impl Client {
         None
     }
 
-    async fn register(&self, place: usize, file: &FilePlan, caller: &Caller) -> Option<Uuid> {
+    /// Opens the batch of a file, and says what the file is, before it is registered.
+    pub(crate) async fn announce(
+        &self,
+        place: usize,
+        file: &FilePlan,
+        caller: &Caller,
+    ) -> Option<(Option<Uuid>, Announced)> {
         let batch = if file.in_batch { Some(self.open_batch(file.tenant, caller).await?) } else { None };
         self.accounts.note(place, |account| account.registered = Known::Asked);
         let announced = Announced {
@@ -199,6 +205,11 @@ impl Client {
             size: i64::try_from(file.bytes().len()).ok()?,
             ..Announced::default()
         };
+        Some((batch, announced))
+    }
+
+    async fn register(&self, place: usize, file: &FilePlan, caller: &Caller) -> Option<Uuid> {
+        let (batch, announced) = self.announce(place, file, caller).await?;
         let (of, name) = (caller.clone(), file.name.clone());
         let register = move |app: App| {
             let (of, announced, name) = (of.clone(), announced.clone(), name.clone());

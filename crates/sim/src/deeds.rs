@@ -8,7 +8,6 @@ use landfall_core::caller::{Caller, Reach};
 use landfall_core::refusal::Refusal;
 use landfall_core::states::OperationAction;
 use landfall_server::app::App;
-use landfall_server::intake::announce::Announced;
 use landfall_server::intake::idempotency::{Idempotent, Key};
 use landfall_server::intake::resumable::create::Beginning;
 use landfall_server::intake::resumable::receive::Piece;
@@ -31,13 +30,7 @@ impl Client {
     }
 
     async fn begin_upload(&self, place: usize, file: &FilePlan, caller: &Caller) -> Option<Uuid> {
-        let batch = if file.in_batch { Some(self.open_batch(file.tenant, caller).await?) } else { None };
-        self.accounts.note(place, |account| account.registered = Known::Asked);
-        let announced = Announced {
-            name: file.name.clone(),
-            size: i64::try_from(file.bytes().len()).ok()?,
-            ..Announced::default()
-        };
+        let (batch, announced) = self.announce(place, file, caller).await?;
         let (of, name) = (caller.clone(), file.name.clone());
         let begin = move |app: App| {
             let (caller, announced, name) = (of.clone(), announced.clone(), name.clone());
