@@ -23,20 +23,22 @@ RUN_TESTS := cargo test --locked --workspace
 RUN_DOC_TESTS :=
 endif
 
-# Debian packages belong to the machine, not to the project: they are installed once, as root or with sudo.
 CLAMD := /usr/sbin/clamd
 PROMTOOL := /usr/bin/promtool
-# What deploy/check needs, by a file of each package. Helm is not in Debian; its template engine and functions are.
-DEPLOY_TOOLS := /usr/bin/go /usr/share/gocode/src/github.com/Masterminds/sprig/functions.go \
-	/usr/share/gocode/src/sigs.k8s.io/yaml/yaml.go /usr/bin/systemd-analyze /usr/bin/docker-compose
 NGINX := /usr/sbin/nginx
 CADDY := /usr/bin/caddy
 CHROMIUM := /usr/bin/chromium
-# Clocks that jump.
-FAKETIME := /usr/bin/faketime
 # PostgreSQL with TLS, which the one of scripts/with-postgres was built without. Its folder has the version in its name.
 POSTGRES_TLS = $(shell ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
-DEBIAN := $(CLAMD) $(PROMTOOL) $(NGINX) $(CADDY) $(CHROMIUM) $(or $(POSTGRES_TLS),postgres-with-tls)
+# Debian packages belong to the machine, not to the project: they are installed once, as root or with sudo, in one call. Each is known
+# by one of its files. Helm is not in Debian, but its template engine and functions are; faketime gives processes clocks that jump.
+PACKAGES := clamav-daemon=$(CLAMD) prometheus=$(PROMTOOL) nginx-light=$(NGINX) caddy=$(CADDY) chromium=$(CHROMIUM) \
+	postgresql=/usr/lib/postgresql/*/bin/postgres faketime=/usr/bin/faketime \
+	golang-go=/usr/bin/go golang-github-masterminds-sprig-dev=/usr/share/gocode/src/github.com/Masterminds/sprig/functions.go \
+	golang-k8s-sigs-yaml-dev=/usr/share/gocode/src/sigs.k8s.io/yaml/yaml.go systemd=/usr/bin/systemd-analyze \
+	docker-compose=/usr/bin/docker-compose
+MISSING := $(foreach entry,$(PACKAGES),$(if $(wildcard $(lastword $(subst =, ,$(entry)))),,$(firstword $(subst =, ,$(entry)))))
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 TEST_PROGRAMS = LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NGINX=$(NGINX) \
 	LANDFALL_TEST_CADDY=$(CADDY) LANDFALL_TEST_CHROMIUM=$(CHROMIUM) LANDFALL_TEST_POSTGRES_TLS=$(POSTGRES_TLS)
 
@@ -47,8 +49,7 @@ NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 NODE_WORKSPACE := node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
-.PHONY: help run release model test test-quick simulate fuzz coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean postgres-with-tls
+.PHONY: help run release model test test-quick simulate fuzz coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean packages check-api check-console check-client check-chaos check-docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,14 +66,27 @@ release: ## Build the program for production: target/release/landfall
 model: ## Download a better model than the built-in one, and print how to use it
 	@scripts/fetch-model
 
-test: lint deny deploy-check $(DEBIAN) $(FAKETIME) $(NODE_CLIENTS) $(NODE_WORKSPACE) ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the client, the console, the docs
+# What mostly downloads runs beside what compiles, and what mostly waits beside what computes.
+test: ## Check everything: lint, deny, the tests on SQLite and PostgreSQL, the API, the client, the console, the docs
+	$(MAKE) --jobs=2 lint packages deny deploy-check $(NODE_CLIENTS) $(NODE_WORKSPACE)
 	$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) scripts/with-postgres --no-sync scripts/with-object-stores $(RUN_TESTS)
+	$(MAKE) --jobs=2 --output-sync=target check-api check-console check-client check-chaos check-docs
+
+check-api:
 	scripts/schemathesis $(TARGET)/debug/landfall
 	scripts/check-description $(TARGET)/debug/landfall
-	clients/typescript/check $(TARGET)/debug/landfall
+
+check-console: $(NODE_WORKSPACE)
 	web/check $(TARGET)/debug/landfall
+
+check-client: $(NODE_WORKSPACE)
+	clients/typescript/check $(TARGET)/debug/landfall
+
+check-chaos: packages
 	tests/chaos/selftest
 	tests/chaos/chaos $(TARGET)/debug/landfall --seconds 36 --seed 693200
+
+check-docs:
 	$(RUN_DOC_TESTS)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --workspace
 
@@ -90,7 +104,7 @@ fuzz: ## Search for inputs that break readers, protocol, settings, tokens or req
 	crates/fuzz/run $(or $(SECONDS),60) $(TARGETS)
 
 # TESTS="search:: events::" runs only these.
-coverage: $(CARGO_LLVM_COV) $(DEBIAN) $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
+coverage: $(CARGO_LLVM_COV) packages $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran
 	PATH="$(abspath $(dir $(CARGO_LLVM_COV))):$$PATH" \
 		$(TEST_PROGRAMS) LANDFALL_TEST_NODE=$(NODE) \
 		scripts/with-postgres --no-sync scripts/with-object-stores scripts/coverage $(TESTS)
@@ -107,7 +121,7 @@ bench-peers: ## Install and measure BullMQ, pg-boss, graphile-worker and apalis 
 	bench/peers/run install full takeover
 
 # MINUTES=10 is shared by all three worlds. SEED=… draws the same faults again. PROGRAM=… is a program that was built before.
-chaos: $(FAKETIME) $(if $(PROGRAM),,debug-program) ## Kill, freeze, cut off and fill up real processes, and check every promise (MINUTES=10)
+chaos: packages $(if $(PROGRAM),,debug-program) ## Kill, freeze, cut off and fill up real processes, and check every promise (MINUTES=10)
 	tests/chaos/selftest
 	tests/chaos/chaos $(or $(PROGRAM),$(TARGET)/debug/landfall) --seconds $(shell expr 60 \* $(or $(MINUTES),10)) \
 		$(if $(SEED),--seed $(SEED)) --keep $(TARGET)/chaos
@@ -134,7 +148,7 @@ lint: ## Check formatting and lints
 deny: $(CARGO_DENY) ## Check the dependencies: licences, bans and sources
 	$(CARGO_DENY) --locked check bans licenses sources
 
-deploy-check: $(DEPLOY_TOOLS) $(PROMTOOL) ## Check the chart, the systemd unit and the compose files
+deploy-check: packages ## Check the chart, the systemd unit and the compose files
 	deploy/check
 
 # PROGRAM=target/release/landfall tests a program that was built before; otherwise it is compiled in the image.
@@ -175,46 +189,12 @@ $(CARGO_LLVM_COV):
 		cargo install --locked --debug cargo-llvm-cov --version =$(CARGO_LLVM_COV_VERSION) --no-track \
 		--root $(TOOLS)/cargo-llvm-cov-$(CARGO_LLVM_COV_VERSION)
 
-$(CLAMD):
-	@echo "The tests need a real clamd; installing Debian's clamav-daemon"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends clamav-daemon
-
-$(PROMTOOL):
-	@echo "The tests need promtool; installing Debian's prometheus"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends prometheus
-
-$(DEPLOY_TOOLS) &:
-	@echo "The check of deploy/ needs Go with the function library of Helm, systemd-analyze and docker-compose"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends golang-go \
-		golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev systemd docker-compose
-
-$(NGINX):
-	@echo "The tests need nginx; installing Debian's nginx-light"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light
-
-$(CADDY):
-	@echo "The tests need Caddy; installing Debian's caddy"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends caddy
-
-$(CHROMIUM):
-	@echo "The tests need a browser; installing Debian's chromium"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium
-
-$(FAKETIME):
-	@echo "The tests need clocks that jump; installing Debian's faketime"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends faketime
-
-postgres-with-tls:
-	@echo "The tests need a PostgreSQL with TLS; installing Debian's postgresql"
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q
-	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends postgresql
+packages:
+ifneq ($(MISSING),)
+	@echo "The tests need these Debian packages: $(MISSING)"
+	$(AS_ROOT) apt-get update -q
+	$(AS_ROOT) apt-get install -q -y --no-install-recommends $(MISSING)
+endif
 
 $(NODE_WORKSPACE): package.json package-lock.json clients/typescript/package.json web/package.json
 	npm ci
