@@ -103,8 +103,10 @@ impl ClaimHarness {
                 file: file.id,
                 owner: file.owner(),
                 claim: file.claim.expect("a claimed file has a claim"),
+                finished_before: Vec::new(),
                 stage,
                 attempt: 1,
+                at: Clock::System.now(),
                 verdict: Verdict::Advance {
                     output: Arc::new(Output::Nothing),
                     carry: stage.next().is_some(),

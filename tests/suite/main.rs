@@ -50,6 +50,7 @@ mod file_lists;
 mod file_operations;
 mod full_disk;
 mod gateway;
+mod going_on;
 mod interleavings;
 mod recovery_jobs;
 mod health;

@@ -71,8 +71,10 @@ async fn a_late_settlement_in_one_group_with_the_holders_has_no_effect(db: TestD
         file: id,
         owner: file.owner(),
         claim,
+        finished_before: Vec::new(),
         stage: Extract,
         attempt: 1,
+        at: server.app.clock.now(),
         verdict: Verdict::DeadLetter { failure: failure.clone() },
         calls: Vec::new(),
     };

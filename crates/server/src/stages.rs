@@ -50,7 +50,7 @@ pub trait Work: Send + Sync + 'static {
 
 /// One attempt at one stage.
 pub struct Job {
-    pub file: File,
+    pub file: Arc<File>,
     pub stage: Stage,
     /// The output of the stage before, if the same worker continues with the file.
     pub carried: Option<Arc<Output>>,
@@ -60,7 +60,7 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn new(file: File, stage: Stage, carried: Option<Arc<Output>>) -> Self {
+    pub fn new(file: Arc<File>, stage: Stage, carried: Option<Arc<Output>>) -> Self {
         Self { file, stage, carried, cancelled: CancellationToken::new(), progress: watch::Sender::new(()) }
     }
 

@@ -457,7 +457,12 @@ impl OfflineApp {
     pub async fn die_and_restart(&self) {
         let dead = self.app.liveness.identity();
         dead.lost.cancel();
-        self.app.db.write(RescueWorker { worker: dead.id, now: self.now() }).await.expect("it is rescued");
+        // A write of the dead process may still be failing in the writer, which both share here.
+        let mut tries = 0;
+        while let Err(error) = self.app.db.write(RescueWorker { worker: dead.id, now: self.now() }).await {
+            tries += 1;
+            assert!(tries < 3 && matches!(error, Error::GroupNotCommitted(_)), "it is not rescued: {error}");
+        }
         self.app.liveness.rejoin(&dead).await.expect("it restarts");
     }
 }

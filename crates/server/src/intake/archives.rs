@@ -146,7 +146,7 @@ impl Archives {
 /// Queues the files of an archive again that had failed or were cancelled when the archive was retried. Repeating it is safe:
 /// a file that fails again after that is left.
 struct RetryMembers {
-    archive: File,
+    archive: Arc<File>,
     batch: Uuid,
     retried_at: Time,
     now: Time,

@@ -69,6 +69,7 @@ pub(super) async fn move_all(
     let moves = files.iter().map(|file| Move {
         file: file.id,
         from: file.status,
+        passed: Vec::new(),
         transition: Transition::Cancel,
         change: Change::Cancel { failure: failure.clone() },
         worker: None,

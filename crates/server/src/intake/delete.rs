@@ -119,6 +119,7 @@ pub async fn bury(
     let moves = files.iter().map(|file| Move {
         file: file.id,
         from: file.status,
+        passed: Vec::new(),
         transition: Transition::Delete,
         change: Change::Delete {
             gave_up,

@@ -1,4 +1,9 @@
-//! One file in hand: carried through the stages, each ending settled before the next begins.
+//! One file in hand: carried through the stages.
+//!
+//! The worker hands the ending of a stage to the settler and begins the next one. A file is finished, fails or goes back to
+//! the queue only when its last ending is written, and with it all before.
+
+use std::collections::VecDeque;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,6 +20,7 @@ use super::gates::CallRounds;
 use super::isolation::NoteBegun;
 use super::room::Place;
 use super::settle::{EndWait, Settlement, Verdict};
+use super::settler::Receipt;
 use super::worker::{Inner, WRITE_AGAIN};
 use crate::process::liveness::Identity;
 use crate::records::file::File;
@@ -41,6 +47,25 @@ pub(super) struct Carrier {
 /// How long a file in hand waits for a slot before it is released.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Endings that the settler has and that are not written yet.
+struct Unwritten {
+    settlement: Settlement,
+    receipt: Receipt,
+    /// Whether the settler could not write them.
+    has_failed: bool,
+}
+
+impl Unwritten {
+    /// Adds the ending of the next stage, unless the others are being written.
+    fn add(&mut self, next: &Settlement) -> bool {
+        let added = !self.has_failed && self.receipt.add(next);
+        if added {
+            self.settlement = self.settlement.clone().then(next.clone());
+        }
+        added
+    }
+}
+
 /// Why a stage was stopped before it ended.
 #[derive(Clone, Copy)]
 enum Interrupted {
@@ -51,13 +76,15 @@ enum Interrupted {
 }
 
 impl Carrier {
-    pub(super) async fn carry(mut self, mut file: File) {
+    pub(super) async fn carry(mut self, file: File) {
+        let mut file = Arc::new(file);
         traces::waited(&file.traced());
         let mut carried: Option<Arc<Output>> = None;
+        let mut unwritten: Option<Unwritten> = None;
         loop {
             let stage = file.next_stage;
             let span = spans::attempt(&file.traced(), stage, self.inner.liveness.name());
-            let work = self.work(&file, stage, carried.take()).instrument(span.clone());
+            let work = self.work(&file, stage, carried.take(), &mut unwritten).instrument(span.clone());
             let Some((written, next_place)) = work.await else {
                 spans::ended(&span, "lost", None);
                 break;
@@ -69,6 +96,7 @@ impl Carrier {
                 (Verdict::Advance { output, carry: true }, Some(place), Some(next)) => {
                     self.inner.leave(std::mem::replace(&mut self.place, place));
                     carried = Some(output);
+                    let file = Arc::make_mut(&mut file);
                     file.next_stage = next;
                     file.attempt = 1;
                     file.claimed_at = Some(self.inner.clock.now());
@@ -82,6 +110,10 @@ impl Carrier {
                 }
                 _ => break,
             }
+        }
+        // Nothing of a file is under way that is not in hand any more.
+        if let Some(mut one) = unwritten.filter(|one| !one.has_failed) {
+            drop(one.receipt.written().await);
         }
         let nothing_left = {
             let mut in_hand = self.inner.in_hand();
@@ -97,16 +129,21 @@ impl Carrier {
         }
     }
 
-    /// One stage: the attempt and its ending. Returns the verdict that was written and the file's place at the
-    /// next stage; `None` if this worker no longer holds the file.
+    /// One stage: the attempt and its ending. Returns the verdict and the file's place at the next stage; `None` if this
+    /// worker no longer holds the file. The verdict is written, unless the worker goes on with the file at the next stage.
     async fn work(
         &self,
-        file: &File,
+        file: &Arc<File>,
         stage: Stage,
         carried: Option<Arc<Output>>,
+        unwritten: &mut Option<Unwritten>,
     ) -> Option<(Verdict, Option<Place>)> {
         let mut next_place = None;
-        let ended = self.attempt(file, stage, carried).await;
+        let ended = tokio::select! {
+            biased;
+            ended = self.attempt(file, stage, carried) => ended,
+            () = self.refused(unwritten) => return None,
+        };
         let (verdict, calls) = match ended {
             Ok(Ok(Output::Waits { until, reason })) => {
                 (Verdict::Wait { at: until, reason }, self.calls(file, None, false).await)
@@ -117,14 +154,29 @@ impl Carrier {
                 (verdict, self.calls(file, None, false).await)
             }
             Ok(Err(failure)) => {
-                let verdict = self.judge(file, stage, failure.clone());
+                let verdict = self.judge(file, stage, file.attempt, failure.clone());
                 let is_last = matches!(verdict, Verdict::DeadLetter { .. });
                 (verdict, self.calls(file, Some(&failure), is_last).await)
             }
             Err(Interrupted::Release) => (Verdict::Release, Vec::new()),
             Err(Interrupted::Abandon) => return None,
         };
-        let settled = self.settle(file, stage, verdict, calls).instrument(spans::settle()).await?;
+        let settlement = Settlement {
+            file: file.id,
+            owner: file.owner(),
+            claim: file.claim.expect("a claimed file has a claim"),
+            finished_before: Vec::new(),
+            stage,
+            attempt: file.attempt,
+            at: self.inner.clock.now(),
+            verdict,
+            calls,
+        };
+        let settled = if settlement.may_be_written_later() && !self.alone {
+            self.hand_in(file, unwritten, settlement).instrument(spans::settle()).await?
+        } else {
+            self.settle(file, unwritten.take(), Some(settlement)).instrument(spans::settle()).await?
+        };
         if matches!(settled, Verdict::Wait { .. }) {
             let end_wait = EndWait { file: file.id, now: self.inner.clock.now() };
             if let Err(error) = self.inner.db.write(end_wait).await {
@@ -166,7 +218,7 @@ impl Carrier {
     /// Runs one stage as soon as there is a slot, within its timeout.
     async fn attempt(
         &self,
-        file: &File,
+        file: &Arc<File>,
         stage: Stage,
         carried: Option<Arc<Output>>,
     ) -> Result<Result<Output, Failure>, Interrupted> {
@@ -257,8 +309,8 @@ impl Carrier {
         }
     }
 
-    fn judge(&self, file: &File, stage: Stage, failure: Failure) -> Verdict {
-        let attempt = u32::try_from(file.attempt).unwrap_or(u32::MAX);
+    fn judge(&self, file: &File, stage: Stage, attempt: i64, failure: Failure) -> Verdict {
+        let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
         let waits = u32::try_from(file.waits).unwrap_or(u32::MAX);
         match self.inner.config.retry.delay(stage, attempt, waits, &failure, landfall_core::random::random())
         {
@@ -267,45 +319,116 @@ impl Carrier {
         }
     }
 
-    /// Writes the ending, and retries until the database is back. Returns the verdict that was written, or `None` if
-    /// this worker no longer held the file.
-    async fn settle(&self, file: &File, stage: Stage, verdict: Verdict, calls: Vec<Call>) -> Option<Verdict> {
-        let claim = file.claim.expect("a claimed file has a claim");
-        let mut settlement = Settlement {
-            file: file.id,
-            owner: file.owner(),
-            claim,
-            stage,
-            attempt: file.attempt,
-            verdict,
-            calls,
-        };
-        let mut uncertain = false;
-        loop {
-            match self.inner.settler.settle(settlement.clone()).await {
-                Ok(Some(_)) => return Some(settlement.verdict),
+    /// Resolves if the fence refused what was handed in: this worker no longer holds the file.
+    async fn refused(&self, unwritten: &mut Option<Unwritten>) {
+        if let Some(one) = unwritten.as_mut().filter(|one| !one.has_failed) {
+            match one.receipt.written().await {
+                Ok(Some(_)) => *unwritten = None,
+                Ok(None) => {
+                    *unwritten = None;
+                    return self.note_refusal();
+                }
+                // It is written again when the stage has ended.
+                Err(error) => {
+                    tracing::warn!(%error, "an ending could not be written");
+                    one.has_failed = true;
+                }
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn note_refusal(&self) {
+        self.inner.fenced_off.fetch_add(1, Ordering::Relaxed);
+        tracing::info!("an ending came too late and changed nothing");
+    }
+
+    /// Gives the settler an ending that may be written later. Returns its verdict, or that of an earlier stage if the worker
+    /// cannot go on after that; `None` if this worker no longer holds the file.
+    async fn hand_in(
+        &self,
+        file: &File,
+        unwritten: &mut Option<Unwritten>,
+        settlement: Settlement,
+    ) -> Option<Verdict> {
+        if let Some(mut earlier) = unwritten.take() {
+            if earlier.add(&settlement) {
+                *unwritten = Some(earlier);
+                return Some(settlement.verdict);
+            }
+            let written = self.settle(file, Some(earlier), None).await?;
+            if !matches!(written, Verdict::Advance { .. }) {
+                return Some(written);
+            }
+        }
+        let verdict = settlement.verdict.clone();
+        let receipt = self.inner.settler.hand_in(settlement.clone()).await;
+        *unwritten = Some(Unwritten { settlement, receipt, has_failed: false });
+        Some(verdict)
+    }
+
+    /// Writes the endings of a file, and retries until the database is back. Returns the last verdict that was written, or
+    /// `None` if this worker no longer held the file.
+    async fn settle(
+        &self,
+        file: &File,
+        unwritten: Option<Unwritten>,
+        last: Option<Settlement>,
+    ) -> Option<Verdict> {
+        let mut left: VecDeque<Settlement> = last.into_iter().collect();
+        let (mut receipt, mut uncertain) = (None, false);
+        if let Some(mut earlier) = unwritten {
+            if left.front().is_some_and(|last| earlier.add(last)) {
+                left.clear();
+            }
+            uncertain = earlier.has_failed;
+            receipt = Some(earlier.receipt).filter(|_| !uncertain);
+            left.push_front(earlier.settlement);
+        }
+        let mut written = None;
+        while let Some(mut settlement) = left.pop_front() {
+            let result = match receipt.take() {
+                Some(mut receipt) => receipt.written().await,
+                None => self.inner.settler.settle(settlement.clone()).await,
+            };
+            match result {
+                Ok(Some(_)) => {
+                    uncertain = false;
+                    let goes_on = matches!(settlement.verdict, Verdict::Advance { .. });
+                    written = Some(settlement.verdict);
+                    if !goes_on {
+                        break;
+                    }
+                    continue;
+                }
                 Ok(None) if uncertain => {
                     // Either another worker has the file, or the earlier write succeeded despite its error.
-                    self.inner.release_for_sure(&self.identity, claim, Some(file.id)).await;
+                    self.inner.release_for_sure(&self.identity, settlement.claim, Some(file.id)).await;
                     return None;
                 }
                 Ok(None) => {
-                    self.inner.fenced_off.fetch_add(1, Ordering::Relaxed);
-                    tracing::info!("an ending came too late and changed nothing");
+                    self.note_refusal();
                     return None;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "an ending could not be written");
                     uncertain = true;
-                    if let Verdict::Advance { .. } = settlement.verdict
-                        && error.is_about_the_data()
-                    {
-                        // The database cannot store the output itself. After any other error the write is retried
-                        // with the same output.
-                        let failure =
-                            Failure::new(Code::DbError, "What the stage produced could not be stored");
-                        settlement.verdict = self.judge(file, stage, failure);
+                    // The database cannot store an output itself. After any other error the write is retried with the
+                    // same outputs.
+                    if error.is_about_the_data() {
+                        if !settlement.finished_before.is_empty() {
+                            // Only the stage whose output it is fails.
+                            settlement.apart().into_iter().rev().for_each(|one| left.push_front(one));
+                            continue;
+                        }
+                        if let Verdict::Advance { .. } = settlement.verdict {
+                            let message = "What the stage produced could not be stored";
+                            let failure = Failure::new(Code::DbError, message);
+                            settlement.verdict =
+                                self.judge(file, settlement.stage, settlement.attempt, failure);
+                        }
                     }
+                    left.push_front(settlement);
                 }
             }
             tokio::select! {
@@ -314,6 +437,7 @@ impl Carrier {
                 () = self.inner.give_back.cancelled() => return None,
             }
         }
+        written
     }
 }
 

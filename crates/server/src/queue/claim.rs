@@ -288,6 +288,7 @@ impl ClaimDue {
         let moves = due.into_iter().map(|file| Move {
             file,
             from: Status::Queued,
+            passed: Vec::new(),
             transition: Transition::Claim(stage),
             change: Change::Claim { token: self.token, worker: self.worker },
             worker: Some(self.worker_name.clone()),

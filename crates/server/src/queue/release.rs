@@ -34,6 +34,7 @@ impl Write for Release {
             Some(Move {
                 file: file.id,
                 from: file.status,
+                passed: Vec::new(),
                 transition: Transition::Requeue(file.next_stage),
                 change: Change::End(Ending::release(file, self.now)?),
                 worker: Some(self.worker_name.clone()),

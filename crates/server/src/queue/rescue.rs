@@ -71,6 +71,7 @@ impl Write for RescueWorker {
             moves.push(Move {
                 file: file.id,
                 from: file.status,
+                passed: Vec::new(),
                 transition,
                 change: Change::End(Ending { death, ..ending }),
                 worker: Some(name.clone()),

@@ -137,6 +137,7 @@ pub async fn revive_all(
     let moves = files.iter().map(|(stage, file)| Move {
         file: file.id,
         from: file.status,
+        passed: Vec::new(),
         transition: Transition::Revive,
         change: Change::Revive {
             stage: *stage,

@@ -17,7 +17,7 @@ use crate::content::index;
 use crate::content::{artifacts, chunks, codes};
 use crate::records::batch::archives;
 use crate::records::file::{File, Owner};
-use crate::records::moves::{self, Change, Death, Ending, Move};
+use crate::records::moves::{self, Change, Death, Ending, Move, Passed};
 use crate::stages::Output;
 use landfall_core::actor::Actor;
 use landfall_core::caller::TenantUser;
@@ -39,11 +39,24 @@ pub struct Settlement {
     /// What does not change while the file is held.
     pub owner: Arc<Owner>,
     pub claim: Uuid,
+    /// The stages before it that the worker has finished and that are not written yet, in their order.
+    pub finished_before: Vec<Finished>,
     pub stage: Stage,
     pub attempt: i64,
+    /// When it ended.
+    pub at: Time,
     pub verdict: Verdict,
-    /// What the attempt says about the services that it needed.
+    /// What the attempts say about the services that they needed, in their order.
     pub calls: Vec<Call>,
+}
+
+/// A stage that is done, whose ending is written together with that of a later one.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    pub stage: Stage,
+    pub attempt: i64,
+    pub at: Time,
+    pub output: Arc<Output>,
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +97,55 @@ impl Verdict {
 }
 
 impl Settlement {
+    /// Whether the worker may begin the next stage before this is written. Of a file that a worker died with, or that
+    /// failed before, each ending is written first: the row must say what is known of it.
+    pub fn may_be_written_later(&self) -> bool {
+        let Verdict::Advance { output, carry: true } = &self.verdict else { return false };
+        self.owner.is_unmarked && output.warnings().is_none_or(<[_]>::is_empty)
+    }
+
+    /// This ending, which may be written later, and that of the next stage as one.
+    #[must_use]
+    pub fn then(self, next: Self) -> Self {
+        let Self { mut finished_before, mut calls, stage, attempt, at, verdict, .. } = self;
+        if let Verdict::Advance { output, .. } = verdict {
+            finished_before.push(Finished { stage, attempt, at, output });
+        }
+        finished_before.extend(next.finished_before);
+        calls.extend(next.calls);
+        Self { finished_before, calls, ..next }
+    }
+
+    /// The endings one by one, in their order.
+    pub fn apart(mut self) -> Vec<Self> {
+        let mut all = Vec::with_capacity(self.finished_before.len() + 1);
+        for Finished { stage, attempt, at, output } in std::mem::take(&mut self.finished_before) {
+            all.push(Self {
+                file: self.file,
+                owner: self.owner.clone(),
+                claim: self.claim,
+                finished_before: Vec::new(),
+                stage,
+                attempt,
+                at,
+                verdict: Verdict::Advance { output, carry: true },
+                // The last one has them all: each is counted once.
+                calls: Vec::new(),
+            });
+        }
+        all.push(self);
+        all
+    }
+
+    /// The stages that are done with it, and what each produced.
+    fn outputs(&self) -> impl Iterator<Item = &Arc<Output>> {
+        let last = match &self.verdict {
+            Verdict::Advance { output, .. } => Some(output),
+            _ => None,
+        };
+        self.finished_before.iter().map(|finished| &finished.output).chain(last)
+    }
+
     fn transition(&self) -> Transition {
         match &self.verdict {
             Verdict::Advance { carry, .. } if *carry || self.stage.next().is_none() => {
@@ -103,7 +165,8 @@ impl Settlement {
         let failure = self.failure().filter(|failure| failure.retry != Retry::Never)?;
         let service = failure.code.service()?;
         let circuit = down.get(&service)?;
-        let call = self.calls.iter().find(|call| call.service == service)?;
+        // The last: an earlier stage may have needed the same service.
+        let call = self.calls.iter().rfind(|call| call.service == service)?;
         // A call of an earlier round belongs to the outage that ended that round.
         let in_outage = circuit.state != CircuitState::Closed || call.round != circuit.round;
         // Files that are too few to open the circuit are spared as well.
@@ -233,8 +296,10 @@ impl Write for SettleGroup {
         let moves = settlements.iter().map(|settlement| self.as_move(settlement, &down)).collect();
         let moved = moves::apply(tx, moves, self.now).await?;
         for (settlement, moved) in settlements.iter().zip(&moved) {
-            if let (Some(_), Verdict::Advance { output, .. }) = (moved, &settlement.verdict) {
-                keep(tx, settlement.file, &settlement.owner, output, self.now).await?;
+            if moved.is_some() {
+                for output in settlement.outputs() {
+                    keep(tx, settlement.file, &settlement.owner, output, self.now).await?;
+                }
             }
         }
         Ok(moved.into_iter().map(|moved| moved.map(|moved| moved.status)).collect())
@@ -268,6 +333,13 @@ impl SettleGroup {
             Verdict::Advance { output, .. } => (output.chunk_count(), output.warnings()),
             _ => (None, None),
         };
+        let passed = settlement.finished_before.iter().map(|finished| Passed {
+            transition: Transition::Advance(finished.stage),
+            attempt: finished.attempt,
+            at: finished.at,
+            data: chunked(finished.output.chunk_count()),
+        });
+        let first_stage = settlement.finished_before.first().map_or(settlement.stage, |first| first.stage);
         let ending = Ending {
             claim: settlement.claim,
             owner: settlement.owner.clone(),
@@ -276,7 +348,7 @@ impl SettleGroup {
             attempts_after: settlement.attempts_after(),
             run_after,
             advanced: matches!(settlement.verdict, Verdict::Advance { .. }),
-            chunk_count,
+            chunk_count: settlement.outputs().filter_map(|output| output.chunk_count()).last(),
             warnings: warnings.map(<[_]>::to_vec),
             failure: settlement.failure().cloned(),
             waits_since: settlement.waits_since(down, self.now),
@@ -285,7 +357,8 @@ impl SettleGroup {
         };
         Move {
             file: settlement.file,
-            from: settlement.stage.running(),
+            from: first_stage.running(),
+            passed: passed.collect(),
             transition,
             change: Change::End(ending),
             worker: Some(self.worker_name.clone()),
@@ -293,10 +366,15 @@ impl SettleGroup {
             data: match &settlement.verdict {
                 Verdict::Release => Some(json!({ "reason": RELEASED })),
                 Verdict::Wait { reason, .. } => Some(json!({ "reason": reason })),
-                _ => chunk_count.map(|count| json!({ "chunkCount": count })),
+                _ => chunked(chunk_count),
             },
         }
     }
+}
+
+/// What the history says of a stage that made chunks.
+fn chunked(count: Option<i64>) -> Option<serde_json::Value> {
+    count.map(|count| json!({ "chunkCount": count }))
 }
 
 /// Stores the output of a stage, and replaces the output of an earlier attempt.

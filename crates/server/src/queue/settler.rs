@@ -1,4 +1,9 @@
 //! Gathers endings while a commit is under way and writes them together in the next.
+//!
+//! A worker does not wait for the ending of a stage to be written before it begins the next one. If that ends before the
+//! settler took up the first, both endings are written as one change of the row.
+
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,8 +23,46 @@ pub struct Settler {
 }
 
 struct Waiting {
-    settlement: Settlement,
+    slot: Arc<Slot>,
     reply: oneshot::Sender<Result<Option<Status>, Error>>,
+}
+
+impl Waiting {
+    /// How many stages have ended in it.
+    fn stages(&self) -> usize {
+        self.slot.lock().as_ref().map_or(0, |settlement| settlement.finished_before.len() + 1)
+    }
+}
+
+/// Holds an ending until the settler takes it.
+struct Slot(Mutex<Option<Settlement>>);
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, Option<Settlement>> {
+        self.0.lock().expect("nothing panics while it holds this")
+    }
+}
+
+/// An ending that was handed in.
+pub struct Receipt {
+    slot: Arc<Slot>,
+    result: oneshot::Receiver<Result<Option<Status>, Error>>,
+}
+
+impl Receipt {
+    /// Adds the ending of the next stage, unless this one is being written.
+    pub fn add(&self, next: &Settlement) -> bool {
+        let mut slot = self.slot.lock();
+        let Some(settlement) = slot.take() else { return false };
+        *slot = Some(settlement.then(next.clone()));
+        true
+    }
+
+    /// Waits until it is written. Returns the file's new status; `None` if the attempt no longer held the file.
+    /// It has one answer: do not ask again.
+    pub async fn written(&mut self) -> Result<Option<Status>, Error> {
+        (&mut self.result).await.map_err(|_| Error::Closed)?
+    }
 }
 
 impl Settler {
@@ -32,9 +75,16 @@ impl Settler {
     /// Writes how an attempt ended. Returns the file's new status once it is written; `None` if the attempt no longer
     /// held the file.
     pub async fn settle(&self, settlement: Settlement) -> Result<Option<Status>, Error> {
+        self.hand_in(settlement).await.written().await
+    }
+
+    /// Takes how an attempt ended, to write it with the next group.
+    pub async fn hand_in(&self, settlement: Settlement) -> Receipt {
         let (reply, result) = oneshot::channel();
-        self.queue.send(Waiting { settlement, reply }).await.map_err(|_| Error::Closed)?;
-        result.await.map_err(|_| Error::Closed)?
+        let slot = Arc::new(Slot(Mutex::new(Some(settlement))));
+        // If the settler is gone, the receipt says so.
+        drop(self.queue.send(Waiting { slot: slot.clone(), reply }).await);
+        Receipt { slot, result }
     }
 }
 
@@ -51,7 +101,7 @@ impl Gather {
         while endings.recv_many(&mut waiting, MAX_GROUP).await > 0 {
             gather(&mut endings, &mut waiting).await;
             let (settlements, replies): (Vec<_>, Vec<_>) =
-                waiting.drain(..).map(|one| (one.settlement, one.reply)).unzip();
+                waiting.drain(..).filter_map(|one| Some((one.slot.lock().take()?, one.reply))).unzip();
             match self.write(settlements.clone()).await {
                 Ok(held) => replies.into_iter().zip(held).for_each(|(reply, held)| answer(reply, Ok(held))),
                 // No single ending is the cause, so writing them one by one would not help. Each caller retries.
@@ -89,11 +139,15 @@ impl Gather {
     }
 }
 
-/// Adds the endings that arrive at this moment: a commit costs more than the short wait.
+/// Adds the endings that arrive at this moment, also those of next stages: a commit costs more than the short wait.
 async fn gather(endings: &mut mpsc::Receiver<Waiting>, waiting: &mut Vec<Waiting>) {
     let mut before = 0;
-    while waiting.len() > before && waiting.len() < MAX_GROUP {
-        before = waiting.len();
+    while waiting.len() < MAX_GROUP {
+        let ended = waiting.iter().map(Waiting::stages).sum();
+        if ended == before {
+            break;
+        }
+        before = ended;
         tokio::task::yield_now().await;
         while waiting.len() < MAX_GROUP
             && let Ok(one) = endings.try_recv()

@@ -39,6 +39,8 @@ use landfall_core::event::EventKind;
 pub struct Move {
     pub file: Uuid,
     pub from: Status,
+    /// The moves before it that are not written yet, in their order. Their changes are part of `change`.
+    pub passed: Vec<Passed>,
     pub transition: Transition,
     pub change: Change,
     /// The worker that does it, for the history.
@@ -47,6 +49,27 @@ pub struct Move {
     pub actor: Actor,
     /// What else the history says.
     pub data: Option<Value>,
+}
+
+/// A move that is written together with a later one of the same file: the row changes once, and the history has both.
+#[derive(Debug, Clone)]
+pub struct Passed {
+    pub transition: Transition,
+    pub attempt: i64,
+    pub at: Time,
+    pub data: Option<Value>,
+}
+
+impl Move {
+    /// The state that its own transition begins at, if `Status::apply` allows all of its transitions.
+    fn last_from(&self) -> Result<Status, Refusal> {
+        let mut from = self.from;
+        for passed in &self.passed {
+            from = from.apply(passed.transition)?;
+        }
+        from.apply(self.transition)?;
+        Ok(from)
+    }
 }
 
 /// What changes in the row beside its state.
@@ -192,7 +215,7 @@ pub async fn apply(tx: &mut Tx, moves: Vec<Move>, now: Time) -> Result<Vec<Optio
     let mut records = Vec::with_capacity(moves.len());
     let mut by_kind: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
     for (place, one) in moves.iter().enumerate() {
-        one.from.apply(one.transition).map_err(Refusal::from)?;
+        one.last_from()?;
         by_kind.entry(one.change.kind(one.transition.to())).or_default().push(place);
         outcomes.push(None);
     }
@@ -214,6 +237,7 @@ pub async fn apply(tx: &mut Tx, moves: Vec<Move>, now: Time) -> Result<Vec<Optio
                         let message = format!("file {} left {} while it was held", one.file, one.from);
                         return Err(Error::Internal(message));
                     };
+                    records.extend(Record::of_passed(one));
                     records.push(Record::of(one, file.as_ref(), warnings, now));
                     outcomes[*place] = Some(Moved { status: one.transition.to(), file });
                 }
@@ -236,7 +260,8 @@ pub async fn apply_to(
     now: Time,
 ) -> Result<(), Error> {
     let data = reason.map(|reason| json!({ "reason": reason }));
-    let one = Move { file: file.id, from: file.status, transition, change, worker: None, actor, data };
+    let (id, from, passed) = (file.id, file.status, Vec::new());
+    let one = Move { file: id, from, passed, transition, change, worker: None, actor, data };
     let held = || Error::Internal(format!("file {} left {} while it was held", file.id, file.status));
     let moved = apply(tx, vec![one], now).await?.pop().flatten().ok_or_else(held)?;
     *file = match moved.file {
@@ -304,7 +329,47 @@ struct Record {
 }
 
 impl Record {
+    /// The moves that are written together with `one`, which they come before. Only an ending has some.
+    fn of_passed(one: &Move) -> Vec<Self> {
+        let Change::End(ending) = &one.change else { return Vec::new() };
+        let mut from = one.from;
+        let mut records = Vec::with_capacity(one.passed.len());
+        for passed in &one.passed {
+            let to = passed.transition.to();
+            let owner = ending.owner.clone();
+            let event = Event {
+                at: passed.at,
+                kind: EventKind::FileStatusChanged,
+                tenant: owner.tenant.clone(),
+                user: owner.user.clone(),
+                file: Some(one.file),
+                batch: owner.batch,
+                from: Some(from),
+                to: Some(to),
+                stage: from.stage(),
+                next_stage: to.stage(),
+                attempt: Some(passed.attempt),
+                worker: one.worker.clone(),
+                actor: Some(one.actor.clone()),
+                failure: None,
+                data: passed.data.clone(),
+            };
+            records.push(Self {
+                owner,
+                event,
+                had_failed_at: None,
+                run_after: None,
+                is_due: false,
+                leaves_blob: false,
+                gave_up: false,
+            });
+            from = to;
+        }
+        records
+    }
+
     fn of(one: &Move, row: Option<&File>, warnings: Option<Value>, now: Time) -> Self {
+        let from = one.passed.last().map_or(one.from, |passed| passed.transition.to());
         let to = one.transition.to();
         let failure = one.change.failure().cloned();
         let (owner, next_stage, attempt, run_after, has_blob) = match (&one.change, row) {
@@ -326,9 +391,9 @@ impl Record {
             user: owner.user.clone(),
             file: Some(one.file),
             batch: owner.batch,
-            from: Some(one.from),
+            from: Some(from),
             to: Some(to),
-            stage: one.change.stage().or(one.from.stage()).or(to.stage()),
+            stage: one.change.stage().or(from.stage()).or(to.stage()),
             next_stage,
             attempt,
             worker: one.worker.clone(),

@@ -63,6 +63,7 @@ impl Write for EndWaits {
             Move {
                 file: file.id,
                 from: Status::Queued,
+                passed: Vec::new(),
                 transition: Transition::GiveUp,
                 change: Change::GiveUp {
                     stage: self.stage,

@@ -1,5 +1,7 @@
 //! The files of an archive are registered: all of them or none.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -132,7 +134,7 @@ impl LeftOut {
 /// Opens the batch of an archive and registers its files. Returns whether the worker still holds the archive.
 struct Expand {
     /// As it was claimed.
-    archive: File,
+    archive: Arc<File>,
     batch: Uuid,
     register: Register,
     left_out: LeftOut,

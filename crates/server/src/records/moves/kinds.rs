@@ -117,8 +117,9 @@ impl Kind {
                 "next_stage = v.stage, claimed_at = v.now, attempt = v.attempts, chunk_count = COALESCE(v.chunks, chunk_count)",
             ),
             Self::Finish => (
-                &["fence", "attempts"],
-                "claim = NULL, claimed_by = NULL, claimed_at = NULL, attempt = v.attempts, ready_at = v.now",
+                &["fence", "stage", "attempts", "chunks"],
+                "next_stage = v.stage, claim = NULL, claimed_by = NULL, claimed_at = NULL, attempt = v.attempts,
+                 chunk_count = COALESCE(v.chunks, chunk_count), ready_at = v.now",
             ),
             Self::End => (END_COLUMNS, END_CHANGES),
             Self::Revive => (
@@ -182,10 +183,9 @@ impl Change {
                 values
             }
             Self::Claim { token, worker } => args![*token, *worker],
-            Self::End(ending) if kind == Kind::Carry => {
+            Self::End(ending) if kind == Kind::Carry || kind == Kind::Finish => {
                 args![ending.claim, ending.next_stage, ending.attempts_after, ending.chunk_count]
             }
-            Self::End(ending) if kind == Kind::Finish => args![ending.claim, ending.attempts_after],
             Self::End(ending) => {
                 let failure = ending.failure.as_ref();
                 args![
@@ -263,7 +263,7 @@ impl Ending {
             && *death == Death::default()
             && *recoveries == 0;
         match to {
-            Status::Ready if tells_nothing_else && self.chunk_count.is_none() => Kind::Finish,
+            Status::Ready if tells_nothing_else => Kind::Finish,
             _ if tells_nothing_else && to.is_running() => Kind::Carry,
             _ => Kind::End,
         }
