@@ -156,8 +156,8 @@ async fn insert(tx: &mut Tx, rows: Rows) -> Result<(), Error> {
     for part in rows.batches() {
         let (values, args) = part.into_values(tx);
         let sql = format!(
-            "INSERT INTO chunk_index (chunk_id, file_id, tenant_id, user_id, model, words, embedding)
-             SELECT column1, column2, column3, column4, column5, to_tsvector(''), landfall_embedding(column6)
+            "INSERT INTO chunk_index (chunk_id, file_id, tenant_id, user_id, model, embedding)
+             SELECT column1, column2, column3, column4, column5, landfall_embedding(column6)
              FROM ({values}) AS v WHERE column1 IS NOT NULL"
         );
         tx.execute(sql, args).await?;
