@@ -2,7 +2,9 @@
 //!
 //! - a ligature that is named after its letters, such as `T_h` or `f_f`: the library returns the first letter only;
 //! - the encoding that is built into a Type 1 font in the compact format: the library looks for it only in the other format,
-//!   and takes the codes for ASCII, which gives `n` for the backslash of many fonts of TeX.
+//!   and takes the codes for ASCII, which gives `n` for the backslash of many fonts of TeX;
+//! - the encoding that is built into any font of which the name has the word "Symbol": the library takes the codes for those of
+//!   the font Symbol, which gives Greek letters for brackets.
 //!
 //! The library remembers what it found for each code of a font, for as long as the document is open. So the right letters are
 //! noted there before the text is read.
@@ -12,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 use pdf_oxide::PdfDocument;
 use pdf_oxide::extractors::TextExtractor;
 use pdf_oxide::fonts::cff_encoding::parse_cff_encoding;
+use pdf_oxide::fonts::type1_encoding::parse_type1_encoding;
 use pdf_oxide::fonts::{CharacterMapper, FontInfo, LazyCMap};
 use pdf_oxide::object::{Object, ObjectRef};
 
@@ -78,7 +81,7 @@ fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
     }
 }
 
-/// The encoding of a font in the compact format, where the document says no other.
+/// The encoding that is built into a font, where the document says no other.
 fn built_in(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) -> HashMap<u8, char> {
     let is_type1 = matches!(font.subtype.as_str(), "Type1" | "MMType1");
     let says_other = match member(document, entry, "Encoding") {
@@ -87,7 +90,9 @@ fn built_in(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) -> Hash
         _ => false,
     };
     let program = font.embedded_font_data.as_ref().filter(|_| is_type1 && !says_other);
-    program.and_then(|program| parse_cff_encoding(program)).unwrap_or_default()
+    let letters =
+        program.and_then(|program| parse_cff_encoding(program).or_else(|| parse_type1_encoding(program)));
+    letters.unwrap_or_default()
 }
 
 /// The letters of a glyph whose name joins theirs. What follows a dot says only how they look.

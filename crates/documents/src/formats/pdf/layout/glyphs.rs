@@ -6,7 +6,7 @@ use landfall_core::text::Area;
 use pdf_oxide::layout::{FontWeight, TextChar};
 
 use super::rules::Rule;
-use super::turns;
+use super::{accents, turns};
 use crate::formats::pdf::right_to_left::{self, Brackets};
 
 /// Text that is turned by less than this, in degrees, is not turned: a scan is never quite straight.
@@ -204,6 +204,7 @@ pub fn sheets(glyphs: &[TextChar], paper: Paper) -> Vec<Sheet> {
         let degrees = to_f32(tenths) / TENTHS;
         let frame = turns::written(degrees, &glyphs, |degrees| Frame::new(degrees, paper, false));
         let mut glyphs = turns::in_frame_of_all(&glyphs, &frame);
+        accents::join(&mut glyphs);
         let mut frame = frame;
         if is_vertical(&glyphs) {
             frame = Frame::new(degrees - 90.0, paper, true);

@@ -7,7 +7,7 @@ use super::glyphs::{Glyph, Sheet};
 /// Glyphs of one row differ in their baselines by less than this share of their size.
 const SAME_BASELINE: f32 = 0.12;
 /// A gap wider than this share of the size is a space.
-const SPACE: f32 = 0.14;
+const SPACE: f32 = 0.15;
 /// The same where the document has a space character, which may be very narrow.
 const WRITTEN_SPACE: f32 = -0.02;
 /// The same after a character whose width the document does not say right: it has a gap after it inside of words.
@@ -38,7 +38,7 @@ pub struct Word {
 }
 
 impl Word {
-    fn new(glyphs: Vec<Glyph>) -> Self {
+    pub fn new(glyphs: Vec<Glyph>) -> Self {
         let x0 = glyphs.iter().map(|glyph| glyph.x).fold(f32::INFINITY, f32::min);
         let x1 = glyphs.iter().map(Glyph::end).fold(f32::NEG_INFINITY, f32::max);
         let size = glyphs.iter().map(|glyph| glyph.size).fold(0.0, f32::max);
