@@ -140,11 +140,13 @@ impl<'a> Pages<'a> {
     /// Reads a page. Returns whether it is there at all.
     fn read(&mut self, page: usize) -> Result<bool, Error> {
         let number = page_number(page);
-        if !self.pictures.can_be_followed(self.document, &self.streams, page) {
+        // Unpacked once for all that looks at them. A page whose instructions cannot be unpacked has no text.
+        let mut instructions = self.document.get_page_content_data(page).unwrap_or_default();
+        if !self.pictures.can_be_followed(self.document, &self.streams, page, &instructions) {
             self.unreadable.insert(number);
             return Ok(true);
         }
-        let content = match arranged(self.document, &self.streams, page) {
+        let content = match arranged(self.document, &self.streams, page, &mut instructions) {
             Ok(content) => content,
             Err(error) => {
                 self.last_error = Some(error);
@@ -336,14 +338,19 @@ fn without_picture(left_out: &BTreeSet<i64>, count: PageCount, bounds: Bounds<'_
 }
 
 /// The text of a page in reading order.
-fn arranged(document: &PdfDocument, streams: &Streams, page: usize) -> Result<Page, pdf_oxide::Error> {
-    let glyphs = source::glyphs(document, page)?;
+fn arranged(
+    document: &PdfDocument,
+    streams: &Streams,
+    page: usize,
+    instructions: &mut [u8],
+) -> Result<Page, pdf_oxide::Error> {
+    let glyphs = source::glyphs(document, page, instructions)?;
     let paper = paper(document, page);
     let Annotations { fields, links, notes } = annotations::of_page(document, page, paper);
     if glyphs.is_empty() && fields.is_empty() {
         return Ok(Page { links, notes, ..Page::default() });
     }
-    let rules = strokes::of_page(document, streams, page);
+    let rules = strokes::of_page(document, streams, page, instructions);
     let mut sheets = glyphs::sheets(&glyphs, paper);
     glyphs::add_fields(&mut sheets, paper, &fields);
     Ok(Page { links, notes, glyphs: glyphs.len(), ..layout::arrange(sheets, &rules) })

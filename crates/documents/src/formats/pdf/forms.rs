@@ -26,13 +26,18 @@ pub struct Forms {
 impl Forms {
     /// How many drawings the library would follow on a page, counted as often as they are drawn. A drawing that contains
     /// itself counts as more than any number.
-    pub fn on_page(&mut self, document: &PdfDocument, streams: &Streams, page: usize) -> u64 {
+    pub fn on_page(
+        &mut self,
+        document: &PdfDocument,
+        streams: &Streams,
+        page: usize,
+        instructions: &[u8],
+    ) -> u64 {
         let Ok(page_object) = document.get_page(page) else { return 0 };
         let Some(drawings) = page_object.as_dict().and_then(|page| drawings(document, page)) else {
             return 0;
         };
-        let Ok(content) = document.get_page_content_data(page) else { return 0 };
-        self.below(document, streams, &content, &drawings, &mut HashSet::new())
+        self.below(document, streams, instructions, &drawings, &mut HashSet::new())
     }
 
     /// The drawings that this content draws, out of these.

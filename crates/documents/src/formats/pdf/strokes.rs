@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use pdf_oxide::PdfDocument;
 use pdf_oxide::object::Object;
 
-use super::layout::rules::{MAX_RULES, Path, Rule};
+use super::layout::path::Path;
+use super::layout::rules::{MAX_RULES, Rule};
 use super::streams::Streams;
 
 /// Drawings in one another, and all bytes of instructions of one page.
@@ -22,12 +23,11 @@ const MAX_STATES: usize = 256;
 const MAX_OPERANDS: usize = 6;
 
 /// The level and upright lines of a page, in the coordinates of the file. A page with too many has none: it is a drawing.
-pub fn of_page(document: &PdfDocument, streams: &Streams, page: usize) -> Vec<Rule> {
-    let Ok(content) = document.get_page_content_data(page) else { return Vec::new() };
+pub fn of_page(document: &PdfDocument, streams: &Streams, page: usize, instructions: &[u8]) -> Vec<Rule> {
     let page = document.get_page(page).ok();
     let resources = page.as_ref().and_then(|page| page.as_dict()?.get("Resources"));
     let mut strokes = Strokes { document, streams, rules: Vec::new(), bytes: 0 };
-    let is_whole = strokes.run(&content, resources, Matrix::NONE, MAX_DEPTH);
+    let is_whole = strokes.run(instructions, resources, Matrix::NONE, MAX_DEPTH);
     if is_whole { strokes.rules } else { Vec::new() }
 }
 

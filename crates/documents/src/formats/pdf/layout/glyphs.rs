@@ -273,10 +273,33 @@ fn direction(degrees: f32) -> i32 {
     tenths.rem_euclid(3_600)
 }
 
+/// What the name of the last font says about its glyphs. Most glyphs have the same font as the one before.
+#[derive(Default)]
+pub struct Looks {
+    name: String,
+    bold: bool,
+    mono: bool,
+}
+
+impl Looks {
+    fn look_at(&mut self, name: &str) {
+        if self.name != name {
+            name.clone_into(&mut self.name);
+            self.bold = BOLD.iter().any(|part| name.contains(part));
+            self.mono = MONO.iter().any(|part| name.contains(part));
+        }
+    }
+}
+
 /// A glyph, or the letters of a ligature.
-pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterator<Item = Glyph> {
+pub fn in_frame(
+    glyph: &TextChar,
+    frame: &Frame,
+    is_turned: bool,
+    looks: &mut Looks,
+) -> impl Iterator<Item = Glyph> + use<> {
     let (x, y) = frame.on_sheet(glyph.origin_x, glyph.origin_y);
-    let name = glyph.font_name.as_str();
+    looks.look_at(&glyph.font_name);
     let letters = match glyph.char {
         '\u{FB00}' => "ff",
         '\u{FB01}' => "fi",
@@ -298,8 +321,8 @@ pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterat
         width,
         y,
         size: glyph.font_size.abs(),
-        bold: glyph.font_weight >= FontWeight::SemiBold || BOLD.iter().any(|part| name.contains(part)),
-        mono: MONO.iter().any(|part| name.contains(part)),
+        bold: glyph.font_weight >= FontWeight::SemiBold || looks.bold,
+        mono: looks.mono,
         advance: glyph.rendered_advance,
     };
     let mut x = whole.x;

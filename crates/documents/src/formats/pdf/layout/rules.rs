@@ -1,6 +1,7 @@
 //! Tables that are drawn with lines.
 
 use super::Table;
+use super::bands;
 use super::glyphs::Frame;
 use super::lines::{self, Line};
 use super::words::{COLUMN_GAP, Piece, Word};
@@ -12,11 +13,9 @@ const MAX_MERGED: usize = 800;
 const MAX_ROWS: usize = 400;
 const MAX_COLUMNS: usize = 60;
 /// Lines that are nearer than this touch, in points.
-const TOUCH: f32 = 3.0;
-/// A rectangle that is thinner than this is a line.
-const THIN: f32 = 2.5;
+pub const TOUCH: f32 = 3.0;
 /// A line that is shorter than this belongs to a symbol.
-const SHORT: f32 = 6.0;
+pub const SHORT: f32 = 6.0;
 /// A table of cells with more words than this is a frame around the layout of a page.
 const MAX_WORDS_IN_A_CELL: usize = 80;
 
@@ -34,73 +33,19 @@ pub struct Rule {
     pub y1: f32,
 }
 
-/// What is drawn at once. Its places are those of the file.
-#[derive(Debug, Default)]
-pub struct Path {
-    lines: Vec<((f32, f32), (f32, f32))>,
-    start: (f32, f32),
-    at: (f32, f32),
-}
-
-impl Path {
-    pub fn begin(&mut self, at: (f32, f32)) {
-        (self.start, self.at) = (at, at);
-    }
-
-    pub fn line_to(&mut self, to: (f32, f32)) {
-        self.lines.push((self.at, to));
-        self.at = to;
-    }
-
-    pub fn curve_to(&mut self, to: (f32, f32)) {
-        self.at = to;
-    }
-
-    pub fn close(&mut self) {
-        if self.at != self.start {
-            self.line_to(self.start);
-        }
-    }
-
-    /// The corners in their order. A rectangle that is thin is one line.
-    pub fn rectangle(&mut self, [a, b, c, d]: [(f32, f32); 4]) {
-        let is_short =
-            |(ax, ay): (f32, f32), (bx, by): (f32, f32)| (ax - bx).abs().max((ay - by).abs()) < THIN;
-        self.lines.extend(match (is_short(a, b), is_short(a, d)) {
-            (true, _) => vec![(a, d)],
-            (false, true) => vec![(a, b)],
-            (false, false) => vec![(a, b), (d, c), (a, d), (b, c)],
-        });
-        (self.start, self.at) = (a, a);
-    }
-
-    /// Whether it is part of a drawing.
-    pub fn is_too_long(&self) -> bool {
-        self.lines.len() > MAX_RULES
-    }
-
-    /// Adds its level and upright lines, and begins anew.
-    pub fn draw(&mut self, rules: &mut Vec<Rule>) {
-        for (from, to) in self.lines.drain(..) {
-            push(rules, from, to);
-        }
-    }
-}
-
-fn push(rules: &mut Vec<Rule>, (x0, y0): (f32, f32), (x1, y1): (f32, f32)) {
-    let is_finite = [x0, y0, x1, y1].into_iter().all(f32::is_finite);
-    let (width, height) = ((x1 - x0).abs(), (y1 - y0).abs());
-    if is_finite && (width < 1.0 && height >= SHORT || height < 1.0 && width >= SHORT) {
-        rules.push(Rule { x0: x0.min(x1), y0: y0.min(y1), x1: x0.max(x1), y1: y0.max(y1) });
-    }
-}
-
 /// A line at a place across it, from and to a place along it.
 #[derive(Debug, Clone, Copy)]
 struct Stroke {
     at: f32,
     from: f32,
     to: f32,
+}
+
+impl Stroke {
+    fn touches(&self, across: &Self) -> bool {
+        let reaches = |stroke: &Self, at: f32| stroke.from - TOUCH <= at && at <= stroke.to + TOUCH;
+        reaches(self, across.at) && reaches(across, self.at)
+    }
 }
 
 /// A table with its words.
@@ -125,14 +70,51 @@ pub fn take_tables(words: Vec<Word>, rules: &[Rule]) -> (Vec<Ruled>, Vec<Piece>)
                 pieces.extend(table.rows_as_pieces(tables.len()));
                 tables.push(table);
             }
-            Err(words) => {
-                rest.extend(words);
-                rest.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.x0.total_cmp(&b.x0)));
+            Err(words) => put_back(&mut rest, words),
+        }
+    }
+    for bands in bands::find(rules) {
+        let (inside, outside): (Vec<Word>, Vec<Word>) = rest.into_iter().partition(|word| bands.has(word));
+        rest = outside;
+        match bands.fill(inside) {
+            Ok(table) => {
+                pieces.extend(table.rows_as_pieces(tables.len()));
+                tables.push(table);
             }
+            Err(words) => put_back(&mut rest, words),
         }
     }
     pieces.extend(in_pieces(rest));
     (tables, pieces)
+}
+
+fn put_back(rest: &mut Vec<Word>, words: Vec<Word>) {
+    if !words.is_empty() {
+        rest.extend(words);
+        rest.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.x0.total_cmp(&b.x0)));
+    }
+}
+
+/// The level lines that no upright line touches, from the top: where each is, and from where to where it goes.
+pub fn level_strokes(rules: &[Rule]) -> Vec<(f32, f32, f32)> {
+    let (level, upright) = strokes(rules);
+    if level.len() > MAX_MERGED || upright.len() > MAX_MERGED {
+        return Vec::new();
+    }
+    let is_alone = |across: &&Stroke| !upright.iter().any(|down| across.touches(down));
+    let mut alone: Vec<(f32, f32, f32)> =
+        level.iter().filter(is_alone).map(|stroke| (stroke.at, stroke.from, stroke.to)).collect();
+    alone.sort_by(|a, b| a.0.total_cmp(&b.0));
+    alone
+}
+
+/// The level and the upright lines of a page.
+fn strokes(rules: &[Rule]) -> (Vec<Stroke>, Vec<Stroke>) {
+    let level = rules.iter().filter(|rule| rule.y1 - rule.y0 < 2.0 && rule.x1 - rule.x0 >= SHORT);
+    let level = merged(level.map(|rule| Stroke { at: rule.y0, from: rule.x0, to: rule.x1 }).collect());
+    let upright = rules.iter().filter(|rule| rule.x1 - rule.x0 < 2.0 && rule.y1 - rule.y0 >= SHORT);
+    let upright = merged(upright.map(|rule| Stroke { at: rule.x0, from: rule.y0, to: rule.y1 }).collect());
+    (level, upright)
 }
 
 /// Joins the words of a row up to the next wide gap.
@@ -160,10 +142,7 @@ pub fn in_pieces(words: Vec<Word>) -> Vec<Piece> {
 
 /// The grids that the lines of a page form.
 fn grids(rules: &[Rule]) -> Vec<Grid> {
-    let level = rules.iter().filter(|rule| rule.y1 - rule.y0 < 2.0 && rule.x1 - rule.x0 >= SHORT);
-    let level = merged(level.map(|rule| Stroke { at: rule.y0, from: rule.x0, to: rule.x1 }).collect());
-    let upright = rules.iter().filter(|rule| rule.x1 - rule.x0 < 2.0 && rule.y1 - rule.y0 >= SHORT);
-    let upright = merged(upright.map(|rule| Stroke { at: rule.x0, from: rule.y0, to: rule.y1 }).collect());
+    let (level, upright) = strokes(rules);
     if level.len() > MAX_MERGED || upright.len() > MAX_MERGED {
         return Vec::new();
     }
@@ -171,11 +150,7 @@ fn grids(rules: &[Rule]) -> Vec<Grid> {
     let mut groups: Vec<usize> = (0..level.len() + upright.len()).collect();
     for (i, across) in level.iter().enumerate() {
         for (j, down) in upright.iter().enumerate() {
-            let touches = across.from - TOUCH <= down.at
-                && down.at <= across.to + TOUCH
-                && down.from - TOUCH <= across.at
-                && across.at <= down.to + TOUCH;
-            if touches {
+            if across.touches(down) {
                 let (a, b) = (root(&groups, i), root(&groups, level.len() + j));
                 groups[a.max(b)] = a.min(b);
             }
@@ -371,11 +346,16 @@ fn places(mut places: Vec<f32>) -> Vec<f32> {
     distinct
 }
 
-fn band(places: &[f32], at: f32) -> usize {
+pub fn band(places: &[f32], at: f32) -> usize {
     places.partition_point(|place| *place <= at).clamp(1, places.len() - 1) - 1
 }
 
 impl Ruled {
+    /// The words of each cell, row by row, in the cells between these lines.
+    pub fn new(xs: Vec<f32>, ys: Vec<f32>, cells: Vec<Vec<Word>>) -> Self {
+        Self { xs, ys, cells }
+    }
+
     fn columns(&self) -> usize {
         self.xs.len() - 1
     }

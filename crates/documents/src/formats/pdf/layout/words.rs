@@ -12,6 +12,8 @@ const SPACE: f32 = 0.15;
 const WRITTEN_SPACE: f32 = -0.02;
 /// The same after a character whose width the document does not say right: it has a gap after it inside of words.
 const AFTER_WRONG_WIDTH: f32 = 0.45;
+/// The same before the point of a decimal number.
+const BEFORE_DECIMALS: f32 = 0.45;
 /// A page with a space character for each so many others has them between all its words.
 const WRITES_SPACES: usize = 14;
 /// A space character begins exactly where a glyph ends up to this share of the size.
@@ -181,7 +183,7 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
     let mut open: Vec<Glyph> = Vec::new();
     let mut end = f32::NEG_INFINITY;
     let mut has_space = false;
-    for (glyph, is_followed) in row.iter().zip(spaces(row)) {
+    for (at, (glyph, is_followed)) in row.iter().zip(spaces(row)).enumerate() {
         if is_space(glyph) {
             continue;
         }
@@ -191,6 +193,7 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
         }
         let space = match open.last() {
             _ if has_space => WRITTEN_SPACE,
+            Some(last) if is_decimal(last, glyph, row.get(at + 1)) => BEFORE_DECIMALS,
             Some(last) if wrong.contains(&(last.character, last.bold)) => AFTER_WRONG_WIDTH,
             _ => SPACE,
         } * glyph.size;
@@ -206,6 +209,14 @@ fn split_row(row: &[Glyph], wrong: &HashSet<(char, bool)>, words: &mut Vec<Word>
     if !open.is_empty() {
         words.push(Word::new(open));
     }
+}
+
+/// Whether a point parts the decimals of a number, which tables set apart so that they stand below one another.
+fn is_decimal(last: &Glyph, point: &Glyph, next: Option<&Glyph>) -> bool {
+    let is_digit = |glyph: &Glyph| glyph.character.is_ascii_digit();
+    matches!(point.character, '.' | ',')
+        && is_digit(last)
+        && next.is_some_and(|next| is_digit(next) && next.x - point.end() < SPACE * point.size)
 }
 
 fn is_drawn_twice(drawn: &Glyph, glyph: &Glyph) -> bool {
