@@ -150,7 +150,8 @@ def main():
             if kind == "pdf":
                 paths = [path for path in paths if has_text(path)]
             if len(paths) > 1:
-                smallest = min(paths, key=lambda path: path.stat().st_size)
+                by_size = sorted(paths, key=lambda path: path.stat().st_size)
+                smallest = next((path for path in by_size if costs(of, path, 1)), by_size[0])
                 table_row(kind, of, paths, smallest, arguments.runs, arguments.slowest)
             if kind in long:
                 table_row(f"{kind}, long", of, long[kind][:1], long[kind][1], arguments.runs, 0)

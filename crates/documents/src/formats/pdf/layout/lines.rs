@@ -15,6 +15,8 @@ const ROWS_BACK: usize = 8;
 const NO_SPACE: f32 = 0.1;
 /// Words that overlap by more than this share of their size were not drawn as one.
 const OVERLAP: f32 = 0.65;
+/// The most letters of a word that are drawn between those of another one.
+const MAX_INSERTED: usize = 2;
 /// An exponent or an index is smaller than what it belongs to by this factor, and no farther from it than this share of its
 /// size.
 const INDEX: f32 = 0.85;
@@ -113,20 +115,24 @@ fn base(pieces: &[Piece], at: usize) -> Option<usize> {
     let index = &pieces[at];
     let is_base = |piece: &Piece| {
         let shared = index.bottom.min(piece.bottom) - index.top.max(piece.top);
-        let (before, after) = (index.x0 - piece.x1, piece.x0 - index.x1);
         let beside = -BESIDE * piece.size..BESIDE * piece.size;
+        let is_beside =
+            |word: &Word| beside.contains(&(index.x0 - word.x1)) || beside.contains(&(word.x0 - index.x1));
         piece.table.is_none()
             && index.size < INDEX * piece.size
             && index.size * MAX_RATIO > piece.size
             && shared > 0.3 * (index.bottom - index.top)
-            && (beside.contains(&before) || beside.contains(&after))
+            && piece.words.iter().any(is_beside)
     };
     if index.table.is_some() {
         return None;
     }
     let around = at.saturating_sub(LOOK_AROUND)..pieces.len().min(at + LOOK_AROUND);
     // An index follows what it belongs to.
-    let distance = |at: usize| (index.x0 - pieces[at].x1).abs();
+    let distance = |at: usize| {
+        let ends = pieces[at].words.iter().map(|word| (index.x0 - word.x1).abs());
+        ends.fold(f32::INFINITY, f32::min)
+    };
     around.filter(|at| is_base(&pieces[*at])).min_by(|a, b| distance(*a).total_cmp(&distance(*b)))
 }
 
@@ -223,7 +229,8 @@ fn interleaved(words: Vec<Word>) -> Vec<Word> {
     let mut is_parted = false;
     for word in words {
         let around = parted.last().filter(|last| {
-            (last.y - word.y).abs() > 0.05 * word.size
+            word.glyphs.len() <= MAX_INSERTED
+                && (last.y - word.y).abs() > 0.05 * word.size
                 && last.x0 < word.x0
                 && word.x0 < last.x1 - 0.2 * word.size
         });
