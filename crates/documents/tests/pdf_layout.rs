@@ -382,7 +382,7 @@ fn an_exponent_belongs_to_what_it_stands_beside() {
     // Lines so close that the exponents of the second one reach into the first one.
     let content = at(60, 700, 12, "The energy of the wave is as follows.")
         + &at(60, 689, 12, "E = mc")
-        + &at(101, 694, 8, "2")
+        + &at(98, 694, 8, "2")
         + &at(112, 689, 12, "and so on.")
         + &at(60, 660, 8, "1")
         + &at(65, 656, 10, "Measured at the old quay in the spring.");
@@ -428,4 +428,29 @@ fn decimals_that_are_set_apart_stay_with_their_number() {
     }
     let text = read(&page(&content)).text;
     assert!(text.contains("| Annie | 1,062.6 | Ely |") && text.contains("| Clara | 12.5 | Deal |"), "{text}");
+}
+
+#[test]
+fn a_column_without_lines_beside_one_with_lines_keeps_its_rows() {
+    let mut content = String::new();
+    // Lines between the rows of the right column only.
+    for y in [600, 720] {
+        content += &format!("60 {y} m 260 {y} l S\n");
+    }
+    for y in [640, 680] {
+        content += &format!("160 {y} m 260 {y} l S\n");
+    }
+    for x in [60, 160, 260] {
+        content += &format!("{x} 600 m {x} 720 l S\n");
+    }
+    for (y, boat, home) in [(695, "Annie", "Ely"), (655, "Bella", "Rye"), (615, "Clara", "Deal")] {
+        content += &(at(65, y, 10, boat) + &at(165, y, 10, home));
+    }
+    let expected = "| Annie | Ely |\n| --- | --- |\n| Bella | Rye |\n| Clara | Deal |";
+    assert_eq!(read(&page(&content)).text, expected);
+    // A cell over three rows whose words are not beside those of each row stays whole.
+    let whole =
+        content.replace("(Annie)", "(All of)").replace("65 655", "65 683").replace("65 615", "65 671");
+    let text = read(&page(&whole)).text;
+    assert!(text.contains("All of Bella Clara"), "{text}");
 }

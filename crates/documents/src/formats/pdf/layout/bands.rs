@@ -69,7 +69,7 @@ impl Bands {
         if 4 * full_rows.count() < 3 * rows || full_columns.count() < columns.min(2) {
             return Err(words);
         }
-        Ok(Ruled::new(xs, self.ys, cells))
+        Ok(Ruled::of_bands(xs, self.ys, cells))
     }
 
     /// Where the columns begin and end, if there are several: at the strips that hardly a line of text crosses.

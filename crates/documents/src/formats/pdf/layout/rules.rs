@@ -24,6 +24,11 @@ const INNER_GAP: f32 = 1.0;
 /// Cells with at least so many lines at the same heights are several rows.
 const UNRULED_LINES: usize = 6;
 
+/// A cell over so many rows may be one of a column without lines.
+const MIN_SPREAD: usize = 3;
+/// Words beside one another have baselines that differ by less than this, in points.
+const LEVEL: f32 = 1.5;
+
 /// A straight line, in points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
@@ -55,6 +60,8 @@ pub struct Ruled {
     ys: Vec<f32>,
     /// The words of each cell, row by row.
     cells: Vec<Vec<Word>>,
+    /// Whether there is a line below each row.
+    has_all_lines: bool,
 }
 
 /// Takes the tables with their words out of a page. Returns the rest in pieces, with a piece for each row of a table.
@@ -257,7 +264,8 @@ impl Grid {
             let cell = place(&word);
             filled[cell].push(word);
         }
-        Ok(Ruled { xs: self.xs, ys: self.ys, cells: filled })
+        spread(&mut filled, &owners, &self.ys, columns);
+        Ok(Ruled { xs: self.xs, ys: self.ys, cells: filled, has_all_lines: false })
     }
 
     /// The cell that each cell belongs to: the upper left one of those without a line between them.
@@ -284,6 +292,35 @@ impl Grid {
             }
         }
         owners
+    }
+}
+
+/// Puts the lines of a cell that reaches over several rows into these rows, if each of them stands beside those of other cells:
+/// only a part of the table has lines between its rows, or colours.
+fn spread(cells: &mut [Vec<Word>], owners: &[usize], ys: &[f32], columns: usize) {
+    for at in 0..cells.len() {
+        let rows: Vec<usize> = (at / columns..cells.len() / columns)
+            .take_while(|row| owners[row * columns + at % columns] == at)
+            .collect();
+        if rows.len() < MIN_SPREAD || cells[at].len() < rows.len() {
+            continue;
+        }
+        let row_of = |word: &Word| band(ys, word.y - 0.3 * word.size);
+        let is_line = |row: &usize| {
+            let mut inside = cells[at].iter().filter(|word| row_of(word) == *row);
+            let others = cells[row * columns..(row + 1) * columns].iter().enumerate();
+            let mut beside =
+                others.filter(|(column, _)| row * columns + column != at).flat_map(|(_, words)| words);
+            let Some(first) = inside.next() else { return false };
+            inside.all(|word| (word.y - first.y).abs() < LEVEL)
+                && beside.any(|word| (word.y - first.y).abs() < LEVEL)
+        };
+        if rows.iter().all(is_line) {
+            for word in std::mem::take(&mut cells[at]) {
+                let row = row_of(&word).clamp(rows[0], rows[rows.len() - 1]);
+                cells[row * columns + at % columns].push(word);
+            }
+        }
     }
 }
 
@@ -351,9 +388,9 @@ pub fn band(places: &[f32], at: f32) -> usize {
 }
 
 impl Ruled {
-    /// The words of each cell, row by row, in the cells between these lines.
-    pub fn new(xs: Vec<f32>, ys: Vec<f32>, cells: Vec<Vec<Word>>) -> Self {
-        Self { xs, ys, cells }
+    /// A table with a line below each row, and its columns between these places.
+    pub fn of_bands(xs: Vec<f32>, ys: Vec<f32>, cells: Vec<Vec<Word>>) -> Self {
+        Self { xs, ys, cells, has_all_lines: true }
     }
 
     fn columns(&self) -> usize {
@@ -383,7 +420,7 @@ impl Ruled {
         for cells in self.cells.chunks(columns) {
             let cells: Vec<Vec<Line>> =
                 cells.iter().map(|words| lines::join(in_pieces(words.clone()))).collect();
-            rows.extend(split_row(&cells, &widths, frame));
+            rows.extend(split_row(&cells, &widths, self.has_all_lines, frame));
         }
         if from_right {
             for row in &mut rows {
@@ -394,12 +431,14 @@ impl Ruled {
     }
 }
 
-/// The rows between two lines: several where the table has no lines between its rows.
-fn split_row(cells: &[Vec<Line>], widths: &[f32], frame: &Frame) -> Vec<Vec<String>> {
+/// The rows between two lines: several where the table has no lines between its rows. In a table that seems to have all lines
+/// only a row whose cells all have as many lines is several.
+fn split_row(cells: &[Vec<Line>], widths: &[f32], has_all_lines: bool, frame: &Frame) -> Vec<Vec<String>> {
     let filled: Vec<&Vec<Line>> = cells.iter().filter(|lines| !lines.is_empty()).collect();
     let most = filled.iter().map(|lines| lines.len()).max().unwrap_or(0);
     let whole: Vec<&&Vec<Line>> = filled.iter().filter(|lines| lines.len() == most).collect();
-    let has_rows = most >= 2 && whole.len() >= 2 && 10 * whole.len() >= 6 * filled.len() && {
+    let least = if has_all_lines { 10 } else { 6 };
+    let has_rows = most >= 2 && whole.len() >= 2 && 10 * whole.len() >= least * filled.len() && {
         let aligned = |lines: &&&Vec<Line>| {
             lines.iter().zip(whole[0].iter()).all(|(line, first)| (line.y - first.y).abs() < 0.4 * first.size)
         };
