@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::cells::{self, Tables};
 use super::lists::Lists;
-use super::mathml;
 use super::paragraphs::Paragraphs;
 use super::styles::{Role, Styles};
 use crate::archive::Archive;
 use crate::elements::{Element, Elements, Piece};
 use crate::error::Error;
 use crate::flow::{Flow, Gap};
+use crate::formats::mathml;
 use crate::formats::office::objects::Objects;
 use crate::limits::Bounds;
 use crate::missing::PageCount;
