@@ -196,7 +196,8 @@ impl<'a> Body<'a> {
             // An item without a marker goes on with the one before it, as some programs write its second paragraph.
             *list_goes_on = None;
             self.lists.open.end_from(item.level + 1, &mut self.flow);
-            self.plain(&paragraph.content);
+            self.flow.widen(Gap::Paragraph);
+            inline::write(&paragraph.content, &mut self.flow, true);
         } else if let Some(item) = item.filter(|_| !marker.is_empty()) {
             *list_goes_on = None;
             self.lists.open.begin(item, &marker, &mut self.flow);
