@@ -21,6 +21,8 @@ const MAX_INSERTED: usize = 2;
 /// size.
 const INDEX: f32 = 0.85;
 const BESIDE: f32 = 0.35;
+/// It is raised or lowered by more than this share. Small numbers of lines are not.
+const RAISED: f32 = 0.1;
 /// How many pieces before and after an index, in their order from the top, may be what it belongs to.
 const LOOK_AROUND: usize = 40;
 
@@ -119,6 +121,7 @@ fn base(pieces: &[Piece], at: usize) -> Option<usize> {
         let is_beside =
             |word: &Word| beside.contains(&(index.x0 - word.x1)) || beside.contains(&(word.x0 - index.x1));
         piece.table.is_none()
+            && (index.y - piece.y).abs() > RAISED * piece.size
             && index.size < INDEX * piece.size
             && index.size * MAX_RATIO > piece.size
             && shared > 0.3 * (index.bottom - index.top)
@@ -261,4 +264,28 @@ fn is_note_mark(mark: &Word, first: &Word) -> bool {
         && mark.size < INDEX * first.size
         && mark.glyphs.len() <= 3
         && mark.glyphs.iter().all(is_sign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(text: &str, x: f32, y: f32, size: f32) -> Piece {
+        let mut at = x;
+        let glyphs = text.chars().map(|character| {
+            at += 0.5 * size;
+            Glyph { character, x: at - 0.5 * size, width: 0.5 * size, y, size, ..Glyph::default() }
+        });
+        Piece::new(vec![Word::new(glyphs.collect())])
+    }
+
+    #[test]
+    fn a_small_number_that_is_raised_belongs_to_the_word_beside_it() {
+        let base_of = |index: Piece| base(&[piece("mc", 0.0, 100.0, 10.0), index], 1);
+        assert_eq!(base_of(piece("2", 10.5, 96.0, 7.0)), Some(0));
+        assert_eq!(base_of(piece("2", 10.5, 102.0, 7.0)), Some(0), "an index");
+        assert_eq!(base_of(piece("2", 10.5, 100.0, 7.0)), None, "the number of a line");
+        assert_eq!(base_of(piece("2", 18.0, 96.0, 7.0)), None, "too far away");
+        assert_eq!(base_of(piece("2", 10.5, 96.0, 10.0)), None, "as large as the word");
+    }
 }
