@@ -8,9 +8,10 @@ common sequence. pdftotext writes a page in reading order, as it looks (-layout)
 always right, so each page is compared with all three and the best one counts. A low score says that the two differ, not who
 is right: look at the page.
 
-Before that, Markdown and bullets are taken away, ligatures become letters, each character of Chinese, Japanese and Korean
-is a word (they write no spaces), dots that lead to a page number are dropped, and lines that pdftotext repeats at the edge of
-most pages are kept once, as the reader keeps them.
+Before that, Markdown and bullets are taken away, ligatures become letters, all apostrophes and quotation marks the same ones,
+each character of Chinese, Japanese and Korean is a word (they write no spaces), dots that lead to a page number are dropped,
+words that are divided at the end of a line are joined, hyphens inside words are dropped (both readers guess which of them
+divide a word), and lines that pdftotext repeats at the edge of most pages are kept once, as the reader keeps them.
 """
 import argparse
 import re
@@ -26,6 +27,9 @@ SEPARATOR = re.compile(r"^[|\s:-]+$")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 LEADER = re.compile(r"(\. ?){4,}|…{2,}|_{4,}")
 UNSPACED = re.compile("([\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef])")
+DIVIDED = re.compile(r"([^\W\d_]{2})[-\u00ad\u2010][ \t]*\n[ \t]*(?=[^\W\d_A-Z])")
+QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "`": "'", "\u00b4": "'"})
+HYPHENS = re.compile(r"(?<=\w)[-\u2010\u2011](?=\w)")
 TIMEOUT = 120
 MODES = ([], ["-layout"], ["-raw"])
 
@@ -33,7 +37,7 @@ MODES = ([], ["-layout"], ["-raw"])
 def words(text, is_markdown):
     """The words of a text, without marks."""
     found = []
-    for line in unicodedata.normalize("NFKC", text).splitlines():
+    for line in unicodedata.normalize("NFKC", DIVIDED.sub(r"\1", text.translate(QUOTES))).splitlines():
         line = line.strip()
         if is_markdown:
             line = LINK.sub(r"\1", line)
@@ -41,10 +45,10 @@ def words(text, is_markdown):
                 continue
             line = re.sub(r"^#{1,6} ", "", line)
             line = re.sub(r"^(> ?)+", "", line)
-            line = line.replace("\\|", "\0").replace("|", " ").replace("\0", "|")
-            line = re.sub(r"\\([\\`*_{}\[\]()#+\-.!<>|~$&])", r"\1", line)
+            if line.startswith("|") and line.endswith("|"):
+                line = line.replace("\\|", "\0").replace("|", " ").replace("\0", "|")
         line = UNSPACED.sub(r" \1 ", LEADER.sub(" ", line))
-        for word in line.split():
+        for word in HYPHENS.sub("", line).split():
             word = "".join(c for c in word if unicodedata.category(c) not in ("Cf", "Co", "Cc") and c != "\ufffd")
             if word and not all(c in BULLETS for c in word) and set(word) != {"."}:
                 found.append(word)

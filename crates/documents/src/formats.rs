@@ -19,6 +19,7 @@ pub mod json;
 pub mod latex;
 pub mod mapi;
 pub mod markdown;
+pub mod mathml;
 pub mod mbox;
 pub mod notebook;
 pub mod numbering;

@@ -113,6 +113,13 @@ fn drawings_that_draw_one_another_without_end_are_refused() {
     refused(&drawings(3, "/X Do"), ErrorKind::Damaged, "page 1 of 1 cannot be read");
 }
 
+/// They are counted in an encrypted document too.
+#[test]
+fn encrypted_drawings_that_draw_one_another_without_end_are_refused() {
+    let bytes = include_bytes!("structure/files/pdf/locked-drawings.pdf");
+    refused(bytes, ErrorKind::Damaged, "page 1 of 1 cannot be read");
+}
+
 #[test]
 fn drawings_within_drawings_are_read() {
     let text = std::str::from_utf8(TEXT).unwrap();

@@ -66,3 +66,35 @@ fn the_encoding_that_is_built_into_a_compact_font_is_used() {
                    /F2 12 Tf (tide) Tj /F1 12 Tf (g) Tj ET";
     assert_eq!(text(font, &further, content).trim(), "\\begin{tide}");
 }
+
+/// Whatever its name says: the font Symbol has Greek letters at these codes.
+#[test]
+fn the_encoding_that_is_built_into_a_font_named_after_symbols_is_used() {
+    let font = "<< /Type /Font /Subtype /Type1 /BaseFont /ABCDEF+Harbour-Math-Symbols /FirstChar 104 /LastChar 105 \
+                /Widths [500 500] /FontDescriptor 6 0 R >>";
+    let program = b"%!PS-AdobeFont-1.0: Harbour-Math-Symbols\n/FontName /Harbour-Math-Symbols def\n\
+        /Encoding 256 array\n0 1 255 {1 index exch /.notdef put} for\ndup 104 /bracketleft put\ndup 105 /bracketright put\n\
+        readonly def\ncurrentfile eexec\n";
+    let further = [
+        b"<< /Type /FontDescriptor /FontName /ABCDEF+Harbour-Math-Symbols /Flags 4 /FontFile 7 0 R >>"
+            .to_vec(),
+        made::stream(&format!("/Length1 {} /Length2 0 /Length3 0", program.len()), program),
+    ];
+    let content = "BT 72 700 Td /F1 12 Tf (h) Tj /F2 12 Tf (tide) Tj /F1 12 Tf (i) Tj ET";
+    assert_eq!(text(font, &further, content).trim(), "[tide]");
+}
+
+#[test]
+fn the_ligatures_of_a_drawn_font_of_tex_are_read() {
+    let glyph = made::stream("", b"500 0 0 0 500 700 d1 0 0 500 700 re f");
+    let names = ["a11", "a12", "a101", "a99", "a116", "a110", "a100"];
+    let drawn: String = names.iter().map(|name| format!("/{name} 6 0 R ")).collect();
+    let widths = "500 ".repeat(106);
+    let font = format!(
+        "<< /Type /Font /Subtype /Type3 /FontBBox [0 0 500 700] /FontMatrix [0.001 0 0 0.001 0 0] /FirstChar 11 \
+         /LastChar 116 /Widths [{widths}] /CharProcs << {drawn} >> /Encoding << /Type /Encoding \
+         /Differences [11 /a11 /a12 99 /a99 /a100 /a101 110 /a110 116 /a116] >> >>"
+    );
+    let content = "BT 72 700 Td /F1 12 Tf (e\\013ect) Tj ( ) Tj 60 0 Td (\\014nd) Tj ET";
+    assert_eq!(text(&font, &[glyph], content).trim(), "effect find");
+}

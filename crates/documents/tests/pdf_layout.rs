@@ -312,3 +312,145 @@ fn a_page_of_many_dashed_lines_ends_soon() {
     let content = line.repeat(20_000) + &at(72, 700, 12, "The tide comes in.");
     assert_eq!(read(&page(&content)).text.trim(), "The tide comes in.");
 }
+
+#[test]
+fn a_table_of_contents_keeps_each_title_with_its_number() {
+    let entries = [("Tides", "3"), ("Harbours of the north", "17"), ("Boats", "42"), ("Stones", "101")];
+    let content: String = entries
+        .iter()
+        .zip(0..)
+        .map(|((title, number), row)| {
+            let y = 700 - 16 * row;
+            at(60, y, 12, title) + &at(220, y, 12, ". . . . . . . . . . . . . . .") + &at(400, y, 12, number)
+        })
+        .collect();
+    let text = read(&page(&content)).text;
+    for (title, number) in entries {
+        let line = text.lines().find(|line| line.contains(title)).expect(title);
+        assert!(line.split_whitespace().any(|word| word == number), "{line}");
+    }
+}
+
+#[test]
+fn pairs_of_short_lines_are_read_row_by_row() {
+    let rows = [
+        ("Name of the boat", "Annie of Ely"),
+        ("Name of the master", "Orla Byrne"),
+        ("Home of the boat", "The north quay"),
+        ("Length over all", "Twelve metres"),
+        ("Seen for the last time", "On Friday at noon"),
+    ];
+    // Drawn column by column, as forms are.
+    let left: String =
+        rows.iter().zip(0..).map(|((label, _), row)| at(60, 700 - 18 * row, 12, label)).collect();
+    let right: String =
+        rows.iter().zip(0..).map(|((_, value), row)| at(300, 700 - 18 * row, 12, value)).collect();
+    let text = read(&page(&(left + &right))).text;
+    let expected: Vec<&str> = rows.iter().flat_map(|(label, value)| [*label, *value]).collect();
+    in_order(&text, &expected);
+}
+
+#[test]
+fn lines_around_blocks_do_not_join_the_columns_inside() {
+    // A frame of two cells. The left one has a small table of its own, without lines.
+    let mut content = String::new();
+    for y in [500, 720, 760] {
+        content += &format!("60 {y} m 540 {y} l S\n");
+    }
+    for x in [60, 300, 540] {
+        content += &format!("{x} 500 m {x} 760 l S\n");
+    }
+    content += &at(65, 735, 12, "Fees of the port");
+    content += &at(305, 735, 12, "Remarks");
+    for (row, (kind, day, night)) in
+        [("Kind", "Day", "Night"), ("Ferry", "12", "15"), ("Tug", "7", "9"), ("Yacht", "31", "40")]
+            .iter()
+            .enumerate()
+    {
+        let y = 700 - 16 * i32::try_from(row).unwrap();
+        content += &(at(65, y, 12, kind) + &at(150, y, 12, day) + &at(220, y, 12, night));
+    }
+    content += &at(305, 700, 12, "Nobody pays at low water.");
+    let text = read(&page(&content)).text;
+    for row in ["Ferry | 12 | 15", "Tug | 7 | 9", "Yacht | 31 | 40"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+}
+
+#[test]
+fn an_exponent_belongs_to_what_it_stands_beside() {
+    // Lines so close that the exponents of the second one reach into the first one.
+    let content = at(60, 700, 12, "The energy of the wave is as follows.")
+        + &at(60, 689, 12, "E = mc")
+        + &at(98, 694, 8, "2")
+        + &at(112, 689, 12, "and so on.")
+        + &at(60, 660, 8, "1")
+        + &at(65, 656, 10, "Measured at the old quay in the spring.");
+    let text = read(&page(&content)).text;
+    in_order(&text, &["as follows. E = mc2 and so on.", "1 Measured at the old quay"]);
+}
+
+#[test]
+fn raised_and_lowered_letters_of_a_word_stay_in_their_places() {
+    // As the name of LaTeX is set: the A is small, raised and drawn upon the L, the E is lowered.
+    let letter = |x: f32, y: f32, size: f32, letter: char| {
+        format!("BT /F1 {size} Tf 1 0 0 1 {x} {y} Tm ({letter}) Tj ET\n")
+    };
+    let content = at(60, 700, 10, "Set with")
+        + &letter(102.0, 700.0, 10.0, 'L')
+        + &letter(104.2, 702.1, 7.0, 'A')
+        + &letter(107.6, 700.0, 10.0, 'T')
+        + &letter(112.1, 697.8, 10.0, 'E')
+        + &letter(117.5, 700.0, 10.0, 'X')
+        + &at(128, 700, 10, "in one day.");
+    assert_eq!(read(&page(&content)).text, "Set with LATEX in one day.");
+}
+
+#[test]
+fn decimals_that_are_set_apart_stay_with_their_number() {
+    let mut content = at(60, 700, 10, "Boat") + &at(200, 700, 10, "Tons") + &at(300, 700, 10, "Home");
+    for (row, (boat, whole, part, home)) in
+        [("Annie", "1,062", ".6", "Ely"), ("Bella", "467", ".9", "Rye"), ("Clara", "12", ".5", "Deal")]
+            .iter()
+            .enumerate()
+    {
+        let y = 680 - 16 * i32::try_from(row).unwrap();
+        // The points stand below one another.
+        let width = match whole.len() {
+            5 => 25,
+            3 => 17,
+            _ => 11,
+        };
+        content += &(at(60, y, 10, boat)
+            + &at(222 - width, y, 10, whole)
+            + &at(225, y, 10, part)
+            + &at(300, y, 10, home));
+    }
+    let text = read(&page(&content)).text;
+    assert!(text.contains("| Annie | 1,062.6 | Ely |") && text.contains("| Clara | 12.5 | Deal |"), "{text}");
+}
+
+#[test]
+fn a_column_without_lines_beside_one_with_lines_keeps_its_rows() {
+    let mut content = String::new();
+    // Lines between the rows of the right column only.
+    for y in [600, 720] {
+        content += &format!("60 {y} m 260 {y} l S\n");
+    }
+    for y in [640, 680] {
+        content += &format!("160 {y} m 260 {y} l S\n");
+    }
+    for x in [60, 160, 260] {
+        content += &format!("{x} 600 m {x} 720 l S\n");
+    }
+    for (y, boat, home) in [(695, "Annie", "Ely"), (655, "Bella", "Rye"), (615, "Clara", "Deal")] {
+        content += &(at(65, y, 10, boat) + &at(165, y, 10, home));
+    }
+    let expected = "| Annie | Ely |\n| --- | --- |\n| Bella | Rye |\n| Clara | Deal |";
+    assert_eq!(read(&page(&content)).text, expected);
+    // A cell over three rows whose words are not beside those of each row stays whole.
+    let whole =
+        content.replace("(Annie)", "(All of)").replace("65 655", "65 683").replace("65 615", "65 671");
+    let text = read(&page(&whole)).text;
+    assert!(text.contains("All of Bella Clara"), "{text}");
+}

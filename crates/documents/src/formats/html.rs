@@ -5,6 +5,7 @@
 
 mod elements;
 mod feeder;
+mod formula;
 mod lists;
 mod survey;
 mod tables;

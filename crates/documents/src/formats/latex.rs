@@ -15,6 +15,8 @@ use source::Source;
 
 /// Tokens between two reports of progress.
 const PROGRESS_EVERY: usize = 4_096;
+/// Titles and captions in one another.
+const MAX_INSIDE: usize = 4;
 
 pub fn extract(text: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
     const BEGIN: &str = "\\begin{document}";
@@ -28,6 +30,7 @@ pub fn extract(text: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
         open: Vec::new(),
         wide: 0,
         not_read: Vec::new(),
+        inside: 0,
         ended: false,
         read: 0,
     };
@@ -73,6 +76,8 @@ struct Reader<'a> {
     wide: usize,
     /// Files that the text includes.
     not_read: Vec<String>,
+    /// Arguments that are read while others are.
+    inside: usize,
     ended: bool,
     read: usize,
 }
@@ -120,6 +125,17 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads an argument. Those that are too deep in one another are left out.
+    fn run_inside(&mut self, text: &str) -> Result<(), Error> {
+        if self.inside >= MAX_INSIDE {
+            return Ok(());
+        }
+        self.inside += 1;
+        let result = self.run(text);
+        self.inside -= 1;
+        result
+    }
+
     fn words(&mut self, text: &str) {
         let mut paragraphs = text.split("\n\n").peekable();
         while let Some(paragraph) = paragraphs.next() {
@@ -157,6 +173,13 @@ impl Reader<'_> {
         }
     }
 
+    /// A formula on lines of its own.
+    fn display(&mut self, formula: &str) {
+        self.flow.widen(Gap::Paragraph);
+        self.flow.words(&format!("$${}$$", formula.trim()));
+        self.flow.widen(Gap::Paragraph);
+    }
+
     fn control(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
         let name = source.command();
         if let Some(level) = section_level(name, self.has_chapters) {
@@ -187,7 +210,16 @@ impl Reader<'_> {
             }
             "newline" | "linebreak" => self.flow.widen(Gap::Line),
             "quad" | "qquad" | "," | ";" | ":" | " " | "\n" => self.flow.widen(Gap::Space),
-            "(" | "[" => self.flow.words(source.up_to_closing(name)),
+            "(" => self.flow.words(&format!("${}$", source.up_to_closing(name).trim())),
+            "[" => self.display(source.up_to_closing(name)),
+            // The second form is for bookmarks.
+            "texorpdfstring" => {
+                let shown = source.argument();
+                source.argument();
+                self.run_inside(shown)?;
+            }
+            // A table over several pages repeats its head.
+            "endfirsthead" => source.skip_past("\\endhead"),
             "href" => {
                 let target = source.argument();
                 self.flow.begin_link(target);
@@ -228,7 +260,9 @@ impl Reader<'_> {
         let plain = name.trim_end_matches('*');
         if is_raw(plain) {
             let content = source.up_to_end(name);
-            if matches!(plain, "verbatim" | "Verbatim" | "lstlisting" | "minted" | "alltt") {
+            if plain == "Highlighting" {
+                self.flow.code_block("", &commands::without_colours(content));
+            } else if matches!(plain, "verbatim" | "Verbatim" | "lstlisting" | "minted" | "alltt") {
                 let (language, code) = commands::listing(plain, content);
                 self.flow.code_block(language, code);
             }
@@ -236,9 +270,7 @@ impl Reader<'_> {
         }
         if is_mathematics(plain) {
             let content = source.up_to_end(name);
-            self.flow.widen(Gap::Paragraph);
-            self.flow.words(&format!("$${}$$", content.trim()));
-            self.flow.widen(Gap::Paragraph);
+            self.display(content);
             return Ok(());
         }
         let environment = match plain {
@@ -259,6 +291,13 @@ impl Reader<'_> {
                 }
                 source.skip_options();
                 source.argument();
+                if source.enter_command("\\caption") {
+                    source.skip_options();
+                    self.flow.widen(Gap::Paragraph);
+                    let caption = source.argument();
+                    self.run_inside(caption)?;
+                    _ = source.enter_command("\\tabularnewline") || source.enter_command("\\\\");
+                }
                 self.flow.begin_table();
                 self.flow.begin_row();
                 self.flow.begin_cell();

@@ -120,7 +120,7 @@ impl Numbering {
 impl Level {
     fn marker(&self, numbers: &[u32], levels: &[&Self]) -> String {
         if self.numerals == Numerals::Bullet {
-            return if self.text.is_empty() { String::new() } else { numerals::BULLET.to_owned() };
+            return if self.text.trim().is_empty() { String::new() } else { numerals::BULLET.to_owned() };
         }
         let mut marker = String::new();
         let mut rest = self.text.as_str();

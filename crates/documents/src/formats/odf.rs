@@ -4,7 +4,6 @@
 mod body;
 mod cells;
 mod lists;
-mod mathml;
 mod paragraphs;
 mod styles;
 

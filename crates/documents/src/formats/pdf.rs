@@ -17,6 +17,7 @@ mod right_to_left;
 mod running;
 mod skew;
 mod source;
+mod streams;
 mod strokes;
 mod styles;
 mod unmapped;
@@ -44,6 +45,7 @@ use outline::Outline;
 use page_tree::PageTree;
 use pictures::{OfPage, Pictures};
 use render::Renderer;
+use streams::Streams;
 use unmapped::Unmapped;
 use write::Writer;
 
@@ -86,6 +88,7 @@ fn read_document(bytes: &[u8], bounds: Bounds<'_>) -> Result<Reading, Error> {
 /// The pages of a document while they are read.
 struct Pages<'a> {
     document: &'a PdfDocument,
+    streams: Streams,
     ending: Ending,
     bounds: Bounds<'a>,
     flow: Flow,
@@ -106,6 +109,7 @@ impl<'a> Pages<'a> {
     fn new(document: &'a PdfDocument, ending: Ending, bounds: Bounds<'a>) -> Self {
         Self {
             document,
+            streams: Streams::of(document),
             ending,
             bounds,
             flow: Flow::new(bounds.limits),
@@ -136,11 +140,13 @@ impl<'a> Pages<'a> {
     /// Reads a page. Returns whether it is there at all.
     fn read(&mut self, page: usize) -> Result<bool, Error> {
         let number = page_number(page);
-        if !self.pictures.can_be_followed(self.document, page) {
+        // Unpacked once for all that looks at them. A page whose instructions cannot be unpacked has no text.
+        let mut instructions = self.document.get_page_content_data(page).unwrap_or_default();
+        if !self.pictures.can_be_followed(self.document, &self.streams, page, &instructions) {
             self.unreadable.insert(number);
             return Ok(true);
         }
-        let content = match arranged(self.document, page) {
+        let content = match arranged(self.document, &self.streams, page, &mut instructions) {
             Ok(content) => content,
             Err(error) => {
                 self.last_error = Some(error);
@@ -244,7 +250,7 @@ impl<'a> Pages<'a> {
         let count =
             PageCount { total, unreadable: self.unreadable.len(), without_picture: self.left_out.len() };
         let mut embedded = Embedded::default();
-        attachments::read(self.document, &mut embedded, &mut self.flow, self.bounds)?;
+        attachments::read(self.document, &self.streams, &mut embedded, &mut self.flow, self.bounds)?;
         let mut reading = self.flow.finish_reading(count)?;
         let extracted = &mut reading.extracted;
         let lost = match self.ending {
@@ -332,14 +338,19 @@ fn without_picture(left_out: &BTreeSet<i64>, count: PageCount, bounds: Bounds<'_
 }
 
 /// The text of a page in reading order.
-fn arranged(document: &PdfDocument, page: usize) -> Result<Page, pdf_oxide::Error> {
-    let glyphs = source::glyphs(document, page)?;
+fn arranged(
+    document: &PdfDocument,
+    streams: &Streams,
+    page: usize,
+    instructions: &mut [u8],
+) -> Result<Page, pdf_oxide::Error> {
+    let glyphs = source::glyphs(document, page, instructions)?;
     let paper = paper(document, page);
     let Annotations { fields, links, notes } = annotations::of_page(document, page, paper);
     if glyphs.is_empty() && fields.is_empty() {
         return Ok(Page { links, notes, ..Page::default() });
     }
-    let rules = strokes::of_page(document, page);
+    let rules = strokes::of_page(document, streams, page, instructions);
     let mut sheets = glyphs::sheets(&glyphs, paper);
     glyphs::add_fields(&mut sheets, paper, &fields);
     Ok(Page { links, notes, glyphs: glyphs.len(), ..layout::arrange(sheets, &rules) })

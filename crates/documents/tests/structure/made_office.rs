@@ -78,15 +78,17 @@ fn lists() -> Vec<u8> {
     };
     let numbering = format!(
         "<w:numbering><w:abstractNum w:abstractNumId=\"0\">{}{}{}</w:abstractNum>\
-         <w:abstractNum w:abstractNumId=\"1\">{}{}</w:abstractNum>\
+         <w:abstractNum w:abstractNumId=\"1\">{}{}</w:abstractNum><w:abstractNum w:abstractNumId=\"2\">{}{}</w:abstractNum>\
          <w:num w:numId=\"1\"><w:abstractNumId w:val=\"0\"/></w:num><w:num w:numId=\"2\"><w:abstractNumId w:val=\"1\"/></w:num>\
          <w:num w:numId=\"3\"><w:abstractNumId w:val=\"0\"/><w:lvlOverride w:ilvl=\"0\"><w:startOverride w:val=\"7\"/>\
-         </w:lvlOverride></w:num></w:numbering>",
+         </w:lvlOverride></w:num><w:num w:numId=\"4\"><w:abstractNumId w:val=\"2\"/></w:num></w:numbering>",
         level(0, "decimal", "%1."),
         level(1, "lowerLetter", "%2)"),
         level(2, "lowerRoman", "%1.%2.%3"),
         level(0, "bullet", "\u{F0B7}"),
         level(1, "bullet", "o"),
+        level(0, "bullet", " "),
+        level(1, "bullet", " "),
     );
     let body = p("Before the voyage:")
         + &item(1, 0, "Check the weather")
@@ -100,7 +102,12 @@ fn lists() -> Vec<u8> {
         + &item(2, 0, "Compass")
         + &p("Then go on:")
         + &item(3, 0, "Cast off")
-        + &item(3, 0, "Set sail");
+        + &item(3, 0, "Set sail")
+        + &item(3, 1, "the jib")
+        // An item with a blank for a bullet goes on with the one before.
+        + &item(4, 1, "if there is little wind")
+        + &item(4, 0, "and watch the shore")
+        + &item(3, 0, "Arrive");
     docx_with(&body, &[("word/numbering.xml", numbering.as_bytes())], &[("n", "numbering", "numbering.xml")])
 }
 
@@ -322,6 +329,7 @@ fn open_text(body: &str, margins: &str) -> Vec<u8> {
         ("mimetype", b"application/vnd.oasis.opendocument.text"),
         ("content.xml", content.as_bytes()),
         ("styles.xml", styles.as_bytes()),
+        ("Formula-0/content.xml", b"<?xml version='1.0'?><math><msub><mi>a</mi><mn>1</mn></msub></math>"),
     ])
 }
 
@@ -351,13 +359,14 @@ fn flat_text() -> Vec<u8> {
 
 fn open_notes() -> Vec<u8> {
     let body = format!(
-        "<text:tracked-changes><text:changed-region><text:deletion>{}</text:deletion></text:changed-region></text:tracked-changes>\
+        "<text:p text:style-name=\"Title\">Tides</text:p><text:tracked-changes><text:changed-region><text:deletion>{}</text:deletion></text:changed-region></text:tracked-changes>\
          <text:p>The tide turns<text:note><text:note-citation>1</text:note-citation><text:note-body>{}</text:note-body></text:note> twice\
          <text:change/> a day.<office:annotation><dc:creator>Anna</dc:creator><dc:date>2026-01-01</dc:date>{}</office:annotation></text:p>\
          <text:p>See <text:a xlink:href=\"https://a.example/tides\">the tables</text:a>.<draw:frame><draw:image xlink:href=\"\"/>\
          <svg:desc>A lighthouse at dusk</svg:desc></draw:frame></text:p>\
          <text:p>Energy: <draw:frame><draw:object><math:math><math:mi>E</math:mi><math:mo>=</math:mo><math:msup><math:mi>c</math:mi>\
          <math:mn>2</math:mn></math:msup></math:math></draw:object></draw:frame></text:p>\
+         <text:p>Or <draw:frame><draw:object xlink:href=\"Formula-0/\"/></draw:frame> for short.</text:p>\
          <text:p>Beside it<draw:frame><draw:text-box>{}</draw:text-box></draw:frame> stands more.</text:p>",
         t("Deleted words"),
         t("In most places."),
@@ -433,7 +442,10 @@ fn rtf_lists() -> Vec<u8> {
 \pard\s1 Voyage\par\pard Before it:\par
 \pard\ls1{\listtext 1.\tab}Check the weather\par\pard\ls1\ilvl1{\listtext a)\tab}Wind\par\pard\ls1\ilvl1{\listtext b)\tab}Waves\par
 \pard\ls1{\listtext 2.\tab}Check the engine\par\pard Along with:\par
-\pard{\pntext\f1\'B7\tab}Charts\par\pard{\pntext\f1\'B7\tab}Compass\par\pard\s2 The end\par}"
+\pard{\pntext\f1\'B7\tab}Charts\par\pard{\pntext\f1\'B7\tab}Compass\par\pard\s2 The end\par
+{\pard \li360 \fi-360 1.\tx360\tab Moor the boat\par}{\pard \li720 \fi-360 a.\tx360\tab at the bow\par}
+{\pard \li720 \fi-360 \bullet \tx360\tab at the stern\par}{\pard \li360 \fi-360 2.\tx360\tab Go home\par}
+{\pard 3.\tab is no item\par}}"
         .to_vec()
 }
 

@@ -9,12 +9,14 @@ macro_rules! file {
 }
 
 pub const DOCUMENTS: &[(&str, Builder)] = &[
+    file!("bands.pdf"),
     file!("code.pdf"),
     file!("encrypted.pdf"),
     file!("form.pdf"),
     file!("handbook.pdf"),
     file!("invoice.pdf"),
     file!("lists.pdf"),
+    file!("locked.pdf"),
     file!("minutes.pdf"),
     file!("newsletter.pdf"),
     file!("paper.pdf"),

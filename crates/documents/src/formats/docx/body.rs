@@ -192,6 +192,12 @@ impl<'a> Body<'a> {
                 content,
                 is_certain: style.is_code(),
             });
+        } else if let Some(item) = item.as_ref().filter(|_| marker.is_empty() && self.lists.open.is_open()) {
+            // An item without a marker goes on with the one before it, as some programs write its second paragraph.
+            *list_goes_on = None;
+            self.lists.open.end_from(item.level + 1, &mut self.flow);
+            self.flow.widen(Gap::Paragraph);
+            inline::write(&paragraph.content, &mut self.flow, true);
         } else if let Some(item) = item.filter(|_| !marker.is_empty()) {
             *list_goes_on = None;
             self.lists.open.begin(item, &marker, &mut self.flow);

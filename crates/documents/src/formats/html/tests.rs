@@ -332,3 +332,15 @@ fn tables_and_lists_without_end_are_bounded() {
     let page = "<table>".to_owned() + &"<tr><td colspan=1000>x<td>y".repeat(5_000);
     assert_eq!(super::read(&page, bounds).unwrap_err().kind(), ErrorKind::TooLarge);
 }
+
+#[test]
+fn a_formula_is_latex_and_ends_with_what_is_no_part_of_it() {
+    let page = "<p>Half is <math><semantics><mrow><mfrac><mn>1</mn><mn>2</mn></mfrac><mo>&lt;</mo><msup><mi>a</mi>\
+        <mn>2</mn></msup><mspace/></mrow><annotation>\\frac</annotation></semantics></math>, so.";
+    assert_eq!(read(page).text, "Half is $\\frac{1}{2}<a^{2}$, so.");
+    // It has no end, and its second part is no element of a formula.
+    assert_eq!(read("<math><mi>x</mi><mo>+</mo><p>After <b>it</b>").text, "$x+$\n\nAfter it");
+    assert_eq!(read("<p>None: <math></math>.").text, "None: .");
+    let deep = format!("<math>{}<mi>x</mi>", "<mrow>".repeat(9_000));
+    assert_eq!(read(&deep).text, "x", "too deep or too long to be read as a formula");
+}

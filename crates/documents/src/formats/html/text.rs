@@ -4,6 +4,7 @@ mod blocks;
 
 use super::super::base64;
 use super::elements::{ends_by_itself, gap_around, heading_level, is_hidden_by, is_never_shown, is_void};
+use super::formula::Formula;
 use super::lists::List;
 use super::tables::Grid;
 use super::{Attributes, Pictures};
@@ -32,6 +33,7 @@ pub struct Text<'a> {
     /// The elements that are open in an open heading.
     heading: Option<usize>,
     code: Option<Code>,
+    formula: Option<Formula>,
     /// Whether the open link has words.
     link: Option<bool>,
     /// Whether a list item has begun that has no words yet.
@@ -81,6 +83,7 @@ impl<'a> Text<'a> {
             too_deep: 0,
             heading: None,
             code: None,
+            formula: None,
             link: None,
             is_new_item: false,
             layout,
@@ -97,7 +100,7 @@ impl<'a> Text<'a> {
     /// Elements of XML may. In HTML the slash means nothing: `<script/>` begins a script.
     pub fn may_close_itself(&self, element: &str) -> bool {
         let in_drawing = self.hidden.as_ref().is_some_and(|hidden| hidden.element == "svg");
-        self.is_xhtml || in_drawing || matches!(element, "svg" | "math")
+        self.is_xhtml || in_drawing || self.formula.is_some() || matches!(element, "svg" | "math")
     }
 
     pub fn check(&self) -> Result<(), Error> {
@@ -109,6 +112,7 @@ impl<'a> Text<'a> {
 
     /// Ends everything that is still open.
     pub fn finish(mut self) -> Result<Flow, Error> {
+        self.end_formula();
         self.end_code();
         self.end_heading();
         self.end_link();
@@ -122,6 +126,9 @@ impl<'a> Text<'a> {
     pub fn words(&mut self, words: &str) {
         if self.hidden.is_some() {
             return;
+        }
+        if let Some(formula) = &mut self.formula {
+            return formula.words(words);
         }
         if let Some(code) = &mut self.code {
             code.lines.push_str(words);
@@ -145,11 +152,16 @@ impl<'a> Text<'a> {
         if self.stays_hidden(element, attributes) {
             return;
         }
+        if let Some(formula) = self.formula.as_mut().filter(|_| Formula::has(element)) {
+            return formula.open(element);
+        }
+        self.end_formula();
         if self.code.is_some() {
             return self.open_in_code(element, attributes);
         }
         match element {
             "br" => self.widen(Gap::Line),
+            "math" => self.formula = Some(Formula::new()),
             "a" => self.begin_link(attributes),
             "img" => self.picture(attributes),
             "input" => self.input(attributes),
@@ -191,6 +203,10 @@ impl<'a> Text<'a> {
         if self.closes_hidden(element) {
             return;
         }
+        if let Some(formula) = self.formula.as_mut().filter(|_| Formula::has(element)) {
+            return formula.close(element);
+        }
+        self.end_formula();
         if self.code.is_some() {
             return self.close_in_code(element);
         }
@@ -272,6 +288,17 @@ impl<'a> Text<'a> {
     }
 
     // --- Gaps, headings, links, pictures, fields ---
+
+    fn end_formula(&mut self) {
+        let Some(formula) = self.formula.take() else { return };
+        match formula.finish(self.bounds) {
+            Ok(latex) => {
+                self.write_gap();
+                self.flow.verbatim(&format!("${latex}$"));
+            }
+            Err(words) => self.words(&words),
+        }
+    }
 
     fn widen(&mut self, gap: Gap) {
         if !self.is_new_item {

@@ -30,7 +30,7 @@ pub fn dropped(command: &str) -> Dropped {
         | "pagestyle" | "thispagestyle" | "pagenumbering" | "color" | "index" | "hypersetup"
         | "graphicspath" | "geometry" | "textcolor" | "hyphenation" | "linespread" | "cline" | "cmidrule"
         | "bibitem" | "title" | "date" | "phantom" | "selectlanguage" | "theoremstyle" | "captionsetup"
-        | "lstset" | "tikzset" | "rowcolor" => Dropped::Arguments(1),
+        | "lstset" | "tikzset" | "rowcolor" | "hypertarget" => Dropped::Arguments(1),
         "setlength" | "addtolength" | "setcounter" | "addtocounter" | "fontsize" | "rule" | "newtheorem"
         | "multirow" | "definecolor" | "raisebox" | "resizebox" | "parbox" | "addcontentsline" => {
             Dropped::Arguments(2)
@@ -57,6 +57,7 @@ pub fn is_raw(environment: &str) -> bool {
             | "lstlisting"
             | "minted"
             | "alltt"
+            | "Highlighting"
             | "comment"
             | "tikzpicture"
             | "pgfpicture"
@@ -101,6 +102,33 @@ pub fn listing<'a>(environment: &str, content: &'a str) -> (&'a str, &'a str) {
         }
         _ => ("", content),
     }
+}
+
+/// Code whose words are arguments of commands that colour them, as pandoc writes it: `\KeywordTok{def}`.
+pub fn without_colours(content: &str) -> String {
+    let mut code = String::with_capacity(content.len());
+    let mut rest = content.split_once(']').map_or(content, |(_, code)| code);
+    while let Some(at) = rest.find(['\\', '{', '}']) {
+        code.push_str(&rest[..at]);
+        let is_command = rest[at..].starts_with('\\');
+        rest = &rest[at + 1..];
+        if !is_command {
+            continue;
+        }
+        let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (name, after) = rest.split_at(letters);
+        if let Some(symbol) = symbol(name) {
+            code.push_str(symbol);
+            rest = after.strip_prefix("{}").unwrap_or(after);
+        } else if name.is_empty() {
+            let length = after.chars().next().map_or(0, char::len_utf8);
+            code.push_str(&after[..length]);
+            rest = &after[length..];
+        } else {
+            rest = after;
+        }
+    }
+    code + rest
 }
 
 /// The mark that a command puts on the next letter.

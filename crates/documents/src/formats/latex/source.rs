@@ -2,6 +2,8 @@
 
 /// The longest formula between dollars.
 const MAX_FORMULA: usize = 4_000;
+/// The most bytes of the head of a table.
+const MAX_HEAD: usize = 16 << 10;
 /// The longest option, and the longest code in a line.
 const MAX_OPTION: usize = 1_000;
 
@@ -171,6 +173,23 @@ impl<'a> Source<'a> {
         let content = self.split(at);
         self.split(end.len().min(self.rest.len()));
         content
+    }
+
+    /// Whether this command is next, apart from blanks. It is taken.
+    pub fn enter_command(&mut self, command: &str) -> bool {
+        let rest = self.rest.trim_start().strip_prefix(command);
+        let rest = rest.filter(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Goes on after this command of the environment that is open, if it is there.
+    pub fn skip_past(&mut self, command: &str) {
+        let near = &self.rest[..self.rest.floor_char_boundary(MAX_HEAD)];
+        let inside = near.find("\\end{").map_or(near, |end| &near[..end]);
+        if let Some(at) = inside.find(command) {
+            self.split(at + command.len());
+        }
     }
 
     /// The words of `\verb|…|`.

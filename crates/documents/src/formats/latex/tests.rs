@@ -46,7 +46,7 @@ int a; % no comment
 \verb|\x| done";
     assert_eq!(
         text(source),
-        "Let $a_1 \\le \\frac{b}{2}$ and c for $5.\n\n$$x &= 1 \\\\ y &= 2$$\n\n```C\nint a; % no comment\n```\n\n\\x done"
+        "Let $a_1 \\le \\frac{b}{2}$ and $c$ for $5.\n\n$$x &= 1 \\\\ y &= 2$$\n\n```C\nint a; % no comment\n```\n\n\\x done"
     );
 }
 
@@ -55,6 +55,37 @@ fn tables_are_tables() {
     let source = r"\begin{table}\caption{Waters}\begin{tabular}{|l|r|}\hline a & \textbf{b} \\ \hline
 \multicolumn{2}{c}{wide} \\ 1 & \\ & 2 \\\end{tabular}\end{table}";
     assert_eq!(text(source), "Waters\n\n| a | b |\n| --- | --- |\n| wide | |\n| 1 | |\n| | 2 |");
+}
+
+#[test]
+fn what_pandoc_writes_is_read() {
+    let source = r"\hypertarget{low}{%
+\section{\texorpdfstring{Low \(x_1\)}{Low x1}}\label{low}}
+\begin{longtable}[]{@{}lr@{}}
+\caption{Waters}\tabularnewline
+\toprule
+Port & High \\
+\midrule
+\endfirsthead
+\toprule
+Port & High \\
+\midrule
+\endhead
+Ayr & 2 \\
+\bottomrule
+\end{longtable}
+\begin{Shaded}
+\begin{Highlighting}[]
+\KeywordTok{def}\NormalTok{ f(x):}
+    \ControlFlowTok{return}\NormalTok{ \{x }\OperatorTok{\textbar{}}\NormalTok{ a\_b\}}
+\end{Highlighting}
+\end{Shaded}
+So \[a = b\] holds.";
+    assert_eq!(
+        text(source),
+        "# Low $x_1$\n\nWaters\n\n| Port | High |\n| --- | --- |\n| Ayr | 2 |\n\n```\ndef f(x):\n    return {x | a_b}\n```\n\n\
+         So\n\n$$a = b$$\n\nholds."
+    );
 }
 
 #[test]
@@ -76,6 +107,9 @@ fn what_has_no_end_is_bounded() {
         "$a ".repeat(20_001),
         "\\x[".repeat(20_000),
         "\\verb".repeat(20_000),
+        "\\texorpdfstring{".repeat(20_000),
+        "\\begin{longtable}{}\\caption{".repeat(20_000),
+        "\\begin{longtable}{}\\endfirsthead".repeat(20_000),
     ] {
         let limits = Limits::default();
         drop(extract(&source, Bounds::new(&limits, &|| ControlFlow::Continue(()))));

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::cells::{self, Tables};
 use super::lists::Lists;
-use super::mathml;
 use super::paragraphs::Paragraphs;
 use super::styles::{Role, Styles};
 use crate::archive::Archive;
 use crate::elements::{Element, Elements, Piece};
 use crate::error::Error;
 use crate::flow::{Flow, Gap};
+use crate::formats::mathml;
 use crate::formats::office::objects::Objects;
 use crate::limits::Bounds;
 use crate::missing::PageCount;
@@ -33,6 +33,8 @@ pub struct Body<'a, 'z> {
     archive: Option<&'a mut Archive<'z>>,
     objects: Objects,
     seen_objects: HashSet<String>,
+    /// The objects of which it is known whether they are formulas.
+    judged: HashSet<String>,
     is_spreadsheet: bool,
     pages: usize,
     inside: usize,
@@ -62,6 +64,7 @@ impl<'a, 'z> Body<'a, 'z> {
             archive,
             objects: Objects::default(),
             seen_objects: HashSet::new(),
+            judged: HashSet::new(),
             is_spreadsheet: false,
             pages: 0,
             inside: 0,
@@ -128,7 +131,11 @@ impl<'a, 'z> Body<'a, 'z> {
                 return Ok(false);
             }
             "object" | "object-ole" if element.prefix() == "draw" => {
-                anchored.extend(href().map(Anchored::Object));
+                if let Some(target) = href()
+                    && !(in_paragraph && self.formula(&target)?)
+                {
+                    anchored.push(Anchored::Object(target));
+                }
                 return Ok(false);
             }
             "binary-data" => anchored.push(Anchored::Data(elements.take_inside()?)),
@@ -352,9 +359,24 @@ impl<'a, 'z> Body<'a, 'z> {
         self.read_inside(source)
     }
 
+    /// Writes an object where it stands, if it is a formula.
+    fn formula(&mut self, target: &str) -> Result<bool, Error> {
+        let folder = folder(target);
+        let Some(archive) = self.archive.as_mut().filter(|_| self.judged.insert(folder.clone())) else {
+            return Ok(false);
+        };
+        let Some(content) = archive.text(&format!("{folder}/content.xml"))? else { return Ok(false) };
+        let is_formula = content[..content.floor_char_boundary(1_024)].contains("<math");
+        if is_formula {
+            self.seen_objects.insert(folder);
+            self.read_inside(&content)?;
+        }
+        Ok(is_formula)
+    }
+
     /// Reads a chart, a formula or a document that is inside this one.
     fn object(&mut self, target: &str) -> Result<(), Error> {
-        let folder = target.trim_start_matches("./").to_owned();
+        let folder = folder(target);
         let Some(archive) = &mut self.archive else { return Ok(()) };
         if !self.seen_objects.insert(folder.clone()) {
             return Ok(());
@@ -390,6 +412,11 @@ impl<'a, 'z> Body<'a, 'z> {
         self.inside -= 1;
         result
     }
+}
+
+/// The folder of an object. Some programs write its name with a slash at the end.
+fn folder(target: &str) -> String {
+    target.trim_start_matches("./").trim_end_matches('/').to_owned()
 }
 
 /// Whether there are words, pictures or objects in a row or a cell.

@@ -99,13 +99,12 @@ impl Styles {
     }
 
     pub fn role(&self, style: &str) -> Role {
-        let roles = self.chain(style).map(|paragraph| match paragraph.name.as_str() {
-            "title" => Role::Title,
-            "preformatted text" | "source code" | "code" => Role::Code,
-            "quotations" | "quote" => Role::Quote,
-            _ => Role::Text,
-        });
-        roles.into_iter().find(|role| *role != Role::Text).unwrap_or(Role::Text)
+        if !self.paragraphs.contains_key(style) {
+            // A style of the program itself need not be in the file.
+            return role_of(&shown_name(style));
+        }
+        let mut roles = self.chain(style).map(|paragraph| role_of(&paragraph.name));
+        roles.find(|role| *role != Role::Text).unwrap_or(Role::Text)
     }
 
     fn chain<'a>(&'a self, style: &str) -> impl Iterator<Item = &'a Paragraph> {
@@ -126,12 +125,25 @@ pub enum Role {
 
 impl Paragraph {
     fn of(element: &Element<'_>, id: &str) -> Self {
-        let name = element.attribute("display-name").unwrap_or_else(|| id.replace("_20_", " "));
+        let name = element.attribute("display-name").map(|name| name.to_lowercase());
         Self {
             parent: element.attribute("parent-style-name"),
             list: element.attribute("list-style-name"),
-            name: name.to_lowercase(),
+            name: name.unwrap_or_else(|| shown_name(id)),
         }
+    }
+}
+
+fn shown_name(id: &str) -> String {
+    id.replace("_20_", " ").to_lowercase()
+}
+
+fn role_of(name: &str) -> Role {
+    match name {
+        "title" => Role::Title,
+        "preformatted text" | "source code" | "code" => Role::Code,
+        "quotations" | "quote" => Role::Quote,
+        _ => Role::Text,
     }
 }
 

@@ -6,6 +6,7 @@ use pdf_oxide::PdfDocument;
 use pdf_oxide::object::{Object, ObjectRef};
 
 use super::outline;
+use super::streams::Streams;
 use crate::embedded::Embedded;
 use crate::error::Error;
 use crate::flow::{Flow, Gap};
@@ -19,13 +20,14 @@ const MAX_NAMES: usize = 10_000;
 /// Reads the attached files, after the text of the pages.
 pub fn read(
     document: &PdfDocument,
+    streams: &Streams,
     embedded: &mut Embedded,
     flow: &mut Flow,
     bounds: Bounds<'_>,
 ) -> Result<(), Error> {
     for (name, file) in files(document) {
         bounds.report_progress()?;
-        match contents(document, &file) {
+        match contents(document, streams, &file) {
             Some(bytes) => {
                 flow.widen(Gap::Paragraph);
                 let attached = Document { bytes: &bytes, name: &name, content_type: None };
@@ -37,14 +39,12 @@ pub fn read(
     Ok(())
 }
 
-/// The bytes of an attached file. Those of an encrypted document cannot be unpacked here.
-fn contents(document: &PdfDocument, file: &Object) -> Option<Vec<u8>> {
-    if document.is_encrypted() {
-        return None;
-    }
+/// The bytes of an attached file.
+fn contents(document: &PdfDocument, streams: &Streams, file: &Object) -> Option<Vec<u8>> {
     let versions = member(document, file, "EF")?;
-    let stream = ["F", "UF"].iter().find_map(|name| member(document, &versions, name))?;
-    stream.decode_stream_data().ok().filter(|bytes| !bytes.is_empty())
+    let versions = versions.as_dict()?;
+    let (_, bytes) = ["F", "UF"].iter().find_map(|name| streams.load(document, versions.get(*name)?))?;
+    Some(bytes).filter(|bytes| !bytes.is_empty())
 }
 
 /// The name of each attached file, and its description.

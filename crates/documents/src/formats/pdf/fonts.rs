@@ -1,8 +1,11 @@
 //! Which letters the glyphs of simple fonts are, where the library reads it wrong:
 //!
 //! - a ligature that is named after its letters, such as `T_h` or `f_f`: the library returns the first letter only;
+//! - ligatures in fonts of TeX whose glyphs are drawn: their names are the codes, of which the library knows the letters only;
 //! - the encoding that is built into a Type 1 font in the compact format: the library looks for it only in the other format,
-//!   and takes the codes for ASCII, which gives `n` for the backslash of many fonts of TeX.
+//!   and takes the codes for ASCII, which gives `n` for the backslash of many fonts of TeX;
+//! - the encoding that is built into any font of which the name has the word "Symbol": the library takes the codes for those of
+//!   the font Symbol, which gives Greek letters for brackets.
 //!
 //! The library remembers what it found for each code of a font, for as long as the document is open. So the right letters are
 //! noted there before the text is read.
@@ -12,6 +15,7 @@ use std::collections::{HashMap, HashSet};
 use pdf_oxide::PdfDocument;
 use pdf_oxide::extractors::TextExtractor;
 use pdf_oxide::fonts::cff_encoding::parse_cff_encoding;
+use pdf_oxide::fonts::type1_encoding::parse_type1_encoding;
 use pdf_oxide::fonts::{CharacterMapper, FontInfo, LazyCMap};
 use pdf_oxide::object::{Object, ObjectRef};
 
@@ -71,14 +75,18 @@ fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
         }
     }
     let names = CharacterMapper::new();
+    let is_drawn = font.subtype == "Type3";
     for (code, name) in &font.diff_glyph_names {
-        if let Some(letters) = ligature(&names, name).filter(|_| !is_mapped(*code)) {
+        let letters = ligature(&names, name)
+            .or_else(|| of_tex(*code, name).filter(|_| is_drawn).map(str::to_owned))
+            .filter(|_| !is_mapped(*code));
+        if let Some(letters) = letters {
             memo.insert(u32::from(*code), Some(letters));
         }
     }
 }
 
-/// The encoding of a font in the compact format, where the document says no other.
+/// The encoding that is built into a font, where the document says no other.
 fn built_in(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) -> HashMap<u8, char> {
     let is_type1 = matches!(font.subtype.as_str(), "Type1" | "MMType1");
     let says_other = match member(document, entry, "Encoding") {
@@ -87,7 +95,9 @@ fn built_in(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) -> Hash
         _ => false,
     };
     let program = font.embedded_font_data.as_ref().filter(|_| is_type1 && !says_other);
-    program.and_then(|program| parse_cff_encoding(program)).unwrap_or_default()
+    let letters =
+        program.and_then(|program| parse_cff_encoding(program).or_else(|| parse_type1_encoding(program)));
+    letters.unwrap_or_default()
 }
 
 /// The letters of a glyph whose name joins theirs. What follows a dot says only how they look.
@@ -100,6 +110,21 @@ fn ligature(names: &CharacterMapper, name: &str) -> Option<String> {
     name.split('_').map(|part| names.map_glyph_name(part)).collect()
 }
 
+/// The ligatures of TeX's own encoding, in fonts whose glyphs are drawn and named after their codes. The codes of the letters
+/// are those of ASCII.
+fn of_tex(code: u8, name: &str) -> Option<&'static str> {
+    let number: u8 = name.strip_prefix('a')?.parse().ok()?;
+    let letters = match code {
+        11 => "ff",
+        12 => "fi",
+        13 => "fl",
+        14 => "ffi",
+        15 => "ffl",
+        _ => return None,
+    };
+    (number == code).then_some(letters)
+}
+
 fn member(document: &PdfDocument, dictionary: &Dictionary, name: &str) -> Option<Object> {
     document.resolve_object(dictionary.get(name)?).ok().filter(|object| !object.is_null())
 }
@@ -107,6 +132,13 @@ fn member(document: &PdfDocument, dictionary: &Dictionary, name: &str) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_drawn_font_of_tex_has_its_ligatures_at_their_codes() {
+        assert_eq!(of_tex(11, "a11"), Some("ff"));
+        assert_eq!(of_tex(14, "a14"), Some("ffi"));
+        assert_eq!((of_tex(11, "a12"), of_tex(65, "a65"), of_tex(11, "alpha")), (None, None, None));
+    }
 
     #[test]
     fn a_ligature_is_read_as_the_letters_that_its_name_joins() {

@@ -8,6 +8,8 @@ use std::collections::{HashMap, HashSet};
 use pdf_oxide::PdfDocument;
 use pdf_oxide::object::{Object, ObjectRef};
 
+use super::streams::Streams;
+
 /// More drawings are not counted.
 const TOO_MANY: u64 = u64::MAX;
 /// How deep the library follows them.
@@ -23,24 +25,26 @@ pub struct Forms {
 
 impl Forms {
     /// How many drawings the library would follow on a page, counted as often as they are drawn. A drawing that contains
-    /// itself counts as more than any number. Those of an encrypted document cannot be unpacked here and are not counted;
-    /// it has the limit on computing only.
-    pub fn on_page(&mut self, document: &PdfDocument, page: usize) -> u64 {
-        if document.is_encrypted() {
-            return 0;
-        }
+    /// itself counts as more than any number.
+    pub fn on_page(
+        &mut self,
+        document: &PdfDocument,
+        streams: &Streams,
+        page: usize,
+        instructions: &[u8],
+    ) -> u64 {
         let Ok(page_object) = document.get_page(page) else { return 0 };
         let Some(drawings) = page_object.as_dict().and_then(|page| drawings(document, page)) else {
             return 0;
         };
-        let Ok(content) = document.get_page_content_data(page) else { return 0 };
-        self.below(document, &content, &drawings, &mut HashSet::new())
+        self.below(document, streams, instructions, &drawings, &mut HashSet::new())
     }
 
     /// The drawings that this content draws, out of these.
     fn below(
         &mut self,
         document: &PdfDocument,
+        streams: &Streams,
         content: &[u8],
         drawings: &Dictionary,
         path: &mut HashSet<ObjectRef>,
@@ -49,7 +53,7 @@ impl Forms {
         for (name, times) in drawn(content) {
             let name = String::from_utf8_lossy(name);
             let Some(Object::Reference(form)) = drawings.get(name.as_ref()) else { continue };
-            let each = self.of_form(document, *form, drawings, path);
+            let each = self.of_form(document, streams, *form, drawings, path);
             sum = sum.saturating_add(each.saturating_mul(times));
         }
         sum
@@ -59,6 +63,7 @@ impl Forms {
     fn of_form(
         &mut self,
         document: &PdfDocument,
+        streams: &Streams,
         form: ObjectRef,
         around: &Dictionary,
         path: &mut HashSet<ObjectRef>,
@@ -79,12 +84,12 @@ impl Forms {
             return 1;
         }
         // The library skips what it cannot unpack.
-        let Ok(content) = object.decode_stream_data() else { return 1 };
+        let Some(content) = streams.unpack(&object, form) else { return 1 };
         let has_own = dict.contains_key("Resources");
         let own = if has_own { drawings(document, dict) } else { None };
         path.insert(form);
         let inner = if has_own { own.as_ref() } else { Some(around) };
-        let below = inner.map_or(0, |inner| self.below(document, &content, inner, path));
+        let below = inner.map_or(0, |inner| self.below(document, streams, &content, inner, path));
         path.remove(&form);
         let all = below.saturating_add(1);
         // What one draws that has no names of its own depends on where it is drawn.

@@ -2,17 +2,21 @@
 //!
 //! The library knows where each glyph is. Everything else is built from that, for each direction of writing on its own:
 //!
-//! 1. [`glyphs`] turns the page so that its text runs to the right, and [`words`] joins glyphs to words;
-//! 2. [`rules`] finds the tables that are drawn with lines;
+//! 1. [`glyphs`] turns the page so that its text runs to the right, [`accents`] joins accents with their letters, and [`words`]
+//!    joins glyphs to words;
+//! 2. [`rules`] finds the tables that are drawn with lines, [`bands`] those with level lines only;
 //! 3. [`order`] cuts what remains into columns, in the order in which they are read;
 //! 4. [`lines`] joins the words of a column to lines, [`grid`] finds the tables among them;
 //! 5. [`blocks`] joins lines to paragraphs, headings and items of lists.
 
+mod accents;
+mod bands;
 pub mod blocks;
 pub mod glyphs;
 pub mod grid;
 pub mod lines;
 pub mod order;
+pub mod path;
 pub mod rules;
 mod turns;
 pub mod words;

@@ -5,6 +5,7 @@ use pdf_oxide::extractors::{ColorSpace, ImageData, PdfImage};
 
 use super::forms::Forms;
 use super::layout::glyphs::Paper;
+use super::streams::Streams;
 use crate::flow::Flow;
 use crate::limits::Limits;
 
@@ -43,8 +44,14 @@ impl<'a> Pictures<'a> {
 
     /// Whether the library can follow all drawings of a page in the time that a document may take. Only a hostile document
     /// has so many.
-    pub fn can_be_followed(&mut self, document: &PdfDocument, page: usize) -> bool {
-        let drawings = self.forms.on_page(document, page);
+    pub fn can_be_followed(
+        &mut self,
+        document: &PdfDocument,
+        streams: &Streams,
+        page: usize,
+        instructions: &[u8],
+    ) -> bool {
+        let drawings = self.forms.on_page(document, streams, page, instructions);
         let left = self.drawings_left.checked_sub(drawings);
         self.drawings_left = left.unwrap_or(self.drawings_left);
         left.is_some()

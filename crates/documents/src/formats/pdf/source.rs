@@ -14,14 +14,17 @@ use super::{fonts, garbage};
 const REPLACEMENT: &[u8] = b"/ActualText";
 const UNKNOWN: &[u8] = b"/ActualTexx";
 
-/// The glyphs of a page. A page whose instructions cannot be unpacked has none.
-pub fn glyphs(document: &PdfDocument, page: usize) -> Result<Vec<TextChar>, pdf_oxide::Error> {
+/// The glyphs that the instructions of a page draw.
+pub fn glyphs(
+    document: &PdfDocument,
+    page: usize,
+    instructions: &mut [u8],
+) -> Result<Vec<TextChar>, pdf_oxide::Error> {
     let object = document.get_page(page)?;
-    let Ok(mut content) = document.get_page_content_data(page) else { return Ok(Vec::new()) };
-    if !PdfDocument::may_contain_text_public(&content) {
+    if !PdfDocument::may_contain_text_public(instructions) {
         return Ok(Vec::new());
     }
-    hide_replacements(&mut content);
+    hide_replacements(instructions);
     let mut extractor = TextExtractor::new();
     extractor.set_page_index(u32::try_from(page).unwrap_or(u32::MAX));
     if let Some(resources) = object.as_dict().and_then(|page| page.get("Resources")) {
@@ -31,7 +34,7 @@ pub fn glyphs(document: &PdfDocument, page: usize) -> Result<Vec<TextChar>, pdf_
         // Without its fonts the text of the page may still be readable.
         _ = document.load_fonts_public(resources, &mut extractor);
     }
-    let mut glyphs = extractor.extract_owned(&content)?;
+    let mut glyphs = extractor.extract_owned(instructions)?;
     garbage::replace(&mut glyphs, &unmapped_fonts(&extractor));
     Ok(glyphs)
 }

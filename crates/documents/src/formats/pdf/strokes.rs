@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use pdf_oxide::PdfDocument;
 use pdf_oxide::object::Object;
 
-use super::layout::rules::{MAX_RULES, Path, Rule};
+use super::layout::path::Path;
+use super::layout::rules::{MAX_RULES, Rule};
+use super::streams::Streams;
 
 /// Drawings in one another, and all bytes of instructions of one page.
 const MAX_DEPTH: usize = 6;
@@ -21,12 +23,11 @@ const MAX_STATES: usize = 256;
 const MAX_OPERANDS: usize = 6;
 
 /// The level and upright lines of a page, in the coordinates of the file. A page with too many has none: it is a drawing.
-pub fn of_page(document: &PdfDocument, page: usize) -> Vec<Rule> {
-    let Ok(content) = document.get_page_content_data(page) else { return Vec::new() };
+pub fn of_page(document: &PdfDocument, streams: &Streams, page: usize, instructions: &[u8]) -> Vec<Rule> {
     let page = document.get_page(page).ok();
     let resources = page.as_ref().and_then(|page| page.as_dict()?.get("Resources"));
-    let mut strokes = Strokes { document, rules: Vec::new(), bytes: 0 };
-    let is_whole = strokes.run(&content, resources, Matrix::NONE, MAX_DEPTH);
+    let mut strokes = Strokes { document, streams, rules: Vec::new(), bytes: 0 };
+    let is_whole = strokes.run(instructions, resources, Matrix::NONE, MAX_DEPTH);
     if is_whole { strokes.rules } else { Vec::new() }
 }
 
@@ -57,6 +58,7 @@ impl Matrix {
 
 struct Strokes<'a> {
     document: &'a PdfDocument,
+    streams: &'a Streams,
     rules: Vec<Rule>,
     bytes: usize,
 }
@@ -96,9 +98,9 @@ impl Strokes<'_> {
                 (b"S" | b"f" | b"F" | b"f*" | b"B" | b"B*", _) => path.draw(&mut self.rules),
                 (b"n", _) => path = Path::default(),
                 (b"Do", _) if depth > 0 => {
-                    let form = tokens.name.and_then(|name| form(self.document, resources, name));
-                    if let Some((form, inner)) = form {
-                        let Ok(content) = form.decode_stream_data() else { continue };
+                    let form =
+                        tokens.name.and_then(|name| form(self.document, self.streams, resources, name));
+                    if let Some((form, content, inner)) = form {
                         let own = form.as_dict().and_then(|form| form.get("Resources")).cloned();
                         if !self.run(&content, own.as_ref().or(resources), inner.then(matrix), depth - 1) {
                             return false;
@@ -116,12 +118,18 @@ impl Strokes<'_> {
     }
 }
 
-/// A drawing by its name, with its matrix.
-fn form(document: &PdfDocument, resources: Option<&Object>, name: &[u8]) -> Option<(Object, Matrix)> {
+/// A drawing by its name, with its instructions and its matrix.
+fn form(
+    document: &PdfDocument,
+    streams: &Streams,
+    resources: Option<&Object>,
+    name: &[u8],
+) -> Option<(Object, Vec<u8>, Matrix)> {
     let resolved = |object: &Object| document.resolve_object(object).ok();
     let resources = resolved(resources?)?;
     let drawings = resolved(resources.as_dict()?.get("XObject")?)?;
-    let form = resolved(drawings.as_dict()?.get(std::str::from_utf8(name).ok()?)?)?;
+    let number = drawings.as_dict()?.get(std::str::from_utf8(name).ok()?)?.as_reference()?;
+    let form = document.load_object(number).ok()?;
     let dictionary: &HashMap<String, Object> = form.as_dict()?;
     if dictionary.get("Subtype").and_then(Object::as_name) != Some("Form") {
         return None;
@@ -138,7 +146,8 @@ fn form(document: &PdfDocument, resources: Option<&Object>, name: &[u8]) -> Opti
             };
         }
     }
-    Some((form, matrix))
+    let content = streams.unpack(&form, number)?;
+    Some((form, content, matrix))
 }
 
 /// The instructions of a page, with the numbers and the last name before each.

@@ -71,6 +71,8 @@ enum Styled {
 struct Parser {
     part: Part,
     groups: Vec<Group>,
+    /// How many groups there were that are in no other one.
+    outermost: usize,
     shape: Option<Shape>,
     paragraph: Option<Paragraph>,
     /// The style whose levels are being read, and the level.
@@ -92,7 +94,10 @@ impl Parser {
             "sld" => {
                 self.part.is_hidden = matches!(element.attribute("show").as_deref(), Some("0" | "false"));
             }
-            "grpSp" => self.groups.push(Group::default()),
+            "grpSp" => {
+                self.outermost += usize::from(self.groups.is_empty());
+                self.groups.push(Group::default());
+            }
             "sp" | "pic" | "graphicFrame" | "cxnSp" => {
                 self.end_shape();
                 self.shape = Some(Shape::default());
@@ -219,6 +224,7 @@ impl Parser {
 
     fn end_shape(&mut self) {
         let Some(mut shape) = self.shape.take().filter(|shape| !shape.is_empty()) else { return };
+        shape.group = (!self.groups.is_empty()).then_some(self.outermost);
         if let Some(area) = &mut shape.area {
             for group in self.groups.iter().rev() {
                 *area = group.outside(*area);

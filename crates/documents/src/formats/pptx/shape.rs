@@ -8,6 +8,8 @@ pub struct Shape {
     /// The kind of placeholder that it fills; `None` if it is no placeholder.
     pub placeholder: Option<Placeholder>,
     pub area: Option<Area>,
+    /// The number of the outermost group that it is in. Its shapes are read together.
+    pub group: Option<usize>,
     /// The description of a picture or a drawing.
     pub description: String,
     pub paragraphs: Vec<Paragraph>,
@@ -92,23 +94,46 @@ pub fn in_reading_order(shapes: Vec<Shape>) -> Vec<Shape> {
     if shapes.len() > MAX_ORDERED {
         return shapes;
     }
-    let mut left: Vec<Shape> = shapes;
+    // A group with its shapes, or a shape of no group.
+    let mut units: Vec<Vec<Shape>> = Vec::new();
+    for shape in shapes {
+        match units.last_mut().filter(|unit| shape.group.is_some() && unit[0].group == shape.group) {
+            Some(unit) => unit.push(shape),
+            None => units.push(vec![shape]),
+        }
+    }
+    let of_unit = |unit: &Vec<Shape>| unit.iter().map(|shape| shape.area).reduce(around).flatten();
+    let units = ordered(units, of_unit);
+    units.into_iter().flat_map(|unit| ordered(unit, |shape| shape.area)).collect()
+}
+
+fn ordered<T>(mut left: Vec<T>, area: impl Fn(&T) -> Option<Area>) -> Vec<T> {
+    let mut areas: Vec<Option<Area>> = left.iter().map(area).collect();
     let mut ordered = Vec::with_capacity(left.len());
     while !left.is_empty() {
         // The first one with none above it. Nothing lies above the uppermost one, so there always is one.
-        let next = (0..left.len())
-            .find(|at| {
-                !left.iter().enumerate().any(|(other, shape)| other != *at && is_above(shape, &left[*at]))
-            })
-            .unwrap_or(0);
+        let has_none_above = |at: &usize| {
+            !areas.iter().enumerate().any(|(other, area)| other != *at && is_above(*area, areas[*at]))
+        };
+        let next = (0..left.len()).find(has_none_above).unwrap_or(0);
+        areas.remove(next);
         ordered.push(left.remove(next));
     }
     ordered
 }
 
-/// Whether a shape lies wholly above another one, in the same column.
-fn is_above(upper: &Shape, lower: &Shape) -> bool {
-    let (Some(a), Some(b)) = (upper.area, lower.area) else { return false };
+/// The area around both.
+fn around(a: Option<Area>, b: Option<Area>) -> Option<Area> {
+    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
+    let (left, top) = (a.left.min(b.left), a.top.min(b.top));
+    let right = (a.left + a.width).max(b.left + b.width);
+    let bottom = (a.top + a.height).max(b.top + b.height);
+    Some(Area { left, top, width: right - left, height: bottom - top })
+}
+
+/// Whether an area lies wholly above another one, in the same column.
+fn is_above(upper: Option<Area>, lower: Option<Area>) -> bool {
+    let (Some(a), Some(b)) = (upper, lower) else { return false };
     let overlap = (a.left + a.width).min(b.left + b.width) - a.left.max(b.left);
     let narrower = a.width.min(b.width);
     a.top < b.top && a.top + a.height <= b.top + 0.1 * b.height && overlap > 0.5 * narrower
@@ -142,6 +167,25 @@ mod tests {
         assert_eq!(order(&banner), ["2", "0", "1"]);
         // One in front of the other.
         assert_eq!(order(&[(0.0, 0.0, 100.0, 100.0), (10.0, 10.0, 20.0, 20.0)]), ["0", "1"]);
+    }
+
+    #[test]
+    fn the_shapes_of_a_group_are_read_together() {
+        let shape = |name: &str, left, top, group| Shape {
+            area: Some(Area { left, top, width: 40.0, height: 10.0 }),
+            description: name.to_owned(),
+            group,
+            ..Shape::default()
+        };
+        // Only one of the two shapes of the group is below the table.
+        let shapes = vec![
+            shape("right", 60.0, 50.0, Some(1)),
+            shape("left", 0.0, 50.0, Some(1)),
+            shape("table", 0.0, 30.0, None),
+        ];
+        let names: Vec<String> =
+            in_reading_order(shapes).into_iter().map(|shape| shape.description).collect();
+        assert_eq!(names, ["table", "right", "left"]);
     }
 
     #[test]

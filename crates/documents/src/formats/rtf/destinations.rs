@@ -36,6 +36,8 @@ impl Interpreter<'_> {
             "intbl" => self.properties.in_table = true,
             "ls" => self.properties.list = number.unwrap_or(0),
             "ilvl" => self.properties.list_level = number.unwrap_or(0),
+            "li" => self.properties.left = number.unwrap_or(0),
+            "fi" => self.properties.first_line = number.unwrap_or(0),
             "outlinelevel" => self.properties.outline_level = number,
             "trowd" => self.edges.clear(),
             "cellx" if self.edges.len() < MAX_EDGES => self.edges.extend(number),

@@ -9,6 +9,9 @@ use crate::formats::numerals::BULLET;
 use crate::formats::office::objects::Objects;
 use crate::limits::Bounds;
 
+/// The parts that a marker may consist of.
+const MAX_PARTS: usize = 4;
+
 /// A paragraph while it is read.
 #[derive(Default)]
 pub struct Paragraph {
@@ -35,6 +38,9 @@ pub struct Properties {
     pub list_level: i32,
     /// From 0.
     pub outline_level: Option<i32>,
+    /// How far the paragraph is indented, and how much farther its first line.
+    pub left: i32,
+    pub first_line: i32,
 }
 
 /// What the styles say about a paragraph.
@@ -55,6 +61,8 @@ pub struct Writer<'a> {
     pub objects: Objects,
     bounds: Bounds<'a>,
     items: OpenItems,
+    /// How far the open items are indented whose markers are part of the text.
+    indents: Vec<i32>,
     rows: Vec<Row>,
     /// The cells of the open row, and the one that is open.
     cells: Vec<Paragraph>,
@@ -70,6 +78,7 @@ impl<'a> Writer<'a> {
             objects: Objects::default(),
             bounds,
             items: OpenItems::default(),
+            indents: Vec::new(),
             rows: Vec::new(),
             cells: Vec::new(),
             cell: Paragraph::default(),
@@ -80,8 +89,8 @@ impl<'a> Writer<'a> {
     /// A paragraph ends. In a table it is a part of the open cell.
     pub fn paragraph(
         &mut self,
-        paragraph: Paragraph,
-        properties: Properties,
+        mut paragraph: Paragraph,
+        mut properties: Properties,
         role: Role,
     ) -> Result<(), Error> {
         if properties.in_table {
@@ -89,6 +98,15 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         self.end_table()?;
+        if paragraph.marker.is_none() && role.heading.is_none() && properties.first_line < 0 {
+            paragraph.marker = take_marker(&mut paragraph.content);
+            if paragraph.marker.is_some() {
+                properties.list_level = self.level_at(properties.left);
+            }
+        }
+        if paragraph.marker.is_none() {
+            self.indents.clear();
+        }
         let marker = paragraph.marker.as_deref().unwrap_or_default().trim();
         let marker = if is_number(marker) { marker } else { BULLET };
         if inline::is_blank(&paragraph.content) {
@@ -120,6 +138,13 @@ impl<'a> Writer<'a> {
             }
         }
         self.write_anchored(paragraph.anchored, Gap::Paragraph)
+    }
+
+    /// The level of an item that is indented so far, among those that are open.
+    fn level_at(&mut self, left: i32) -> i32 {
+        while self.indents.pop_if(|open| *open >= left).is_some() {}
+        self.indents.push(left);
+        i32::try_from(self.indents.len() - 1).unwrap_or(i32::MAX)
     }
 
     pub fn end_cell(&mut self, paragraph: Paragraph) -> Result<(), Error> {
@@ -218,4 +243,26 @@ impl<'a> Writer<'a> {
 /// Whether a marker is a number. Word has the letter o as a bullet.
 fn is_number(marker: &str) -> bool {
     marker != "o" && marker.chars().any(char::is_alphanumeric)
+}
+
+/// Takes the marker of an item out of its text, where programs write it as text: a bullet or a number, and a tab. Only the
+/// first line of an item stands out to the left.
+fn take_marker(content: &mut Vec<Inline>) -> Option<String> {
+    let tab = content.iter().take(MAX_PARTS).position(|inline| matches!(inline, Inline::Gap(Gap::Tab)))?;
+    let mut marker = String::new();
+    for inline in &content[..tab] {
+        let Inline::Words(words) = inline else { return None };
+        marker.push_str(words);
+    }
+    let marker = marker.trim();
+    let is_bullet = matches!(marker, "•" | "◦" | "▪" | "–" | "-" | "\u{B7}");
+    let number = marker.strip_suffix(['.', ')']).map(|number| number.trim_start_matches('('));
+    let is_short =
+        |number: &str| (1..=4).contains(&number.len()) && number.chars().all(char::is_alphanumeric);
+    if !is_bullet && !number.is_some_and(is_short) {
+        return None;
+    }
+    let marker = marker.to_owned();
+    content.drain(..=tab);
+    Some(marker)
 }

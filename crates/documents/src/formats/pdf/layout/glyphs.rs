@@ -6,7 +6,7 @@ use landfall_core::text::Area;
 use pdf_oxide::layout::{FontWeight, TextChar};
 
 use super::rules::Rule;
-use super::turns;
+use super::{accents, turns};
 use crate::formats::pdf::right_to_left::{self, Brackets};
 
 /// Text that is turned by less than this, in degrees, is not turned: a scan is never quite straight.
@@ -204,6 +204,7 @@ pub fn sheets(glyphs: &[TextChar], paper: Paper) -> Vec<Sheet> {
         let degrees = to_f32(tenths) / TENTHS;
         let frame = turns::written(degrees, &glyphs, |degrees| Frame::new(degrees, paper, false));
         let mut glyphs = turns::in_frame_of_all(&glyphs, &frame);
+        accents::join(&mut glyphs);
         let mut frame = frame;
         if is_vertical(&glyphs) {
             frame = Frame::new(degrees - 90.0, paper, true);
@@ -272,10 +273,33 @@ fn direction(degrees: f32) -> i32 {
     tenths.rem_euclid(3_600)
 }
 
+/// What the name of the last font says about its glyphs. Most glyphs have the same font as the one before.
+#[derive(Default)]
+pub struct Looks {
+    name: String,
+    bold: bool,
+    mono: bool,
+}
+
+impl Looks {
+    fn look_at(&mut self, name: &str) {
+        if self.name != name {
+            name.clone_into(&mut self.name);
+            self.bold = BOLD.iter().any(|part| name.contains(part));
+            self.mono = MONO.iter().any(|part| name.contains(part));
+        }
+    }
+}
+
 /// A glyph, or the letters of a ligature.
-pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterator<Item = Glyph> {
+pub fn in_frame(
+    glyph: &TextChar,
+    frame: &Frame,
+    is_turned: bool,
+    looks: &mut Looks,
+) -> impl Iterator<Item = Glyph> + use<> {
     let (x, y) = frame.on_sheet(glyph.origin_x, glyph.origin_y);
-    let name = glyph.font_name.as_str();
+    looks.look_at(&glyph.font_name);
     let letters = match glyph.char {
         '\u{FB00}' => "ff",
         '\u{FB01}' => "fi",
@@ -297,8 +321,8 @@ pub fn in_frame(glyph: &TextChar, frame: &Frame, is_turned: bool) -> impl Iterat
         width,
         y,
         size: glyph.font_size.abs(),
-        bold: glyph.font_weight >= FontWeight::SemiBold || BOLD.iter().any(|part| name.contains(part)),
-        mono: MONO.iter().any(|part| name.contains(part)),
+        bold: glyph.font_weight >= FontWeight::SemiBold || looks.bold,
+        mono: looks.mono,
         advance: glyph.rendered_advance,
     };
     let mut x = whole.x;

@@ -313,9 +313,9 @@ impl Side {
             && 10 * self.wide >= 6 * self.lines
     }
 
-    /// Whether most lines end where the column ends, as those of paragraphs do.
+    /// Whether most lines end where the column ends, or all near it, as those of paragraphs do.
     fn is_filled(&self) -> bool {
-        2 * self.wide >= self.lines
+        2 * self.full >= self.lines || 10 * self.wide >= 8 * self.lines
     }
 
     fn is_markers(&self) -> bool {

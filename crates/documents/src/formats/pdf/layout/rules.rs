@@ -1,6 +1,7 @@
 //! Tables that are drawn with lines.
 
 use super::Table;
+use super::bands;
 use super::glyphs::Frame;
 use super::lines::{self, Line};
 use super::words::{COLUMN_GAP, Piece, Word};
@@ -12,11 +13,9 @@ const MAX_MERGED: usize = 800;
 const MAX_ROWS: usize = 400;
 const MAX_COLUMNS: usize = 60;
 /// Lines that are nearer than this touch, in points.
-const TOUCH: f32 = 3.0;
-/// A rectangle that is thinner than this is a line.
-const THIN: f32 = 2.5;
+pub const TOUCH: f32 = 3.0;
 /// A line that is shorter than this belongs to a symbol.
-const SHORT: f32 = 6.0;
+pub const SHORT: f32 = 6.0;
 /// A table of cells with more words than this is a frame around the layout of a page.
 const MAX_WORDS_IN_A_CELL: usize = 80;
 
@@ -24,6 +23,11 @@ const MAX_WORDS_IN_A_CELL: usize = 80;
 const INNER_GAP: f32 = 1.0;
 /// Cells with at least so many lines at the same heights are several rows.
 const UNRULED_LINES: usize = 6;
+
+/// A cell over so many rows may be one of a column without lines.
+const MIN_SPREAD: usize = 3;
+/// Words beside one another have baselines that differ by less than this, in points.
+const LEVEL: f32 = 1.5;
 
 /// A straight line, in points.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,73 +38,19 @@ pub struct Rule {
     pub y1: f32,
 }
 
-/// What is drawn at once. Its places are those of the file.
-#[derive(Debug, Default)]
-pub struct Path {
-    lines: Vec<((f32, f32), (f32, f32))>,
-    start: (f32, f32),
-    at: (f32, f32),
-}
-
-impl Path {
-    pub fn begin(&mut self, at: (f32, f32)) {
-        (self.start, self.at) = (at, at);
-    }
-
-    pub fn line_to(&mut self, to: (f32, f32)) {
-        self.lines.push((self.at, to));
-        self.at = to;
-    }
-
-    pub fn curve_to(&mut self, to: (f32, f32)) {
-        self.at = to;
-    }
-
-    pub fn close(&mut self) {
-        if self.at != self.start {
-            self.line_to(self.start);
-        }
-    }
-
-    /// The corners in their order. A rectangle that is thin is one line.
-    pub fn rectangle(&mut self, [a, b, c, d]: [(f32, f32); 4]) {
-        let is_short =
-            |(ax, ay): (f32, f32), (bx, by): (f32, f32)| (ax - bx).abs().max((ay - by).abs()) < THIN;
-        self.lines.extend(match (is_short(a, b), is_short(a, d)) {
-            (true, _) => vec![(a, d)],
-            (false, true) => vec![(a, b)],
-            (false, false) => vec![(a, b), (d, c), (a, d), (b, c)],
-        });
-        (self.start, self.at) = (a, a);
-    }
-
-    /// Whether it is part of a drawing.
-    pub fn is_too_long(&self) -> bool {
-        self.lines.len() > MAX_RULES
-    }
-
-    /// Adds its level and upright lines, and begins anew.
-    pub fn draw(&mut self, rules: &mut Vec<Rule>) {
-        for (from, to) in self.lines.drain(..) {
-            push(rules, from, to);
-        }
-    }
-}
-
-fn push(rules: &mut Vec<Rule>, (x0, y0): (f32, f32), (x1, y1): (f32, f32)) {
-    let is_finite = [x0, y0, x1, y1].into_iter().all(f32::is_finite);
-    let (width, height) = ((x1 - x0).abs(), (y1 - y0).abs());
-    if is_finite && (width < 1.0 && height >= SHORT || height < 1.0 && width >= SHORT) {
-        rules.push(Rule { x0: x0.min(x1), y0: y0.min(y1), x1: x0.max(x1), y1: y0.max(y1) });
-    }
-}
-
 /// A line at a place across it, from and to a place along it.
 #[derive(Debug, Clone, Copy)]
 struct Stroke {
     at: f32,
     from: f32,
     to: f32,
+}
+
+impl Stroke {
+    fn touches(&self, across: &Self) -> bool {
+        let reaches = |stroke: &Self, at: f32| stroke.from - TOUCH <= at && at <= stroke.to + TOUCH;
+        reaches(self, across.at) && reaches(across, self.at)
+    }
 }
 
 /// A table with its words.
@@ -110,6 +60,8 @@ pub struct Ruled {
     ys: Vec<f32>,
     /// The words of each cell, row by row.
     cells: Vec<Vec<Word>>,
+    /// Whether there is a line below each row.
+    has_all_lines: bool,
 }
 
 /// Takes the tables with their words out of a page. Returns the rest in pieces, with a piece for each row of a table.
@@ -125,14 +77,51 @@ pub fn take_tables(words: Vec<Word>, rules: &[Rule]) -> (Vec<Ruled>, Vec<Piece>)
                 pieces.extend(table.rows_as_pieces(tables.len()));
                 tables.push(table);
             }
-            Err(words) => {
-                rest.extend(words);
-                rest.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.x0.total_cmp(&b.x0)));
+            Err(words) => put_back(&mut rest, words),
+        }
+    }
+    for bands in bands::find(rules) {
+        let (inside, outside): (Vec<Word>, Vec<Word>) = rest.into_iter().partition(|word| bands.has(word));
+        rest = outside;
+        match bands.fill(inside) {
+            Ok(table) => {
+                pieces.extend(table.rows_as_pieces(tables.len()));
+                tables.push(table);
             }
+            Err(words) => put_back(&mut rest, words),
         }
     }
     pieces.extend(in_pieces(rest));
     (tables, pieces)
+}
+
+fn put_back(rest: &mut Vec<Word>, words: Vec<Word>) {
+    if !words.is_empty() {
+        rest.extend(words);
+        rest.sort_by(|a, b| a.y.total_cmp(&b.y).then(a.x0.total_cmp(&b.x0)));
+    }
+}
+
+/// The level lines that no upright line touches, from the top: where each is, and from where to where it goes.
+pub fn level_strokes(rules: &[Rule]) -> Vec<(f32, f32, f32)> {
+    let (level, upright) = strokes(rules);
+    if level.len() > MAX_MERGED || upright.len() > MAX_MERGED {
+        return Vec::new();
+    }
+    let is_alone = |across: &&Stroke| !upright.iter().any(|down| across.touches(down));
+    let mut alone: Vec<(f32, f32, f32)> =
+        level.iter().filter(is_alone).map(|stroke| (stroke.at, stroke.from, stroke.to)).collect();
+    alone.sort_by(|a, b| a.0.total_cmp(&b.0));
+    alone
+}
+
+/// The level and the upright lines of a page.
+fn strokes(rules: &[Rule]) -> (Vec<Stroke>, Vec<Stroke>) {
+    let level = rules.iter().filter(|rule| rule.y1 - rule.y0 < 2.0 && rule.x1 - rule.x0 >= SHORT);
+    let level = merged(level.map(|rule| Stroke { at: rule.y0, from: rule.x0, to: rule.x1 }).collect());
+    let upright = rules.iter().filter(|rule| rule.x1 - rule.x0 < 2.0 && rule.y1 - rule.y0 >= SHORT);
+    let upright = merged(upright.map(|rule| Stroke { at: rule.x0, from: rule.y0, to: rule.y1 }).collect());
+    (level, upright)
 }
 
 /// Joins the words of a row up to the next wide gap.
@@ -160,10 +149,7 @@ pub fn in_pieces(words: Vec<Word>) -> Vec<Piece> {
 
 /// The grids that the lines of a page form.
 fn grids(rules: &[Rule]) -> Vec<Grid> {
-    let level = rules.iter().filter(|rule| rule.y1 - rule.y0 < 2.0 && rule.x1 - rule.x0 >= SHORT);
-    let level = merged(level.map(|rule| Stroke { at: rule.y0, from: rule.x0, to: rule.x1 }).collect());
-    let upright = rules.iter().filter(|rule| rule.x1 - rule.x0 < 2.0 && rule.y1 - rule.y0 >= SHORT);
-    let upright = merged(upright.map(|rule| Stroke { at: rule.x0, from: rule.y0, to: rule.y1 }).collect());
+    let (level, upright) = strokes(rules);
     if level.len() > MAX_MERGED || upright.len() > MAX_MERGED {
         return Vec::new();
     }
@@ -171,11 +157,7 @@ fn grids(rules: &[Rule]) -> Vec<Grid> {
     let mut groups: Vec<usize> = (0..level.len() + upright.len()).collect();
     for (i, across) in level.iter().enumerate() {
         for (j, down) in upright.iter().enumerate() {
-            let touches = across.from - TOUCH <= down.at
-                && down.at <= across.to + TOUCH
-                && down.from - TOUCH <= across.at
-                && across.at <= down.to + TOUCH;
-            if touches {
+            if across.touches(down) {
                 let (a, b) = (root(&groups, i), root(&groups, level.len() + j));
                 groups[a.max(b)] = a.min(b);
             }
@@ -282,7 +264,8 @@ impl Grid {
             let cell = place(&word);
             filled[cell].push(word);
         }
-        Ok(Ruled { xs: self.xs, ys: self.ys, cells: filled })
+        spread(&mut filled, &owners, &self.ys, columns);
+        Ok(Ruled { xs: self.xs, ys: self.ys, cells: filled, has_all_lines: false })
     }
 
     /// The cell that each cell belongs to: the upper left one of those without a line between them.
@@ -309,6 +292,35 @@ impl Grid {
             }
         }
         owners
+    }
+}
+
+/// Puts the lines of a cell that reaches over several rows into these rows, if each of them stands beside those of other cells:
+/// only a part of the table has lines between its rows, or colours.
+fn spread(cells: &mut [Vec<Word>], owners: &[usize], ys: &[f32], columns: usize) {
+    for at in 0..cells.len() {
+        let rows: Vec<usize> = (at / columns..cells.len() / columns)
+            .take_while(|row| owners[row * columns + at % columns] == at)
+            .collect();
+        if rows.len() < MIN_SPREAD || cells[at].len() < rows.len() {
+            continue;
+        }
+        let row_of = |word: &Word| band(ys, word.y - 0.3 * word.size);
+        let is_line = |row: &usize| {
+            let mut inside = cells[at].iter().filter(|word| row_of(word) == *row);
+            let others = cells[row * columns..(row + 1) * columns].iter().enumerate();
+            let mut beside =
+                others.filter(|(column, _)| row * columns + column != at).flat_map(|(_, words)| words);
+            let Some(first) = inside.next() else { return false };
+            inside.all(|word| (word.y - first.y).abs() < LEVEL)
+                && beside.any(|word| (word.y - first.y).abs() < LEVEL)
+        };
+        if rows.iter().all(is_line) {
+            for word in std::mem::take(&mut cells[at]) {
+                let row = row_of(&word).clamp(rows[0], rows[rows.len() - 1]);
+                cells[row * columns + at % columns].push(word);
+            }
+        }
     }
 }
 
@@ -371,11 +383,16 @@ fn places(mut places: Vec<f32>) -> Vec<f32> {
     distinct
 }
 
-fn band(places: &[f32], at: f32) -> usize {
+pub fn band(places: &[f32], at: f32) -> usize {
     places.partition_point(|place| *place <= at).clamp(1, places.len() - 1) - 1
 }
 
 impl Ruled {
+    /// A table with a line below each row, and its columns between these places.
+    pub fn of_bands(xs: Vec<f32>, ys: Vec<f32>, cells: Vec<Vec<Word>>) -> Self {
+        Self { xs, ys, cells, has_all_lines: true }
+    }
+
     fn columns(&self) -> usize {
         self.xs.len() - 1
     }
@@ -403,7 +420,7 @@ impl Ruled {
         for cells in self.cells.chunks(columns) {
             let cells: Vec<Vec<Line>> =
                 cells.iter().map(|words| lines::join(in_pieces(words.clone()))).collect();
-            rows.extend(split_row(&cells, &widths, frame));
+            rows.extend(split_row(&cells, &widths, self.has_all_lines, frame));
         }
         if from_right {
             for row in &mut rows {
@@ -414,12 +431,14 @@ impl Ruled {
     }
 }
 
-/// The rows between two lines: several where the table has no lines between its rows.
-fn split_row(cells: &[Vec<Line>], widths: &[f32], frame: &Frame) -> Vec<Vec<String>> {
+/// The rows between two lines: several where the table has no lines between its rows. In a table that seems to have all lines
+/// only a row whose cells all have as many lines is several.
+fn split_row(cells: &[Vec<Line>], widths: &[f32], has_all_lines: bool, frame: &Frame) -> Vec<Vec<String>> {
     let filled: Vec<&Vec<Line>> = cells.iter().filter(|lines| !lines.is_empty()).collect();
     let most = filled.iter().map(|lines| lines.len()).max().unwrap_or(0);
     let whole: Vec<&&Vec<Line>> = filled.iter().filter(|lines| lines.len() == most).collect();
-    let has_rows = most >= 2 && whole.len() >= 2 && 10 * whole.len() >= 6 * filled.len() && {
+    let least = if has_all_lines { 10 } else { 6 };
+    let has_rows = most >= 2 && whole.len() >= 2 && 10 * whole.len() >= least * filled.len() && {
         let aligned = |lines: &&&Vec<Line>| {
             lines.iter().zip(whole[0].iter()).all(|(line, first)| (line.y - first.y).abs() < 0.4 * first.size)
         };

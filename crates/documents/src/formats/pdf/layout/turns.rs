@@ -6,7 +6,7 @@
 
 use pdf_oxide::layout::TextChar;
 
-use super::glyphs::{Frame, Glyph, in_frame, usual_width};
+use super::glyphs::{Frame, Glyph, Looks, in_frame, usual_width};
 
 /// Pairs of glyphs that decide about a direction.
 const MIN_PAIRS: usize = 6;
@@ -35,7 +35,9 @@ pub fn written(degrees: f32, glyphs: &[&TextChar], frame_of: impl Fn(f32) -> Fra
 /// The glyphs in the coordinates of a frame.
 pub fn in_frame_of_all(glyphs: &[&TextChar], frame: &Frame) -> Vec<Glyph> {
     let is_turned = frame.is_turned();
-    let mut glyphs: Vec<Glyph> = glyphs.iter().flat_map(|glyph| in_frame(glyph, frame, is_turned)).collect();
+    let mut looks = Looks::default();
+    let mut glyphs: Vec<Glyph> =
+        glyphs.iter().flat_map(|glyph| in_frame(glyph, frame, is_turned, &mut looks)).collect();
     if is_turned {
         estimate_widths(&mut glyphs);
     }

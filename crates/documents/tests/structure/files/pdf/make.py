@@ -421,6 +421,70 @@ def encrypted(name):
         document.save(HERE / name, encryption=pikepdf.Encryption(user="", owner="chair", R=5))
 
 
+def locked(name):
+    """A table whose lines are in a drawing, and an attached note, with AES-128, which opens without a password."""
+    import pikepdf
+
+    cells = [
+        (65, 705, "Boat"), (165, 705, "Seen last"), (265, 705, "Home"),
+        (65, 665, "Annie"), (265, 665, "Ely"),
+        (65, 625, "Bella"), (165, 625, "on Friday"), (165, 613, "at noon"), (265, 625, "Rye"),
+    ]
+    text = "".join(f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm ({words}) Tj ET\n" for x, y, words in cells)
+    level = "".join(f"60 {y} m 360 {y} l S\n" for y in (600, 640, 680, 720))
+    upright = "".join(f"{x} 600 m {x} 720 l S\n" for x in (60, 160, 260, 360))
+    with pikepdf.new() as document:
+        font = pikepdf.Dictionary(Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Helvetica)
+        lines = document.make_stream((level + upright).encode())
+        lines.Type, lines.Subtype, lines.BBox = pikepdf.Name.XObject, pikepdf.Name.Form, [0, 0, 595, 842]
+        page = document.add_blank_page(page_size=(595, 842))
+        page.Resources = pikepdf.Dictionary(Font=pikepdf.Dictionary(F1=font), XObject=pikepdf.Dictionary(X1=lines))
+        page.Contents = document.make_stream(f"/X1 Do\n{text}".encode())
+        document.attachments["note.txt"] = pikepdf.AttachedFileSpec(document, b"The harbour closes at low tide.")
+        document.save(HERE / name, encryption=pikepdf.Encryption(user="", owner="master", R=4), static_id=True)
+
+
+def drawings(name):
+    """Sixty drawings, each of which draws the next one twice, with AES-128."""
+    import pikepdf
+
+    with pikepdf.new() as document:
+        inner = None
+        for _ in range(60):
+            drawing = document.make_stream(b"q /X Do Q q 1 0 0 1 0 -40 cm /X Do Q" if inner else b"0 0 m 9 9 l S")
+            drawing.Type, drawing.Subtype, drawing.BBox = pikepdf.Name.XObject, pikepdf.Name.Form, [0, 0, 600, 800]
+            if inner is not None:
+                drawing.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(X=inner))
+            inner = drawing
+        page = document.add_blank_page(page_size=(600, 800))
+        page.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(X=inner))
+        page.Contents = document.make_stream(b"/X Do")
+        document.save(HERE / name, encryption=pikepdf.Encryption(user="", owner="master", R=4), static_id=True)
+
+
+def bands(name):
+    """A table with level lines only, whose cells have several lines."""
+    page = canvas(name)
+    page.setFont("Helvetica", 11)
+    page.drawString(72, 780, "These berths were let in the second quarter.")
+    rows = [
+        (["Berth"], ["Tenant and", "address"], ["Fee"], ["Remarks"]),
+        (["North", "quay 1"], ["Orla Byrne", "4 Chapel Lane, Howth"], ["120.50"], ["Paid in", "two parts"]),
+        (["North", "quay 2"], ["Piet de Vries", "Kade 19, Urk"], ["98.00"], []),
+        (["Pier"], ["The pilots of the", "lower river"], [], ["Free by", "contract"]),
+    ]
+    y = 750
+    page.line(72, y, 520, y)
+    for row in rows:
+        for x, lines in zip((76, 170, 330, 400), row):
+            for number, line in enumerate(lines):
+                page.drawString(x, y - 14 - 13 * number, line)
+        y -= 10 + 13 * max(len(lines) for lines in row)
+        page.line(72, y, 520, y)
+    page.drawString(72, y - 30, "All fees are in pounds for each month.")
+    page.save()
+
+
 MAKERS = {
     "paper.pdf": lambda name: typst(name, PAPER),
     "handbook.pdf": lambda name: typst(name, FOOTNOTES),
@@ -436,6 +500,9 @@ MAKERS = {
     "minutes.pdf": columns_by_rows,
     "code.pdf": code,
     "encrypted.pdf": encrypted,
+    "locked.pdf": locked,
+    "locked-drawings.pdf": drawings,
+    "bands.pdf": bands,
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! Formulas of OpenDocument files, which are MathML, as LaTeX. Symbols stay the characters that they are.
+//! MathML, the formulas of OpenDocument files and of web pages, as LaTeX. Symbols stay the characters that they are.
 
 use crate::elements::{Elements, Piece};
 use crate::error::Error;
