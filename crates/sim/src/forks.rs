@@ -94,6 +94,7 @@ fn no_verdict(seed: u64, why: &str) -> Verdict {
         reached: Vec::new(),
         made: Vec::new(),
         died_before: Vec::new(),
+        judged_with: Vec::new(),
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Verdict {
     pub made: Vec<String>,
     /// The steps before which a process died.
     pub died_before: Vec<String>,
+    /// The statements with which the history was judged, where steps were counted.
+    pub judged_with: Vec<String>,
 }
 
 /// What all histories begin with. It is made once, before the first.
@@ -62,7 +64,10 @@ fn ground() -> Ground {
 /// Runs histories whose only purpose is that what a process computes once is computed before the others begin. Returns the
 /// statements that they made.
 fn warm_up() -> BTreeSet<String> {
-    let warming = |seed| run(seed, &Without::default(), Detail::Statements, Arc::new(ground())).made;
+    let warming = |seed| {
+        let verdict = run(seed, &Without::default(), Detail::Statements, Arc::new(ground()));
+        verdict.made.into_iter().chain(verdict.judged_with)
+    };
     WARMING.flat_map(warming).collect()
 }
 
@@ -148,6 +153,7 @@ fn verdict(seed: u64, shared: &Shared, violations: Vec<String>) -> Verdict {
     Verdict {
         made,
         died_before,
+        judged_with: trace.statements_of_judges(),
         seed,
         hash: trace.hash(),
         steps: trace.steps,
