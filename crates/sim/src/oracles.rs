@@ -300,15 +300,24 @@ fn judge_content(
     }
 }
 
-/// The history of each file is one way through its states, from its registration to where it is.
+/// The history of each file is one way through its states, from its registration to where it is. From the claim of a worker on, no
+/// other worker writes in it.
 fn judge_lives(world: &World, observer: &Observer, files: &[FileRow], wrong: &mut Vec<String>) {
-    let sql = "SELECT file_id, from_state, to_state FROM events
+    let sql = "SELECT file_id, from_state, to_state, worker FROM events
                WHERE kind = 'file:status-changed' AND file_id IS NOT NULL AND to_state IS NOT NULL ORDER BY id";
     let mut at: BTreeMap<Uuid, String> = BTreeMap::new();
-    for (file, from, to) in observer.rows::<(Uuid, Option<String>, String)>(world, sql) {
+    let mut held_by: BTreeMap<Uuid, String> = BTreeMap::new();
+    type Moved = (Uuid, Option<String>, String, Option<String>);
+    for (file, from, to, worker) in observer.rows::<Moved>(world, sql) {
         let before = at.insert(file, to.clone());
         if before != from {
             wrong.push(format!("the file {file} was {before:?} and came from {from:?} to {to}"));
+        }
+        let Some(worker) = worker else { continue };
+        if from.as_deref() == Some("queued") {
+            held_by.insert(file, worker);
+        } else if let Some(holder) = held_by.get(&file).filter(|holder| **holder != worker) {
+            wrong.push(format!("the file {file} was held by {holder}, and {worker} made it {to}"));
         }
     }
     for file in files {

@@ -238,6 +238,8 @@ pub struct FilePlan {
     pub then: Then,
     /// How long after the confirmation.
     pub wait: u64,
+    /// Whether the client asks for that only once, and vanishes.
+    pub asks_once: bool,
 }
 
 impl FilePlan {
@@ -400,6 +402,7 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
                 _ => Then::Nothing,
             },
             wait: random.random_range(0..ACTIVE / 2),
+            asks_once: random.random_ratio(1, 3),
         });
     }
     files

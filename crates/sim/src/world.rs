@@ -321,6 +321,7 @@ impl World {
             received: self.received.clone(),
             directory: self.directory.clone(),
             handle: machine.runtime.handle().clone(),
+            name: format!("process {number}, life {}", process.lives),
             ahead: TimeDelta::milliseconds(ahead),
         };
         machine.runtime.spawn(starting.run());
@@ -353,6 +354,7 @@ struct Starting {
     received: Arc<Received>,
     directory: Directory,
     handle: Handle,
+    name: String,
     ahead: TimeDelta,
 }
 
@@ -364,6 +366,7 @@ impl Starting {
         let replacements = Replacements {
             work: Some(Arc::new(stages)),
             simulated: Some(Box::new(Simulated {
+                name: self.name,
                 db,
                 blobs: self.blobs,
                 embedder: embedder(),
