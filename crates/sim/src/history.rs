@@ -12,7 +12,7 @@ use landfall_store::SimulatedDatabase;
 
 use crate::clients::{Accounts, Client};
 use crate::oracles::{self, Observer};
-use crate::plan::{ACTIVE, Plan, Without};
+use crate::plan::{Plan, Without};
 use crate::shared::Shared;
 use crate::trace::Detail;
 use crate::world::{Ground, World};
@@ -109,15 +109,16 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     let readers = begin_clients(&world, &accounts);
     let mut violations = Vec::new();
 
-    while shared.now() < ACTIVE {
-        world.go_on();
+    let calm_from = shared.plan.calm_from();
+    while shared.now() < calm_from {
+        world.go_on(calm_from);
     }
     world.calm();
     world.slow_down(250);
     let most = shared.now() + MOST_CALM;
     let mut next_check = shared.now() + BETWEEN_CHECKS;
     loop {
-        world.go_on();
+        world.go_on(next_check);
         // Whoever looks on must not wait for a process that stands still in the middle of a transaction.
         if shared.now() < next_check || (!ground.database.is_free() && shared.now() <= most) {
             continue;
@@ -136,7 +137,7 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
                 break;
             }
             // Nothing is left but deadlines: the time until then may pass faster.
-            Some(_) if shared.now() > ACTIVE + 120_000 => world.slow_down(2_000),
+            Some(_) if shared.now() > calm_from + 120_000 => world.slow_down(2_000),
             Some(_) => {}
         }
     }
