@@ -111,14 +111,14 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
 
     let calm_from = shared.plan.calm_from();
     while shared.now() < calm_from {
-        world.go_on(calm_from);
+        world.go_on();
     }
     world.calm();
     world.slow_down(250);
     let most = shared.now() + MOST_CALM;
     let mut next_check = shared.now() + BETWEEN_CHECKS;
     loop {
-        world.go_on(next_check);
+        world.go_on();
         // Whoever looks on must not wait for a process that stands still in the middle of a transaction.
         if shared.now() < next_check || (!ground.database.is_free() && shared.now() <= most) {
             continue;

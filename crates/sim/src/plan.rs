@@ -316,12 +316,6 @@ impl Plan {
         ends.filter(|_| self.is_long).fold(ACTIVE, u64::max)
     }
 
-    /// The next time, from this one on, at which a fault begins or ends.
-    pub fn next_turn(&self, now: u64) -> Option<u64> {
-        let turns = self.faults.iter().filter_map(Fault::lasts).flat_map(|(from, to)| [from, to]);
-        turns.filter(|turn| *turn >= now).min()
-    }
-
     /// Whether nothing keeps a file that is due from being taken at once.
     pub fn is_undisturbed(&self) -> bool {
         let mix = &self.mix;

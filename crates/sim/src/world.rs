@@ -124,18 +124,6 @@ impl Machine {
         self.time.ends_by(self.moment(until)) || self.is_woken() || until >= self.ran_until + LONGEST_REST
     }
 
-    /// When it has something to do.
-    fn next_due(&self, now: u64) -> u64 {
-        if self.is_woken() {
-            return now;
-        }
-        let rested = self.ran_until + LONGEST_REST;
-        self.time.next_end().map_or(rested, |end| {
-            let since_start = end.saturating_duration_since(self.time.origin()).as_millis();
-            rested.min(self.since + u64::try_from(since_start).unwrap_or(u64::MAX))
-        })
-    }
-
     /// Whether another machine has woken a task of it.
     fn is_woken(&self) -> bool {
         self.runtime.metrics().global_queue_depth() > 0
@@ -212,11 +200,8 @@ impl World {
         self.tick = tick;
     }
 
-    /// Moves the world on by one tick, after those in which nothing happens, but not beyond `until` before the last.
-    pub fn go_on(&mut self, until: u64) {
-        let next = self.next().min(until);
-        let quiet = next.saturating_sub(self.shared.now() + 1) / self.tick;
-        self.shared.set_now(self.shared.now() + quiet * self.tick);
+    /// Moves the world on by one tick.
+    pub fn go_on(&mut self) {
         let before = self.shared.now();
         let now = before + self.tick;
         self.strike(before, now);
@@ -230,17 +215,6 @@ impl World {
         }
         self.let_answers_arrive(first, now);
         self.shared.set_now(now);
-    }
-
-    /// The earliest time at which something may happen.
-    fn next(&self) -> u64 {
-        let now = self.shared.now();
-        let of_process = |process: &Process| {
-            process.living.as_ref().map_or(process.starts_at, |(_, machine)| machine.next_due(now))
-        };
-        let turn = self.shared.plan.next_turn(now).filter(|_| !self.shared.is_calm());
-        let machines = self.processes.iter().map(of_process).chain([self.clients.next_due(now)]);
-        machines.chain(turn).min().unwrap_or(now)
     }
 
     /// Runs the machines that others have woken, until there are none. Otherwise each answer, and each turn at the database, would take
