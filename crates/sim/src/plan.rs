@@ -27,6 +27,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     pub files: Vec<FilePlan>,
     pub outages: Outages,
+    /// How many files a service must fail until its circuit opens.
+    pub threshold: u32,
     pub has_webhook: bool,
     pub has_readers: bool,
     /// Whether the first process is the only one left when the faults are over.
@@ -294,6 +296,7 @@ impl Plan {
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),
             is_long: random.random_ratio(1, 4),
+            threshold: *[1, 2, 5].choose(&mut random).expect("not empty"),
             outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
         plan.leave_out(without);
@@ -314,6 +317,12 @@ impl Plan {
     pub fn calm_from(&self) -> u64 {
         let ends = self.faults.iter().filter_map(Fault::lasts).map(|(_, end)| end);
         ends.filter(|_| self.is_long).fold(ACTIVE, u64::max)
+    }
+
+    /// The next time, from this one on, at which a fault begins or ends.
+    pub fn next_turn(&self, now: u64) -> Option<u64> {
+        let turns = self.faults.iter().filter_map(Fault::lasts).flat_map(|(from, to)| [from, to]);
+        turns.filter(|turn| *turn >= now).min()
     }
 
     /// Whether nothing keeps a file that is due from being taken at once.
