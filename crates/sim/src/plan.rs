@@ -27,8 +27,6 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     pub files: Vec<FilePlan>,
     pub outages: Outages,
-    /// How many files a service must fail until its circuit opens.
-    pub threshold: u32,
     pub has_webhook: bool,
     pub has_readers: bool,
     /// Whether the first process is the only one left when the faults are over.
@@ -296,7 +294,6 @@ impl Plan {
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),
             is_long: random.random_ratio(1, 4),
-            threshold: *[1, 2, 5].choose(&mut random).expect("not empty"),
             outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
         plan.leave_out(without);

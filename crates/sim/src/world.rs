@@ -416,9 +416,7 @@ impl Starting {
             })),
             ..Replacements::default()
         };
-        let mut config = self.ground.config.clone();
-        config.queue.breaker.threshold = self.life.shared.plan.threshold;
-        match Box::pin(App::start(config, replacements)).await {
+        match Box::pin(App::start(self.ground.config.clone(), replacements)).await {
             Ok(app) => {
                 self.directory.entries().push((self.life.process, self.handle, app.clone()));
                 app.run(CancellationToken::new()).await;
