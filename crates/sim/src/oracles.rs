@@ -300,6 +300,9 @@ fn judge_content(
     }
 }
 
+/// A line in the history of a file: the file, from where to where, and the worker.
+type Moved = (Uuid, Option<String>, String, Option<String>);
+
 /// The history of each file is one way through its states, from its registration to where it is. From the claim of a worker on, no
 /// other worker writes in it.
 fn judge_lives(world: &World, observer: &Observer, files: &[FileRow], wrong: &mut Vec<String>) {
@@ -307,7 +310,6 @@ fn judge_lives(world: &World, observer: &Observer, files: &[FileRow], wrong: &mu
                WHERE kind = 'file:status-changed' AND file_id IS NOT NULL AND to_state IS NOT NULL ORDER BY id";
     let mut at: BTreeMap<Uuid, String> = BTreeMap::new();
     let mut held_by: BTreeMap<Uuid, String> = BTreeMap::new();
-    type Moved = (Uuid, Option<String>, String, Option<String>);
     for (file, from, to, worker) in observer.rows::<Moved>(world, sql) {
         let before = at.insert(file, to.clone());
         if before != from {
