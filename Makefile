@@ -49,7 +49,7 @@ NODE_CLIENTS := $(NODE)/node_modules/.package-lock.json
 NODE_WORKSPACE := node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run release model test test-quick simulate fuzz coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean packages check-api check-console check-client check-chaos check-docs
+.PHONY: help run release model test test-quick simulate fuzz miri coverage bench bench-peers chaos load console fmt lint deny deploy-check image-test sbom advisories clean packages check-api check-console check-client check-chaos check-docs
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,16 @@ simulate: ## Run SEEDS histories of several processes with faults; tell the firs
 # TARGETS="pdf docx" searches only these.
 fuzz: ## Search for inputs that break readers, protocol, settings, tokens or requests: SECONDS=60 for each target
 	crates/fuzz/run $(or $(SECONDS),60) $(TARGETS)
+
+# Miri is a part of the nightly compiler. It reports only the features of a processor that the program was compiled for.
+MIRI_FEATURES := +popcnt,+avx2,+fma,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni,+avx512vpopcntdq
+MIRI_TEST = RUSTFLAGS="-Ctarget-feature=$(MIRI_FEATURES)" cargo +nightly miri test --locked
+miri: ## Run the unsafe code that Miri can run: the products of bytes, the scores of codes, the allocator
+	cargo +nightly miri --version >/dev/null 2>&1 || \
+		rustup toolchain install nightly --profile minimal --component miri --component rust-src
+	$(MIRI_TEST) -p landfall-models --lib -- encoder::tests::every_kernel_multiplies
+	$(MIRI_TEST) -p landfall-documents --lib -- sandbox::memory
+	$(MIRI_TEST) -p landfall-server --lib -- content::codes::bits::tests::all_sets
 
 # TESTS="search:: events::" runs only these.
 coverage: $(CARGO_LLVM_COV) packages $(NODE_CLIENTS) ## Run the tests on both databases, and print how many lines of each crate they ran

@@ -156,6 +156,11 @@ impl SimulatedTime {
         ends.len() < before
     }
 
+    /// When the next of its sleeps ends.
+    pub fn next_end(&self) -> Option<tokio::time::Instant> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).peek().map(|Reverse(end)| *end)
+    }
+
     /// The moment of its runtime at which it began.
     pub fn origin(&self) -> tokio::time::Instant {
         self.since

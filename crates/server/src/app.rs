@@ -124,6 +124,8 @@ pub struct Replacements {
 
 /// What a simulated process has in place of its surroundings.
 pub struct Simulated {
+    /// Its own: all processes of a simulation are one to the system.
+    pub name: String,
     pub db: Db,
     pub blobs: Blobs,
     pub embedder: Embedder,
@@ -134,6 +136,7 @@ pub struct Simulated {
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         metrics::recorder();
+        let name = replacements.simulated.as_ref().map(|simulated| simulated.name.clone());
         let opened = open(&config, replacements.simulated, replacements.faults);
         let (db, blobs, embedder, receiver) = Box::pin(opened).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
@@ -150,7 +153,7 @@ impl App {
         let works = matches!(config.role, Role::All | Role::Worker);
         let stages: &[StageConfig] = if works { &config.queue.stages } else { &[] };
         let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
-        let description = queue::config::describe(process_name(), stages);
+        let description = queue::config::describe(name.unwrap_or_else(process_name), stages);
         let machine = match &replacements.clock {
             Some(skewed @ Clock::Skewed(_)) => skewed.clone(),
             _ => Clock::System,
@@ -370,7 +373,7 @@ async fn open(
     faults: Option<Arc<dyn FaultInjector>>,
 ) -> Result<(Db, Blobs, Embedder, Option<Arc<dyn Receiver>>), Error> {
     if let Some(simulated) = simulated {
-        let Simulated { db, blobs, embedder, receiver } = *simulated;
+        let Simulated { name: _, db, blobs, embedder, receiver } = *simulated;
         return Ok((db, blobs, embedder, Some(receiver)));
     }
     let db = Db::open_with(&config.database_url, config.database_connections, faults).await?;

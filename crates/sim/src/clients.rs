@@ -147,6 +147,23 @@ impl Client {
         }
     }
 
+    /// Asks once, if the client of the file vanishes then, or until there is a definite answer. `None` without one.
+    async fn ask_for<T, F, R>(&self, file: &FilePlan, what: &str, request: R) -> Option<Result<T, Refusal>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+        R: Fn(App) -> F,
+    {
+        if !file.asks_once {
+            return Some(self.insist(what, request).await);
+        }
+        match self.ask(what, &request).await {
+            Ok(done) => Some(Ok(done)),
+            Err(NoResult::Refused(refusal)) => Some(Err(refusal)),
+            Err(NoResult::Unknown) => None,
+        }
+    }
+
     pub async fn pause(&self, milliseconds: u64) {
         Clock::System.sleep(Duration::from_millis(milliseconds)).await;
     }
@@ -298,7 +315,10 @@ impl Client {
                     let caller = of.clone();
                     async move { app.db.write(Cancel { caller, file: id, now: app.clock.now() }).await.map(drop) }
                 };
-                let done = self.insist(&format!("cancel {name}"), cancel).await.is_ok();
+                let done = self
+                    .ask_for(file, &format!("cancel {name}"), cancel)
+                    .await
+                    .is_some_and(|done| done.is_ok());
                 // A refusal may also mean that an attempt without an answer was the one that did it.
                 self.accounts.note(place, |account| {
                     account.cancelled = if done { Known::Done } else { Known::Asked };
@@ -310,7 +330,9 @@ impl Client {
                     let of = of.clone();
                     async move { delete::delete(&app.db, &app.blobs, &of, id, app.clock.now()).await }
                 };
-                let deleted = self.insist(&format!("delete {name}"), delete).await;
+                let Some(deleted) = self.ask_for(file, &format!("delete {name}"), delete).await else {
+                    return;
+                };
                 // The second attempt finds nothing to delete.
                 let gone = deleted.is_ok() || deleted.is_err_and(|refusal| refusal.code.status() == 404);
                 self.accounts.note(place, |account| account.deleted = Known::of(gone));
@@ -333,7 +355,7 @@ impl Client {
                         revive::revive(&app.db, &app.blobs, request).await.map(drop)
                     }
                 };
-                drop(self.insist(&format!("retry {name}"), retry).await);
+                drop(self.ask_for(file, &format!("retry {name}"), retry).await);
             }
             Then::Search => drop(self.finds(file).await),
             Then::DeleteAmongMany => self.delete_among_many(place, file, id, &of).await,

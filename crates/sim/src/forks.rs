@@ -16,6 +16,9 @@ use crate::plan::Without;
 use crate::trace::Detail;
 use crate::world::Ground;
 
+/// What the first histories of a run ask the database is prepared for those that follow, which are copies of this process.
+const LEARNING: usize = 200;
+
 /// After so many seconds of computing a history that does not end is killed by the system.
 const MOST_SECONDS: libc::rlim_t = 120;
 
@@ -36,18 +39,23 @@ pub fn run_all(
 ) {
     let mut seeds = seeds.fuse();
     let mut running: BTreeMap<i32, Running> = BTreeMap::new();
-    let mut goes_on = true;
+    let (mut goes_on, mut begun) = (true, 0);
     loop {
         while goes_on
             && running.len() < at_once
             && let Some(seed) = seeds.next()
         {
+            let detail = if begun < LEARNING { detail.max(Detail::Statements) } else { detail };
+            begun += 1;
             let (pid, answer) = fork(seed, without, detail, ground);
             running.insert(pid, Running { seed, answer });
         }
         let Some((&pid, _)) = running.iter().next() else { return };
         let first = running.remove(&pid).expect("it is there");
         let verdict = first.verdict(pid);
+        if begun <= LEARNING {
+            ground.prepare(verdict.made.iter().chain(&verdict.judged_with));
+        }
         goes_on &= each(verdict);
     }
 }
@@ -94,6 +102,7 @@ fn no_verdict(seed: u64, why: &str) -> Verdict {
         reached: Vec::new(),
         made: Vec::new(),
         died_before: Vec::new(),
+        judged_with: Vec::new(),
     }
 }
 

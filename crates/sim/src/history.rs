@@ -12,7 +12,7 @@ use landfall_store::SimulatedDatabase;
 
 use crate::clients::{Accounts, Client};
 use crate::oracles::{self, Observer};
-use crate::plan::{ACTIVE, Plan, Without};
+use crate::plan::{Plan, Without};
 use crate::shared::Shared;
 use crate::trace::Detail;
 use crate::world::{Ground, World};
@@ -20,7 +20,8 @@ use crate::world::{Ground, World};
 /// How long the world may take to come to rest when the faults are over, in milliseconds. It includes the windows in which
 /// files expire whose clients vanished.
 const MOST_CALM: u64 = 20 * 60_000;
-/// How often it is checked whether the world rests.
+/// When it is first checked whether the world rests, after the faults, and how often from then on.
+const FIRST_CHECK: u64 = 1_000;
 const BETWEEN_CHECKS: u64 = 5_000;
 
 /// The histories that come before all others, by their seeds. Between them they make most statements.
@@ -43,6 +44,8 @@ pub struct Verdict {
     pub made: Vec<String>,
     /// The steps before which a process died.
     pub died_before: Vec<String>,
+    /// The statements with which the history was judged, where steps were counted.
+    pub judged_with: Vec<String>,
 }
 
 /// What all histories begin with. It is made once, before the first.
@@ -51,18 +54,21 @@ pub fn prepare() -> Ground {
     random::seed(0);
     let statements = warm_up();
     let ground = ground();
-    ground.database.prepare(statements.iter().map(String::as_str));
+    ground.prepare(statements.iter());
     ground
 }
 
 fn ground() -> Ground {
-    Ground { database: SimulatedDatabase::create().expect("a database in memory"), config: config() }
+    Ground::new(SimulatedDatabase::create().expect("a database in memory"), config())
 }
 
 /// Runs histories whose only purpose is that what a process computes once is computed before the others begin. Returns the
 /// statements that they made.
 fn warm_up() -> BTreeSet<String> {
-    let warming = |seed| run(seed, &Without::default(), Detail::Statements, Arc::new(ground())).made;
+    let warming = |seed| {
+        let verdict = run(seed, &Without::default(), Detail::Statements, Arc::new(ground()));
+        verdict.made.into_iter().chain(verdict.judged_with)
+    };
     WARMING.flat_map(warming).collect()
 }
 
@@ -77,12 +83,12 @@ fn config() -> Config {
         ("EXTRACT_GATEWAY_URL", "http://127.0.0.1:1/"),
         ("EMBEDDINGS_URL", "http://127.0.0.1:1/"),
         ("EMBEDDINGS_MODEL", "simulated"),
-        ("UPLOAD_CONFIRM_WINDOW_MS", "120000"),
-        ("RESUMABLE_UPLOAD_WINDOW_MS", "180000"),
-        ("ORPHAN_MIN_AGE_MS", "240000"),
-        ("ORPHAN_CLEANUP_SCHEDULE", "*/2 * * * *"),
-        ("ABANDONED_UPLOAD_THRESHOLD_MS", "240000"),
-        ("BATCH_TIMEOUT_SCHEDULE", "*/2 * * * *"),
+        ("UPLOAD_CONFIRM_WINDOW_MS", "60000"),
+        ("RESUMABLE_UPLOAD_WINDOW_MS", "90000"),
+        ("ORPHAN_MIN_AGE_MS", "120000"),
+        ("ORPHAN_CLEANUP_SCHEDULE", "* * * * *"),
+        ("ABANDONED_UPLOAD_THRESHOLD_MS", "120000"),
+        ("BATCH_TIMEOUT_SCHEDULE", "* * * * *"),
         ("POLL_INTERVAL_MS", "2000"),
         ("MIN_FREE_DISK", "1"),
     ] {
@@ -104,15 +110,16 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
     let readers = begin_clients(&world, &accounts);
     let mut violations = Vec::new();
 
-    while shared.now() < ACTIVE {
-        world.go_on();
+    let calm_from = shared.plan.calm_from();
+    while shared.now() < calm_from {
+        world.go_on(calm_from);
     }
     world.calm();
     world.slow_down(250);
     let most = shared.now() + MOST_CALM;
-    let mut next_check = shared.now() + BETWEEN_CHECKS;
+    let mut next_check = shared.now() + FIRST_CHECK;
     loop {
-        world.go_on();
+        world.go_on(next_check);
         // Whoever looks on must not wait for a process that stands still in the middle of a transaction.
         if shared.now() < next_check || (!ground.database.is_free() && shared.now() <= most) {
             continue;
@@ -131,7 +138,7 @@ pub fn run(seed: u64, without: &Without, detail: Detail, ground: Arc<Ground>) ->
                 break;
             }
             // Nothing is left but deadlines: the time until then may pass faster.
-            Some(_) if shared.now() > ACTIVE + 120_000 => world.slow_down(2_000),
+            Some(_) if shared.now() > calm_from + 120_000 => world.slow_down(2_000),
             Some(_) => {}
         }
     }
@@ -148,6 +155,7 @@ fn verdict(seed: u64, shared: &Shared, violations: Vec<String>) -> Verdict {
     Verdict {
         made,
         died_before,
+        judged_with: trace.statements_of_judges(),
         seed,
         hash: trace.hash(),
         steps: trace.steps,

@@ -1,19 +1,23 @@
 //! What must be true when the faults are over and the world has come to rest.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::TimeDelta;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use landfall_core::clock::{Clock, Time};
 use landfall_server::audit::audit;
 use landfall_server::blobs::Blobs;
 use landfall_server::content::search;
-use landfall_store::{Db, FromRow, SimulatedDatabase, args};
+use landfall_store::{Arg, Db, Error, FaultInjector, FromRow, SimulatedDatabase, Step, args};
 
 use crate::clients::{Account, Accounts, Known, caller, question};
 use crate::history::{Readers, seen_by};
 use crate::plan::FilePlan;
+use crate::shared::Shared;
 use crate::storage::Storage;
 use crate::world::World;
 
@@ -26,6 +30,18 @@ const OBSERVER: u32 = 1_000;
 pub struct Observer {
     db: Db,
     blobs: Blobs,
+}
+
+/// Notes the statements of the observer, so that they can be prepared for the histories that follow.
+struct Noted(Arc<Shared>);
+
+impl FaultInjector for Noted {
+    fn inject<'a>(&'a self, step: Step<'a>) -> BoxFuture<'a, Result<(), Error>> {
+        if let Step::Statement(sql) = step {
+            self.0.trace().looks_with(sql);
+        }
+        std::future::ready(Ok(())).boxed()
+    }
 }
 
 #[derive(FromRow, Debug, Clone)]
@@ -57,19 +73,27 @@ impl Observer {
     pub fn new(world: &World, database: &SimulatedDatabase) -> Self {
         let storage = Storage::new(&world.bucket, &world.shared, None);
         let blobs = Blobs::made(std::sync::Arc::new(storage));
-        let db = world.clients.finish(async { database.connect(OBSERVER, TimeDelta::zero(), None) });
+        let noted = Noted(world.shared.clone());
+        let noted = world.shared.is_counted().then(|| Arc::new(noted) as Arc<dyn FaultInjector>);
+        let db = world.clients.finish(async { database.connect(OBSERVER, TimeDelta::zero(), noted) });
         Self { db, blobs }
     }
 
     fn rows<T: FromRow>(&self, world: &World, sql: &str) -> Vec<T> {
+        self.rows_of(world, sql, args![])
+    }
+
+    fn rows_of<T: FromRow>(&self, world: &World, sql: &str, args: Vec<Arg>) -> Vec<T> {
         world.clients.finish(async {
             let mut tx = self.db.read().await.expect("the database is there");
-            tx.rows(sql, args![]).await.expect("the statement is right")
+            tx.rows(sql, args).await.expect("the statement is right")
         })
     }
 
-    fn numbers(&self, world: &World, sql: &str) -> Vec<i64> {
-        self.rows::<(i64,)>(world, sql).into_iter().map(|(number,)| number).collect()
+    /// The events of a user from one on.
+    fn events(&self, world: &World, user: &str, from: i64) -> Vec<i64> {
+        let sql = "SELECT id FROM events WHERE user_id = $1 AND id >= $2 ORDER BY id";
+        self.rows_of::<(i64,)>(world, sql, args![user, from]).into_iter().map(|(id,)| id).collect()
     }
 
     /// What the world still has to do.
@@ -93,7 +117,7 @@ impl Observer {
                  WHERE e.id > w.cursor_id AND e.tenant_id = w.tenant_id AND e.user_id = w.user_id)",
             ),
         ] {
-            let waiting = self.numbers(world, sql)[0];
+            let (waiting,) = self.rows::<(i64,)>(world, sql)[0];
             if waiting > 0 {
                 return Some(format!("{waiting} {what}"));
             }
@@ -110,8 +134,7 @@ impl Observer {
 
     /// The events that belong to a tenant's user.
     fn events_of(&self, world: &World, tenant: usize) -> Vec<i64> {
-        let user = caller(tenant).user;
-        self.numbers(world, &format!("SELECT id FROM events WHERE user_id = '{user}' ORDER BY id"))
+        self.events(world, &caller(tenant).user, 0)
     }
 
     /// Objects that belong to no file.
@@ -277,15 +300,26 @@ fn judge_content(
     }
 }
 
-/// The history of each file is one way through its states, from its registration to where it is.
+/// A line in the history of a file: the file, from where to where, and the worker.
+type Moved = (Uuid, Option<String>, String, Option<String>);
+
+/// The history of each file is one way through its states, from its registration to where it is. From the claim of a worker on, no
+/// other worker writes in it.
 fn judge_lives(world: &World, observer: &Observer, files: &[FileRow], wrong: &mut Vec<String>) {
-    let sql = "SELECT file_id, from_state, to_state FROM events
+    let sql = "SELECT file_id, from_state, to_state, worker FROM events
                WHERE kind = 'file:status-changed' AND file_id IS NOT NULL AND to_state IS NOT NULL ORDER BY id";
     let mut at: BTreeMap<Uuid, String> = BTreeMap::new();
-    for (file, from, to) in observer.rows::<(Uuid, Option<String>, String)>(world, sql) {
+    let mut held_by: BTreeMap<Uuid, String> = BTreeMap::new();
+    for (file, from, to, worker) in observer.rows::<Moved>(world, sql) {
         let before = at.insert(file, to.clone());
         if before != from {
             wrong.push(format!("the file {file} was {before:?} and came from {from:?} to {to}"));
+        }
+        let Some(worker) = worker else { continue };
+        if from.as_deref() == Some("queued") {
+            held_by.insert(file, worker);
+        } else if let Some(holder) = held_by.get(&file).filter(|holder| **holder != worker) {
+            wrong.push(format!("the file {file} was held by {holder}, and {worker} made it {to}"));
         }
     }
     for file in files {
@@ -386,8 +420,7 @@ fn judge_webhook(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
         let made: Vec<i64> = event_of.values().copied().collect();
         // It gets the events after its registration, the first of which is the first that a delivery was made of.
         let Some(from) = made.iter().min().copied() else { continue };
-        let sql = format!("SELECT id FROM events WHERE user_id = '{user}' AND id >= {from} ORDER BY id");
-        for event in observer.numbers(world, &sql) {
+        for event in observer.events(world, &user, from) {
             if !made.contains(&event) {
                 wrong.push(format!("no delivery was made of the event {event}"));
             }

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 use landfall_core::service::Service;
 
-/// How long clients and faults are active. What they began may last longer.
+/// How long clients and faults are active, in milliseconds. What they began may last longer.
 pub const ACTIVE: u64 = 20_000;
 
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub struct Plan {
     pub has_readers: bool,
     /// Whether the first process is the only one left when the faults are over.
     pub ends_alone: bool,
+    /// Whether the faults that last longer than the active time come to their own end.
+    pub is_long: bool,
 }
 
 /// What a service does that is down.
@@ -160,6 +162,19 @@ impl Fault {
             Self::Skew { .. } => "skew",
         }
     }
+
+    /// From when to when it lasts, if it is bound to a time.
+    fn lasts(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::CrashAtStep { .. } | Self::Skew { .. } => None,
+            Self::Crash { at, .. } | Self::LockLost { at, .. } => Some((*at, *at)),
+            Self::Freeze { at, lasts, .. }
+            | Self::NoDatabase { at, lasts, .. }
+            | Self::NoStorage { at, lasts, .. }
+            | Self::Outage { at, lasts, .. }
+            | Self::FullDisk { at, lasts } => Some((*at, at + lasts)),
+        }
+    }
 }
 
 /// What a document does to those who work on it.
@@ -238,6 +253,8 @@ pub struct FilePlan {
     pub then: Then,
     /// How long after the confirmation.
     pub wait: u64,
+    /// Whether the client asks for that only once, and vanishes.
+    pub asks_once: bool,
 }
 
 impl FilePlan {
@@ -276,6 +293,7 @@ impl Plan {
             has_webhook: random.random_ratio(1, 3),
             has_readers: random.random_ratio(1, 2),
             ends_alone: random.random_ratio(4, 5),
+            is_long: random.random_ratio(1, 4),
             outages: if random.random() { Outages::NotAvailable } else { Outages::NotReached },
         };
         plan.leave_out(without);
@@ -292,12 +310,25 @@ impl Plan {
         self.files.retain(|_| !without.files.contains(&place.next().expect("endless")));
     }
 
+    /// When the faults are over.
+    pub fn calm_from(&self) -> u64 {
+        let ends = self.faults.iter().filter_map(Fault::lasts).map(|(_, end)| end);
+        ends.filter(|_| self.is_long).fold(ACTIVE, u64::max)
+    }
+
+    /// The next time, from this one on, at which a fault begins or ends.
+    pub fn next_turn(&self, now: u64) -> Option<u64> {
+        let turns = self.faults.iter().filter_map(Fault::lasts).flat_map(|(from, to)| [from, to]);
+        turns.filter(|turn| *turn >= now).min()
+    }
+
     /// Whether nothing keeps a file that is due from being taken at once.
     pub fn is_undisturbed(&self) -> bool {
         let mix = &self.mix;
         self.faults.is_empty()
             && self.files.iter().all(|file| file.kind != Kind::Kills)
-            && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages == 0
+            // A worker that waits for the storage has no room for another file.
+            && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages + mix.throttled == 0
     }
 
     /// The skew of a process's machine, in milliseconds.
@@ -400,6 +431,7 @@ fn draw_files(random: &mut StdRng) -> Vec<FilePlan> {
                 _ => Then::Nothing,
             },
             wait: random.random_range(0..ACTIVE / 2),
+            asks_once: random.random_ratio(1, 3),
         });
     }
     files

@@ -41,6 +41,11 @@ impl Shared {
         self.now.store(now, Ordering::Relaxed);
     }
 
+    /// Whether the steps of the history are counted.
+    pub fn is_counted(&self) -> bool {
+        self.trace().is_counted()
+    }
+
     pub fn is_calm(&self) -> bool {
         self.is_calm.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
 //! What happened in a history: a hash over all of it, the story for people, and what was reached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// FNV-1a, whose result depends on nothing but what it was given.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,8 @@ pub struct Trace {
     counted: Option<BTreeMap<String, u64>>,
     /// The steps before which a process died.
     died_before: Vec<String>,
+    /// The statements of those who judge.
+    looked_with: BTreeSet<String>,
 }
 
 impl Trace {
@@ -45,6 +47,7 @@ impl Trace {
             steps: 0,
             counted: (detail >= Detail::Statements).then(BTreeMap::new),
             died_before: Vec::new(),
+            looked_with: BTreeSet::new(),
         }
     }
 
@@ -60,6 +63,21 @@ impl Trace {
                 None => drop(counted.insert(what.to_owned(), 1)),
             }
         }
+    }
+
+    pub fn is_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
+    /// A statement of those who judge, which is no part of the history.
+    pub fn looks_with(&mut self, what: &str) {
+        if !self.looked_with.contains(what) {
+            self.looked_with.insert(what.to_owned());
+        }
+    }
+
+    pub fn statements_of_judges(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.looked_with).into_iter().collect()
     }
 
     pub fn dies_before(&mut self, what: &str) {

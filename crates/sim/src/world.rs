@@ -4,6 +4,7 @@
 //! that is killed loses its runtime, with every task in it. One that is frozen is not run, and finds later that time has passed.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -34,6 +35,21 @@ fn beginning() -> Time {
 pub struct Ground {
     pub database: SimulatedDatabase,
     pub config: Config,
+    /// The statements that were prepared.
+    prepared: Mutex<BTreeSet<String>>,
+}
+
+impl Ground {
+    pub fn new(database: SimulatedDatabase, config: Config) -> Self {
+        Self { database, config, prepared: Mutex::default() }
+    }
+
+    /// Parses and plans these statements for all histories that follow. That changes nothing but their time.
+    pub fn prepare<'a>(&self, statements: impl Iterator<Item = &'a String>) {
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<&String> = statements.filter(|sql| prepared.insert((*sql).clone())).collect();
+        self.database.prepare(new.into_iter().map(String::as_str));
+    }
 }
 
 /// A runtime whose time the world moves.
@@ -124,6 +140,18 @@ impl Machine {
         self.time.ends_by(self.moment(until)) || self.is_woken() || until >= self.ran_until + LONGEST_REST
     }
 
+    /// When it has something to do.
+    fn next_due(&self, now: u64) -> u64 {
+        if self.is_woken() {
+            return now;
+        }
+        let rested = self.ran_until + LONGEST_REST;
+        self.time.next_end().map_or(rested, |end| {
+            let since_start = end.saturating_duration_since(self.time.origin()).as_millis();
+            rested.min(self.since + u64::try_from(since_start).unwrap_or(u64::MAX))
+        })
+    }
+
     /// Whether another machine has woken a task of it.
     fn is_woken(&self) -> bool {
         self.runtime.metrics().global_queue_depth() > 0
@@ -200,8 +228,11 @@ impl World {
         self.tick = tick;
     }
 
-    /// Moves the world on by one tick.
-    pub fn go_on(&mut self) {
+    /// Moves the world on by one tick, after those in which nothing happens, but not beyond `until` before the last.
+    pub fn go_on(&mut self, until: u64) {
+        let next = self.next().min(until);
+        let quiet = next.saturating_sub(self.shared.now() + 1) / self.tick;
+        self.shared.set_now(self.shared.now() + quiet * self.tick);
         let before = self.shared.now();
         let now = before + self.tick;
         self.strike(before, now);
@@ -215,6 +246,17 @@ impl World {
         }
         self.let_answers_arrive(first, now);
         self.shared.set_now(now);
+    }
+
+    /// The earliest time at which something may happen.
+    fn next(&self) -> u64 {
+        let now = self.shared.now();
+        let of_process = |process: &Process| {
+            process.living.as_ref().map_or(process.starts_at, |(_, machine)| machine.next_due(now))
+        };
+        let turn = self.shared.plan.next_turn(now).filter(|_| !self.shared.is_calm());
+        let machines = self.processes.iter().map(of_process).chain([self.clients.next_due(now)]);
+        machines.chain(turn).min().unwrap_or(now)
     }
 
     /// Runs the machines that others have woken, until there are none. Otherwise each answer, and each turn at the database, would take
@@ -321,6 +363,7 @@ impl World {
             received: self.received.clone(),
             directory: self.directory.clone(),
             handle: machine.runtime.handle().clone(),
+            name: format!("process {number}, life {}", process.lives),
             ahead: TimeDelta::milliseconds(ahead),
         };
         machine.runtime.spawn(starting.run());
@@ -353,6 +396,7 @@ struct Starting {
     received: Arc<Received>,
     directory: Directory,
     handle: Handle,
+    name: String,
     ahead: TimeDelta,
 }
 
@@ -364,6 +408,7 @@ impl Starting {
         let replacements = Replacements {
             work: Some(Arc::new(stages)),
             simulated: Some(Box::new(Simulated {
+                name: self.name,
                 db,
                 blobs: self.blobs,
                 embedder: embedder(),

@@ -79,3 +79,39 @@ extern "C" fn on_abort(_: libc::c_int) {
         unsafe { libc::_exit(EXIT_OUT_OF_MEMORY) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_keeps_its_bytes_when_it_grows_and_only_a_failure_is_recorded() {
+        let (small, large) = (Layout::array::<u64>(3).unwrap(), Layout::array::<u64>(3_000).unwrap());
+        reset();
+        // SAFETY: each block is used within its layout, from its allocation until it is freed with the same layout.
+        unsafe {
+            let block = Allocator.alloc(small).cast::<u64>();
+            assert!(!block.is_null());
+            for (place, number) in [7, 8, 9].into_iter().enumerate() {
+                block.add(place).write(number);
+            }
+            let block = Allocator.realloc(block.cast(), small, large.size()).cast::<u64>();
+            assert!(!block.is_null());
+            assert_eq!(std::slice::from_raw_parts(block, 3), [7, 8, 9]);
+            block.add(2_999).write(10);
+            Allocator.dealloc(block.cast(), large);
+            let zeros = Allocator.alloc_zeroed(large);
+            assert!(std::slice::from_raw_parts(zeros, large.size()).iter().all(|byte| *byte == 0));
+            Allocator.dealloc(zeros, large);
+        }
+        assert!(!allocation_failed());
+        // Miri ends the program there, and does not let the allocation fail.
+        if cfg!(not(miri)) {
+            let huge = Layout::array::<u8>(isize::MAX as usize - 4_096).unwrap();
+            // SAFETY: the layout has a size, and there is no block to free.
+            assert!(unsafe { Allocator.alloc(huge) }.is_null());
+            assert!(allocation_failed());
+        }
+        reset();
+    }
+}

@@ -73,9 +73,9 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
 
 #[test]
 fn every_kernel_multiplies_bytes_exactly() {
-    for (inputs, outputs, rows) in
-        [(1, 1, 1), (4, 64, 2), (6, 3, 5), (30, 65, 7), (384, 200, 13), (1536, 64, 6), (312, 130, 9)]
-    {
+    let sizes = [(1, 1, 1), (4, 64, 2), (6, 3, 5), (30, 65, 7), (384, 200, 13), (1536, 64, 6), (312, 130, 9)];
+    // Miri computes a thousand times slower. The first sizes have every tile, and a panel that is not full.
+    for (inputs, outputs, rows) in sizes.into_iter().take(if cfg!(miri) { 4 } else { sizes.len() }) {
         let mut random = Random((inputs * 1000 + outputs) as u64);
         let mut weights: Vec<f32> = (0..inputs * outputs).map(|_| random.number()).collect();
         // The first output has the largest sums that there are.

@@ -1,5 +1,7 @@
 //! An upload that comes through this server into the bucket.
 
+use std::time::Duration;
+
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use uuid::Uuid;
@@ -7,7 +9,12 @@ use uuid::Uuid;
 use super::part_writer::{MAX_ATTEMPTS, PartWriter, Parts};
 use super::{Objects, failed};
 use crate::blobs::Revision;
+use landfall_core::clock::Clock;
 use landfall_store::Error;
+
+/// Between two attempts to remove an entry. It doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 
 pub struct Upload {
     objects: Objects,
@@ -38,6 +45,8 @@ impl Upload {
                     return Err(failed("begin the upload of", key, error));
                 }
                 Err(error) if attempt == MAX_ATTEMPTS => {
+                    // The store may have the entry all the same.
+                    tokio::spawn(remove_entry(objects.clone(), entry));
                     return Err(failed("begin the upload of", key, error));
                 }
                 Err(_) => attempt += 1,
@@ -79,6 +88,7 @@ impl Upload {
         self.on_drop = OnDrop::Leave;
         if let Err(error) = self.objects.delete(&self.entry).await {
             warn_of_entry(&self.entry, &error);
+            tokio::spawn(remove_entry(self.objects.clone(), self.entry.clone()));
         }
     }
 }
@@ -94,14 +104,22 @@ impl Drop for Upload {
         let nothing = PartWriter::new(objects.clone(), "", Parts::default());
         let writer = std::mem::replace(&mut self.writer, nothing);
         runtime.spawn(async move {
-            let removed = match writer.abort().await {
-                Ok(()) => objects.delete(&entry).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = removed {
-                warn_of_entry(&entry, &error);
+            match writer.abort().await {
+                Ok(()) => remove_entry(objects, entry).await,
+                // It leads to the parts.
+                Err(error) => warn_of_entry(&entry, &error),
             }
         });
+    }
+}
+
+/// Removes an entry, and tries again until the store answers: no other process removes it while this one lives.
+async fn remove_entry(objects: Objects, entry: Path) {
+    let mut pause = FIRST_PAUSE;
+    while let Err(error) = objects.delete(&entry).await {
+        warn_of_entry(&entry, &error);
+        Clock::System.sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
