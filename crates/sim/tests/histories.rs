@@ -73,7 +73,8 @@ fn each_fault_that_is_brought_back_is_found() {
         .iter()
         .map(|(mutant, first)| (mutant.name(), first.to_string()))
         .filter(|(name, first)| {
-            let options = ["--mutant", name, "--first", first, "--seeds", MOST_SEEDS, "--no-shrinking"];
+            let options =
+                ["--mutant", *name, "--first", first.as_str(), "--seeds", MOST_SEEDS, "--no-shrinking"];
             simulate(&options).status.code() != Some(1)
         })
         .map(|(name, _)| name)
