@@ -136,7 +136,7 @@ pub struct Simulated {
 impl App {
     pub async fn start(config: Config, replacements: Replacements) -> Result<Self, Error> {
         metrics::recorder();
-        let name = replacements.simulated.as_ref().map(|simulated| simulated.name.clone());
+        let name = replacements.simulated.as_ref().map_or_else(process_name, |one| one.name.clone());
         let opened = open(&config, replacements.simulated, replacements.faults);
         let (db, blobs, embedder, receiver) = Box::pin(opened).await?;
         let ownership = Ownership { db: db.clone(), blobs: blobs.clone() };
@@ -149,11 +149,10 @@ impl App {
         let tickets = Tickets::new(secret.derive("event tickets"));
         let disk = disk_space(&config, &db);
         db.connect_wake();
-        let wake = db.wake().clone();
-        let works = matches!(config.role, Role::All | Role::Worker);
+        let (wake, works) = (db.wake().clone(), matches!(config.role, Role::All | Role::Worker));
         let stages: &[StageConfig] = if works { &config.queue.stages } else { &[] };
         let on_death = Arc::new(RescueDead { db: db.clone(), blobs: blobs.clone() });
-        let description = queue::config::describe(name.unwrap_or_else(process_name), stages);
+        let description = queue::config::describe(name, stages);
         let machine = match &replacements.clock {
             Some(skewed @ Clock::Skewed(_)) => skewed.clone(),
             _ => Clock::System,

@@ -16,6 +16,7 @@ use landfall_core::service::Service;
 pub const ACTIVE: u64 = 20_000;
 
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Plan {
     pub seed: u64,
     pub processes: u32,

@@ -86,20 +86,20 @@ mod tests {
 
     #[test]
     fn a_block_keeps_its_bytes_when_it_grows_and_only_a_failure_is_recorded() {
-        let (small, large) = (Layout::array::<u64>(3).unwrap(), Layout::array::<u64>(3_000).unwrap());
+        let (small, large) = (Layout::array::<u8>(3).unwrap(), Layout::array::<u8>(30_000).unwrap());
         reset();
         // SAFETY: each block is used within its layout, from its allocation until it is freed with the same layout.
         unsafe {
-            let block = Allocator.alloc(small).cast::<u64>();
+            let block = Allocator.alloc(small);
             assert!(!block.is_null());
             for (place, number) in [7, 8, 9].into_iter().enumerate() {
                 block.add(place).write(number);
             }
-            let block = Allocator.realloc(block.cast(), small, large.size()).cast::<u64>();
+            let block = Allocator.realloc(block, small, large.size());
             assert!(!block.is_null());
             assert_eq!(std::slice::from_raw_parts(block, 3), [7, 8, 9]);
-            block.add(2_999).write(10);
-            Allocator.dealloc(block.cast(), large);
+            block.add(29_999).write(10);
+            Allocator.dealloc(block, large);
             let zeros = Allocator.alloc_zeroed(large);
             assert!(std::slice::from_raw_parts(zeros, large.size()).iter().all(|byte| *byte == 0));
             Allocator.dealloc(zeros, large);

@@ -335,7 +335,7 @@ impl Carrier {
                 }
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     fn note_refusal(&self) {

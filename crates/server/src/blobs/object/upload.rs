@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::part_writer::{MAX_ATTEMPTS, PartWriter, Parts};
@@ -15,6 +16,8 @@ use landfall_store::Error;
 /// Between two attempts to remove an entry. It doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// How many entries are tried again at a time. A store that is down for long leaves more to the next start.
+static REMOVALS: Semaphore = Semaphore::const_new(1_024);
 
 pub struct Upload {
     objects: Objects,
@@ -115,9 +118,13 @@ impl Drop for Upload {
 
 /// Removes an entry, and tries again until the store answers: no other process removes it while this one lives.
 async fn remove_entry(objects: Objects, entry: Path) {
+    let permit = REMOVALS.try_acquire();
     let mut pause = FIRST_PAUSE;
     while let Err(error) = objects.delete(&entry).await {
         warn_of_entry(&entry, &error);
+        if permit.is_err() {
+            break;
+        }
         Clock::System.sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
