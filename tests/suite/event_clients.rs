@@ -103,7 +103,7 @@ async fn an_event_source_disconnected_a_hundred_times_gets_every_event_once(db: 
 async fn a_web_socket_gets_the_reason_when_it_is_closed(db: TestDb) {
     let server = Setup::default()
         .work(Script::new())
-        .change(|config| config.events.heartbeat = Duration::from_millis(50))
+        .change(|config| config.events.heartbeat = Duration::from_millis(500))
         .start(&db)
         .await;
     let alice = server.client("alice");
