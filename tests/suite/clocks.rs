@@ -128,8 +128,8 @@ async fn a_clock_that_was_ahead_and_is_set_back_stops_no_registration(db: TestDb
 const JUMP: Duration = Duration::from_mins(25);
 /// How often the sweep runs that corrects what such a clock has written.
 const SWEEP: Duration = Duration::from_mins(5);
-/// Longer than the first wait after a failure, of a file and of a delivery.
-const WAIT: Duration = Duration::from_secs(10);
+/// Longer than the waits after the first two failures of a file (12 seconds at most), and after the first of a delivery.
+const WAIT: Duration = Duration::from_secs(15);
 
 fn clock_that_is_ahead() -> ManualClock {
     let clock = manual_clock();
