@@ -37,7 +37,7 @@ PACKAGES := clamav-daemon=$(CLAMD) prometheus=$(PROMTOOL) nginx-light=$(NGINX) c
 	golang-go=/usr/bin/go golang-github-masterminds-sprig-dev=/usr/share/gocode/src/github.com/Masterminds/sprig/functions.go \
 	golang-k8s-sigs-yaml-dev=/usr/share/gocode/src/sigs.k8s.io/yaml/yaml.go systemd=/usr/bin/systemd-analyze \
 	docker-compose=/usr/bin/docker-compose
-MISSING := $(foreach entry,$(PACKAGES),$(if $(wildcard $(lastword $(subst =, ,$(entry)))),,$(firstword $(subst =, ,$(entry)))))
+MISSING := $(strip $(foreach entry,$(PACKAGES),$(if $(wildcard $(lastword $(subst =, ,$(entry)))),,$(firstword $(subst =, ,$(entry))))))
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 TEST_PROGRAMS = LANDFALL_TEST_CLAMD=$(CLAMD) LANDFALL_TEST_PROMTOOL=$(PROMTOOL) LANDFALL_TEST_NGINX=$(NGINX) \
 	LANDFALL_TEST_CADDY=$(CADDY) LANDFALL_TEST_CHROMIUM=$(CHROMIUM) LANDFALL_TEST_POSTGRES_TLS=$(POSTGRES_TLS)
