@@ -61,14 +61,40 @@ pub struct Passed {
 }
 
 impl Move {
-    /// The state that its own transition begins at, if `Status::apply` allows all of its transitions.
-    fn last_from(&self) -> Result<Status, Refusal> {
+    /// The error is a refusal, if `Status::apply` does not allow one of its transitions.
+    fn check(&self) -> Result<(), Refusal> {
         let mut from = self.from;
         for passed in &self.passed {
             from = from.apply(passed.transition)?;
         }
         from.apply(self.transition)?;
-        Ok(from)
+        Ok(())
+    }
+
+    /// The state that its own transition begins at.
+    fn last_from(&self) -> Status {
+        self.passed.last().map_or(self.from, |passed| passed.transition.to())
+    }
+
+    /// What the history says of it, or of a move that it passed.
+    fn event(&self, owner: &Owner, from: Status, to: Status, at: Time) -> Event {
+        Event {
+            at,
+            kind: EventKind::FileStatusChanged,
+            tenant: owner.tenant.clone(),
+            user: owner.user.clone(),
+            file: Some(self.file),
+            batch: owner.batch,
+            from: Some(from),
+            to: Some(to),
+            stage: from.stage().or(to.stage()),
+            next_stage: to.stage(),
+            attempt: None,
+            worker: self.worker.clone(),
+            actor: Some(self.actor.clone()),
+            failure: None,
+            data: None,
+        }
     }
 }
 
@@ -215,7 +241,7 @@ pub async fn apply(tx: &mut Tx, moves: Vec<Move>, now: Time) -> Result<Vec<Optio
     let mut records = Vec::with_capacity(moves.len());
     let mut by_kind: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
     for (place, one) in moves.iter().enumerate() {
-        one.last_from()?;
+        one.check()?;
         by_kind.entry(one.change.kind(one.transition.to())).or_default().push(place);
         outcomes.push(None);
     }
@@ -338,21 +364,9 @@ impl Record {
             let to = passed.transition.to();
             let owner = ending.owner.clone();
             let event = Event {
-                at: passed.at,
-                kind: EventKind::FileStatusChanged,
-                tenant: owner.tenant.clone(),
-                user: owner.user.clone(),
-                file: Some(one.file),
-                batch: owner.batch,
-                from: Some(from),
-                to: Some(to),
-                stage: from.stage(),
-                next_stage: to.stage(),
                 attempt: Some(passed.attempt),
-                worker: one.worker.clone(),
-                actor: Some(one.actor.clone()),
-                failure: None,
                 data: passed.data.clone(),
+                ..one.event(&owner, from, to, passed.at)
             };
             records.push(Self {
                 owner,
@@ -369,7 +383,7 @@ impl Record {
     }
 
     fn of(one: &Move, row: Option<&File>, warnings: Option<Value>, now: Time) -> Self {
-        let from = one.passed.last().map_or(one.from, |passed| passed.transition.to());
+        let from = one.last_from();
         let to = one.transition.to();
         let failure = one.change.failure().cloned();
         let (owner, next_stage, attempt, run_after, has_blob) = match (&one.change, row) {
@@ -385,25 +399,16 @@ impl Record {
             (_, None) => (Arc::default(), None, None, None, false),
         };
         let event = Event {
-            at: now,
-            kind: EventKind::FileStatusChanged,
-            tenant: owner.tenant.clone(),
-            user: owner.user.clone(),
-            file: Some(one.file),
-            batch: owner.batch,
-            from: Some(from),
-            to: Some(to),
             stage: one.change.stage().or(from.stage()).or(to.stage()),
             next_stage,
             attempt,
-            worker: one.worker.clone(),
-            actor: Some(one.actor.clone()),
             failure,
             data: if to == Status::Ready {
                 with_warnings(one.data.clone(), warnings)
             } else {
                 one.data.clone()
             },
+            ..one.event(&owner, from, to, now)
         };
         let is_due = to == Status::Queued && run_after.is_some_and(|at| at <= now);
         let gave_up = matches!(one.change, Change::Delete { gave_up: true, .. });
