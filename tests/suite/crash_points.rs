@@ -50,7 +50,9 @@ actions! {
         RetryMany, CancelMany, DeleteMany, DeleteArchive,
         CreateUpload, AppendToUpload, FinishUpload, TerminateUpload, TerminatePart, JoinParts;
     WORKERS:
-        Work, WorkInVain, WorkOnArchive, RetryArchive, RescueWorker;
+        Work, WorkInVain, RescueWorker;
+    ARCHIVES:
+        WorkOnArchive, RetryArchive;
     SWEEPS:
         Adopt, Expire, RecoverStuck, GiveUpStuck, CleanOrphans, GiveUpAbandoned, WarnOfDeletion, DeleteOldFailure,
         TimeOutBatch, ForgetDeleted, FinishDeletion, CleanUpAfterUpload, FinishLeftUpload, ExpireUpload, ExpirePart,
@@ -106,7 +108,7 @@ impl Case {
             }
             DeleteReady => user.upload_and_confirm(within, "a").await.unwrap(),
             WorkOnArchive | DeleteArchive | DeleteFilesOfArchive => {
-                user.upload_and_confirm(within, "z:a,b,cf").await.unwrap()
+                user.upload_and_confirm(within, "z:a,cf").await.unwrap()
             }
             RetryArchive => user.upload_and_confirm(within, "z:cf,xf").await.unwrap(),
             CloseBatch | CancelBatch | CancelMany | DeleteMany | TimeOutBatch => {
@@ -503,6 +505,13 @@ async fn a_connection_that_breaks_at_any_step_of_a_client_action_leaves_all_or_n
 #[on_each_database]
 async fn a_connection_that_breaks_at_any_step_of_a_worker_keeps_no_file_from_finishing(db: TestDb) {
     break_processes_at_every_step(db, WORKERS).await;
+}
+
+#[on_each_database]
+async fn a_connection_that_breaks_at_any_step_of_an_archive_keeps_none_of_its_files_from_finishing(
+    db: TestDb,
+) {
+    break_processes_at_every_step(db, ARCHIVES).await;
 }
 
 #[on_each_database]
