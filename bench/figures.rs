@@ -63,6 +63,8 @@ fn target(line: &str) -> &'static str {
         "idle: confirm to ready, p50 ms" => "under 5",
         line if line.contains("while every core embeds") && line.ends_with("p99 ms") => "under 20",
         line if line.contains("files: ") && line.ends_with("p99 ms") => "under 50",
+        "intake: CPU ms per file" => "under 0.6",
+        "intake: registration of 1000 files, p50 ms" => "under 15",
         "orphans: MiB that memory grew by" => "under 50",
         "claim: ratio"
         | "settle: ratio"

@@ -24,6 +24,7 @@ mod embedding;
 mod figures;
 mod seed_rows;
 mod flatness;
+mod intake;
 mod latency;
 mod limits;
 mod meaning;
@@ -51,6 +52,7 @@ enum Scenario {
     Limits(Kind),
     Throughput(Kind, usize),
     Latency(Kind),
+    Intake(Kind),
     Flatness(Kind),
     Claims(Kind),
     Requests(Kind),
@@ -71,6 +73,7 @@ impl Scenario {
         all.extend(each(|kind| Self::Throughput(kind, 1_000)));
         all.extend(each(|kind| Self::Throughput(kind, 10_000)));
         all.extend(each(Self::Latency));
+        all.extend(each(Self::Intake));
         all.extend(each(Self::Flatness));
         all.extend(each(Self::Claims));
         all.extend(each(Self::Requests));
@@ -92,6 +95,7 @@ impl Scenario {
             Self::Limits(kind) => format!("{}-limits", kind.name()),
             Self::Throughput(kind, files) => format!("{}-flows-{files}", kind.name()),
             Self::Latency(kind) => format!("{}-latency", kind.name()),
+            Self::Intake(kind) => format!("{}-intake", kind.name()),
             Self::Flatness(kind) => format!("{}-flatness", kind.name()),
             Self::Claims(kind) => format!("{}-claims", kind.name()),
             Self::Requests(kind) => format!("{}-requests", kind.name()),
@@ -111,6 +115,7 @@ impl Scenario {
             Self::Limits(kind)
             | Self::Throughput(kind, _)
             | Self::Latency(kind)
+            | Self::Intake(kind)
             | Self::Flatness(kind)
             | Self::Claims(kind)
             | Self::Requests(kind)
@@ -134,6 +139,7 @@ impl Scenario {
             Self::Limits(kind) => limits::run(kind).await,
             Self::Throughput(kind, files) => throughput::run(kind, files).await,
             Self::Latency(kind) => latency::run(kind).await,
+            Self::Intake(kind) => Box::pin(intake::run(kind)).await,
             Self::Flatness(kind) => flatness::run(kind, finished()?).await,
             Self::Claims(kind) => claims::run(kind).await,
             Self::Requests(kind) => Box::pin(requests::run(kind, finished()?)).await,
@@ -159,6 +165,10 @@ fn main() -> anyhow::Result<()> {
     if let Ok(address) = std::env::var(streams::CLIENTS) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         return runtime.block_on(streams::clients(&address));
+    }
+    if let Ok(server) = std::env::var(intake::CLIENTS) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        return runtime.block_on(intake::clients(&server));
     }
     match std::env::var(CHILD) {
         Ok(name) => run_here(&name),
