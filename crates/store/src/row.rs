@@ -1,6 +1,8 @@
 //! A row of either database, and what it is read into.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use chrono::DateTime;
 use landfall_core::clock::Time;
@@ -38,7 +40,7 @@ pub struct Row<'r> {
     source: Source<'r>,
     columns: &'r Columns,
     /// How many columns were read by their names.
-    reads: std::cell::Cell<usize>,
+    reads: Cell<usize>,
 }
 
 enum Source<'r> {
@@ -46,17 +48,59 @@ enum Source<'r> {
     Postgres(&'r PgRow),
 }
 
-/// Where the columns of a result are. All its rows are read by the same code, so a name is looked up in the first row only.
-#[derive(Default)]
-pub struct Columns(RefCell<Vec<(&'static str, usize)>>);
+/// Of how many statements a thread keeps the places of their columns.
+const KEPT_STATEMENTS: usize = 128;
+
+thread_local! {
+    /// By the hash of the statement. What is kept is only a guess, so two statements may share one.
+    static KEPT: RefCell<HashMap<u64, Vec<(&'static str, usize)>>> = RefCell::default();
+}
+
+/// Where the columns of a result are. All its rows are read by the same code, so a name is looked up in the first row only; and
+/// there, the place that it had in the last result of the statement is tried first.
+pub struct Columns {
+    statement: u64,
+    places: RefCell<Vec<(&'static str, usize)>>,
+    /// How many of the places were compared with the names of this result.
+    checked: Cell<usize>,
+}
+
+impl Columns {
+    pub(crate) fn of(statement: u64) -> Self {
+        let places = KEPT.with_borrow_mut(|kept| kept.remove(&statement)).unwrap_or_default();
+        Self { statement, places: RefCell::new(places), checked: Cell::new(0) }
+    }
+}
+
+/// Tells statements apart, mostly.
+pub(crate) fn hash_of(sql: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    sql.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Drop for Columns {
+    fn drop(&mut self) {
+        let places = self.places.take();
+        if places.is_empty() {
+            return;
+        }
+        KEPT.with_borrow_mut(|kept| {
+            if kept.len() >= KEPT_STATEMENTS {
+                kept.clear();
+            }
+            kept.insert(self.statement, places);
+        });
+    }
+}
 
 impl<'r> Row<'r> {
     pub(crate) fn of_sqlite(row: &'r rusqlite::Row<'r>, columns: &'r Columns) -> Self {
-        Self { source: Source::Sqlite(row), columns, reads: std::cell::Cell::new(0) }
+        Self { source: Source::Sqlite(row), columns, reads: Cell::new(0) }
     }
 
     pub(crate) fn of_postgres(row: &'r PgRow, columns: &'r Columns) -> Self {
-        Self { source: Source::Postgres(row), columns, reads: std::cell::Cell::new(0) }
+        Self { source: Source::Postgres(row), columns, reads: Cell::new(0) }
     }
 
     /// The value of the column with this name.
@@ -89,10 +133,16 @@ impl<'r> Row<'r> {
 
     fn place(&self, name: &'static str) -> Result<usize, Error> {
         let read = self.reads.replace(self.reads.get() + 1);
-        let known = self.columns.0.borrow().get(read).copied();
+        let known = self.columns.places.borrow().get(read).copied();
         match known {
             // The address is enough, and where two texts share one they are the same.
-            Some((known, place)) if std::ptr::eq(known, name) => Ok(place),
+            Some((known, place))
+                if std::ptr::eq(known, name)
+                    && (read < self.columns.checked.get() || self.name_at(place) == Some(name)) =>
+            {
+                self.columns.checked.set(self.columns.checked.get().max(read + 1));
+                Ok(place)
+            }
             _ => self.look_up(read, name),
         }
     }
@@ -109,9 +159,12 @@ impl<'r> Row<'r> {
             column: name.to_owned(),
             cause: "the statement returns no such column".into(),
         })?;
-        let mut known = self.columns.0.borrow_mut();
-        if known.len() == read {
-            known.push((name, place));
+        let mut places = self.columns.places.borrow_mut();
+        // What is known of later columns belongs to other reads.
+        places.truncate(read);
+        if places.len() == read {
+            places.push((name, place));
+            self.columns.checked.set(read + 1);
         }
         Ok(place)
     }
@@ -320,6 +373,41 @@ mod tests {
             assert_eq!(ships, [ship("Bergen"), ship("Oslo")]);
             let nameless = tx.row::<Ship>(sql(""), args()).await.expect_err("it is refused").to_string();
             assert!(nameless.contains("port") && nameless.contains("a port has a name"), "{nameless}");
+        }
+    }
+
+    #[derive(Debug, PartialEq, FromRow)]
+    struct Name {
+        first: String,
+        last: String,
+    }
+
+    #[derive(Debug, PartialEq, FromRow)]
+    struct LastName {
+        last: String,
+    }
+
+    /// Reads the rows with what was kept of that statement.
+    fn read<T: FromRow>(statement: u64, sql: &str) -> Vec<T> {
+        let connection = rusqlite::Connection::open_in_memory().expect("it opens");
+        let mut prepared = connection.prepare(sql).expect("a statement");
+        let columns = Columns::of(statement);
+        let mut rows = prepared.raw_query();
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().expect("a row or none") {
+            all.push(T::from_row(&Row::of_sqlite(row, &columns)).expect("the columns are there"));
+        }
+        all
+    }
+
+    #[test]
+    fn what_is_kept_of_a_statement_is_not_trusted() {
+        let name = || Name { first: "Anna".to_owned(), last: "Berg".to_owned() };
+        let ordered = "SELECT 'Anna' AS first, 'Berg' AS last";
+        for sql in [ordered, "SELECT 'Berg' AS last, 1 AS other, 'Anna' AS first", ordered] {
+            assert_eq!(read::<Name>(7, &format!("{sql} UNION ALL {sql}")), [name(), name()], "{sql}");
+            assert_eq!(read::<LastName>(7, sql), [LastName { last: "Berg".to_owned() }], "{sql}");
+            assert_eq!(read::<Name>(7, sql), [name()], "{sql}");
         }
     }
 

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::arguments::Arg;
-use crate::row::{Columns, Row};
+use crate::row::{self, Columns, Row};
 use crate::{Error, PREPARED_STATEMENTS};
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -116,7 +116,7 @@ pub fn query(
 ) -> Result<(), Error> {
     let mut statement = connection.prepare_cached(sql)?;
     bind(&mut statement, sql, args)?;
-    let columns = Columns::default();
+    let columns = Columns::of(row::hash_of(sql));
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next()? {
         each(&Row::of_sqlite(row, &columns))?;

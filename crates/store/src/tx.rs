@@ -13,7 +13,7 @@ use crate::Error;
 use crate::arguments::{Arg, Rows, for_postgres};
 use crate::faults::{Faults, Step};
 use crate::hooks::{CommitHook, Hooks};
-use crate::row::{Columns, FromRow, Row};
+use crate::row::{self, Columns, FromRow, Row};
 use crate::sqlite::{self, HowMany, Lease, Pool};
 use crate::wake::Signal;
 
@@ -230,12 +230,13 @@ async fn fetch_on_postgres(
     many: HowMany,
     mut into: Box<dyn Collect>,
 ) -> Result<Box<dyn Collect>, Error> {
+    let statement = row::hash_of(&sql);
     let query = sqlx_core::query::query_with(AssertSqlSafe(sql), for_postgres(args)?);
     let rows = match many {
         HowMany::All => query.fetch_all(connection).await?,
         HowMany::One => query.fetch_optional(connection).await?.into_iter().collect(),
     };
-    let columns = Columns::default();
+    let columns = Columns::of(statement);
     for row in &rows {
         into.add(&Row::of_postgres(row, &columns))?;
     }
