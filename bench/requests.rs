@@ -45,7 +45,7 @@ impl Instance {
     }
 
     async fn close(self) -> anyhow::Result<()> {
-        self.fresh.remove(self.app.db).await
+        self.fresh.remove(self.app.db.clone()).await
     }
 }
 

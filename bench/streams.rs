@@ -90,7 +90,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     stop.cancel();
     running.await?;
     serving.await?;
-    fresh.remove(app.db).await?;
+    fresh.remove(app.db.clone()).await?;
     Ok(figures)
 }
 

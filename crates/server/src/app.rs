@@ -1,5 +1,6 @@
 //! Assembles the parts of a running process.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,8 +66,19 @@ use landfall_store::{Db, FaultInjector};
 /// How long uploads in progress may continue after the process was told to stop.
 const UPLOAD_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The parts of a process. Each request holds them, so a clone is one reference.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Parts>);
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+pub struct Parts {
     pub config: Arc<Config>,
     pub clock: Clock,
     pub db: Db,
@@ -205,7 +217,7 @@ impl App {
             config.queue.poll_interval,
             receiver,
         );
-        Ok(Self {
+        Ok(Self(Arc::new(Parts {
             webhooks,
             codes: codes::Cache::new(config.search_cache_bytes),
             config: Arc::new(config),
@@ -232,7 +244,7 @@ impl App {
             arrivals,
             disk,
             probes,
-        })
+        })))
     }
 
     /// People who are signed in on the page.
