@@ -117,17 +117,19 @@ pub async fn reserve(
     files: i64,
     defaults: &Limits,
 ) -> Result<(), Error> {
-    tx.execute("INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING", args![tenant]).await?;
-    let reserved = tx
-        .execute(
-            "UPDATE tenants SET reserved_bytes = reserved_bytes + $2, reserved_files = reserved_files + $3
-             WHERE id = $1
-               AND reserved_bytes + used_bytes + $2 <= COALESCE(quota_bytes, $4)
-               AND reserved_files + used_files + $3 <= COALESCE(quota_files, $5)",
-            args![tenant, bytes, files, defaults.bytes, defaults.files],
-        )
-        .await?;
-    if reserved == 1 {
+    let add = "UPDATE tenants SET reserved_bytes = reserved_bytes + $2, reserved_files = reserved_files + $3
+               WHERE id = $1
+                 AND reserved_bytes + used_bytes + $2 <= COALESCE(quota_bytes, $4)
+                 AND reserved_files + used_files + $3 <= COALESCE(quota_files, $5)";
+    let amounts = args![tenant, bytes, files, defaults.bytes, defaults.files];
+    if tx.execute(add, amounts.clone()).await? == 1 {
+        return Ok(());
+    }
+    // A tenant has no row before its first file.
+    let insert = "INSERT INTO tenants (id) VALUES ($1) ON CONFLICT DO NOTHING";
+    tx.execute(insert, args![tenant]).await?;
+    // Also if another transaction has inserted it meanwhile.
+    if tx.execute(add, amounts).await? == 1 {
         return Ok(());
     }
     let quota = view(tx, tenant, defaults).await?;
