@@ -12,6 +12,9 @@ const MAX_CHARACTERS: usize = 200;
 const MAX_LINES: usize = 4;
 /// The most characters of a heading that is only bold.
 const MAX_BOLD: usize = 90;
+/// The most parts of the number of a heading, such as the three of `2.1.4`, and the most digits of a part.
+const MAX_PARTS: usize = 6;
+const MAX_DIGITS: usize = 2;
 /// Sizes that differ by less than this share are one level.
 const SAME_LEVEL: f32 = 0.05;
 
@@ -50,8 +53,14 @@ impl Styles {
         }
     }
 
-    /// The level of a heading; `None` for other text.
+    /// The level of a heading; `None` for other text. A part of the document may have no headings of the upper levels, but the
+    /// number of a heading still says how many there are above it.
     pub fn level(&self, block: &Block, outline: &Outline) -> Option<u8> {
+        let level = self.level_by_look(block, outline)?;
+        Some(level.max(parts_of_number(&block.text())))
+    }
+
+    fn level_by_look(&self, block: &Block, outline: &Outline) -> Option<u8> {
         if self.is_larger(block) {
             let rank = self.levels.iter().position(|size| is_same(*size, block.size())).unwrap_or(0);
             return u8::try_from(rank + 1).ok();
@@ -92,6 +101,19 @@ fn may_be_heading(block: &Block) -> bool {
         && block.marker.as_ref().is_none_or(|(marker, _)| marker.contains(char::is_alphanumeric))
 }
 
+/// How many parts the number at the beginning of a heading has; 0 without a number of several parts.
+fn parts_of_number(heading: &str) -> u8 {
+    let Some((number, title)) = heading.split_once(' ') else { return 0 };
+    let is_part = |part: &str| {
+        (1..=MAX_DIGITS).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let parts = || number.trim_end_matches('.').split('.');
+    let is_number = (2..=MAX_PARTS).contains(&parts().count())
+        && parts().all(is_part)
+        && title.starts_with(char::is_uppercase);
+    if is_number { u8::try_from(parts().count()).unwrap_or(0) } else { 0 }
+}
+
 fn is_same(a: f32, b: f32) -> bool {
     (a - b).abs() < SAME_LEVEL * a.max(b)
 }
@@ -100,4 +122,15 @@ fn tenths(size: f32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "a size of type, within the sizes of glyphs")]
     let halves = (size * 2.0).round() as i32;
     halves * 5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_heading_says_how_many_are_above_it() {
+        let levels = ["5.1 Results", "2.1.4. Errors", "3 Model", "1.5 million ships", "12.06.2025 Minutes"];
+        assert_eq!(levels.map(parts_of_number), [2, 3, 0, 0, 0]);
+    }
 }
