@@ -72,6 +72,7 @@ pub struct PageLine {
     pub baseline: f32,
     pub size: f32,
     pub bold: bool,
+    pub italic: bool,
     pub mono: bool,
     /// Whether it is read from the right.
     pub from_right: bool,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::layout::PageLine;
 use super::layout::blocks::Block;
 use super::outline::Outline;
 
@@ -10,7 +11,9 @@ const LARGER: f32 = 1.12;
 /// The most characters and lines of a heading.
 const MAX_CHARACTERS: usize = 200;
 const MAX_LINES: usize = 4;
-/// The most characters of a heading that is only bold.
+/// The highest level of headings that are only italic: the usual styles have them below those that are larger or bold.
+const ITALIC_LEVEL: u8 = 3;
+/// The most characters of a heading that is only bold or italic.
 const MAX_BOLD: usize = 90;
 /// The most parts of the number of a heading, such as the three of `2.1.4`, and the most digits of a part.
 const MAX_PARTS: usize = 6;
@@ -24,17 +27,19 @@ pub struct Styles {
     /// Characters by size, in tenths of a point.
     characters: BTreeMap<i32, usize>,
     bold: usize,
+    italic: usize,
     all: usize,
     body: f32,
     levels: Vec<f32>,
 }
 
 impl Styles {
-    pub fn count(&mut self, text: &str, size: f32, is_bold: bool) {
-        let characters = text.len();
-        *self.characters.entry(tenths(size)).or_default() += characters;
+    pub fn count(&mut self, line: &PageLine) {
+        let characters = line.text.len();
+        *self.characters.entry(tenths(line.size)).or_default() += characters;
         self.all += characters;
-        self.bold += if is_bold { characters } else { 0 };
+        self.bold += if line.bold { characters } else { 0 };
+        self.italic += if line.italic { characters } else { 0 };
     }
 
     /// Ends the count: the size of most characters is that of the text.
@@ -72,6 +77,9 @@ impl Styles {
         if let Some(depth) = outline.depth(&block.text()) {
             return Some(below.saturating_add(depth).min(6));
         }
+        if self.is_italic_heading(block) {
+            return Some(below.clamp(ITALIC_LEVEL, 6));
+        }
         self.is_bold_heading(block).then_some(below.min(6))
     }
 
@@ -81,16 +89,28 @@ impl Styles {
 
     fn is_bold_heading(&self, block: &Block) -> bool {
         let text = block.text();
-        let begins_well = text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
-        let ends_well = !text.ends_with(['.', ',', ';', ':']);
         block.is_bold()
             && 3 * self.bold < self.all
             && block.size() >= 0.95 * self.body
             && text.chars().count() <= MAX_BOLD
             && block.lines.len() <= 2
-            && begins_well
-            && ends_well
+            && is_like_title(&text)
     }
+
+    fn is_italic_heading(&self, block: &Block) -> bool {
+        let text = block.text();
+        block.is_italic_title
+            && 3 * self.italic < self.all
+            && block.size() >= 0.95 * self.body
+            && text.chars().count() <= MAX_BOLD
+            && is_like_title(&text)
+    }
+}
+
+/// Whether a text begins and ends like a title, not like a sentence.
+fn is_like_title(text: &str) -> bool {
+    let begins_well = text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+    begins_well && !text.ends_with(['.', ',', ';', ':'])
 }
 
 fn may_be_heading(block: &Block) -> bool {

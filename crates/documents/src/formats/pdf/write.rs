@@ -43,7 +43,7 @@ impl Writer {
             })
         };
         for line in lines().flatten() {
-            styles.count(&line.text, line.size, line.bold);
+            styles.count(line);
             compounds.extend(line.text.split_whitespace().filter_map(compound));
         }
         styles.decide();

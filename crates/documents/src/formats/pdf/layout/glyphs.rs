@@ -16,8 +16,9 @@ const TENTHS: f32 = 10.0;
 /// The sizes that a glyph may have. Others are errors of the document.
 const SIZES: std::ops::RangeInclusive<f32> = 0.5..=2_000.0;
 
-/// What the names of bold fonts contain, and those of fonts whose glyphs all have one width.
+/// What the names of bold fonts contain, of italic ones, and of those whose glyphs all have one width.
 const BOLD: &[&str] = &["Bold", "bold", "Black", "Heavy", "Demi", "-Medi", "CMBX", "SFBX", "CMSSBX"];
+const ITALIC: &[&str] = &["Italic", "italic", "Oblique", "CMTI", "SFTI", "-Ital"];
 const MONO: &[&str] = &["Mono", "Courier", "Consol", "CMTT", "SFTT", "Typewriter", "Menlo"];
 
 /// A glyph in the coordinates of its sheet: `x` along the line, `y` down.
@@ -30,6 +31,7 @@ pub struct Glyph {
     pub y: f32,
     pub size: f32,
     pub bold: bool,
+    pub italic: bool,
     pub mono: bool,
     /// How far the next glyph is from this one where the document does not move it.
     pub advance: f32,
@@ -278,6 +280,7 @@ fn direction(degrees: f32) -> i32 {
 pub struct Looks {
     name: String,
     bold: bool,
+    italic: bool,
     mono: bool,
 }
 
@@ -286,6 +289,7 @@ impl Looks {
         if self.name != name {
             name.clone_into(&mut self.name);
             self.bold = BOLD.iter().any(|part| name.contains(part));
+            self.italic = ITALIC.iter().any(|part| name.contains(part));
             self.mono = MONO.iter().any(|part| name.contains(part));
         }
     }
@@ -322,6 +326,7 @@ pub fn in_frame(
         y,
         size: glyph.font_size.abs(),
         bold: glyph.font_weight >= FontWeight::SemiBold || looks.bold,
+        italic: glyph.is_italic || looks.italic,
         mono: looks.mono,
         advance: glyph.rendered_advance,
     };

@@ -218,6 +218,7 @@ impl Line {
             baseline: self.y,
             size: self.size,
             bold: 10 * glyphs().filter(|glyph| glyph.bold).count() >= 9 * all,
+            italic: glyphs().all(|glyph| glyph.italic),
             mono: glyphs().all(|glyph| glyph.mono),
             at_edge: frame.is_at_edge(self.y),
             first_word,
