@@ -230,8 +230,12 @@ pub fn is_marker(word: &str) -> bool {
 fn is_certain(word: &str) -> bool {
     let mut characters = word.chars();
     let (Some(first), None) = (characters.next(), characters.next()) else { return false };
+    is_bullet(first)
+}
+
+pub fn is_bullet(character: char) -> bool {
     matches!(
-        first,
+        character,
         '•' | '◦'
             | '▪'
             | '▫'

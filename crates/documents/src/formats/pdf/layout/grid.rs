@@ -12,6 +12,7 @@ const CELL_GAP: f32 = 1.0;
 /// Rows that a table of two columns has at least, and one of more columns.
 const MIN_ROWS_OF_TWO: usize = 3;
 const MIN_ROWS: usize = 2;
+const MIN_COLUMNS: usize = 2;
 const MAX_COLUMNS: usize = 40;
 /// Dots that lead to the next cell.
 const LEADER: usize = 4;
@@ -137,7 +138,9 @@ impl Aligned {
         if aligned < least || is_list(&lines[..length], from_right) || is_prose(&lines[..length]) {
             return None;
         }
-        Some((Self::of(&lines[..length], &columns), length))
+        let mut table = Self::of(&lines[..length], &columns);
+        table.drop_bullets();
+        Some((table, length))
     }
 
     fn of(lines: &[Vec<Line>], columns: &[(f32, f32)]) -> Self {
@@ -173,6 +176,23 @@ impl Aligned {
             top: all().map(|cell| cell.top).fold(f32::INFINITY, f32::min),
             bottom: all().map(|cell| cell.bottom).fold(f32::NEG_INFINITY, f32::max),
         }
+    }
+
+    /// Removes a first column that has only bullets: they belong to what is beside them.
+    fn drop_bullets(&mut self) {
+        let is_bullet = |cell: &Line| {
+            let mut glyphs = cell.words.iter().flat_map(|word| &word.glyphs);
+            glyphs.all(|glyph| blocks::is_bullet(glyph.character))
+        };
+        let mut first = self.rows.iter().flatten().flatten().filter(|(column, _)| *column == 0).peekable();
+        if self.columns < MIN_COLUMNS + 1 || first.peek().is_none() || !first.all(|(_, cell)| is_bullet(cell)) {
+            return;
+        }
+        for line in self.rows.iter_mut().flatten() {
+            line.retain(|(column, _)| *column > 0);
+            line.iter_mut().for_each(|(column, _)| *column -= 1);
+        }
+        self.columns -= 1;
     }
 
     /// The entries of a form, each with its lines: every label ends with a colon and has its value beside it. `None` for
