@@ -6,6 +6,7 @@
 //!   and takes the codes for ASCII, which gives `n` for the backslash of many fonts of TeX;
 //! - the encoding that is built into any font of which the name has the word "Symbol": the library takes the codes for those of
 //!   the font Symbol, which gives Greek letters for brackets;
+//! - the codes of the encoding of Windows that have no letter there: PDF has bullets at them, and the library nothing;
 //! - signs in fonts of pictures that the document says are control characters: the library leaves them out.
 //!
 //! The library remembers what it found for each code of a font, for as long as the document is open. So the right letters are
@@ -25,6 +26,8 @@ use super::dingbats;
 /// Drawings in one another, and the drawings of a page, whose fonts are looked at.
 const MAX_DEPTH: usize = 4;
 const MAX_DRAWINGS: usize = 200;
+/// The codes of the encoding of Windows that are bullets in PDF.
+const BULLETS_OF_WINDOWS: [u8; 6] = [0x7F, 0x81, 0x8D, 0x8F, 0x90, 0x9D];
 /// The codes of a font of pictures that are looked at.
 const MAX_CODE_OF_SIGNS: u32 = 0x3FF;
 /// The most letters of a ligature.
@@ -88,6 +91,13 @@ fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
             memo.insert(u32::from(code), Some(letter.to_string()));
         }
     }
+    if encoding_name(document, entry).as_deref() == Some("WinAnsiEncoding") {
+        for code in BULLETS_OF_WINDOWS.into_iter().filter(|code| !is_mapped(*code)) {
+            if !font.diff_glyph_names.contains_key(&code) {
+                memo.insert(u32::from(code), Some(dingbats::BULLET.to_string()));
+            }
+        }
+    }
     let names = CharacterMapper::new();
     let is_drawn = font.subtype == "Type3";
     for (code, name) in &font.diff_glyph_names {
@@ -98,6 +108,13 @@ fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
             memo.insert(u32::from(*code), Some(letters));
         }
     }
+}
+
+/// The name of the encoding that a document says for a font, maybe as the base of another one.
+fn encoding_name(document: &PdfDocument, entry: &Dictionary) -> Option<String> {
+    let encoding = member(document, entry, "Encoding")?;
+    let base = encoding.as_dict().and_then(|encoding| member(document, encoding, "BaseEncoding"));
+    base.as_ref().unwrap_or(&encoding).as_name().map(str::to_owned)
 }
 
 /// The encoding that is built into a font, where the document says no other.
