@@ -124,9 +124,8 @@ fn may_be_heading(block: &Block) -> bool {
 /// How many parts the number at the beginning of a heading has; 0 without a number of several parts.
 fn parts_of_number(heading: &str) -> u8 {
     let Some((number, title)) = heading.split_once(' ') else { return 0 };
-    let is_part = |part: &str| {
-        (1..=MAX_DIGITS).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
+    let is_part =
+        |part: &str| (1..=MAX_DIGITS).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts = || number.trim_end_matches('.').split('.');
     let is_number = (2..=MAX_PARTS).contains(&parts().count())
         && parts().all(is_part)

@@ -207,7 +207,9 @@ fn text_lines(pieces: &[Piece], xs: &[f32]) -> Vec<TextLine> {
                 line.columns.push(column);
                 line.size = line.size.max(piece.size);
             }
-            _ => lines.push(TextLine { y: piece.y, size: piece.size, pieces: vec![at], columns: vec![column] }),
+            _ => {
+                lines.push(TextLine { y: piece.y, size: piece.size, pieces: vec![at], columns: vec![column] })
+            }
         }
     }
     for line in &mut lines {

@@ -75,6 +75,7 @@ pub fn paragraphs(lines: Vec<PageLine>, is_title: impl Fn(&str) -> bool) -> Vec<
             || is_broken && (block.marker.is_some() || ends_sentence(&last.text))
             || gap.is_indented(block)
             || is_broken && gap.is_below_italic_title(block)
+            || gap.is_italic_title()
         {
             blocks.push(Block { lines: vec![line], marker, ..Block::default() });
         } else {
@@ -141,6 +142,16 @@ impl Between<'_> {
         } else {
             last.right + first < self.right - line.size
         }
+    }
+
+    /// Whether the line may be a title in italics: it follows the end of a sentence, and is not full.
+    fn is_italic_title(&self) -> bool {
+        let Self { last, line, .. } = self;
+        line.italic
+            && !last.italic
+            && !line.from_right
+            && line.right < self.right - 2.0 * line.size
+            && ends_sentence(&last.text)
     }
 
     /// Whether the line begins the text below a title in italics: on the same edge, in the same size.

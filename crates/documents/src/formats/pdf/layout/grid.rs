@@ -185,7 +185,8 @@ impl Aligned {
             glyphs.all(|glyph| blocks::is_bullet(glyph.character))
         };
         let mut first = self.rows.iter().flatten().flatten().filter(|(column, _)| *column == 0).peekable();
-        if self.columns < MIN_COLUMNS + 1 || first.peek().is_none() || !first.all(|(_, cell)| is_bullet(cell)) {
+        if self.columns < MIN_COLUMNS + 1 || first.peek().is_none() || !first.all(|(_, cell)| is_bullet(cell))
+        {
             return;
         }
         for line in self.rows.iter_mut().flatten() {

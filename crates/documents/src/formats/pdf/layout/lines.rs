@@ -1,8 +1,8 @@
 //! Joins the pieces of a column to lines.
 
-use super::{PageLine, blocks};
 use super::glyphs::{Frame, Glyph};
 use super::words::{Piece, Word};
+use super::{PageLine, blocks};
 use crate::formats::pdf::right_to_left;
 
 /// Two pieces are on one row if they share this much of the height of the smaller one.

@@ -440,12 +440,16 @@ fn split_row(cells: &[Vec<Line>], widths: &[f32], has_all_lines: bool, frame: &F
     let spans = |lines: &[Line]| lines.len() < most && is_centred(lines, whole[0]);
     let spanning = filled.iter().filter(|lines| spans(lines)).count();
     let least = if has_all_lines { 10 } else { 6 };
-    let has_rows = most >= 2 && whole.len() >= 2 && 10 * (whole.len() + spanning) >= least * filled.len() && {
-        let aligned = |lines: &&&Vec<Line>| {
-            lines.iter().zip(whole[0].iter()).all(|(line, first)| (line.y - first.y).abs() < 0.4 * first.size)
+    let has_rows =
+        most >= 2 && whole.len() >= 2 && 10 * (whole.len() + spanning) >= least * filled.len() && {
+            let aligned = |lines: &&&Vec<Line>| {
+                lines
+                    .iter()
+                    .zip(whole[0].iter())
+                    .all(|(line, first)| (line.y - first.y).abs() < 0.4 * first.size)
+            };
+            whole.iter().all(aligned) && are_broken(cells, widths)
         };
-        whole.iter().all(aligned) && are_broken(cells, widths)
-    };
     if !has_rows {
         return vec![cells.iter().map(|lines| joined(lines, frame)).collect()];
     }
