@@ -196,6 +196,53 @@ fn the_table_of_formats_names_each_format() {
     }
 }
 
+/// It becomes words of the cell, parted so that its cells and rows can be told.
+#[test]
+fn a_table_in_a_cell_is_read_alike_in_each_format() {
+    let expected = "| Boat | Loads |\n| --- | --- |\n\
+                    | Annie | On deck Bow / 2.1 ; Stern: 2.4 ; Dry\\|kept ; in port |\n| Bella | |";
+    let html = "<table border=1><tr><th>Boat<th>Loads<tr><td>Annie<td>On deck<table><tr><td>Bow<td>2.1<tr><td>Stern:<td>2.4\
+                <tr><td><td>Dry|kept</table>in port<tr><td>Bella<td></table>";
+    let paragraph = |text: &str| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>");
+    let cell = |text: &str| format!("<w:tc>{}</w:tc>", paragraph(text));
+    let row = |cells: &str| format!("<w:tr>{cells}</w:tr>");
+    let inner = [("Bow", "2.1"), ("Stern:", "2.4"), ("", "Dry|kept")];
+    let rows = inner.map(|(a, b)| row(&(cell(a) + &cell(b)))).concat();
+    let loads = format!("<w:tc>{}<w:tbl>{rows}</w:tbl>{}</w:tc>", paragraph("On deck"), paragraph("in port"));
+    let docx = landfall_test_documents::docx(&format!(
+        "<w:tbl>{}{}{}</w:tbl>",
+        row(&(cell("Boat") + &cell("Loads"))),
+        row(&(cell("Annie") + &loads)),
+        row(&(cell("Bella") + &cell("")))
+    ));
+    let paragraph = |text: &str| format!("<text:p>{text}</text:p>");
+    let cell = |inside: &str| format!("<table:table-cell>{inside}</table:table-cell>");
+    let row = |a: &str, b: &str| format!("<table:table-row>{}{}</table:table-row>", cell(a), cell(b));
+    let rows = inner.map(|(a, b)| row(&paragraph(a), &paragraph(b))).concat();
+    let loads = paragraph("On deck") + &format!("<table:table>{rows}</table:table>") + &paragraph("in port");
+    let odt = landfall_test_documents::open_document(
+        "text",
+        &format!(
+            "<table:table>{}{}{}</table:table>",
+            row(&paragraph("Boat"), &paragraph("Loads")),
+            row(&paragraph("Annie"), &loads),
+            row(&paragraph("Bella"), "")
+        ),
+    );
+    let properties = "{\\*\\nesttableprops\\trowd\\cellx900\\cellx1800\\nestrow}{\\nonesttables\\par}";
+    let rows = inner.map(|(a, b)| format!("\\itap2 {a}\\nestcell {b}\\nestcell{properties}")).concat();
+    let edges = "\\trowd\\cellx2000\\cellx6000";
+    let rtf = format!(
+        "{{\\rtf1 {edges}\\intbl Boat\\cell Loads\\cell\\row{edges}\\intbl Annie\\cell On deck\\par {rows}\\intbl\\itap1 \
+         in port\\cell\\row{edges}\\intbl Bella\\cell\\cell\\row\\pard}}"
+    );
+    let documents =
+        [("a.html", html.as_bytes().to_vec()), ("a.docx", docx), ("a.odt", odt), ("a.rtf", rtf.into_bytes())];
+    for (name, bytes) in documents {
+        assert_eq!(text(&bytes, name).trim(), expected, "{name}");
+    }
+}
+
 fn assert_floor(kind: &str, floor: &Floor) {
     let mut scores: Vec<(String, Score)> = Vec::new();
     if let Some(corpus) = corpus() {
