@@ -248,6 +248,20 @@ fn fields_notes_links_and_attached_files_are_read() {
     assert_eq!(extracted.warnings, []);
 }
 
+#[test]
+fn the_value_of_a_field_stands_on_the_line_of_its_label() {
+    let field = |value: &str, y: i32| {
+        format!("<< /Subtype /Widget /FT /Tx /V ({value}) /Rect [200 {} 320 {}] >>", y - 11, y + 13)
+    };
+    let annotations =
+        format!("/Annots [{} {} {}]", field("Annie", 700), field("Ely", 660), field("1987", 620));
+    let labels = at(60, 700, 12, "Ship") + &at(60, 660, 12, "Port") + &at(60, 620, 12, "Built");
+    assert_eq!(
+        read(&page_with(&annotations, &labels, &[])).text.trim(),
+        "| Ship | Annie |\n| --- | --- |\n| Port | Ely |\n| Built | 1987 |"
+    );
+}
+
 /// A page in a font without a mapping, whose codes are the numbers of its glyphs.
 fn unmapped(codes: &str) -> Vec<u8> {
     let hexadecimal: String = codes.chars().map(|code| format!("{:04X}", code as u32)).collect();

@@ -243,6 +243,41 @@ fn a_table_in_a_cell_is_read_alike_in_each_format() {
     }
 }
 
+/// Each of these styles of Word has a list of its own, which is shown inside the list before it.
+#[test]
+fn the_lists_of_the_built_in_styles_are_nested() {
+    let level =
+        "<w:lvl w:ilvl='0'><w:start w:val='1'/><w:numFmt w:val='FORMAT'/><w:lvlText w:val='TEXT'/></w:lvl>";
+    let names = [
+        ("List Bullet", "bullet", "-"),
+        ("List Bullet 2", "bullet", "-"),
+        ("List Number 3", "decimal", "%1."),
+    ];
+    let (mut numbering, mut lists, mut styles) = (String::new(), String::new(), String::new());
+    for (number, (name, format, text)) in (1..).zip(names) {
+        let level = level.replace("FORMAT", format).replace("TEXT", text);
+        numbering += &format!("<w:abstractNum w:abstractNumId='{number}'>{level}</w:abstractNum>");
+        lists += &format!("<w:num w:numId='{number}'><w:abstractNumId w:val='{number}'/></w:num>");
+        styles += &format!(
+            "<w:style w:styleId='S{number}'><w:name w:val='{name}'/><w:pPr><w:numPr><w:numId w:val='{number}'/></w:numPr></w:pPr></w:style>"
+        );
+    }
+    let item = |style: u32, text: &str| {
+        format!("<w:p><w:pPr><w:pStyle w:val='S{style}'/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>")
+    };
+    let body =
+        item(1, "Bring") + &item(2, "charts") + &item(3, "north") + &item(3, "south") + &item(1, "Leave");
+    let docx = landfall_test_documents::docx_with(
+        &body,
+        &[
+            ("word/numbering.xml", format!("<w:numbering>{numbering}{lists}</w:numbering>").as_bytes()),
+            ("word/styles.xml", format!("<w:styles>{styles}</w:styles>").as_bytes()),
+        ],
+        &[("n", "numbering", "numbering.xml"), ("s", "styles", "styles.xml")],
+    );
+    assert_eq!(text(&docx, "a.docx").trim(), "- Bring\n  - charts\n    1. north\n    2. south\n- Leave");
+}
+
 fn assert_floor(kind: &str, floor: &Floor) {
     let mut scores: Vec<(String, Score)> = Vec::new();
     if let Some(corpus) = corpus() {

@@ -229,7 +229,8 @@ fn marker(line: &PageLine) -> Option<(String, usize)> {
     let end = line.text.find(' ')?;
     let first = &line.text[..end];
     let has_words = line.text[end..].contains(char::is_alphanumeric);
-    (has_words && is_marker(first)).then(|| (first.to_owned(), end + 1))
+    let spaces = line.text[end..].len() - line.text[end..].trim_start().len();
+    (has_words && is_marker(first)).then(|| (first.to_owned(), end + spaces))
 }
 
 /// Whether a word marks an item of a list: a bullet, or a number with a dot or a bracket.
