@@ -245,15 +245,17 @@ pub fn add_fields(sheets: &mut Vec<Sheet>, paper: Paper, fields: &[TextField]) {
     }
 }
 
-/// The baseline of the label of a field of one line: of the nearest glyph beside it.
+/// The baseline of the label of a field of one line: of the nearest glyph beside it. There is none if the page draws something
+/// in the field, such as a line of underscores: the value would be mixed with it.
 fn baseline_beside(glyphs: &[Glyph], left: f32, right: f32, top: f32, bottom: f32) -> Option<f32> {
     let distance = |glyph: &Glyph| (left - glyph.end()).max(glyph.x - right);
-    let is_beside = |glyph: &&Glyph| {
+    let is_level = |glyph: &&Glyph| {
         let middle = glyph.y - 0.3 * glyph.size;
-        top < middle && middle < bottom && distance(glyph) > -1.0 && !glyph.character.is_whitespace()
+        top < middle && middle < bottom && !glyph.character.is_whitespace()
     };
-    let nearest = glyphs.iter().filter(is_beside).min_by(|a, b| distance(a).total_cmp(&distance(b)));
-    nearest.map(|glyph| glyph.y)
+    let level = || glyphs.iter().filter(is_level);
+    let nearest = level().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    (distance(nearest) > -1.0).then_some(nearest.y)
 }
 
 /// The first `drawn` glyphs are those that the page draws itself.
