@@ -243,6 +243,47 @@ fn a_table_in_a_cell_is_read_alike_in_each_format() {
     }
 }
 
+#[test]
+fn hidden_sheets_and_slides_of_open_documents_are_marked() {
+    let document = |kind: &str, style: &str, inside: &str| {
+        let content = format!(
+            "<office:document-content><office:automatic-styles>{style}</office:automatic-styles><office:body><office:{kind}>{inside}\
+             </office:{kind}></office:body></office:document-content>"
+        );
+        let mimetype = format!("application/vnd.oasis.opendocument.{kind}");
+        landfall_test_documents::archive(&[
+            ("mimetype", mimetype.as_bytes()),
+            ("content.xml", content.as_bytes()),
+        ])
+    };
+    let sheet = |style: &str, name: &str| {
+        format!(
+            "<table:table table:style-name=\"{style}\" table:name=\"{name}\"><table:table-row><table:table-cell><text:p>High</text:p>\
+             </table:table-cell></table:table-row></table:table>"
+        )
+    };
+    let style = "<style:style style:name=\"h\" style:family=\"table\"><style:table-properties table:display=\"false\"/></style:style>";
+    let ods = document("spreadsheet", style, &(sheet("s", "Shown") + &sheet("h", "Secret")));
+    assert_eq!(text(&ods, "a.ods").trim(), "## Shown\n\nHigh\n\n## Secret (hidden)\n\nHigh");
+    let slide = |style: &str, class: &str| {
+        format!(
+            "<draw:page draw:style-name=\"{style}\"><draw:frame presentation:class=\"{class}\"><draw:text-box><text:p>Tides</text:p>\
+             </draw:text-box></draw:frame></draw:page>"
+        )
+    };
+    let style = "<style:style style:name=\"h\" style:family=\"drawing-page\"><style:drawing-page-properties \
+                 presentation:visibility=\"hidden\"/></style:style>";
+    let odp = document(
+        "presentation",
+        style,
+        &(slide("s", "title") + &slide("h", "title") + &slide("h", "subtitle") + &slide("s", "title")),
+    );
+    assert_eq!(
+        text(&odp, "a.odp").trim(),
+        "## Tides\n\n## Tides (hidden)\n\n## Slide 3 (hidden)\n\nTides\n\n## Tides"
+    );
+}
+
 /// Each of these styles of Word has a list of its own, which is shown inside the list before it.
 #[test]
 fn the_lists_of_the_built_in_styles_are_nested() {
