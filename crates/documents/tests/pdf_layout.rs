@@ -524,3 +524,28 @@ fn labels_with_colons_and_their_values_are_entries() {
     let content: String = [700, 680, 660].into_iter().zip(rows).map(row).collect();
     assert!(read(&page(&content)).text.contains("| North: | 12 | 7 |"));
 }
+
+#[test]
+fn lines_of_one_cell_and_heads_over_several_columns_are_told_from_rows() {
+    let cells = [
+        (70, 730, "Limits in metres of all our harbours"),
+        (70, 712, "Port"),
+        (200, 712, "Lower limit"),
+        (400, 712, "Upper limit"),
+        (70, 680, "Ely"),
+        (200, 680, "What was measured at"),
+        (400, 680, "What the boats of the"),
+        (200, 666, "the mouth in spring"),
+        (400, 666, "pilots need"),
+        (70, 652, "Rye"),
+        (200, 652, "Not known"),
+        (400, 652, "As in the year before"),
+    ];
+    let content: String = cells.iter().map(|(x, y, text)| at(*x, *y, 12, text)).collect();
+    assert_eq!(
+        read(&page(&(content + &level(&[750, 700, 640])))).text.trim(),
+        "| Limits in metres of all our harbours | | |\n| --- | --- | --- |\n| Port | Lower limit | Upper limit |\n\
+         | Ely | What was measured at the mouth in spring | What the boats of the pilots need |\n\
+         | Rye | Not known | As in the year before |"
+    );
+}

@@ -21,6 +21,7 @@ const MAX_INSIDE: usize = 8;
 /// How far is looked ahead for the title of a hidden slide, in bytes.
 const MAX_LOOK_AHEAD: usize = 256 << 10;
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Body<'a, 'z> {
     pub flow: Flow,
     pub styles: Styles,

@@ -15,7 +15,8 @@ pub fn is_font(name: &str) -> bool {
     family(name).is_some()
 }
 
-/// Replaces letters, digits and control characters in fonts of pictures by the signs that they show, as far as that is known.
+/// Replaces letters and control characters in fonts of pictures by the signs that they show, as far as that is known. Digits are often
+/// shown in circles, and stay.
 pub fn replace(glyphs: &mut [TextChar]) {
     let mut last = (String::new(), None);
     for glyph in glyphs {
@@ -35,7 +36,7 @@ fn family(font: &str) -> Option<&'static str> {
 }
 
 fn sign(family: &str, character: char) -> char {
-    let is_code = matches!(character, '0'..='9' | 'A'..='Z' | 'a'..='z' | '\u{80}'..='\u{FF}' | '\u{1}'..='\u{8}')
+    let is_code = matches!(character, 'A'..='Z' | 'a'..='z' | '\u{80}'..='\u{FF}' | '\u{1}'..='\u{8}')
         && !character.is_whitespace();
     let known = symbols::character(family, u32::from(character));
     match known {
@@ -57,6 +58,7 @@ mod tests {
         assert_eq!(of("AllumiStd-DingbatsTwo", 'y'), Some('•'));
         assert_eq!(of("ZapfDingbats", '✔'), Some('✔'), "a font that says what its glyphs are");
         assert_eq!(of("Wingdings", ' '), Some(' '));
+        assert_eq!(of("ZapfDingbats", '2'), Some('2'), "digits in circles are digits");
         assert_eq!(of("Helvetica", 'y'), None);
     }
 }

@@ -66,7 +66,7 @@ impl Bands {
         let mut cells: Vec<Vec<Word>> = vec![Vec::new(); rows * columns];
         for piece in pieces {
             // A head over several columns stays whole, in the first of them.
-            let column = super::rules::band(&xs, piece.x0 + 0.3 * piece.size.min(piece.x1 - piece.x0));
+            let column = column_of(&piece, &xs);
             let row = super::rules::band(&self.ys, piece.y - 0.3 * piece.size);
             cells[row * columns + column].extend(piece.words);
         }
@@ -159,7 +159,17 @@ fn rows_below(pieces: &mut [Piece], xs: &[f32], ys: &[f32]) -> Option<Vec<f32>> 
     let mut steps: Vec<f32> = rows.windows(2).map(|pair| pair[1].y - pair[0].y).collect();
     steps.sort_by(f32::total_cmp);
     let step = *steps.get(steps.len() / 2)?;
-    let mut ends = vec![ys[0], ys[1]];
+    // A line of the head with words over several columns is a row of its own.
+    let reaches_over = |line: &TextLine| {
+        let mut words = line.pieces.iter().map(|at| &pieces[*at]);
+        words.any(|piece| xs[1..xs.len() - 1].iter().any(|x| piece.x0 < *x - 1.0 && *x + 1.0 < piece.x1))
+    };
+    let mut ends = vec![ys[0]];
+    let heads = head.windows(2).filter(|pair| reaches_over(&pair[0]) && pair[1].columns.len() >= 2);
+    ends.extend(heads.map(|pair| pair[1].y - 0.9 * pair[1].size));
+    ends.push(ys[1]);
+    let least = ends.len() + 2;
+    let edges = right_edges(pieces, xs);
     let mut last: Option<&TextLine> = None;
     for (at, line) in body.iter().enumerate() {
         let next = body.get(at + 1).filter(|line| is_row(line));
@@ -179,7 +189,9 @@ fn rows_below(pieces: &mut [Piece], xs: &[f32], ys: &[f32]) -> Option<Vec<f32>> 
             !line.columns.contains(&0)
                 && line.columns.len() < most
                 && is_within(&line.columns, &last.columns)
-                && (line.y - last.y < 0.85 * step || !is_row(line) && line.y - last.y < 1.35 * line.size)
+                && (line.y - last.y < 0.85 * step
+                    || !is_row(line) && line.y - last.y < 1.35 * line.size
+                    || are_broken_off(pieces, xs, &edges, last, line))
         });
         if last.is_some() && !goes_on {
             ends.push(line.y - 0.9 * line.size);
@@ -187,7 +199,41 @@ fn rows_below(pieces: &mut [Piece], xs: &[f32], ys: &[f32]) -> Option<Vec<f32>> 
         last = Some(line);
     }
     ends.push(ys[2]);
-    (ends.len() > LINES_OF_HEAD).then_some(ends)
+    (ends.len() >= least).then_some(ends)
+}
+
+/// Where the words of each column end.
+fn right_edges(pieces: &[Piece], xs: &[f32]) -> Vec<f32> {
+    let mut edges = vec![f32::NEG_INFINITY; xs.len() - 1];
+    for piece in pieces {
+        let edge = &mut edges[column_of(piece, xs)];
+        *edge = edge.max(piece.x1);
+    }
+    edges
+}
+
+/// Whether most cells of a line go on with those of the line above: they begin with a small letter, or with a word that had
+/// no room there. Figures never do.
+fn are_broken_off(pieces: &[Piece], xs: &[f32], edges: &[f32], above: &TextLine, line: &TextLine) -> bool {
+    let goes_on = |at: &&usize| {
+        let piece = &pieces[**at];
+        let column = column_of(piece, xs);
+        let (Some(word), Some(last)) = (
+            piece.words.first(),
+            above.pieces.iter().map(|at| &pieces[*at]).rfind(|above| column_of(above, xs) == column),
+        ) else {
+            return false;
+        };
+        let first = word.glyphs.first().map_or(' ', |glyph| glyph.character);
+        let has_room = last.x1 + (word.x1 - word.x0) + 0.5 * word.size < edges[column].min(xs[column + 1]);
+        !first.is_ascii_digit() && (first.is_lowercase() || !has_room)
+    };
+    2 * line.pieces.iter().filter(goes_on).count() > line.pieces.len()
+}
+
+/// A word that reaches into the next column belongs where it begins.
+fn column_of(piece: &Piece, xs: &[f32]) -> usize {
+    super::rules::band(xs, piece.x0 + 0.3 * piece.size.min(piece.x1 - piece.x0))
 }
 
 fn is_within(columns: &[usize], others: &[usize]) -> bool {
@@ -200,7 +246,7 @@ fn text_lines(pieces: &[Piece], xs: &[f32]) -> Vec<TextLine> {
     let mut lines: Vec<TextLine> = Vec::new();
     for at in order {
         let piece = &pieces[at];
-        let column = super::rules::band(xs, piece.x0 + 0.3 * piece.size.min(piece.x1 - piece.x0));
+        let column = column_of(piece, xs);
         match lines.last_mut() {
             Some(line) if piece.y - line.y < 0.3 * piece.size => {
                 line.pieces.push(at);
@@ -208,7 +254,12 @@ fn text_lines(pieces: &[Piece], xs: &[f32]) -> Vec<TextLine> {
                 line.size = line.size.max(piece.size);
             }
             _ => {
-                lines.push(TextLine { y: piece.y, size: piece.size, pieces: vec![at], columns: vec![column] })
+                lines.push(TextLine {
+                    y: piece.y,
+                    size: piece.size,
+                    pieces: vec![at],
+                    columns: vec![column],
+                });
             }
         }
     }

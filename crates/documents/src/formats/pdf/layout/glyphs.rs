@@ -16,6 +16,8 @@ const TENTHS: f32 = 10.0;
 /// The sizes that a glyph may have. Others are errors of the document.
 const SIZES: std::ops::RangeInclusive<f32> = 0.5..=2_000.0;
 
+/// A field that is higher than this share of the size of its label has room for several lines.
+const MAX_LINE: f32 = 2.5;
 /// Pairs of a field and a glyph that are compared to find the labels of fields.
 const MAX_COMPARED: usize = 50_000_000;
 
@@ -255,7 +257,8 @@ fn baseline_beside(glyphs: &[Glyph], left: f32, right: f32, top: f32, bottom: f3
     };
     let level = || glyphs.iter().filter(is_level);
     let nearest = level().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    (distance(nearest) > -1.0).then_some(nearest.y)
+    let has_one_line = bottom - top < MAX_LINE * nearest.size;
+    (distance(nearest) > -1.0 && has_one_line).then_some(nearest.y)
 }
 
 /// The first `drawn` glyphs are those that the page draws itself.

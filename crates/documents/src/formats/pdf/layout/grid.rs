@@ -21,6 +21,8 @@ const LARGER: f32 = 1.12;
 
 pub enum Found {
     Lines(Vec<Line>),
+    /// An entry of a form.
+    Entry(Vec<Line>),
     Table(Aligned),
 }
 
@@ -55,7 +57,7 @@ pub fn find(lines: Vec<Line>, from_right: bool) -> Vec<Found> {
             found.push(Found::Lines(std::mem::take(&mut open)));
         }
         match table.entries().filter(|_| !from_right) {
-            Some(entries) => found.extend(entries.into_iter().map(Found::Lines)),
+            Some(entries) => found.extend(entries.into_iter().map(Found::Entry)),
             None => found.push(Found::Table(table)),
         }
         for _ in 0..length {
@@ -191,7 +193,9 @@ impl Aligned {
         }
         for line in self.rows.iter_mut().flatten() {
             line.retain(|(column, _)| *column > 0);
-            line.iter_mut().for_each(|(column, _)| *column -= 1);
+            for (column, _) in line.iter_mut() {
+                *column -= 1;
+            }
         }
         self.columns -= 1;
     }

@@ -229,6 +229,7 @@ impl Line {
             size,
             bold: 10 * glyphs().filter(|glyph| glyph.bold).count() >= 9 * all,
             italic: glyphs().all(|glyph| glyph.italic),
+            is_entry: false,
             mono: glyphs().all(|glyph| glyph.mono),
             at_edge: frame.is_at_edge(self.y),
             first_word,
