@@ -86,7 +86,12 @@ impl Bands {
 
     /// Where the columns begin and end, if there are several: at the strips that hardly a line of text crosses.
     fn columns(&self, pieces: &[Piece]) -> Option<Vec<f32>> {
-        let mut baselines: Vec<f32> = pieces.iter().map(|piece| piece.y).collect();
+        // The heads of a table may reach over its columns.
+        let counted = || {
+            let from = if self.has_head_only() { self.ys[1] } else { self.ys[0] };
+            pieces.iter().filter(move |piece| piece.y - 0.3 * piece.size > from)
+        };
+        let mut baselines: Vec<f32> = counted().map(|piece| piece.y).collect();
         baselines.sort_by(f32::total_cmp);
         baselines.dedup_by(|a, b| (*a - *b).abs() < 3.0);
         if baselines.len() > MAX_LINES * (self.ys.len() - 1) && !self.has_head_only() {
@@ -96,8 +101,7 @@ impl Bands {
         sizes.sort_by(f32::total_cmp);
         let gap = GAP * sizes.get(sizes.len() / 2)?;
         // Where pieces begin (1) and end (-1).
-        let mut ends: Vec<(f32, i32)> =
-            pieces.iter().flat_map(|piece| [(piece.x0, 1), (piece.x1, -1)]).collect();
+        let mut ends: Vec<(f32, i32)> = counted().flat_map(|piece| [(piece.x0, 1), (piece.x1, -1)]).collect();
         ends.sort_by(|a, b| a.0.total_cmp(&b.0));
         let most = i32::try_from(baselines.len() / OVER_GAP).unwrap_or(i32::MAX);
         let mut xs = vec![self.x0];
