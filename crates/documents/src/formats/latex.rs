@@ -23,7 +23,8 @@ pub fn extract(text: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
     let (before, body) = text.split_once(BEGIN).unwrap_or(("", text));
     let named = |name: &str| before.find(name).map(|at| Source::new(&before[at + name.len()..]).argument());
     let title = named("\\title");
-    let authors = named("\\author").map(|authors| authors.replace("\\and", ", "));
+    let authors =
+        named("\\author").map(|authors| authors.split("\\and").map(str::trim).collect::<Vec<_>>().join(", "));
     let mut reader = Reader {
         flow: Flow::new(bounds.limits),
         bounds,
