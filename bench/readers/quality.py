@@ -162,11 +162,12 @@ def main():
             text = output.read_text() if output.exists() else ""
             found, worst_page = score([words(page, way == "reader") for page in text.split("\f")], modes)
             scores.append((found, path, f"page {worst_page} {error}"))
+        if not scores:
+            sys.exit("quality.py: there is no PDF with text to compare")
         scores.sort(key=lambda one: one[0][1])
         for (unigram, bigram, sequence), path, remark in scores[: arguments.worst]:
             print(f"  {unigram:.3f} {bigram:.3f} {sequence:.3f} {path} {remark}")
-        number = max(len(scores), 1)
-        unigram, bigram, sequence = (sum(one[0][at] for one in scores) / number for at in range(3))
+        unigram, bigram, sequence = (sum(one[0][at] for one in scores) / len(scores) for at in range(3))
         low = [sum(one[0][1] < limit for one in scores) for limit in (0.9, 0.8)]
         print(
             f"{way}: {len(scores)} files, unigram {unigram:.4f} bigram {bigram:.4f} sequence {sequence:.4f}, "

@@ -117,7 +117,7 @@ def table_row(label, ways, paths, smallest, runs, slowest):
     found = {path: of for path in paths if path != smallest and (of := costs(ways, path, runs))}
     if not start or not found:
         print(f"| {label} | no document that all can read |")
-        return
+        return False
     size = sum(path.stat().st_size for path in found) / 1e6
     net = {path: {name: max(of[name] - start[name], 0.0) for name in of} for path, of in found.items()}
     sums = {name: 1000 * sum(of[name] for of in net.values()) for name, _ in ways}
@@ -129,6 +129,7 @@ def table_row(label, ways, paths, smallest, runs, slowest):
         shown = ", ".join(f"{name} {1000 * seconds:.0f} ms" for name, seconds in net[path].items())
         print(f"    {path.name}: {shown}", file=sys.stderr)
     sys.stdout.flush()
+    return True
 
 
 def main():
@@ -145,6 +146,7 @@ def main():
         ways = programs(arguments.read_each, folder)
         chosen = {kind: of for kind, of in ways.items() if not arguments.format or kind in arguments.format}
         long = made(folder, chosen)
+        rows = []
         for kind, of in chosen.items():
             paths = sorted((arguments.corpus / kind).glob(f"*.{kind}"))
             if kind == "pdf":
@@ -152,9 +154,11 @@ def main():
             if len(paths) > 1:
                 by_size = sorted(paths, key=lambda path: path.stat().st_size)
                 smallest = next((path for path in by_size if costs(of, path, 1)), by_size[0])
-                table_row(kind, of, paths, smallest, arguments.runs, arguments.slowest)
+                rows.append(table_row(kind, of, paths, smallest, arguments.runs, arguments.slowest))
             if kind in long:
-                table_row(f"{kind}, long", of, long[kind][:1], long[kind][1], arguments.runs, 0)
+                rows.append(table_row(f"{kind}, long", of, long[kind][:1], long[kind][1], arguments.runs, 0))
+    if not rows or not all(rows):
+        sys.exit("speed.py: not all formats were measured")
 
 
 if __name__ == "__main__":

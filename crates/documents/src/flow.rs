@@ -13,6 +13,7 @@ use crate::reading::{Picture, Reading};
 use blocks::Blocks;
 use landfall_core::text::{Area, Extracted, Markup, Place, TextBox};
 use landfall_core::warning::Warning;
+pub use table::InnerEnd;
 use table::Table;
 
 /// The gap before the next word. Of two gaps the wider one counts.
@@ -184,7 +185,7 @@ impl Flow {
         }
     }
 
-    /// Tables in a table become words of its cell.
+    /// Tables in a table become words of its cell, with slashes between their cells and semicolons between their rows.
     pub fn begin_table(&mut self) {
         match &mut self.table {
             Some(table) => table.begin_inner(),
@@ -204,6 +205,13 @@ impl Flow {
     pub fn begin_cell(&mut self) {
         if let Some(table) = &mut self.table {
             table.begin_cell();
+        }
+    }
+
+    /// A cell or a row of a table in the open cell has ended, where the format does not say when that table begins.
+    pub fn end_of_inner(&mut self, end: InnerEnd) {
+        if let Some(table) = &mut self.table {
+            table.end_of_inner(end);
         }
     }
 

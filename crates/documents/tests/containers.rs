@@ -261,6 +261,30 @@ fn a_book_is_read_in_the_order_of_its_spine_with_its_titles() {
 }
 
 #[test]
+fn a_book_begins_with_its_title_and_its_authors_unless_it_shows_them() {
+    let package = "<package xmlns:dc='d'><metadata><dc:title>Tides &amp; Harbours</dc:title><dc:title>Tides</dc:title>\
+        <dc:creator>Ada Wright</dc:creator><dc:creator>Ben\n Okafor</dc:creator></metadata>\
+        <manifest><item id='a' href='a.xhtml'/></manifest><spine><itemref idref='a'/></spine></package>";
+    let with = |page: &str| {
+        let parts: [(&str, &[u8]); 4] = [
+            ("mimetype", b"application/epub+zip"),
+            ("META-INF/container.xml", b"<c><rootfile full-path='p.opf'/></c>"),
+            ("p.opf", package.as_bytes()),
+            ("a.xhtml", page.as_bytes()),
+        ];
+        text(&made::archive(&parts), "a.epub")
+    };
+    assert_eq!(
+        with("<h1>First</h1><p>High water.</p>"),
+        "# Tides & Harbours\n\nAda Wright, Ben Okafor\n\n# First\n\nHigh water."
+    );
+    assert_eq!(
+        with("<h1>TIDES &amp; HARBOURS</h1><p>by Ben Okafor</p>"),
+        "Ada Wright\n\n# TIDES & HARBOURS\n\nby Ben Okafor"
+    );
+}
+
+#[test]
 fn a_protected_book_is_refused_and_a_chapter_that_is_missing_is_named() {
     let chapters = [("a.xhtml", "<p>one</p>"), ("b.xhtml", "<p>two</p>")];
     let fonts = "<encryption><CipherReference URI=\"O/font.otf\"/></encryption>";

@@ -98,3 +98,69 @@ fn the_ligatures_of_a_drawn_font_of_tex_are_read() {
     let content = "BT 72 700 Td /F1 12 Tf (e\\013ect) Tj ( ) Tj 60 0 Td (\\014nd) Tj ET";
     assert_eq!(text(&font, &[glyph], content).trim(), "effect find");
 }
+
+#[test]
+fn the_codes_without_a_letter_in_the_encoding_of_windows_are_bullets() {
+    let font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>";
+    let content = "BT /F1 12 Tf 72 700 Td (\\177 At the mouth) Tj 0 -20 Td (\\201 At the quay) Tj ET";
+    assert_eq!(text(font, &[], content).trim(), "- At the mouth\n- At the quay");
+}
+
+#[test]
+fn the_numbers_of_the_signs_of_a_font_of_pictures_are_no_letters() {
+    let font = "<< /Type /Font /Subtype /Type1 /BaseFont /ABCDEF+Wingdings-Regular /ToUnicode 6 0 R >>";
+    let map = b"/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /A def /CMapType 2 def \
+                1 begincodespacerange <00> <FF> endcodespacerange 2 beginbfchar <79> <0079> <84> <0084> endbfchar \
+                endcmap end end";
+    let line = |y: i32, sign: &str, words: &str| {
+        format!("BT /F1 16 Tf 1 0 0 1 72 {y} Tm ({sign}) Tj /F2 12 Tf 1 0 0 1 96 {y} Tm ({words}) Tj ET\n")
+    };
+    let content = [
+        line(700, "y", "The first of two remarks, which is"),
+        "BT /F2 12 Tf 1 0 0 1 96 686 Tm (so long that it goes on) Tj ET\n".to_owned(),
+        line(660, "\\204", "The second remark"),
+    ];
+    assert_eq!(
+        text(font, &[made::stream("", map)], &content.concat()).trim(),
+        "- The first of two remarks, which is so long that it goes on\n- The second remark"
+    );
+}
+
+/// Lines in the font F1, if they begin with a star, and in F2.
+fn lines(lines: &[&str]) -> String {
+    let font = |line: &str| if line.starts_with('*') { "F1" } else { "F2" };
+    let line = |(line, number): (&&str, i32)| {
+        let words = line.trim_start_matches('*');
+        format!("BT /{} 12 Tf 1 0 0 1 72 {} Tm ({words}) Tj ET\n", font(line), 700 - 14 * number)
+    };
+    lines.iter().zip(0..).map(line).collect()
+}
+
+const ITALIC: &str = "<< /Type /Font /Subtype /Type1 /BaseFont /Times-Italic >>";
+
+#[test]
+fn a_line_in_italics_above_a_paragraph_is_a_heading() {
+    let content = lines(&[
+        "The harbour closes at low tide, and it opens again in the morning.",
+        "*The old locks",
+        "They were built by the town when the first boats came up the river,",
+        "and they are still in use today.",
+    ]);
+    in_lines(&text(ITALIC, &[], &content), &["### The old locks"]);
+}
+
+#[test]
+fn words_in_italics_inside_a_paragraph_are_no_heading() {
+    let content = lines(&[
+        "The harbour closes at low tide, as it is told in the book of which the name is",
+        "*The harbours of the eastern coast and all their locks, with maps and tables of",
+        "tides, and it opens again in the morning, when the water has come back.",
+    ]);
+    assert!(!text(ITALIC, &[], &content).contains('#'));
+}
+
+fn in_lines(text: &str, expected: &[&str]) {
+    for line in expected {
+        assert!(text.lines().any(|found| found == *line), "{line:?} is no line of {text:?}");
+    }
+}

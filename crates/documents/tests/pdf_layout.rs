@@ -248,6 +248,20 @@ fn fields_notes_links_and_attached_files_are_read() {
     assert_eq!(extracted.warnings, []);
 }
 
+#[test]
+fn the_value_of_a_field_stands_on_the_line_of_its_label() {
+    let field = |value: &str, y: i32| {
+        format!("<< /Subtype /Widget /FT /Tx /V ({value}) /Rect [200 {} 320 {}] >>", y - 11, y + 13)
+    };
+    let annotations =
+        format!("/Annots [{} {} {}]", field("Annie", 700), field("Ely", 660), field("1987", 620));
+    let labels = at(60, 700, 12, "Ship") + &at(60, 660, 12, "Port") + &at(60, 620, 12, "Built");
+    assert_eq!(
+        read(&page_with(&annotations, &labels, &[])).text.trim(),
+        "| Ship | Annie |\n| --- | --- |\n| Port | Ely |\n| Built | 1987 |"
+    );
+}
+
 /// A page in a font without a mapping, whose codes are the numbers of its glyphs.
 fn unmapped(codes: &str) -> Vec<u8> {
     let hexadecimal: String = codes.chars().map(|code| format!("{:04X}", code as u32)).collect();
@@ -453,4 +467,85 @@ fn a_column_without_lines_beside_one_with_lines_keeps_its_rows() {
         content.replace("(Annie)", "(All of)").replace("65 655", "65 683").replace("65 615", "65 671");
     let text = read(&page(&whole)).text;
     assert!(text.contains("All of Bella Clara"), "{text}");
+}
+
+/// Level lines from the left to the right.
+fn level(places: &[i32]) -> String {
+    places.iter().map(|y| format!("60 {y} m 560 {y} l S\n")).collect()
+}
+
+#[test]
+fn a_cell_in_the_middle_of_two_rows_is_in_the_upper_one() {
+    let rows =
+        [(700, "float", "2.41"), (680, "radar", "2.39"), (660, "float", "5.62"), (640, "radar", "5.60")];
+    let cells = rows.map(|(y, gauge, mean)| at(200, y, 12, gauge) + &at(300, y, 12, mean)).concat();
+    let head = at(70, 730, 12, "Harbour") + &at(200, 730, 12, "Gauge") + &at(300, 730, 12, "Mean");
+    let names = at(70, 690, 12, "Ely") + &at(70, 650, 12, "Rye");
+    let expected = "| Harbour | Gauge | Mean |\n| --- | --- | --- |\n| Ely | float | 2.41 |\n| | radar | 2.39 |\n\
+                    | Rye | float | 5.62 |\n| | radar | 5.60 |";
+    // A line above and below the head and one at the end, or one below each group too.
+    for places in [&[750, 720, 630][..], &[750, 720, 673, 630]] {
+        let text = read(&page(&(head.clone() + &names + &cells + &level(places)))).text;
+        assert_eq!(text.trim(), expected, "{places:?}");
+    }
+}
+
+#[test]
+fn columns_of_text_between_level_lines_are_no_table() {
+    let content = column(72, 700, LEFT) + &column(330, 700, RIGHT);
+    let content =
+        content + &at(72, 760, 12, "Harbour") + &at(330, 760, 12, "News") + &level(&[780, 740, 300]);
+    let text = read(&page(&content)).text;
+    assert!(!text.contains('|'), "{text}");
+    in_order(&text, LEFT);
+    in_order(&text, RIGHT);
+}
+
+#[test]
+fn labels_with_colons_and_their_values_are_entries() {
+    let rows = [
+        ("Name:", "Annie", "Flag:", "Ireland"),
+        ("Built:", "1987", "Draught:", "1.4 m"),
+        ("Port:", "Ely", "", ""),
+    ];
+    let row = |(y, (a, b, c, d)): (i32, (&str, &str, &str, &str))| {
+        at(72, y, 12, a) + &at(160, y, 12, b) + &at(320, y, 12, c) + &at(400, y, 12, d)
+    };
+    let content: String = [700, 680, 660].into_iter().zip(rows).map(row).collect();
+    assert_eq!(
+        read(&page(&content)).text.trim(),
+        "Name: Annie\n\nFlag: Ireland\n\nBuilt: 1987\n\nDraught: 1.4 m\n\nPort: Ely"
+    );
+    // A label with several values beside it is a row of a table.
+    let rows = [("North:", "12", "7"), ("South:", "15", "9"), ("West:", "11", "8")];
+    let row = |(y, (a, b, c)): (i32, (&str, &str, &str))| {
+        at(72, y, 12, a) + &at(160, y, 12, b) + &at(260, y, 12, c)
+    };
+    let content: String = [700, 680, 660].into_iter().zip(rows).map(row).collect();
+    assert!(read(&page(&content)).text.contains("| North: | 12 | 7 |"));
+}
+
+#[test]
+fn lines_of_one_cell_and_heads_over_several_columns_are_told_from_rows() {
+    let cells = [
+        (70, 730, "Limits in metres of all our harbours"),
+        (70, 712, "Port"),
+        (200, 712, "Lower limit"),
+        (400, 712, "Upper limit"),
+        (70, 680, "Ely"),
+        (200, 680, "What was measured at"),
+        (400, 680, "What the boats of the"),
+        (200, 666, "the mouth in spring"),
+        (400, 666, "pilots need"),
+        (70, 652, "Rye"),
+        (200, 652, "Not known"),
+        (400, 652, "As in the year before"),
+    ];
+    let content: String = cells.iter().map(|(x, y, text)| at(*x, *y, 12, text)).collect();
+    assert_eq!(
+        read(&page(&(content + &level(&[750, 700, 640])))).text.trim(),
+        "| Limits in metres of all our harbours | | |\n| --- | --- | --- |\n| Port | Lower limit | Upper limit |\n\
+         | Ely | What was measured at the mouth in spring | What the boats of the pilots need |\n\
+         | Rye | Not known | As in the year before |"
+    );
 }

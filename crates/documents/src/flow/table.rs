@@ -4,6 +4,8 @@ use super::Gap;
 
 /// A table is written as wide as its widest row. Wider tables are cut into several cells on the last column.
 const MAX_COLUMNS: usize = 1_000;
+/// What already parts two words, so that nothing is added.
+const MARKS: [char; 6] = [',', ';', ':', '.', '!', '?'];
 /// A table may get this many empty cells for each of its cells, and this many at least, to be as wide everywhere.
 const EMPTY_PER_CELL: usize = 8;
 const EMPTY_AT_LEAST: usize = 20_000;
@@ -11,11 +13,22 @@ const EMPTY_AT_LEAST: usize = 20_000;
 #[derive(Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// Tables in the open cell.
+    /// Tables in the open cell, and whether the last one has no words so far.
     inner: usize,
+    is_inner_empty: bool,
     gap: Gap,
+    /// What stands before the next word of the open cell: the end of a cell or a row of a table in it.
+    end: Option<InnerEnd>,
     bytes: usize,
     cells: usize,
+}
+
+/// What ends in a table that is in a cell. Its rows are parted by semicolons there, its cells by slashes, which
+/// stand by themselves: the words stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InnerEnd {
+    Cell,
+    Row,
 }
 
 impl Table {
@@ -24,17 +37,20 @@ impl Table {
     }
 
     pub fn begin_row(&mut self) {
-        if self.inner == 0 {
-            self.rows.push(Vec::new());
+        if self.inner > 0 {
+            return self.end_of_inner(InnerEnd::Row);
         }
+        self.rows.push(Vec::new());
         self.gap = Gap::None;
+        self.end = None;
     }
 
     pub fn begin_cell(&mut self) {
         if self.inner > 0 {
-            return self.widen(Gap::Space);
+            return self.end_of_inner(InnerEnd::Cell);
         }
         self.gap = Gap::None;
+        self.end = None;
         if self.rows.is_empty() {
             self.rows.push(Vec::new());
         }
@@ -60,7 +76,16 @@ impl Table {
 
     pub fn begin_inner(&mut self) {
         self.inner += 1;
+        self.is_inner_empty = true;
         self.widen(Gap::Space);
+    }
+
+    /// A cell or a row of a table in the open cell has ended.
+    pub fn end_of_inner(&mut self, end: InnerEnd) {
+        self.widen(Gap::Space);
+        if !self.is_inner_empty {
+            self.end = self.end.max(Some(end));
+        }
     }
 
     /// Returns whether it was a table in a cell that ended.
@@ -70,6 +95,8 @@ impl Table {
             None => return false,
             Some(left) => left,
         };
+        self.end_of_inner(InnerEnd::Row);
+        self.is_inner_empty = false;
         true
     }
 
@@ -89,8 +116,13 @@ impl Table {
     /// Adds a word to the open cell. Returns where it begins there.
     pub fn write(&mut self, word: &str) -> usize {
         let gap = std::mem::take(&mut self.gap);
+        let end = self.end.take();
+        self.is_inner_empty = false;
         let cell = self.cell();
         let before = cell.len();
+        if let Some(end) = end.filter(|_| !cell.is_empty() && !cell.ends_with(MARKS)) {
+            cell.push_str(if end == InnerEnd::Row { " ;" } else { " /" });
+        }
         if gap > Gap::None && !cell.is_empty() {
             cell.push(' ');
         }

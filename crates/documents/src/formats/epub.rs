@@ -1,4 +1,4 @@
-//! EPUB: the chapters of a book in their order, with the titles of its table of contents.
+//! EPUB: the title and the authors of a book, and its chapters in their order, with the titles of its table of contents.
 
 mod package;
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::archive::Archive;
 use crate::elements::{Elements, Piece};
 use crate::error::{Error, ErrorKind};
-use crate::flow::Flow;
+use crate::flow::{Flow, Gap};
 use crate::formats::html;
 use crate::limits::Bounds;
 use crate::missing::{self, PageCount};
@@ -25,6 +25,7 @@ pub fn read(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Er
     let titles = titles(archive, &package, bounds)?;
     let mut flow = Flow::new(bounds.limits);
     let mut not_read = Vec::new();
+    let mut is_titled = false;
     for chapter in &package.chapters {
         bounds.report_progress()?;
         let Some(source) = archive.text(chapter)? else {
@@ -32,6 +33,10 @@ pub fn read(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Er
             continue;
         };
         let reading = read_chapter(&source, chapter, archive, bounds)?;
+        if !is_titled && has_content(&reading) {
+            is_titled = true;
+            write_title(&package, &reading.extracted.text, &mut flow);
+        }
         let has_heading = reading.extracted.places.iter().any(|place| place.heading.is_some());
         if let Some(title) = titles.get(chapter).filter(|_| !has_heading && has_content(&reading)) {
             flow.begin_heading(1);
@@ -45,6 +50,23 @@ pub fn read(archive: &mut Archive<'_>, bounds: Bounds<'_>) -> Result<Reading, Er
         flow.warn(warning);
     }
     flow.finish_reading(PageCount::default())
+}
+
+/// Writes the title and the authors, unless the first part of the book has them: many books begin with a page for that.
+fn write_title(package: &Package, first: &str, flow: &mut Flow) {
+    let first = first.to_lowercase();
+    let is_new = |name: &&String| !first.contains(&name.to_lowercase());
+    if let Some(title) = package.title.as_ref().filter(is_new) {
+        flow.begin_heading(1);
+        flow.words(title);
+        flow.end_heading();
+    }
+    let authors: Vec<&str> = package.authors.iter().filter(is_new).map(String::as_str).collect();
+    if !authors.is_empty() {
+        flow.widen(Gap::Paragraph);
+        flow.words(&authors.join(", "));
+        flow.widen(Gap::Paragraph);
+    }
 }
 
 fn has_content(reading: &Reading) -> bool {

@@ -1,6 +1,6 @@
 //! The words of one paragraph, with what is among them.
 
-use crate::flow::{Flow, Gap};
+use crate::flow::{Flow, Gap, InnerEnd};
 
 #[derive(Clone)]
 pub enum Inline {
@@ -12,6 +12,8 @@ pub enum Inline {
     /// An equation on lines of its own.
     Display(String),
     AltText(String),
+    /// The end of a cell or a row of a table in a cell.
+    InnerEnd(InnerEnd),
 }
 
 /// Writes words. A heading, and a cell of a table, is on one line.
@@ -30,6 +32,7 @@ pub fn write(content: &[Inline], flow: &mut Flow, may_break: bool) {
                 flow.end_link();
             }
             Inline::EndLink => {}
+            Inline::InnerEnd(end) => flow.end_of_inner(*end),
             Inline::AltText(text) => {
                 flow.widen(Gap::Space);
                 flow.alt_text(text);
@@ -61,7 +64,7 @@ pub fn raw(content: &[Inline]) -> String {
             Inline::Words(words) => raw.push_str(words),
             Inline::Gap(Gap::Line | Gap::Paragraph) => raw.push('\n'),
             Inline::Gap(Gap::Tab) => raw.push('\t'),
-            Inline::Gap(_) => raw.push(' '),
+            Inline::Gap(_) | Inline::InnerEnd(_) => raw.push(' '),
             Inline::Equation(latex) | Inline::Display(latex) => raw.push_str(latex),
             Inline::BeginLink(_) | Inline::EndLink | Inline::AltText(_) => {}
         }
@@ -72,7 +75,7 @@ pub fn raw(content: &[Inline]) -> String {
 pub fn is_blank(content: &[Inline]) -> bool {
     content.iter().all(|inline| match inline {
         Inline::Words(words) => words.trim().is_empty(),
-        Inline::Gap(_) | Inline::BeginLink(_) | Inline::EndLink => true,
+        Inline::Gap(_) | Inline::BeginLink(_) | Inline::EndLink | Inline::InnerEnd(_) => true,
         Inline::Equation(latex) | Inline::Display(latex) => latex.is_empty(),
         Inline::AltText(_) => false,
     })

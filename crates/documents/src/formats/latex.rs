@@ -21,7 +21,10 @@ const MAX_INSIDE: usize = 4;
 pub fn extract(text: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
     const BEGIN: &str = "\\begin{document}";
     let (before, body) = text.split_once(BEGIN).unwrap_or(("", text));
-    let title = before.find("\\title").map(|at| Source::new(&before[at + "\\title".len()..]).argument());
+    let named = |name: &str| before.find(name).map(|at| Source::new(&before[at + name.len()..]).argument());
+    let title = named("\\title");
+    let authors =
+        named("\\author").map(|authors| authors.split("\\and").map(str::trim).collect::<Vec<_>>().join(", "));
     let mut reader = Reader {
         flow: Flow::new(bounds.limits),
         bounds,
@@ -38,6 +41,10 @@ pub fn extract(text: &str, bounds: Bounds<'_>) -> Result<Extracted, Error> {
         reader.flow.begin_heading(1);
         reader.run(title)?;
         reader.flow.end_heading();
+    }
+    if let Some(authors) = &authors {
+        reader.run(authors)?;
+        reader.flow.widen(Gap::Paragraph);
     }
     reader.run(body)?;
     let not_read = std::mem::take(&mut reader.not_read);

@@ -3,6 +3,7 @@
 mod annotations;
 mod attachments;
 mod contents;
+mod dingbats;
 mod ending;
 mod fonts;
 mod forms;

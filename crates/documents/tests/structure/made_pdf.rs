@@ -10,6 +10,7 @@ macro_rules! file {
 
 pub const DOCUMENTS: &[(&str, Builder)] = &[
     file!("bands.pdf"),
+    file!("booktabs.pdf"),
     file!("code.pdf"),
     file!("encrypted.pdf"),
     file!("form.pdf"),
@@ -20,9 +21,11 @@ pub const DOCUMENTS: &[(&str, Builder)] = &[
     file!("minutes.pdf"),
     file!("newsletter.pdf"),
     file!("paper.pdf"),
+    file!("registration.pdf"),
     file!("right-to-left.pdf"),
     file!("sidebar.pdf"),
     file!("slides.pdf"),
+    file!("spans.pdf"),
     file!("tables.pdf"),
     file!("turned.pdf"),
 ];

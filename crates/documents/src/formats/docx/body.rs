@@ -151,12 +151,16 @@ impl<'a> Body<'a> {
         list_goes_on: &mut Option<bool>,
         has_anchored: bool,
     ) {
-        let item = self.lists.item(paragraph, style);
+        let mut item = self.lists.item(paragraph, style);
         // A paragraph without words has a number too, so it is counted.
         let marker = item
             .as_ref()
             .and_then(|item| self.lists.numbering.count(&item.list, item.level))
             .unwrap_or_default();
+        // Such a list is one of its own, of which this is the first level.
+        if let Some(item) = item.as_mut().filter(|item| item.level == 0) {
+            item.level = style.list_depth();
+        }
         if inline::is_blank(&paragraph.content) || is_page_number(paragraph) {
             if has_anchored {
                 self.end_code();

@@ -20,6 +20,8 @@ pub struct Style {
     heading: Option<u8>,
     pub list: Option<String>,
     pub list_level: Option<usize>,
+    /// How deep the lists of the built-in styles `List Bullet 2` to `List Number 5` are in others.
+    list_depth: Option<usize>,
     /// The style whose list this is: this one, or one that it inherits from.
     pub list_style: Option<String>,
     code: Option<bool>,
@@ -30,6 +32,10 @@ pub struct Style {
 impl Style {
     pub fn heading(&self) -> Option<u8> {
         self.heading.filter(|level| *level > 0)
+    }
+
+    pub fn list_depth(&self) -> usize {
+        self.list_depth.unwrap_or(0)
     }
 
     pub fn is_code(&self) -> bool {
@@ -82,6 +88,7 @@ impl Style {
             "name" => {
                 let name = value().to_lowercase();
                 self.heading = self.heading.or(level_of_name(&name));
+                self.list_depth = depth_of_name(&name);
                 self.code = is_code_name(&name).then_some(true);
                 self.quote =
                     matches!(name.as_str(), "quote" | "intense quote" | "block text").then_some(true);
@@ -142,6 +149,11 @@ fn level_of_name(name: &str) -> Option<u8> {
     name.strip_prefix("heading ").and_then(|level| level.trim().parse().ok())
 }
 
+fn depth_of_name(name: &str) -> Option<usize> {
+    let number = name.strip_prefix("list bullet ").or_else(|| name.strip_prefix("list number "))?;
+    number.parse::<usize>().ok().filter(|number| (2..=5).contains(number)).map(|number| number - 1)
+}
+
 fn level_of_id(id: &str) -> Option<u8> {
     let id = id.to_lowercase();
     if id == "title" { Some(1) } else { id.strip_prefix("heading").and_then(|level| level.parse().ok()) }
@@ -176,6 +188,7 @@ fn resolved(styles: &HashMap<String, Style>, id: &str) -> Style {
             whole.list_style.clone_from(&style.list_style);
         }
         whole.list_level = whole.list_level.or(style.list_level);
+        whole.list_depth = whole.list_depth.or(style.list_depth);
         whole.code = whole.code.or(style.code);
         whole.quote = whole.quote.or(style.quote);
         whole.monospaced = whole.monospaced.or(style.monospaced);

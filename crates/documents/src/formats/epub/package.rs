@@ -7,7 +7,14 @@ use crate::elements::{Elements, Piece};
 use crate::error::{Error, ErrorKind};
 use crate::limits::Bounds;
 
+/// The authors that are named at most.
+const MAX_AUTHORS: usize = 20;
+
+#[derive(Default)]
 pub struct Package {
+    /// The first of its titles; further ones are subtitles and short forms.
+    pub title: Option<String>,
+    pub authors: Vec<String>,
     /// The paths of the chapters, in the order of reading.
     pub chapters: Vec<String>,
     /// The paths of the tables of contents.
@@ -21,12 +28,29 @@ impl Package {
             Error::new(ErrorKind::Damaged, "This book is damaged: it does not say what is in it")
         })?;
         let source = archive.required_text(&path)?;
-        let mut package = Self { chapters: Vec::new(), contents: Vec::new() };
+        let mut package = Self::default();
         let mut parts: HashMap<String, String> = HashMap::new();
         let mut elements = Elements::new(&source, bounds);
+        // The words of the open title or author.
+        let mut words: Option<String> = None;
         while let Some(piece) = elements.next()? {
-            let Piece::Open(element) = piece else { continue };
+            let element = match piece {
+                Piece::Open(element) => element,
+                Piece::Words(more) => {
+                    if let Some(words) = &mut words {
+                        words.push_str(&more);
+                    }
+                    continue;
+                }
+                Piece::Close(name) => {
+                    if let Some(words) = words.take() {
+                        package.add_name(&name, &words);
+                    }
+                    continue;
+                }
+            };
             match element.name() {
+                "title" | "creator" if element.prefix() == "dc" => words = Some(String::new()),
                 "item" => {
                     let (Some(id), Some(href)) = (element.attribute("id"), element.attribute("href")) else {
                         continue;
@@ -54,6 +78,18 @@ impl Package {
             return Err(bounds.limits.too_many_pages());
         }
         Ok(package)
+    }
+
+    fn add_name(&mut self, element: &str, words: &str) {
+        let name = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        if name.is_empty() {
+            return;
+        }
+        match element {
+            "title" => _ = self.title.get_or_insert(name),
+            _ if self.authors.len() < MAX_AUTHORS && !self.authors.contains(&name) => self.authors.push(name),
+            _ => {}
+        }
     }
 }
 

@@ -246,7 +246,7 @@ fn a_table_that_only_arranges_the_page_is_no_table() {
     let two = "<table role=presentation><tr><td><h2>Left</h2>one<td><h2>Right</h2>two</table>";
     assert_eq!(text(two), "## Left\n\none\n\n## Right\n\ntwo");
     let nested = "<table><tr><td>a<td>b<tr><td><table><tr><td>1<td>2</table><td>c</table>";
-    assert_eq!(text(nested), "| a | b |\n| --- | --- |\n| 1 2 | c |");
+    assert_eq!(text(nested), "| a | b |\n| --- | --- |\n| 1 / 2 | c |");
 }
 
 #[test]

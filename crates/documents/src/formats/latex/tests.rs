@@ -14,7 +14,7 @@ fn text(source: &str) -> String {
 
 #[test]
 fn sections_lists_and_words_are_read() {
-    let source = r#"\documentclass[a4]{article}\usepackage{x}\title{The \emph{Tides}}
+    let source = r#"\documentclass[a4]{article}\usepackage{x}\title{The \emph{Tides}}\author{Ada Wright \and Ben Okafor}
 \newcommand{\hi}[1]{no #1}
 \begin{document}\maketitle
 \section{Spring} % a comment
@@ -31,7 +31,7 @@ After.
 \end{document} never"#;
     assert_eq!(
         text(source),
-        "# The Tides\n\n# Spring\n\nHigh water at 5 % — see [the table](http://a.b) (Or not). It’s “café” and Göteborg, \
+        "# The Tides\n\nAda Wright, Ben Okafor\n\n# Spring\n\nHigh water at 5 % — see [the table](http://a.b) (Or not). It’s “café” and Göteborg, \
          ß øre.\n\n## Neap\n\n- one\n  1. first\n  2. second\n- Tide two\n\nAfter."
     );
 }

@@ -18,7 +18,10 @@ use crate::reading::Reading;
 
 /// Notes, text boxes and objects inside one another. Deeper ones are left out.
 const MAX_INSIDE: usize = 8;
+/// How far is looked ahead for the title of a hidden slide, in bytes.
+const MAX_LOOK_AHEAD: usize = 256 << 10;
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Body<'a, 'z> {
     pub flow: Flow,
     pub styles: Styles,
@@ -30,6 +33,8 @@ pub struct Body<'a, 'z> {
     pub in_margin: bool,
     /// Whether the open frame is the title of a slide.
     pub in_title: bool,
+    /// Whether the open slide is hidden, and that is not written yet.
+    is_hidden_slide: bool,
     archive: Option<&'a mut Archive<'z>>,
     objects: Objects,
     seen_objects: HashSet<String>,
@@ -38,6 +43,13 @@ pub struct Body<'a, 'z> {
     is_spreadsheet: bool,
     pages: usize,
     inside: usize,
+}
+
+/// Whether the slide that begins here has a title.
+fn has_title(rest: &str) -> bool {
+    let rest = &rest[..rest.floor_char_boundary(MAX_LOOK_AHEAD)];
+    let slide = rest.split("</draw:page>").next().unwrap_or(rest);
+    slide.contains("presentation:class=\"title\"")
 }
 
 /// What belongs to a paragraph and is written after it.
@@ -61,6 +73,7 @@ impl<'a, 'z> Body<'a, 'z> {
             bounds,
             in_margin: false,
             in_title: false,
+            is_hidden_slide: false,
             archive,
             objects: Objects::default(),
             seen_objects: HashSet::new(),
@@ -174,7 +187,7 @@ impl<'a, 'z> Body<'a, 'z> {
                 self.tables.empty_cells(cells::repeated(element));
                 elements.skip()?;
             }
-            "page" if element.prefix() == "draw" => self.begin_page()?,
+            "page" if element.prefix() == "draw" => self.begin_page(element, elements)?,
             "frame" => self.begin_frame(element),
             "notes" => self.flow.widen(Gap::Paragraph),
             "title" | "desc" if element.prefix() == "svg" => self.alt_text(elements)?,
@@ -199,7 +212,12 @@ impl<'a, 'z> Body<'a, 'z> {
             "list-item" | "list-header" => self.lists.end_item(),
             "table" => self.tables.end(&mut self.flow),
             "table-cell" => self.tables.end_cell(&mut self.flow)?,
-            "frame" if std::mem::take(&mut self.in_title) => self.flow.end_heading(),
+            "frame" if std::mem::take(&mut self.in_title) => {
+                if std::mem::take(&mut self.is_hidden_slide) {
+                    self.flow.words(" (hidden)");
+                }
+                self.flow.end_heading();
+            }
             _ => {}
         }
         self.flow.check()
@@ -229,6 +247,9 @@ impl<'a, 'z> Body<'a, 'z> {
         if self.is_spreadsheet && !self.tables.is_open() {
             self.flow.begin_heading(2);
             self.flow.words(&element.attribute("name").unwrap_or_default());
+            if self.styles.is_hidden(element.attribute("style-name").as_deref()) {
+                self.flow.words(" (hidden)");
+            }
             self.flow.end_heading();
         }
         self.tables.fill_cell(&mut self.flow);
@@ -272,7 +293,7 @@ impl<'a, 'z> Body<'a, 'z> {
         Ok(())
     }
 
-    fn begin_page(&mut self) -> Result<(), Error> {
+    fn begin_page(&mut self, element: &Element<'_>, elements: &Elements<'_>) -> Result<(), Error> {
         self.lists.end_items(&mut self.flow);
         self.pages += 1;
         if self.pages > self.bounds.limits.pages {
@@ -280,6 +301,12 @@ impl<'a, 'z> Body<'a, 'z> {
         }
         let page = i64::try_from(self.pages).unwrap_or(i64::MAX);
         self.flow.place(Some(page), None);
+        self.is_hidden_slide = self.styles.is_hidden(element.attribute("style-name").as_deref());
+        if self.is_hidden_slide && !has_title(elements.rest()) {
+            self.flow.begin_heading(2);
+            self.flow.words(&format!("Slide {page} (hidden)"));
+            self.flow.end_heading();
+        }
         Ok(())
     }
 

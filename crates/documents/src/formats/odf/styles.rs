@@ -1,6 +1,6 @@
 //! The styles of an OpenDocument file: which paragraphs are headings, and how lists are numbered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::elements::{Element, Elements, Piece};
 use crate::error::Error;
@@ -18,8 +18,8 @@ pub struct Styles {
     lists: HashMap<String, ListStyle>,
     /// The numbers of headings.
     pub outline: ListStyle,
-    /// The styles of words that are not shown.
-    hidden: HashMap<String, bool>,
+    /// The styles of words, sheets and slides that are not shown.
+    hidden: HashSet<String>,
 }
 
 #[derive(Default)]
@@ -58,10 +58,8 @@ impl Styles {
                         }
                         style = Some(id);
                     }
-                    "text-properties" => {
-                        if let (Some(id), Some("none")) = (&style, element.attribute("display").as_deref()) {
-                            self.hidden.insert(id.clone(), true);
-                        }
+                    "text-properties" | "table-properties" | "drawing-page-properties" => {
+                        self.hidden.extend(style.clone().filter(|_| hides(&element)));
                     }
                     "list-style" => {
                         list = element.attribute("name");
@@ -86,7 +84,7 @@ impl Styles {
     }
 
     pub fn is_hidden(&self, style: Option<&str>) -> bool {
-        style.is_some_and(|style| self.hidden.contains_key(style))
+        style.is_some_and(|style| self.hidden.contains(style))
     }
 
     pub fn list(&self, style: &str) -> Option<&ListStyle> {
@@ -111,6 +109,15 @@ impl Styles {
         let first = self.paragraphs.get(style);
         let next = |paragraph: &&Paragraph| self.paragraphs.get(paragraph.parent.as_deref()?);
         std::iter::successors(first, next).take(MAX_CHAIN)
+    }
+}
+
+/// Whether what has these properties is not shown.
+fn hides(properties: &Element<'_>) -> bool {
+    match properties.name() {
+        "text-properties" => properties.attribute("display").as_deref() == Some("none"),
+        "table-properties" => properties.attribute("display").as_deref() == Some("false"),
+        _ => properties.attribute("visibility").as_deref() == Some("hidden"),
     }
 }
 

@@ -5,7 +5,9 @@
 //! - the encoding that is built into a Type 1 font in the compact format: the library looks for it only in the other format,
 //!   and takes the codes for ASCII, which gives `n` for the backslash of many fonts of TeX;
 //! - the encoding that is built into any font of which the name has the word "Symbol": the library takes the codes for those of
-//!   the font Symbol, which gives Greek letters for brackets.
+//!   the font Symbol, which gives Greek letters for brackets;
+//! - the codes of the encoding of Windows that have no letter there: PDF has bullets at them, and the library nothing;
+//! - signs in fonts of pictures that the document says are control characters: the library leaves them out.
 //!
 //! The library remembers what it found for each code of a font, for as long as the document is open. So the right letters are
 //! noted there before the text is read.
@@ -19,9 +21,15 @@ use pdf_oxide::fonts::type1_encoding::parse_type1_encoding;
 use pdf_oxide::fonts::{CharacterMapper, FontInfo, LazyCMap};
 use pdf_oxide::object::{Object, ObjectRef};
 
+use super::dingbats;
+
 /// Drawings in one another, and the drawings of a page, whose fonts are looked at.
 const MAX_DEPTH: usize = 4;
 const MAX_DRAWINGS: usize = 200;
+/// The codes of the encoding of Windows that are bullets in PDF.
+const BULLETS_OF_WINDOWS: [u8; 6] = [0x7F, 0x81, 0x8D, 0x8F, 0x90, 0x9D];
+/// The codes of a font of pictures that are looked at.
+const MAX_CODE_OF_SIGNS: u32 = 0x3FF;
 /// The most letters of a ligature.
 const MAX_LETTERS: usize = 6;
 
@@ -64,14 +72,30 @@ fn visit(document: &PdfDocument, resources: &Object, depth: usize, seen: &mut Ha
 fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
     let Ok(mut memo) = font.type0_unicode_memo.lock() else { return };
     // A font that has been used was corrected before.
-    if font.subtype == "Type0" || !memo.is_empty() {
+    if !memo.is_empty() {
         return;
     }
     let map = font.to_unicode.as_ref().and_then(LazyCMap::get);
+    if let (Some(map), true) = (&map, dingbats::is_font(&font.base_font)) {
+        let is_control = |code: &u32| map.get(code).is_some_and(|text| text.chars().all(char::is_control));
+        for code in (0..=MAX_CODE_OF_SIGNS).filter(is_control) {
+            memo.insert(code, Some(dingbats::BULLET.to_string()));
+        }
+    }
+    if font.subtype == "Type0" {
+        return;
+    }
     let is_mapped = |code: u8| map.as_ref().is_some_and(|map| map.get(&u32::from(code)).is_some());
     for (code, letter) in built_in(document, entry, font) {
         if !is_mapped(code) && !font.diff_glyph_names.contains_key(&code) {
             memo.insert(u32::from(code), Some(letter.to_string()));
+        }
+    }
+    if encoding_name(document, entry).as_deref() == Some("WinAnsiEncoding") {
+        for code in BULLETS_OF_WINDOWS.into_iter().filter(|code| !is_mapped(*code)) {
+            if !font.diff_glyph_names.contains_key(&code) {
+                memo.insert(u32::from(code), Some(dingbats::BULLET.to_string()));
+            }
         }
     }
     let names = CharacterMapper::new();
@@ -84,6 +108,13 @@ fn correct_font(document: &PdfDocument, entry: &Dictionary, font: &FontInfo) {
             memo.insert(u32::from(*code), Some(letters));
         }
     }
+}
+
+/// The name of the encoding that a document says for a font, maybe as the base of another one.
+fn encoding_name(document: &PdfDocument, entry: &Dictionary) -> Option<String> {
+    let encoding = member(document, entry, "Encoding")?;
+    let base = encoding.as_dict().and_then(|encoding| member(document, encoding, "BaseEncoding"));
+    base.as_ref().unwrap_or(&encoding).as_name().map(str::to_owned)
 }
 
 /// The encoding that is built into a font, where the document says no other.

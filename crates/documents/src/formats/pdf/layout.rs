@@ -72,9 +72,12 @@ pub struct PageLine {
     pub baseline: f32,
     pub size: f32,
     pub bold: bool,
+    pub italic: bool,
     pub mono: bool,
     /// Whether it is read from the right.
     pub from_right: bool,
+    /// Whether it is of an entry of a form, which is a paragraph of its own.
+    pub is_entry: bool,
     /// Whether it is at the upper or lower edge of the page, where running heads are.
     pub at_edge: bool,
     /// How wide its first word is, with the gap after it.
@@ -134,6 +137,10 @@ fn flush(open: &mut Vec<Line>, frame: &Frame, from_right: bool, page: &mut Page)
         page.parts.push(match part {
             grid::Found::Lines(lines) => {
                 Part::Lines(lines.into_iter().map(|line| line.on_page(frame)).collect())
+            }
+            grid::Found::Entry(lines) => {
+                let lines = lines.into_iter().map(|line| line.on_page(frame));
+                Part::Lines(lines.map(|line| PageLine { is_entry: true, ..line }).collect())
             }
             grid::Found::Table(table) => Part::Table(table.on_page(frame, from_right)),
         });

@@ -7,7 +7,7 @@ use pdf_oxide::extractors::TextExtractor;
 use pdf_oxide::fonts::FontInfo;
 use pdf_oxide::layout::TextChar;
 
-use super::{fonts, garbage};
+use super::{dingbats, fonts, garbage};
 
 /// The text that a part of a page stands for. The library takes its bytes for codes of the font that is in use, which gives
 /// other letters. So it gets a name that the library does not know, and the glyphs are read as they are.
@@ -35,6 +35,7 @@ pub fn glyphs(
         _ = document.load_fonts_public(resources, &mut extractor);
     }
     let mut glyphs = extractor.extract_owned(instructions)?;
+    dingbats::replace(&mut glyphs);
     garbage::replace(&mut glyphs, &unmapped_fonts(&extractor));
     Ok(glyphs)
 }

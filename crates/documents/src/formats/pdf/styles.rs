@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::layout::PageLine;
 use super::layout::blocks::Block;
 use super::outline::Outline;
 
@@ -10,8 +11,13 @@ const LARGER: f32 = 1.12;
 /// The most characters and lines of a heading.
 const MAX_CHARACTERS: usize = 200;
 const MAX_LINES: usize = 4;
-/// The most characters of a heading that is only bold.
+/// The highest level of headings that are only italic: the usual styles have them below those that are larger or bold.
+const ITALIC_LEVEL: u8 = 3;
+/// The most characters of a heading that is only bold or italic.
 const MAX_BOLD: usize = 90;
+/// The most parts of the number of a heading, such as the three of `2.1.4`, and the most digits of a part.
+const MAX_PARTS: usize = 6;
+const MAX_DIGITS: usize = 2;
 /// Sizes that differ by less than this share are one level.
 const SAME_LEVEL: f32 = 0.05;
 
@@ -21,17 +27,19 @@ pub struct Styles {
     /// Characters by size, in tenths of a point.
     characters: BTreeMap<i32, usize>,
     bold: usize,
+    italic: usize,
     all: usize,
     body: f32,
     levels: Vec<f32>,
 }
 
 impl Styles {
-    pub fn count(&mut self, text: &str, size: f32, is_bold: bool) {
-        let characters = text.len();
-        *self.characters.entry(tenths(size)).or_default() += characters;
+    pub fn count(&mut self, line: &PageLine) {
+        let characters = line.text.len();
+        *self.characters.entry(tenths(line.size)).or_default() += characters;
         self.all += characters;
-        self.bold += if is_bold { characters } else { 0 };
+        self.bold += if line.bold { characters } else { 0 };
+        self.italic += if line.italic { characters } else { 0 };
     }
 
     /// Ends the count: the size of most characters is that of the text.
@@ -50,8 +58,14 @@ impl Styles {
         }
     }
 
-    /// The level of a heading; `None` for other text.
+    /// The level of a heading; `None` for other text. A part of the document may have no headings of the upper levels, but the
+    /// number of a heading still says how many there are above it.
     pub fn level(&self, block: &Block, outline: &Outline) -> Option<u8> {
+        let level = self.level_by_look(block, outline)?;
+        Some(level.max(parts_of_number(&block.text())))
+    }
+
+    fn level_by_look(&self, block: &Block, outline: &Outline) -> Option<u8> {
         if self.is_larger(block) {
             let rank = self.levels.iter().position(|size| is_same(*size, block.size())).unwrap_or(0);
             return u8::try_from(rank + 1).ok();
@@ -63,6 +77,9 @@ impl Styles {
         if let Some(depth) = outline.depth(&block.text()) {
             return Some(below.saturating_add(depth).min(6));
         }
+        if self.is_italic_heading(block) {
+            return Some(below.clamp(ITALIC_LEVEL, 6));
+        }
         self.is_bold_heading(block).then_some(below.min(6))
     }
 
@@ -72,16 +89,28 @@ impl Styles {
 
     fn is_bold_heading(&self, block: &Block) -> bool {
         let text = block.text();
-        let begins_well = text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
-        let ends_well = !text.ends_with(['.', ',', ';', ':']);
         block.is_bold()
             && 3 * self.bold < self.all
             && block.size() >= 0.95 * self.body
             && text.chars().count() <= MAX_BOLD
             && block.lines.len() <= 2
-            && begins_well
-            && ends_well
+            && is_like_title(&text)
     }
+
+    fn is_italic_heading(&self, block: &Block) -> bool {
+        let text = block.text();
+        block.is_italic_title
+            && 3 * self.italic < self.all
+            && block.size() >= 0.95 * self.body
+            && text.chars().count() <= MAX_BOLD
+            && is_like_title(&text)
+    }
+}
+
+/// Whether a text begins and ends like a title, not like a sentence.
+fn is_like_title(text: &str) -> bool {
+    let begins_well = text.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit());
+    begins_well && !text.ends_with(['.', ',', ';', ':'])
 }
 
 fn may_be_heading(block: &Block) -> bool {
@@ -92,6 +121,18 @@ fn may_be_heading(block: &Block) -> bool {
         && block.marker.as_ref().is_none_or(|(marker, _)| marker.contains(char::is_alphanumeric))
 }
 
+/// How many parts the number at the beginning of a heading has; 0 without a number of several parts.
+fn parts_of_number(heading: &str) -> u8 {
+    let Some((number, title)) = heading.split_once(' ') else { return 0 };
+    let is_part =
+        |part: &str| (1..=MAX_DIGITS).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = || number.trim_end_matches('.').split('.');
+    let is_number = (2..=MAX_PARTS).contains(&parts().count())
+        && parts().all(is_part)
+        && title.starts_with(char::is_uppercase);
+    if is_number { u8::try_from(parts().count()).unwrap_or(0) } else { 0 }
+}
+
 fn is_same(a: f32, b: f32) -> bool {
     (a - b).abs() < SAME_LEVEL * a.max(b)
 }
@@ -100,4 +141,15 @@ fn tenths(size: f32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "a size of type, within the sizes of glyphs")]
     let halves = (size * 2.0).round() as i32;
     halves * 5
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_heading_says_how_many_are_above_it() {
+        let levels = ["5.1 Results", "2.1.4. Errors", "3 Model", "1.5 million ships", "12.06.2025 Minutes"];
+        assert_eq!(levels.map(parts_of_number), [2, 3, 0, 0, 0]);
+    }
 }

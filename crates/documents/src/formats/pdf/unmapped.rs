@@ -109,7 +109,9 @@ pub fn has_words<'t>(mut texts: impl Iterator<Item = &'t str>) -> bool {
 
 /// The library returns a control character, or the replacement character, for a glyph that has no mapping.
 fn is_unmapped(character: char) -> bool {
-    character == char::REPLACEMENT_CHARACTER || character.is_control() && !character.is_whitespace()
+    // Programs number glyphs without a name in the last two planes, which are for private use.
+    matches!(character, char::REPLACEMENT_CHARACTER | '\u{F0000}'..)
+        || character.is_control() && !character.is_whitespace()
 }
 
 /// Whether it is one unmapped symbol that stands alone. Some programs write it twice, to make it bold.

@@ -43,7 +43,7 @@ impl Writer {
             })
         };
         for line in lines().flatten() {
-            styles.count(&line.text, line.size, line.bold);
+            styles.count(line);
             compounds.extend(line.text.split_whitespace().filter_map(compound));
         }
         styles.decide();
@@ -107,7 +107,12 @@ impl Writer {
     fn goes_on(&mut self, block: &Block, is_first: bool) -> bool {
         let Some((last, size)) = self.open.take() else { return false };
         let begins = block.lines.first().is_some_and(|line| line.text.starts_with(char::is_lowercase));
-        is_first && begins && (last.is_alphanumeric() || last == ',') && (size - block.size()).abs() < 0.5
+        let is_entry = block.lines.first().is_some_and(|line| line.is_entry);
+        is_first
+            && begins
+            && !is_entry
+            && (last.is_alphanumeric() || last == ',')
+            && (size - block.size()).abs() < 0.5
     }
 
     /// Writes the lines of a block from this byte of the first one on.

@@ -5,7 +5,7 @@ use super::interpreter::{Interpreter, Table};
 use super::styles::Style;
 use super::writer::{Anchored, Properties, Writer};
 use crate::error::Error;
-use crate::flow::Gap;
+use crate::flow::{Gap, InnerEnd};
 use crate::formats::fields::{hyperlink, is_page_number};
 use crate::formats::inline::{self, Inline};
 use crate::missing::PageCount;
@@ -47,7 +47,8 @@ impl Interpreter<'_> {
             }
             "nestcell" | "nestrow" => {
                 let paragraph = std::mem::take(&mut self.paragraph);
-                self.writer.end_inner_cell(paragraph);
+                let end = if name == "nestrow" { InnerEnd::Row } else { InnerEnd::Cell };
+                self.writer.end_inner(paragraph, end);
             }
             "row" => self.end_row(),
             "line" => self.gap(Gap::Line),

@@ -213,6 +213,8 @@ impl<'a> Interpreter<'a> {
             "u" => self.unicode(number.unwrap_or(0)),
             "v" | "deleted" => self.group.invisible = number != Some(0),
             name if captures::is_hidden(name) => self.group.hidden = true,
+            // It stands among the properties of its row, which are not read.
+            "nestrow" if !self.group.invisible => return self.destination(name, number),
             _ if self.group.shows_nothing() => {}
             _ => return self.destination(name, number),
         }

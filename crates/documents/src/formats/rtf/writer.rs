@@ -1,7 +1,7 @@
 //! Writes the paragraphs and tables of an RTF.
 
 use crate::error::Error;
-use crate::flow::{Flow, Gap};
+use crate::flow::{Flow, Gap, InnerEnd};
 use crate::formats::grid;
 use crate::formats::inline::{self, Inline};
 use crate::formats::items::{ListItem, OpenItems};
@@ -157,9 +157,10 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// A cell of a table inside a cell ends.
-    pub fn end_inner_cell(&mut self, paragraph: Paragraph) {
+    /// A cell or a row of a table inside a cell ends.
+    pub fn end_inner(&mut self, paragraph: Paragraph, end: InnerEnd) {
         self.add_to_cell(paragraph);
+        self.cell.content.push(Inline::InnerEnd(end));
     }
 
     pub fn end_row(&mut self, paragraph: Paragraph, edges: &[i32]) {

@@ -13,6 +13,8 @@ const MAX_STEP_OF_FEW: f32 = 1.5;
 const FEW_STEPS: usize = 4;
 /// A first line is indented by at least this share of its size.
 const INDENT: f32 = 0.8;
+/// The words that a paragraph of one line has at least if what is above it may be its title.
+const MIN_WORDS_BELOW_TITLE: usize = 8;
 
 /// Lines that belong together.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +24,8 @@ pub struct Block {
     pub breaks: Vec<bool>,
     /// The marker of a list item, with its length in the first line.
     pub marker: Option<(String, usize)>,
+    /// Whether it is a line in italics right above a paragraph that is not.
+    pub is_italic_title: bool,
 }
 
 impl Block {
@@ -54,7 +58,7 @@ pub fn paragraphs(lines: Vec<PageLine>, is_title: impl Fn(&str) -> bool) -> Vec<
             let last = block.lines.last()?.clone();
             Some((block, last))
         }) else {
-            blocks.push(Block { lines: vec![line], breaks: Vec::new(), marker });
+            blocks.push(Block { lines: vec![line], marker, ..Block::default() });
             continue;
         };
         let step = steps.get(&rounded(line.size)).copied().unwrap_or(f32::INFINITY);
@@ -70,14 +74,42 @@ pub fn paragraphs(lines: Vec<PageLine>, is_title: impl Fn(&str) -> bool) -> Vec<
             || gap.is_new()
             || is_broken && (block.marker.is_some() || ends_sentence(&last.text))
             || gap.is_indented(block)
+            || is_broken && gap.is_below_italic_title(block)
+            || gap.is_italic_title()
         {
-            blocks.push(Block { lines: vec![line], breaks: Vec::new(), marker });
+            blocks.push(Block { lines: vec![line], marker, ..Block::default() });
         } else {
             block.breaks.push(is_broken);
             block.lines.push(line);
         }
     }
+    for at in 1..blocks.len() {
+        let (above, below) = blocks.split_at_mut(at);
+        let (before, title) = match above {
+            [.., before, title] => (Some(&*before), title),
+            [title] => (None, title),
+            [] => break,
+        };
+        title.is_italic_title = is_italic_title(before, title, &below[0]);
+    }
     blocks
+}
+
+/// Whether a block is a title in italics: one line after the end of a sentence, right above a paragraph that has the same left
+/// edge and size and no italics.
+fn is_italic_title(before: Option<&Block>, block: &Block, next: &Block) -> bool {
+    let ([title], [first, ..]) = (&block.lines[..], &next.lines[..]) else { return false };
+    let is_paragraph = next.lines.len() >= 2 || first.text.split(' ').count() >= MIN_WORDS_BELOW_TITLE;
+    let last = before.and_then(|before| before.lines.last());
+    title.italic
+        && !first.italic
+        && block.marker.is_none()
+        && next.marker.is_none()
+        && is_paragraph
+        && (title.left - first.left).abs() < 1.0
+        && (title.size - first.size).abs() < SAME_SIZE * first.size
+        && (0.0..2.0 * title.size).contains(&(first.baseline - title.baseline))
+        && last.is_none_or(|last| ends_sentence(&last.text) && !last.italic)
 }
 
 /// Two lines that follow one another.
@@ -110,6 +142,22 @@ impl Between<'_> {
         } else {
             last.right + first < self.right - line.size
         }
+    }
+
+    /// Whether the line may be a title in italics: it follows the end of a sentence, and is not full.
+    fn is_italic_title(&self) -> bool {
+        let Self { last, line, .. } = self;
+        line.italic
+            && !last.italic
+            && !line.from_right
+            && line.right < self.right - 2.0 * line.size
+            && ends_sentence(&last.text)
+    }
+
+    /// Whether the line begins the text below a title in italics: on the same edge, in the same size.
+    fn is_below_italic_title(&self, block: &Block) -> bool {
+        let Self { last, line, .. } = self;
+        block.lines.len() == 1 && last.italic && !line.italic && (last.left - line.left).abs() < 1.0
     }
 
     /// Whether the line is the indented first line of a paragraph.
@@ -181,7 +229,8 @@ fn marker(line: &PageLine) -> Option<(String, usize)> {
     let end = line.text.find(' ')?;
     let first = &line.text[..end];
     let has_words = line.text[end..].contains(char::is_alphanumeric);
-    (has_words && is_marker(first)).then(|| (first.to_owned(), end + 1))
+    let spaces = line.text[end..].len() - line.text[end..].trim_start().len();
+    (has_words && is_marker(first)).then(|| (first.to_owned(), end + spaces))
 }
 
 /// Whether a word marks an item of a list: a bullet, or a number with a dot or a bracket.
@@ -193,8 +242,12 @@ pub fn is_marker(word: &str) -> bool {
 fn is_certain(word: &str) -> bool {
     let mut characters = word.chars();
     let (Some(first), None) = (characters.next(), characters.next()) else { return false };
+    is_bullet(first)
+}
+
+pub fn is_bullet(character: char) -> bool {
     matches!(
-        first,
+        character,
         '•' | '◦'
             | '▪'
             | '▫'

@@ -16,8 +16,14 @@ const TENTHS: f32 = 10.0;
 /// The sizes that a glyph may have. Others are errors of the document.
 const SIZES: std::ops::RangeInclusive<f32> = 0.5..=2_000.0;
 
-/// What the names of bold fonts contain, and those of fonts whose glyphs all have one width.
+/// A field that is higher than this share of the size of its label has room for several lines.
+const MAX_LINE: f32 = 2.5;
+/// Pairs of a field and a glyph that are compared to find the labels of fields.
+const MAX_COMPARED: usize = 50_000_000;
+
+/// What the names of bold fonts contain, of italic ones, and of those whose glyphs all have one width.
 const BOLD: &[&str] = &["Bold", "bold", "Black", "Heavy", "Demi", "-Medi", "CMBX", "SFBX", "CMSSBX"];
+const ITALIC: &[&str] = &["Italic", "italic", "Oblique", "CMTI", "SFTI", "-Ital"];
 const MONO: &[&str] = &["Mono", "Courier", "Consol", "CMTT", "SFTT", "Typewriter", "Menlo"];
 
 /// A glyph in the coordinates of its sheet: `x` along the line, `y` down.
@@ -30,6 +36,7 @@ pub struct Glyph {
     pub y: f32,
     pub size: f32,
     pub bold: bool,
+    pub italic: bool,
     pub mono: bool,
     /// How far the next glyph is from this one where the document does not move it.
     pub advance: f32,
@@ -231,14 +238,31 @@ pub fn add_fields(sheets: &mut Vec<Sheet>, paper: Paper, fields: &[TextField]) {
         sheets.len() - 1
     });
     let Sheet { frame, glyphs } = &mut sheets[at];
+    let drawn = glyphs.len();
+    let looks_at_labels = drawn.saturating_mul(fields.len()) <= MAX_COMPARED;
     for field in fields {
         if paper.has(field.x0, field.y0) {
-            add_field(field, frame, glyphs);
+            add_field(field, frame, glyphs, if looks_at_labels { drawn } else { 0 });
         }
     }
 }
 
-fn add_field(field: &TextField, frame: &Frame, glyphs: &mut Vec<Glyph>) {
+/// The baseline of the label of a field of one line: of the nearest glyph beside it. There is none if the page draws something
+/// in the field, such as a line of underscores: the value would be mixed with it.
+fn baseline_beside(glyphs: &[Glyph], left: f32, right: f32, top: f32, bottom: f32) -> Option<f32> {
+    let distance = |glyph: &Glyph| (left - glyph.end()).max(glyph.x - right);
+    let is_level = |glyph: &&Glyph| {
+        let middle = glyph.y - 0.3 * glyph.size;
+        top < middle && middle < bottom && !glyph.character.is_whitespace()
+    };
+    let level = || glyphs.iter().filter(is_level);
+    let nearest = level().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let has_one_line = bottom - top < MAX_LINE * nearest.size;
+    (distance(nearest) > -1.0 && has_one_line).then_some(nearest.y)
+}
+
+/// The first `drawn` glyphs are those that the page draws itself.
+fn add_field(field: &TextField, frame: &Frame, glyphs: &mut Vec<Glyph>, drawn: usize) {
     let (ax, ay) = frame.on_sheet(field.x0, field.y0);
     let (bx, by) = frame.on_sheet(field.x1, field.y1);
     let (left, right, top, bottom) = (ax.min(bx), ax.max(bx), ay.min(by), ay.max(by));
@@ -247,6 +271,12 @@ fn add_field(field: &TextField, frame: &Frame, glyphs: &mut Vec<Glyph>) {
     let step = ((bottom - top) / number.max(1.0)).clamp(2.0, 14.0);
     let size = 0.75 * step;
     let mut y = top + ((bottom - top) - step * number).max(0.0) / 2.0;
+    // The value stands on the line of its label.
+    if lines.len() == 1
+        && let Some(baseline) = baseline_beside(&glyphs[..drawn], left, right, top, bottom)
+    {
+        y = baseline - 0.75 * step;
+    }
     for line in lines {
         y += step;
         let length: f32 = line.chars().map(usual_width).sum::<f32>() * size;
@@ -278,6 +308,7 @@ fn direction(degrees: f32) -> i32 {
 pub struct Looks {
     name: String,
     bold: bool,
+    italic: bool,
     mono: bool,
 }
 
@@ -286,6 +317,7 @@ impl Looks {
         if self.name != name {
             name.clone_into(&mut self.name);
             self.bold = BOLD.iter().any(|part| name.contains(part));
+            self.italic = ITALIC.iter().any(|part| name.contains(part));
             self.mono = MONO.iter().any(|part| name.contains(part));
         }
     }
@@ -322,6 +354,7 @@ pub fn in_frame(
         y,
         size: glyph.font_size.abs(),
         bold: glyph.font_weight >= FontWeight::SemiBold || looks.bold,
+        italic: glyph.is_italic || looks.italic,
         mono: looks.mono,
         advance: glyph.rendered_advance,
     };

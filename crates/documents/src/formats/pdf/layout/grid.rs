@@ -12,12 +12,17 @@ const CELL_GAP: f32 = 1.0;
 /// Rows that a table of two columns has at least, and one of more columns.
 const MIN_ROWS_OF_TWO: usize = 3;
 const MIN_ROWS: usize = 2;
+const MIN_COLUMNS: usize = 2;
 const MAX_COLUMNS: usize = 40;
 /// Dots that lead to the next cell.
 const LEADER: usize = 4;
+/// A single cell that is larger than the first row by this factor is a heading below the table.
+const LARGER: f32 = 1.12;
 
 pub enum Found {
     Lines(Vec<Line>),
+    /// An entry of a form.
+    Entry(Vec<Line>),
     Table(Aligned),
 }
 
@@ -51,7 +56,10 @@ pub fn find(lines: Vec<Line>, from_right: bool) -> Vec<Found> {
         if !open.is_empty() {
             found.push(Found::Lines(std::mem::take(&mut open)));
         }
-        found.push(Found::Table(table));
+        match table.entries().filter(|_| !from_right) {
+            Some(entries) => found.extend(entries.into_iter().map(Found::Entry)),
+            None => found.push(Found::Table(table)),
+        }
         for _ in 0..length {
             lines.next();
         }
@@ -99,7 +107,8 @@ fn run(lines: &[Vec<Line>]) -> usize {
             break;
         }
         single = if below.len() < 2 { single + 1 } else { 0 };
-        if single > 2 {
+        let is_heading = single > 0 && lower.size > LARGER * lines[0][0].size;
+        if single > 2 || is_heading {
             break;
         }
         if below.len() >= 2 {
@@ -131,7 +140,9 @@ impl Aligned {
         if aligned < least || is_list(&lines[..length], from_right) || is_prose(&lines[..length]) {
             return None;
         }
-        Some((Self::of(&lines[..length], &columns), length))
+        let mut table = Self::of(&lines[..length], &columns);
+        table.drop_bullets();
+        Some((table, length))
     }
 
     fn of(lines: &[Vec<Line>], columns: &[(f32, f32)]) -> Self {
@@ -167,6 +178,52 @@ impl Aligned {
             top: all().map(|cell| cell.top).fold(f32::INFINITY, f32::min),
             bottom: all().map(|cell| cell.bottom).fold(f32::NEG_INFINITY, f32::max),
         }
+    }
+
+    /// Removes a first column that has only bullets: they belong to what is beside them.
+    fn drop_bullets(&mut self) {
+        let is_bullet = |cell: &Line| {
+            let mut glyphs = cell.words.iter().flat_map(|word| &word.glyphs);
+            glyphs.all(|glyph| blocks::is_bullet(glyph.character))
+        };
+        let mut first = self.rows.iter().flatten().flatten().filter(|(column, _)| *column == 0).peekable();
+        if self.columns < MIN_COLUMNS + 1 || first.peek().is_none() || !first.all(|(_, cell)| is_bullet(cell))
+        {
+            return;
+        }
+        for line in self.rows.iter_mut().flatten() {
+            line.retain(|(column, _)| *column > 0);
+            for (column, _) in line.iter_mut() {
+                *column -= 1;
+            }
+        }
+        self.columns -= 1;
+    }
+
+    /// The entries of a form, each with its lines: every label ends with a colon and has its value beside it. `None` for
+    /// other tables.
+    fn entries(&self) -> Option<Vec<Vec<Line>>> {
+        let cells = || self.rows.iter().flatten().flatten();
+        let is_label = |cell: &Line| plain(cell).ends_with([':', '：']);
+        let is_form = self.columns.is_multiple_of(2)
+            && cells().all(|(column, cell)| is_label(cell) == column.is_multiple_of(2))
+            && self.rows.iter().all(|row| row[0].iter().any(|(column, _)| column.is_multiple_of(2)));
+        if !is_form {
+            return None;
+        }
+        let mut entries = Vec::new();
+        for row in &self.rows {
+            for label in (0..self.columns).step_by(2) {
+                let of_entry = |line: &Vec<(usize, Line)>| {
+                    let cells = line.iter().filter(|(column, _)| *column == label || *column == label + 1);
+                    let words: Vec<Word> = cells.flat_map(|(_, cell)| cell.words.clone()).collect();
+                    (!words.is_empty()).then(|| Line::of_words(words))
+                };
+                let lines: Vec<Line> = row.iter().filter_map(of_entry).collect();
+                entries.extend((!lines.is_empty()).then_some(lines));
+            }
+        }
+        Some(entries)
     }
 
     pub fn on_page(&self, frame: &Frame, from_right: bool) -> Table {

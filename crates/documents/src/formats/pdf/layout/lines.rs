@@ -1,8 +1,8 @@
 //! Joins the pieces of a column to lines.
 
-use super::PageLine;
 use super::glyphs::{Frame, Glyph};
 use super::words::{Piece, Word};
+use super::{PageLine, blocks};
 use crate::formats::pdf::right_to_left;
 
 /// Two pieces are on one row if they share this much of the height of the smaller one.
@@ -205,6 +205,16 @@ impl Line {
         let (text, words) = self.text_and_starts(frame);
         let glyphs = || self.words.iter().flat_map(|word| &word.glyphs);
         let all = glyphs().count();
+        // A bullet may be larger than its item.
+        let item = match &self.words[..] {
+            [marker, item @ ..] if !item.is_empty() && is_bullet(marker) => item,
+            all => all,
+        };
+        let largest = item.iter().max_by(|a, b| a.size.total_cmp(&b.size));
+        let (baseline, size) = match largest {
+            Some(largest) if item.len() < self.words.len() => (largest.y, largest.size),
+            _ => (self.y, self.size),
+        };
         let first_word = match &self.words[..] {
             [first, second, ..] => second.x0 - first.x0,
             _ => 0.0,
@@ -215,15 +225,21 @@ impl Line {
             area: frame.area(self.x0, self.top, self.x1, self.y + 0.22 * self.size),
             left: self.x0,
             right: self.x1,
-            baseline: self.y,
-            size: self.size,
+            baseline,
+            size,
             bold: 10 * glyphs().filter(|glyph| glyph.bold).count() >= 9 * all,
+            italic: glyphs().all(|glyph| glyph.italic),
+            is_entry: false,
             mono: glyphs().all(|glyph| glyph.mono),
             at_edge: frame.is_at_edge(self.y),
             first_word,
             words,
         }
     }
+}
+
+fn is_bullet(word: &Word) -> bool {
+    matches!(&word.glyphs[..], [glyph] if blocks::is_bullet(glyph.character))
 }
 
 /// Parts words whose letters have others between them that are raised or lowered, as those of the name of LaTeX.

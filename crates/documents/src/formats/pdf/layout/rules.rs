@@ -437,19 +437,29 @@ fn split_row(cells: &[Vec<Line>], widths: &[f32], has_all_lines: bool, frame: &F
     let filled: Vec<&Vec<Line>> = cells.iter().filter(|lines| !lines.is_empty()).collect();
     let most = filled.iter().map(|lines| lines.len()).max().unwrap_or(0);
     let whole: Vec<&&Vec<Line>> = filled.iter().filter(|lines| lines.len() == most).collect();
+    let spans = |lines: &[Line]| lines.len() < most && is_centred(lines, whole[0]);
+    let spanning = filled.iter().filter(|lines| spans(lines)).count();
     let least = if has_all_lines { 10 } else { 6 };
-    let has_rows = most >= 2 && whole.len() >= 2 && 10 * whole.len() >= least * filled.len() && {
-        let aligned = |lines: &&&Vec<Line>| {
-            lines.iter().zip(whole[0].iter()).all(|(line, first)| (line.y - first.y).abs() < 0.4 * first.size)
+    let has_rows =
+        most >= 2 && whole.len() >= 2 && 10 * (whole.len() + spanning) >= least * filled.len() && {
+            let aligned = |lines: &&&Vec<Line>| {
+                lines
+                    .iter()
+                    .zip(whole[0].iter())
+                    .all(|(line, first)| (line.y - first.y).abs() < 0.4 * first.size)
+            };
+            whole.iter().all(aligned) && are_broken(cells, widths)
         };
-        whole.iter().all(aligned) && are_broken(cells, widths)
-    };
     if !has_rows {
         return vec![cells.iter().map(|lines| joined(lines, frame)).collect()];
     }
     let baselines: Vec<f32> = whole[0].iter().map(|line| line.y).collect();
     let mut rows = vec![vec![String::new(); cells.len()]; baselines.len()];
     for (column, lines) in cells.iter().enumerate() {
+        if spans(lines) {
+            rows[0][column] = joined(lines, frame);
+            continue;
+        }
         for line in lines {
             let row = baselines.partition_point(|y| *y < line.y - 0.4 * line.size).min(baselines.len() - 1);
             add_line(&mut rows[row][column], &line.text(frame));
@@ -458,17 +468,33 @@ fn split_row(cells: &[Vec<Line>], widths: &[f32], has_all_lines: bool, frame: &F
     rows
 }
 
-/// Whether the lines of most cells were begun on purpose: the next word would have had room on the line.
+/// Whether the only line of a cell stands in the middle of the lines of other cells, and beside none of them: the cell reaches
+/// over all their rows.
+fn is_centred(cell: &[Line], others: &[Line]) -> bool {
+    let ([only], [first, .., last]) = (cell, others) else { return false };
+    let is_beside = |other: &Line| (other.y - only.y).abs() < 0.25 * only.size;
+    (f32::midpoint(first.y, last.y) - only.y).abs() < 0.25 * only.size && !others.iter().any(is_beside)
+}
+
+/// Whether the lines of most cells were begun on purpose: the next word would have had room on the line, or both are figures.
 fn are_broken(cells: &[Vec<Line>], widths: &[f32]) -> bool {
     let (mut all, mut broken) = (0, 0);
     for (lines, width) in cells.iter().zip(widths) {
         for pair in lines.windows(2) {
             let Some(next) = pair[1].words.first() else { continue };
+            let has_room = (pair[0].x1 - pair[0].x0) + (next.x1 - next.x0) + 1.5 * next.size < *width;
             all += 1;
-            broken += usize::from((pair[0].x1 - pair[0].x0) + (next.x1 - next.x0) + 1.5 * next.size < *width);
+            broken += usize::from(has_room || pair.iter().all(is_figure));
         }
     }
     4 * broken >= 3 * all
+}
+
+/// Whether a line is a single number, maybe with a sign or a unit that is no letter.
+fn is_figure(line: &Line) -> bool {
+    let [word] = &line.words[..] else { return false };
+    let characters = || word.glyphs.iter().map(|glyph| glyph.character);
+    characters().any(|c| c.is_ascii_digit()) && !characters().any(char::is_alphabetic)
 }
 
 fn joined(lines: &[Line], frame: &Frame) -> String {

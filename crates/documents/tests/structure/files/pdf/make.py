@@ -98,6 +98,65 @@ Oil, wicks and spare glasses are kept in the dry room below the stairs. They are
 day of each month, and the count is entered in the log.
 """
 
+SPANS = r"""
+#set document(title: "Watches", date: none)
+#set page(width: 18cm, height: 13cm, margin: 2cm)
+#set text(font: "Libertinus Serif", size: 11pt)
+= Watches of the week
+The table says who keeps the light. A name that stands beside two watches keeps both.
+
+#table(
+  columns: 4,
+  align: horizon,
+  table.header([Day], [Watch], [Keeper], [Remarks]),
+  table.cell(rowspan: 3)[Monday], [Morning], [Ada Wright], table.cell(rowspan: 2)[Oil is brought at noon],
+  [Noon], [Ben Okafor],
+  [Night], [Ada Wright], [],
+  table.cell(rowspan: 2)[Tuesday], [Morning], table.cell(rowspan: 2)[Piet de Vries], [],
+  [Night], [Fog expected],
+  table.cell(colspan: 4)[From Wednesday on the list of last week applies],
+)
+"""
+
+BOOKTABS = r"""
+#set document(title: "Gauges", date: none)
+#set page(width: 18cm, height: 18cm, margin: 2cm)
+#set text(font: "New Computer Modern", size: 10pt)
+= Comparison of gauges
+Each gauge was read for a month in summer and for a month in winter.
+
+#table(
+  columns: 5,
+  stroke: none,
+  align: (left + horizon, left, right, right, right),
+  table.hline(),
+  table.header([Harbour], [Gauge], [Readings], [Mean (m)], [Error (cm)]),
+  table.hline(stroke: 0.5pt),
+  table.cell(rowspan: 2)[Ely Quay], [float], [7,440], [2.41], [1.8],
+  [radar], [7,440], [2.39], [0.6],
+  table.cell(rowspan: 2)[Rye], [float], [7,102], [5.62], [2.2],
+  [radar], [7,431], [5.60], [0.7],
+  table.cell(rowspan: 2)[Deal], [float], [6,980], [4.07], [1.9],
+  [radar], [7,438], [4.05], [0.5],
+  table.hline(),
+)
+
+The radar gauges are better in each harbour. Their prices have fallen since the first of them was bought.
+
+#table(
+  columns: 4,
+  stroke: none,
+  align: (left, right, right, right),
+  column-gutter: 12pt,
+  [Gauge], [Price], [Years], [Yearly],
+  [float], [420], [12], [35],
+  [radar], [1,900], [15], [127],
+  [pressure], [760], [8], [95],
+)
+
+All prices are in pounds.
+"""
+
 NEWSLETTER = """
 <style>
 @page { size: A4; margin: 1.6cm; }
@@ -291,6 +350,34 @@ def form(name):
     page.acroForm.checkbox(name="electric", x=300, y=606, size=14, checked=False)
     page.drawString(320, 610, "electric")
     page.drawString(72, 570, "I have read the rules of the harbour and will follow them.")
+    page.save()
+
+
+def registration(name):
+    """A form in two columns, filled in by a program: labels with values beside them, and boxes to be ticked."""
+    page = canvas(name)
+    page.setFont("Helvetica-Bold", 16)
+    page.drawString(60, 780, "Registration of a ship")
+    page.setFont("Helvetica", 10)
+    page.drawString(60, 755, "Please fill in all fields. Fields that do not apply stay empty.")
+    page.setFont("Helvetica-Bold", 12)
+    page.drawString(60, 722, "The ship")
+    rows = [("Name:", "Annie of Ely", "Flag:", "Ireland"), ("Built:", "1987", "Draught:", "1.4 m"),
+            ("Home port:", "Howth", "Call sign:", ""), ("Engine:", "diesel", "Power:", "48 kW")]
+    for number, row in enumerate(rows):
+        for x, text, font in zip((60, 150, 320, 410), row, ("Helvetica", "Courier") * 2):
+            page.setFont(font, 10)
+            page.drawString(x, 700 - 20 * number, text)
+    page.setFont("Helvetica-Bold", 12)
+    page.drawString(60, 608, "The owner")
+    rows = [("Family name:", "Byrne"), ("First name:", "Orla"), ("Street and number:", "4 Chapel Lane"),
+            ("Town:", "Howth")]
+    for number, row in enumerate(rows):
+        for x, text, font in zip((60, 180), row, ("Helvetica", "Courier")):
+            page.setFont(font, 10)
+            page.drawString(x, 586 - 20 * number, text)
+    page.setFont("Helvetica", 10)
+    page.drawString(60, 490, "The owner declares that the ship is insured for the whole of the coming year.")
     page.save()
 
 
@@ -488,12 +575,15 @@ def bands(name):
 MAKERS = {
     "paper.pdf": lambda name: typst(name, PAPER),
     "handbook.pdf": lambda name: typst(name, FOOTNOTES),
+    "spans.pdf": lambda name: typst(name, SPANS),
+    "booktabs.pdf": lambda name: typst(name, BOOKTABS),
     "newsletter.pdf": lambda name: weasyprint(name, NEWSLETTER),
     "sidebar.pdf": lambda name: weasyprint(name, SIDEBAR),
     "lists.pdf": lambda name: weasyprint(name, LISTS),
     "right-to-left.pdf": lambda name: weasyprint(name, RIGHT_TO_LEFT),
     "tables.pdf": tables,
     "form.pdf": form,
+    "registration.pdf": registration,
     "turned.pdf": turned,
     "invoice.pdf": invoice,
     "slides.pdf": slides,
