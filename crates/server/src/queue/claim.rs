@@ -48,6 +48,8 @@ pub struct ClaimDue {
     pub breaker: BreakerConfig,
     /// Whether to claim many files, one that must be worked on alone, or none and only to look.
     pub next: Next,
+    /// Whether this worker makes way for a file that must be worked on alone.
+    pub makes_way: bool,
     pub now: Time,
 }
 
@@ -117,7 +119,9 @@ impl Write for ClaimDue {
             let Some(tenants) = tenants.get(&stage) else { continue };
             let most = gates.allow(tx, want, &self.wants, &self.limits, self.breaker, self.now).await?;
             let most = most.map_or(room, |most| most.min(room));
-            if most == 0 {
+            if most == 0
+                || self.makes_way && gates.one_alone_probes_first(tx, want, &self.wants, self.now).await?
+            {
                 continue;
             }
             let (mut shares, mut files) = (Vec::new(), Vec::new());
@@ -164,9 +168,15 @@ impl ClaimDue {
             return Ok(Claims::WorkerGone);
         }
         gates.hold_circuits(tx, wants).await?;
+        let mut waiting = Vec::new();
         for want in wants {
+            let since = queue::one_alone_since(tx, want.stage, self.now).await?;
+            waiting.extend(since.map(|since| (since, *want)));
+        }
+        waiting.sort_by_key(|(since, _)| *since);
+        for (_, want) in waiting {
             let stage = want.stage;
-            let most = gates.allow(tx, *want, &self.wants, &self.limits, self.breaker, self.now).await?;
+            let most = gates.allow(tx, want, &self.wants, &self.limits, self.breaker, self.now).await?;
             if most == Some(0) {
                 continue;
             }
