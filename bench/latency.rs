@@ -50,7 +50,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
             file,
             None,
             &ConfirmRequest::default(),
-            Clock::System.now(),
+            &Clock::System,
         )
         .await?;
         running.wake.send(Signal::Work);
