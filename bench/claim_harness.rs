@@ -82,6 +82,7 @@ impl ClaimHarness {
                 limits: self.config.limits.clone(),
                 breaker: self.config.breaker,
                 next: Next::Many,
+                makes_way: false,
                 now: Clock::System.now(),
             })
             .await?;

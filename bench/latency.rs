@@ -43,16 +43,8 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
         tokio::time::sleep(PAUSE).await;
 
         let began = Instant::now();
-        confirm(
-            &running.db,
-            &running.blobs,
-            &caller,
-            file,
-            None,
-            &ConfirmRequest::default(),
-            Clock::System.now(),
-        )
-        .await?;
+        confirm(&running.db, &running.blobs, &caller, file, None, &ConfirmRequest::default(), &Clock::System)
+            .await?;
         running.wake.send(Signal::Work);
         let answered = began.elapsed();
         let progress = running.finished(number + 1).await?;

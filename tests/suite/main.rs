@@ -80,6 +80,7 @@ mod blockers;
 mod outages;
 mod ownership;
 mod private_data;
+mod probers;
 mod proxies;
 mod provider_sign_in;
 mod queue;

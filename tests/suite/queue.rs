@@ -354,6 +354,7 @@ async fn files_claimed_without_the_workers_knowledge_are_released(db: TestDb) {
         limits: RateLimits::default(),
         breaker: server.app.config.queue.breaker,
         next: Next::Many,
+        makes_way: false,
         now,
     };
     assert!(

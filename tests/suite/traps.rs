@@ -125,6 +125,7 @@ async fn two_workers_cannot_hold_one_file(db: TestDb) {
                 limits: RateLimits::default(),
                 breaker: app.config.queue.breaker,
                 next: Next::Many,
+                makes_way: false,
                 now: app.clock.now(),
             })
         }))

@@ -21,6 +21,7 @@ pub mod settler;
 pub mod tenant_share;
 pub mod breaker;
 pub mod circuits;
+mod others;
 pub mod patience;
 pub mod probe;
 // Files that are released to the queue without an ending.

@@ -195,8 +195,8 @@ impl Client {
             let confirm = move |app: App| {
                 let of = of.clone();
                 async move {
-                    let (request, now) = (ConfirmRequest::default(), app.clock.now());
-                    confirm::confirm(&app.db, &app.blobs, &of, id, None, &request, now).await.map(drop)
+                    let request = ConfirmRequest::default();
+                    confirm::confirm(&app.db, &app.blobs, &of, id, None, &request, &app.clock).await.map(drop)
                 }
             };
             let confirmed = self.insist(&format!("confirm {}", file.name), confirm).await;

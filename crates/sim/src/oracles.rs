@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use landfall_core::clock::{Clock, Time};
+use landfall_core::lifecycle::Stage;
 use landfall_server::audit::audit;
 use landfall_server::blobs::Blobs;
 use landfall_server::content::search;
@@ -330,21 +331,38 @@ fn judge_lives(world: &World, observer: &Observer, files: &[FileRow], wrong: &mu
     }
 }
 
-/// A file that was confirmed is taken sooner than a worker would look for it by itself.
+/// A file that was confirmed is taken sooner than a worker would look for it by itself, unless every slot is taken: storage that is
+/// throttled keeps files at the first stage.
 fn judge_promptness(world: &World, observer: &Observer, wrong: &mut Vec<String>) {
     let sql = "SELECT file_id, from_state, to_state, at FROM events
                WHERE kind = 'file:status-changed' AND file_id IS NOT NULL AND to_state IS NOT NULL ORDER BY id";
-    let mut confirmed: BTreeMap<Uuid, Time> = BTreeMap::new();
+    let (mut confirmed, mut entered): (BTreeMap<Uuid, Time>, BTreeMap<Uuid, Time>) = Default::default();
+    let (mut waited, mut at_first_stage) = (Vec::new(), Vec::new());
     for (file, from, to, at) in observer.rows::<(Uuid, Option<String>, String, Time)>(world, sql) {
+        if let Some(since) = entered.remove(&file) {
+            at_first_stage.push((since, at));
+        }
         let is_new = matches!(from.as_deref(), Some("registered" | "uploaded"));
         if to == "queued" && is_new {
             confirmed.insert(file, at);
         } else if let Some(since) = confirmed.remove(&file)
             && at - since >= SOON
         {
-            let waited = (at - since).num_milliseconds();
-            wrong.push(format!("the file {file} waited for a worker for {waited} ms, and nothing kept it"));
+            waited.push((file, since, at));
         }
+        if to == Stage::Scan.running().name() {
+            entered.insert(file, at);
+        }
+    }
+    let slots = world.slots_at(Stage::Scan);
+    for (file, since, at) in waited {
+        let held = at_first_stage.iter().filter(|(from, to)| *from <= since && *to >= since).count();
+        if held >= slots {
+            world.shared.trace().reached("every slot taken");
+            continue;
+        }
+        let waited = (at - since).num_milliseconds();
+        wrong.push(format!("the file {file} waited for a worker for {waited} ms, and nothing kept it"));
     }
 }
 

@@ -328,8 +328,7 @@ impl Plan {
         let mix = &self.mix;
         self.faults.is_empty()
             && self.files.iter().all(|file| file.kind != Kind::Kills)
-            // A worker that waits for the storage has no room for another file.
-            && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages + mix.throttled == 0
+            && mix.slow_steps + mix.lost_steps + mix.lost_commits + mix.slow_stages == 0
     }
 
     /// The skew of a process's machine, in milliseconds.

@@ -14,6 +14,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use landfall_core::clock::{SimulatedTime, Time};
+use landfall_core::lifecycle::Stage;
 use landfall_server::app::{App, Replacements, Simulated};
 use landfall_server::blobs::Blobs;
 use landfall_server::config::Config;
@@ -222,6 +223,12 @@ impl World {
             clients: Machine::start(0, shared.plan.later * 1_000),
             tick: shared.plan.tick,
         }
+    }
+
+    /// How many files one process works on at a stage at once.
+    pub fn slots_at(&self, stage: Stage) -> usize {
+        let stages = self.ground.config.queue.stages.iter();
+        stages.filter(|of| of.stage == stage).map(|of| of.concurrency).sum()
     }
 
     pub fn slow_down(&mut self, tick: u64) {

@@ -200,8 +200,8 @@ impl TestUser {
 
     pub async fn confirm(&self, file: Uuid) -> Result<Confirmed, Error> {
         let app = &self.rest.app;
-        let (request, now) = (ConfirmRequest::default(), app.clock.now());
-        confirm::confirm(&app.db, &app.blobs, &self.caller, file, None, &request, now).await
+        let request = ConfirmRequest::default();
+        confirm::confirm(&app.db, &app.blobs, &self.caller, file, None, &request, &app.clock).await
     }
 
     /// Registers, uploads and confirms a file of five bytes.

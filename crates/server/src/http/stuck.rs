@@ -76,8 +76,9 @@ pub async fn retry(
     let file = File::find_for(&mut app.db.read().await?, &caller, id).await?;
     let retried = if file.status == Status::Uploaded {
         // The bytes are there; only the owner's confirmation is missing.
+        let request = ConfirmRequest::default();
         let confirmed =
-            confirm::confirm(&app.db, &app.blobs, &caller, id, None, &ConfirmRequest::default(), now).await?;
+            confirm::confirm(&app.db, &app.blobs, &caller, id, None, &request, &app.clock).await?;
         RetriedStuck {
             success: true,
             file_id: id,

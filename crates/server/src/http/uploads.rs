@@ -325,7 +325,6 @@ async fn confirm_file(
 ) -> Result<Json<Confirmed>, ApiError> {
     let received = Received::read(request, app.config.http.max_body_bytes).await?;
     let request: ConfirmRequest = received.json_or_default()?;
-    let confirmed =
-        confirm::confirm(&app.db, &app.blobs, caller, id, batch, &request, app.clock.now()).await?;
+    let confirmed = confirm::confirm(&app.db, &app.blobs, caller, id, batch, &request, &app.clock).await?;
     Ok(Json(Confirmed { file_id: confirmed.file_id, status: confirmed.status }))
 }

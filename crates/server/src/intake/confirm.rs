@@ -14,7 +14,7 @@ use crate::telemetry::{spans, traces};
 use landfall_api::uploads::ConfirmRequest;
 use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
-use landfall_core::clock::Time;
+use landfall_core::clock::{Clock, Time};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
@@ -50,7 +50,7 @@ pub async fn confirm(
     id: Uuid,
     batch: Option<Uuid>,
     request: &ConfirmRequest,
-    now: Time,
+    clock: &Clock,
 ) -> Result<Confirmed, Error> {
     // Before the file is looked at: an invalid request is refused whatever state the file is in.
     let declared = Declared::parse(request)?;
@@ -66,7 +66,7 @@ pub async fn confirm(
         }
     }
     let span = spans::in_request("confirm", &file.traced());
-    confirm_found(db, blobs, caller, &file, &declared, now).instrument(span).await
+    confirm_found(db, blobs, caller, &file, &declared, clock).instrument(span).await
 }
 
 async fn confirm_found(
@@ -75,7 +75,7 @@ async fn confirm_found(
     caller: &Caller,
     file: &File,
     declared: &Declared,
-    now: Time,
+    clock: &Clock,
 ) -> Result<Confirmed, Error> {
     let id = file.id;
     let verified = match verify(blobs, file, declared).await {
@@ -87,6 +87,8 @@ async fn confirm_found(
             return Err(if is_gone { events::gone(&mut tx, id).await?.into() } else { error });
         }
     };
+    // Not before: the storage may take its time to answer, and only now does the file begin to wait for a worker.
+    let now = clock.now();
     db.write(Confirm { caller: caller.clone(), file: id, verified, now }).await
 }
 

@@ -11,11 +11,15 @@
 //! from before the outage cannot end a probe. The failures of one file count once, so one document cannot open a
 //! circuit, however often it is retried. A call that made no connection counts each time: the document was not sent.
 //!
+//! One document cannot keep a circuit open either. When as many probes in a row as open the circuit have reached the service
+//! and failed, all with fewer files than open it, and no other file waits for the service, these files are the cause, and
+//! their attempts count.
+//!
 //! Files that are too few to open the circuit do not pay for an outage either. A call that made no connection costs no
 //! attempt, and neither does one that the service answered with "not available", unless it works for other files. After
 //! another failure that would be the file's last, the service is asked whether it is well, where it can be asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::json;
@@ -58,6 +62,10 @@ pub struct Call {
     pub last_failed_at: Option<Time>,
     /// How far a call that failed came.
     pub contact: Contact,
+    /// Whether the service had the document when it failed, so that the document may be the cause.
+    pub had_document: bool,
+    /// Whether a file waits for the service that did not probe it lately. Not known where that decides nothing.
+    pub others_wait: Option<bool>,
     /// What the service said of itself after it failed this file, if it was asked.
     pub says_well: Option<bool>,
     pub error: Option<String>,
@@ -80,7 +88,8 @@ pub struct Circuit {
     pub changed_at: Option<Time>,
     /// Counts the changes of state.
     pub round: i64,
-    /// Closed: the files that it failed.
+    /// Closed: the files that it failed. Otherwise: the file of each of the last failures, if the service had the document each
+    /// time.
     pub failing_files: Json<Vec<Uuid>>,
     pub last_error: Option<String>,
 }
@@ -153,13 +162,18 @@ impl Circuit {
             // Also from an earlier round: it shows that the service can process documents.
             self.last_up_at = Some(now);
         }
+        if self.state != CircuitState::Closed {
+            // Also from an earlier round: the more files fail, the less one of them is the cause.
+            self.note_in_outage(call, config);
+        }
         if call.round != self.round {
             return;
         }
         match (self.state, call.report) {
             (CircuitState::Closed, Report::Up) => self.forget_failures(),
             // A document that the service cannot process says nothing about the service.
-            (CircuitState::Closed | CircuitState::HalfOpen, Report::Down) if self.blames_file(call, now) => {}
+            (CircuitState::Closed | CircuitState::HalfOpen, Report::Down)
+                if self.blames_file(call, now, config) => {}
             (CircuitState::Closed, Report::Down) => self.count_failure(call, now, config),
             (CircuitState::HalfOpen, Report::Up) => {
                 self.successes += 1;
@@ -176,9 +190,9 @@ impl Circuit {
     }
 
     /// Whether the file caused the failure of this call: the service has processed another file since it last failed
-    /// this one, or says that it is well. Without this check, a document that a service cannot process would keep the
-    /// circuit open permanently.
-    pub fn blames_file(&self, call: &Call, now: Time) -> bool {
+    /// this one, or says that it is well, or has failed only this file and a few others for a while. Without this check, a
+    /// document that a service cannot process would keep the circuit open permanently.
+    pub fn blames_file(&self, call: &Call, now: Time, config: BreakerConfig) -> bool {
         if mutants::on(Mutant::ChargedOutage) || mutants::on(Mutant::UnboundedExcuse) {
             return mutants::on(Mutant::ChargedOutage);
         }
@@ -186,6 +200,38 @@ impl Circuit {
         let last_up_at = self.last_up_at.filter(|up| *up <= now);
         call.says_well == Some(true)
             || call.last_failed_at.zip(last_up_at).is_some_and(|(failed, up)| up >= failed)
+            || call.others_wait == Some(false) && self.keeps_failing_few(call, config)
+    }
+
+    /// Whether the last failures are those of this file and of others that are too few to open the circuit.
+    fn keeps_failing_few(&self, call: &Call, config: BreakerConfig) -> bool {
+        self.state != CircuitState::Closed
+            && self.fails_few(config)
+            && self.failing_files.contains(&call.file)
+    }
+
+    /// Whether there are enough failures in the list to tell, and whether they are of few files.
+    fn fails_few(&self, config: BreakerConfig) -> bool {
+        let threshold = usize::try_from(config.threshold).unwrap_or(usize::MAX);
+        let files: BTreeSet<&Uuid> = self.failing_files.iter().collect();
+        self.failing_files.len() >= threshold && files.len() < threshold
+    }
+
+    /// Notes the file that failed, while the circuit is not closed.
+    fn note_in_outage(&mut self, call: &Call, config: BreakerConfig) {
+        let may_be_the_cause =
+            call.report == Report::Down && call.had_document && call.says_well != Some(false);
+        // What the service made of others says nothing about a file that comes later.
+        let comes_later = self.fails_few(config) && !self.failing_files.contains(&call.file);
+        if !may_be_the_cause || comes_later {
+            self.failing_files.clear();
+        }
+        if may_be_the_cause {
+            self.failing_files.push(call.file);
+            let most = usize::try_from(config.threshold).unwrap_or(usize::MAX);
+            let surplus = self.failing_files.len().saturating_sub(most);
+            self.failing_files.drain(..surplus);
+        }
     }
 
     fn count_failure(&mut self, call: &Call, now: Time, config: BreakerConfig) {
@@ -213,12 +259,12 @@ impl Circuit {
         if self.state == CircuitState::Closed {
             // The first of the failures may be days old. The outage begins here.
             self.failing_since = Some(now);
+            self.failing_files.clear();
         }
         self.turn(CircuitState::Open, now);
         self.until = Some(now + to_delta(config.timeout));
         self.successes = 0;
         self.last_error = error;
-        self.failing_files.clear();
     }
 
     fn turn(&mut self, state: CircuitState, now: Time) {
@@ -310,6 +356,8 @@ mod tests {
             round: circuit.round,
             last_failed_at: None,
             contact: Contact::Reached,
+            had_document: true,
+            others_wait: None,
             says_well: None,
             error: None,
         }
@@ -430,6 +478,61 @@ mod tests {
         let contradicted = Call { says_well: Some(true), ..call(&circuit, Report::Down) };
         circuit.learn(&contradicted, at(62), CONFIG);
         assert_eq!(circuit.state, CircuitState::HalfOpen);
+    }
+
+    /// Lets the time of an open circuit pass, and these files probe it and fail.
+    fn probes_fail(circuit: &mut Circuit, minute: i64, files: &[Uuid], others_wait: bool) {
+        circuit.lets_through(0, at(minute * 60), CONFIG);
+        for file in files {
+            let failed = Call { file: *file, others_wait: Some(others_wait), ..call(circuit, Report::Down) };
+            circuit.learn(&failed, at(minute * 60), CONFIG);
+        }
+    }
+
+    #[test]
+    fn a_few_files_cannot_keep_it_open() {
+        let (one, other) = (landfall_core::random::new_uuid(), landfall_core::random::new_uuid());
+        let mut circuit = open_at(0);
+        for minute in 1..3 {
+            probes_fail(&mut circuit, minute, &[one], false);
+            probes_fail(&mut circuit, minute + 10, &[other], false);
+            assert_eq!(circuit.state, CircuitState::Open, "too few failures to tell");
+        }
+        probes_fail(&mut circuit, 20, &[one], false);
+        assert_eq!(circuit.state, CircuitState::HalfOpen, "the file is the cause");
+        // A file that comes later is not taken for one of them.
+        probes_fail(&mut circuit, 21, &[landfall_core::random::new_uuid()], false);
+        assert_eq!(circuit.state, CircuitState::Open);
+    }
+
+    #[test]
+    fn few_files_are_not_the_cause_while_others_wait_or_the_service_shows_that_it_is_down() {
+        let one = landfall_core::random::new_uuid();
+        let mut circuit = open_at(0);
+        for minute in 1..100 {
+            probes_fail(&mut circuit, minute, &[one], true);
+            assert_eq!(circuit.state, CircuitState::Open);
+        }
+        let mut circuit = open_at(0);
+        for minute in 1..100 {
+            // The fifth failure in a row would tell.
+            let had_document = minute % 5 != 0;
+            circuit.lets_through(0, at(minute * 60), CONFIG);
+            let failed =
+                Call { file: one, others_wait: Some(false), had_document, ..call(&circuit, Report::Down) };
+            circuit.learn(&failed, at(minute * 60), CONFIG);
+            assert_eq!(circuit.state, CircuitState::Open);
+        }
+    }
+
+    #[test]
+    fn as_many_files_as_open_it_keep_it_open() {
+        let files: Vec<Uuid> = (0..5).map(|_| landfall_core::random::new_uuid()).collect();
+        let mut circuit = open_at(0);
+        for minute in 1..100 {
+            probes_fail(&mut circuit, minute, &files, false);
+            assert_eq!(circuit.state, CircuitState::Open);
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use tracing::Instrument;
 use super::breaker::Call;
 use super::gates::CallRounds;
 use super::isolation::NoteBegun;
+use super::others;
 use super::room::Place;
 use super::settle::{EndWait, Settlement, Verdict};
 use super::settler::Receipt;
@@ -27,7 +28,7 @@ use crate::records::file::File;
 use crate::stages::{Job, Output};
 use crate::telemetry::{metrics, spans, traces};
 use landfall_core::clock::{Stopwatch, to_delta};
-use landfall_core::failure::{Code, Contact, Failure};
+use landfall_core::failure::{Code, Contact, Failure, Retry};
 use landfall_core::lifecycle::Stage;
 use landfall_core::service::{Report, Service};
 
@@ -199,6 +200,15 @@ impl Carrier {
                 Report::Down if decides => self.inner.work.says_well(service).await,
                 _ => None,
             };
+            // A failure that says of itself that the file only has to wait is none of the document.
+            let had_document =
+                contact == Contact::Reached && failure.is_some_and(|failure| failure.retry != Retry::Wait);
+            let others_wait = match report {
+                Report::Down if had_document && self.rounds.is_probe(service) => {
+                    self.others_wait(file, service).await
+                }
+                _ => None,
+            };
             calls.push(Call {
                 service,
                 report,
@@ -208,11 +218,19 @@ impl Carrier {
                     .error_at
                     .filter(|_| file.code().and_then(Code::service) == Some(service)),
                 contact,
+                had_document,
+                others_wait,
                 says_well,
                 error: failure.map(|failure| failure.message.clone()),
             });
         }
         calls
+    }
+
+    /// Whether a file waits for this service that did not probe it lately; `None` if that cannot be read.
+    async fn others_wait(&self, file: &File, service: Service) -> Option<bool> {
+        let wait = others::wait_for(&self.inner.db, service, file.id, self.inner.clock.now()).await;
+        wait.inspect_err(|error| tracing::debug!(%error, "whether other files wait could not be read")).ok()
     }
 
     /// Runs one stage as soon as there is a slot, within its timeout.

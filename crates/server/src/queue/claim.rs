@@ -48,6 +48,8 @@ pub struct ClaimDue {
     pub breaker: BreakerConfig,
     /// Whether to claim many files, one that must be worked on alone, or none and only to look.
     pub next: Next,
+    /// Whether this worker makes way for a file that must be worked on alone.
+    pub makes_way: bool,
     pub now: Time,
 }
 
@@ -94,10 +96,10 @@ impl Write for ClaimDue {
             queue::make_due(tx, MAX_MADE_DUE, self.now).await?;
         }
         let mut taken = Taken { paused: gates.paused.clone(), ..Taken::default() };
-        let mut wants: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
+        let open: Vec<Want> = self.wants.iter().copied().filter(|want| gates.is_open(want)).collect();
         // Also at a stage that is full: the worker makes way for it.
-        taken.one_waits_alone = gates.one_waits_alone(&wants);
-        wants.retain(|want| want.room > 0);
+        taken.one_waits_alone = gates.one_waits_alone(&open);
+        let wants: Vec<Want> = open.iter().copied().filter(|want| want.room > 0).collect();
         if wants.is_empty() || self.next == Next::Nothing {
             return Ok(Claims::Taken(taken));
         }
@@ -117,7 +119,7 @@ impl Write for ClaimDue {
             let Some(tenants) = tenants.get(&stage) else { continue };
             let most = gates.allow(tx, want, &self.wants, &self.limits, self.breaker, self.now).await?;
             let most = most.map_or(room, |most| most.min(room));
-            if most == 0 {
+            if most == 0 || self.makes_way && gates.one_alone_probes_first(tx, want, &open, self.now).await? {
                 continue;
             }
             let (mut shares, mut files) = (Vec::new(), Vec::new());
@@ -164,9 +166,15 @@ impl ClaimDue {
             return Ok(Claims::WorkerGone);
         }
         gates.hold_circuits(tx, wants).await?;
+        let mut waiting = Vec::new();
         for want in wants {
+            let since = queue::one_alone_since(tx, want.stage, self.now).await?;
+            waiting.extend(since.map(|since| (since, *want)));
+        }
+        waiting.sort_by_key(|(since, _)| *since);
+        for (_, want) in waiting {
             let stage = want.stage;
-            let most = gates.allow(tx, *want, &self.wants, &self.limits, self.breaker, self.now).await?;
+            let most = gates.allow(tx, want, &self.wants, &self.limits, self.breaker, self.now).await?;
             if most == Some(0) {
                 continue;
             }

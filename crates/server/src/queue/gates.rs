@@ -12,7 +12,7 @@ use super::claim::Want;
 use super::limits::{Buckets, RateLimit, RateLimits, bucket_of_stage, bucket_of_user};
 use crate::records::events::{self, Event};
 use crate::records::file::File;
-use crate::records::files::held;
+use crate::records::files::{held, queue};
 use crate::records::lines;
 use landfall_core::caller::TenantUser;
 use landfall_core::clock::{Time, to_delta};
@@ -138,6 +138,32 @@ impl Gates {
             self.circuits.get(service).is_some_and(|(_, circuit)| circuit.state == CircuitState::HalfOpen)
         };
         services.iter().any(is_half_open)
+    }
+
+    /// Whether the files of a stage leave it to a file that is claimed alone to probe a service that both need: it has waited
+    /// for longer. If they went first each time, their failures could open the circuit again before the worker is free for it.
+    pub async fn one_alone_probes_first(
+        &self,
+        tx: &mut Tx,
+        Want { stage, services, .. }: Want,
+        wants: &[Want],
+        now: Time,
+    ) -> Result<bool, Error> {
+        let probed = services.iter().filter(|service| self.probes(std::slice::from_ref(*service)));
+        let probed: Vec<&Service> = probed.collect();
+        let needs_it = |want: &&Want| {
+            self.alone_at.contains(&want.stage)
+                && probed.iter().any(|service| want.services.contains(service))
+        };
+        for want in wants.iter().filter(needs_it) {
+            let since = queue::one_alone_since(tx, want.stage, now).await?;
+            if let Some(since) = since
+                && !queue::any_due_before(tx, stage, since).await?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What the calls of the files that are claimed now are reported with.

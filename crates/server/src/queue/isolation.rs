@@ -98,12 +98,16 @@ impl Isolation {
         }
     }
 
+    /// Whether the worker would make way for a file that waits to be taken alone.
+    pub fn would_make_way(&self, now: Time) -> bool {
+        matches!(*self.state(), State::Shared { until } if until.is_none_or(|until| now >= until))
+    }
+
     /// A claim saw that a file waits to be taken alone. Returns whether the worker now makes way for it.
     pub fn one_waits(&self, now: Time) -> bool {
-        let mut state = self.state();
-        let makes_way = matches!(*state, State::Shared { until } if until.is_none_or(|until| now >= until));
+        let makes_way = self.would_make_way(now);
         if makes_way {
-            *state = State::Draining { since: None };
+            *self.state() = State::Draining { since: None };
         }
         makes_way
     }

@@ -171,7 +171,7 @@ impl Settlement {
         let in_outage = circuit.state != CircuitState::Closed || call.round != circuit.round;
         // Files that are too few to open the circuit are spared as well.
         let says_down = call.contact == Contact::Unavailable || call.says_well == Some(false);
-        if !(in_outage || says_down) || circuit.blames_file(call, now) {
+        if !(in_outage || says_down) || circuit.blames_file(call, now, breaker) {
             return None;
         }
         let at = match &self.verdict {

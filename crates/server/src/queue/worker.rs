@@ -233,6 +233,7 @@ impl Inner {
             limits: self.config.limits.clone(),
             breaker: self.config.breaker,
             next,
+            makes_way: self.isolation.would_make_way(now),
             now,
         };
         let taken = match self.db.write(claim).await {

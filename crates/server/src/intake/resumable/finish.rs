@@ -77,7 +77,7 @@ impl Resumables {
         }
         let owner = as_caller(turn.upload.owner());
         let request = ConfirmRequest::default();
-        confirm::confirm(&self.db, &self.blobs, &owner, id, None, &request, self.clock.now()).await?;
+        confirm::confirm(&self.db, &self.blobs, &owner, id, None, &request, &self.clock).await?;
         // The file is in the queue. What remains is only cleaning up, which a sweep does as well.
         match self.clear(id).await {
             Ok(()) => turn.is_gone(),

@@ -291,17 +291,32 @@ pub async fn lock_longest_waiting(
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-/// The file that has waited the longest of those that are claimed alone, with its owner, locked until the transaction
-/// ends.
+/// The file that has waited the longest of those that are claimed alone at a stage, with its owner, locked until the
+/// transaction ends.
 pub async fn lock_alone(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<(Uuid, Lane)>, Error> {
-    let sql = format!(
-        "SELECT id, tenant_id, user_id FROM files
-         WHERE queue_stage = $1 AND is_alone AND run_after <= $2
-         ORDER BY run_after LIMIT 1 {}",
-        tx.skip_locked()
-    );
-    let found: Option<(Uuid, String, String)> = tx.row(sql, args![stage, now]).await?;
+    let sql = format!("SELECT id, tenant_id, user_id {} {}", first_alone(stage), tx.skip_locked());
+    let found: Option<(Uuid, String, String)> = tx.row(sql, args![now]).await?;
     Ok(found.map(|(file, tenant, user)| (file, Lane { tenant, user })))
+}
+
+/// Since when that file waits.
+pub async fn one_alone_since(tx: &mut Tx, stage: Stage, now: Time) -> Result<Option<Time>, Error> {
+    let found: Option<(Time,)> =
+        tx.row(format!("SELECT run_after {}", first_alone(stage)), args![now]).await?;
+    Ok(found.map(|(since,)| since))
+}
+
+/// Whether a file could be claimed at a stage, not alone, that has waited since before this time.
+pub async fn any_due_before(tx: &mut Tx, stage: Stage, before: Time) -> Result<bool, Error> {
+    let sql = "SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE is_due AND queue_stage = $1 AND run_after < $2 LIMIT 1)
+                   AS waiting";
+    Ok(tx.number(sql, args![stage, before]).await? > 0)
+}
+
+fn first_alone(stage: Stage) -> String {
+    format!(
+        "FROM files WHERE queue_stage = '{stage}' AND is_alone AND run_after <= $1 ORDER BY run_after LIMIT 1"
+    )
 }
 
 /// Forgets the deaths of workers that worked on nothing but one of these files.
@@ -372,6 +387,29 @@ pub async fn any_waits_since(tx: &mut Tx, stage: Stage, since: Time) -> Result<b
         waits = waits || tx.number(sql, args![stage, since]).await? > 0;
     }
     Ok(waits)
+}
+
+/// Whether a file is at one of these stages, waiting or in the hand of a worker, that is none of `except`.
+pub async fn others_are_at(tx: &mut Tx, stages: &[Stage], except: &[Uuid]) -> Result<bool, Error> {
+    let mut rows = Rows::default();
+    for file in except {
+        rows.push(args![*file]);
+    }
+    let listed = |of: fn(&Stage) -> String| stages.iter().map(of).collect::<Vec<_>>().join(", ");
+    let (queued, running) =
+        (listed(|stage| format!("'{stage}'")), listed(|stage| format!("'{}'", stage.running())));
+    let (values, arguments) = rows.named("known", &["id"], tx);
+    let other = "id NOT IN (SELECT id FROM known WHERE id IS NOT NULL)";
+    // Each part is a range of an index.
+    let sql = format!(
+        "WITH {values}
+         SELECT COUNT(*) FROM (
+             SELECT 1 FROM files WHERE is_due AND queue_stage IN ({queued}) AND {other}
+             UNION ALL SELECT 1 FROM files WHERE queue_stage IS NOT NULL AND NOT is_due AND queue_stage IN ({queued}) AND {other}
+             UNION ALL SELECT 1 FROM files WHERE claimed_by IS NOT NULL AND status IN ({running}) AND {other}
+             LIMIT 1) AS others"
+    );
+    Ok(!stages.is_empty() && tx.number(sql, arguments).await? > 0)
 }
 
 /// Since when the oldest file at each stage has waited that a worker could claim, of up to `most_users` of these owners.
