@@ -1,22 +1,27 @@
 //! A worker goes on with a file before the ending of its stage is written, and several endings are written as one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use landfall_core::clock::Time;
-use landfall_core::failure::Code;
+use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage::{self, Chunk, Embed, Extract};
 use landfall_core::lifecycle::Status;
-use landfall_core::text::Chunk as Piece;
+use landfall_core::text::{Chunk as Piece, Embedded};
 use landfall_server::queue::settle::{Finished, SettleGroup, Settlement, Verdict};
 use landfall_server::records::file::File;
-use landfall_server::stages::Output;
-use landfall_store::{Error, Tx, Write, args};
-use serde_json::Value;
+use landfall_server::stages::{Job, Output, Work};
+use landfall_store::{Error, FaultInjector, Step as DatabaseStep, Tx, Write, args};
+use serde_json::{Value, json};
+use tokio::task::{self, JoinHandle};
 use uuid::Uuid;
 
 use crate::support::script::Gate;
-use crate::support::{Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database};
+use crate::support::{
+    ApiResponse, Client, Script, Setup, Step, TestDb, TestServer, manual_clock, on_each_database, until,
+};
 
 const WHOLE_WAY: [&str; 7] =
     ["registered", "uploaded", "queued", "extracting", "chunking", "embedding", "ready"];
@@ -83,6 +88,9 @@ async fn a_worker_stops_when_the_end_of_an_earlier_stage_was_refused(db: TestDb)
     chunk.reached().await;
     server.idle().await;
     assert_eq!(server.app.worker.as_ref().unwrap().fenced_off(), 1);
+    let metrics = reqwest::get(format!("{}/metrics", server.base)).await.unwrap().text().await.unwrap();
+    let interrupted = "landfall_stage_duration_seconds_count{stage=\"chunk\",outcome=\"interrupted\"} 1";
+    assert!(metrics.lines().any(|line| line == interrupted), "{metrics}");
     server.stop().await;
 }
 
@@ -252,5 +260,278 @@ async fn a_file_that_failed_before_is_written_stage_by_stage(db: TestDb) {
     chunk.open();
     server.idle().await;
     assert_eq!(alice.status(&id).await, "ready");
+    server.stop().await;
+}
+
+/// Two files in hand. The settler waits for the row of the first, so the endings of the second wait for the settler.
+struct BusySettler {
+    server: TestServer,
+    script: Arc<Script>,
+    alice: Client,
+    row: Gate,
+    held: JoinHandle<Result<(), Error>>,
+    /// The first file is in its second stage.
+    chunk: Gate,
+    first: String,
+    second: String,
+}
+
+impl BusySettler {
+    /// `next` is what the second file does in its second stage, which has begun.
+    async fn new(db: &TestDb, setup: Setup, next: Step) -> Self {
+        let [of_first, of_second, chunk, row] = std::array::from_fn(|_| Gate::default());
+        let script = Script::new()
+            .then(Extract, Step::Block(of_first.clone()))
+            .then(Extract, Step::Block(of_second.clone()))
+            .then(Chunk, Step::Block(chunk.clone()))
+            .then(Chunk, next);
+        let server = setup.work(script.clone()).start(db).await;
+        let alice = server.client("alice");
+        let first = alice.upload("first", b"a").await;
+        of_first.reached().await;
+        let second = alice.upload("second", b"a").await;
+        of_second.reached().await;
+        let hold = HoldRow(first.parse().unwrap(), row.clone());
+        let held = tokio::spawn({
+            let db = server.app.db.clone();
+            async move { db.write(hold).await }
+        });
+        row.reached().await;
+        of_first.open();
+        chunk.reached().await;
+        of_second.open();
+        until("the second file is in its second stage", async || script.runs().len() == 4).await;
+        Self { server, script, alice, row, held, chunk, first, second }
+    }
+
+    /// Lets the settler write, and the first file go on.
+    async fn go_on(&mut self) {
+        self.row.open();
+        (&mut self.held).await.unwrap().unwrap();
+        self.chunk.open();
+        self.server.idle().await;
+        assert_eq!(self.alice.states(&self.first).await, WHOLE_WAY);
+    }
+
+    async fn row_of_second(&self) -> File {
+        held(&self.server, self.second.parse().unwrap()).await
+    }
+
+    fn extractions(&self) -> usize {
+        self.script.runs().iter().filter(|(stage, _)| *stage == Extract).count()
+    }
+}
+
+#[on_each_database]
+async fn a_stage_that_fails_before_the_last_one_is_written_fails_as_itself(db: TestDb) {
+    let mut busy = BusySettler::new(&db, Setup::default(), Step::Fail(Code::ParseError)).await;
+    busy.go_on().await;
+    let states = busy.alice.states(&busy.second).await;
+    assert_eq!(states, ["registered", "uploaded", "queued", "extracting", "chunking", "failed"]);
+    let seen = busy.alice.file(&busy.second).await;
+    assert_eq!((&seen["error"]["code"], &seen["error"]["stage"]), (&json!("PARSE_ERROR"), &json!("chunk")));
+    assert_eq!(busy.row_of_second().await.attempt, 1);
+    busy.server.assert_audit_clean().await;
+    busy.server.stop().await;
+}
+
+#[on_each_database]
+async fn a_stage_that_fails_before_the_last_one_is_written_is_retried_from_itself(db: TestDb) {
+    let clock = manual_clock();
+    let setup = Setup::default().clock(&clock);
+    let mut busy = BusySettler::new(&db, setup, Step::Fail(Code::DbError)).await;
+    busy.go_on().await;
+    let row = busy.row_of_second().await;
+    assert_eq!((row.status, row.next_stage, row.attempt), (Status::Queued, Chunk, 1));
+    clock.advance(Duration::from_secs(90));
+    busy.server.idle().await;
+    assert_eq!(busy.alice.status(&busy.second).await, "ready");
+    assert_eq!(busy.extractions(), 2, "{:?}", busy.script.runs());
+    busy.server.assert_audit_clean().await;
+    busy.server.stop().await;
+}
+
+/// Ends the second file while the end of its first stage waits to be written. Returns what the request was answered.
+async fn end_second(
+    db: &TestDb,
+    busy: &mut BusySettler,
+    request: impl AsyncFnOnce(Client, String) -> ApiResponse,
+) -> ApiResponse {
+    let request = request(busy.alice.clone(), busy.second.clone());
+    if db.url.starts_with("sqlite:") {
+        // There is one writer at a time, so the request waits as well.
+        let (answer, ()) = tokio::join!(request, busy.go_on());
+        return answer;
+    }
+    let answer = request.await;
+    busy.go_on().await;
+    assert_eq!(busy.server.app.worker.as_ref().unwrap().fenced_off(), 1);
+    answer
+}
+
+#[on_each_database]
+async fn a_file_that_is_cancelled_between_two_stages_stays_cancelled_until_it_is_retried(db: TestDb) {
+    // Never opened: only the cancellation ends it.
+    let mut busy = BusySettler::new(&db, Setup::default(), Step::Block(Gate::default())).await;
+    let cancel = async |client: Client, file: String| {
+        client.post(&format!("/api/v2/uploads/files/{file}/cancel"), json!({})).await
+    };
+    end_second(&db, &mut busy, cancel).await.ok();
+    assert_eq!(busy.alice.status(&busy.second).await, "cancelled");
+    busy.server.assert_audit_clean().await;
+    busy.alice.post(&format!("/api/v2/uploads/files/{}/retry", busy.second), json!({})).await.ok();
+    busy.server.idle().await;
+    assert_eq!(busy.alice.status(&busy.second).await, "ready");
+    busy.server.assert_audit_clean().await;
+    busy.server.stop().await;
+}
+
+#[on_each_database]
+async fn a_file_that_is_deleted_between_two_stages_leaves_nothing(db: TestDb) {
+    let mut busy = BusySettler::new(&db, Setup::default(), Step::Block(Gate::default())).await;
+    let delete =
+        async |client: Client, file: String| client.delete(&format!("/api/v2/uploads/files/{file}")).await;
+    end_second(&db, &mut busy, delete).await.ok();
+    assert_eq!(busy.row_of_second().await.status, Status::Deleted);
+    busy.server.assert_audit_clean().await;
+    busy.server.stop().await;
+}
+
+#[on_each_database]
+async fn a_worker_that_stops_gives_a_file_back_at_the_stage_that_it_came_to(db: TestDb) {
+    let setup = Setup::default().with("SHUTDOWN_GRACE_MS", 1);
+    let busy = BusySettler::new(&db, setup, Step::Block(Gate::default())).await;
+    let BusySettler { server, row, held: holding, first, second, .. } = busy;
+    let let_write = async {
+        row.open();
+        holding.await.unwrap().unwrap();
+    };
+    tokio::join!(server.stop(), let_write);
+
+    let script = Script::new();
+    let server = Setup::default().work(script.clone()).start(&db).await;
+    server.idle().await;
+    let alice = server.client("alice");
+    for file in [first, second] {
+        assert_eq!(alice.status(&file).await, "ready");
+    }
+    let mut runs = script.runs();
+    runs.sort_unstable();
+    assert_eq!(runs, [(Chunk, 1), (Chunk, 1), (Embed, 1), (Embed, 1)]);
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+/// The first write of an ending fails: before it is written, or after that, as if its answer were lost.
+#[derive(Default)]
+struct FailsOnce {
+    loses_answer: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Waits,
+    /// This task has written it and not committed it.
+    Written(Option<task::Id>),
+    Failed,
+}
+
+impl FailsOnce {
+    fn fails(&self, step: DatabaseStep<'_>) -> bool {
+        let mut state = self.state.lock().unwrap();
+        match (&*state, step) {
+            // Only the statements that write endings have a fence.
+            (State::Waits, DatabaseStep::Statement(sql)) if sql.contains("v.fence") => {
+                *state = if self.loses_answer { State::Written(task::try_id()) } else { State::Failed };
+                !self.loses_answer
+            }
+            (State::Written(by), DatabaseStep::Committed) if *by == task::try_id() => {
+                *state = State::Failed;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FaultInjector for FailsOnce {
+    fn inject<'a>(&'a self, step: DatabaseStep<'a>) -> BoxFuture<'a, Result<(), Error>> {
+        let lost = || std::io::Error::new(std::io::ErrorKind::ConnectionReset, "broken by the test");
+        let result = if self.fails(step) { Err(Error::Database(sqlx::Error::Io(lost()))) } else { Ok(()) };
+        std::future::ready(result).boxed()
+    }
+}
+
+/// Stages that never run out of time.
+fn without_timeouts() -> Setup {
+    Setup::default().change(|config| {
+        for stage in &mut config.queue.stages {
+            stage.timeout = Duration::from_hours(24);
+        }
+    })
+}
+
+#[on_each_database]
+async fn an_ending_that_could_not_be_written_is_written_while_the_next_stage_runs(db: TestDb) {
+    let chunk = Gate::default();
+    let script = Script::new().then(Chunk, Step::Block(chunk.clone()));
+    let faults = Arc::new(FailsOnce::default());
+    let server = without_timeouts().work(script.clone()).faults(faults).start(&db).await;
+    let alice = server.client("alice");
+    let id = alice.upload("a.txt", b"a").await;
+    chunk.reached().await;
+    until("the end of the first stage is written", async || alice.status(&id).await == "chunking").await;
+    chunk.open();
+    server.idle().await;
+    assert_eq!(alice.states(&id).await, WHOLE_WAY);
+    assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Embed, 1)]);
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+#[on_each_database]
+async fn a_file_whose_ending_was_written_without_an_answer_goes_on_at_its_stage(db: TestDb) {
+    // Never opened: the worker cannot know that it still has the file, and gives it back.
+    let script = Script::new().then(Chunk, Step::Block(Gate::default()));
+    let faults = Arc::new(FailsOnce { loses_answer: true, ..FailsOnce::default() });
+    let server = without_timeouts().work(script.clone()).faults(faults).start(&db).await;
+    let alice = server.client("alice");
+    let id = alice.upload("a.txt", b"a").await;
+    until("the file is ready", async || alice.status(&id).await == "ready").await;
+    let expected = [&WHOLE_WAY[..5], &["queued"], &WHOLE_WAY[4..]].concat();
+    assert_eq!(alice.states(&id).await, expected);
+    assert_eq!(script.runs(), [(Extract, 1), (Chunk, 1), (Chunk, 1), (Embed, 1)]);
+    server.assert_audit_clean().await;
+    server.stop().await;
+}
+
+/// Its first stage returns vectors of chunks that there are not, which the index refuses. Its second one never ends.
+struct Unstorable;
+
+impl Work for Unstorable {
+    fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Output, Failure>> {
+        match job.stage {
+            Extract => {
+                let embedded = Embedded { model: "none".to_owned(), vectors: vec![vec![1.0]] };
+                std::future::ready(Ok(Output::Embedded(embedded))).boxed()
+            }
+            _ => std::future::pending().boxed(),
+        }
+    }
+}
+
+#[on_each_database]
+async fn a_worker_does_not_go_on_after_an_output_that_the_database_refuses(db: TestDb) {
+    let setup = without_timeouts().work(Arc::new(Unstorable)).with("RETRY_MAX_ATTEMPTS", 1);
+    let server = setup.start(&db).await;
+    let alice = server.client("alice");
+    let id = alice.upload("a.txt", b"a").await;
+    until("the file has failed", async || alice.status(&id).await == "failed").await;
+    let seen = alice.file(&id).await;
+    assert_eq!((&seen["error"]["code"], &seen["error"]["stage"]), (&json!("DB_ERROR"), &json!("extract")));
+    server.idle().await;
+    server.assert_audit_clean().await;
     server.stop().await;
 }

@@ -49,6 +49,7 @@ use landfall_server::config::{Config, Variables};
 use landfall_server::delivery::webhooks::target::Names;
 use landfall_server::http;
 use landfall_server::stages::Work;
+use landfall_store::FaultInjector;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -73,6 +74,7 @@ pub struct Setup {
     pub changes: Vec<Change>,
     pub extractor: Option<Program>,
     pub names: Option<Names>,
+    pub faults: Option<Arc<dyn FaultInjector>>,
 }
 
 /// The program that reads documents; the test binary cannot.
@@ -111,6 +113,12 @@ impl Setup {
 
     pub fn clock(mut self, clock: &ManualClock) -> Self {
         self.clock = Some(clock.clone());
+        self
+    }
+
+    /// With faults in its database connections.
+    pub fn faults(mut self, faults: Arc<dyn FaultInjector>) -> Self {
+        self.faults = Some(faults);
         self
     }
 
@@ -169,7 +177,7 @@ impl TestServer {
             clock: setup.clock.map(Clock::Manual).or(setup.ahead.map(Clock::Skewed)),
             work: setup.work,
             extractor: Some(setup.extractor.unwrap_or_else(landfall_itself)),
-            faults: None,
+            faults: setup.faults,
             names: setup.names,
             simulated: None,
         };

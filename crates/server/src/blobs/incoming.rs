@@ -90,7 +90,8 @@ impl Incoming {
 
     /// Removes the entry among the unfinished uploads, once the file's row knows the blob or the blob is removed again.
     ///
-    /// An entry that cannot be removed is logged and left. It is cleaned up when this process has ended.
+    /// If the storage does not remove the entry, that is logged. An object store is asked again until it answers; an entry
+    /// in a folder is cleaned up when this process has ended.
     pub async fn finish(self) {
         match self.upload {
             Upload::Local(upload) => upload.finish().await,

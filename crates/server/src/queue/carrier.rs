@@ -48,18 +48,19 @@ pub(super) struct Carrier {
 /// How long a file in hand waits for a slot before it is released.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Endings that the settler has and that are not written yet.
+/// Endings that were handed in and that are not written yet.
 struct Unwritten {
     settlement: Settlement,
-    receipt: Receipt,
-    /// Whether the settler could not write them.
-    has_failed: bool,
+    /// While the settler has them.
+    receipt: Option<Receipt>,
+    /// Whether they may have been written although the settler got an error.
+    is_uncertain: bool,
 }
 
 impl Unwritten {
     /// Adds the ending of the next stage, unless the others are being written.
     fn add(&mut self, next: &Settlement) -> bool {
-        let added = !self.has_failed && self.receipt.add(next);
+        let added = self.receipt.as_ref().is_some_and(|receipt| receipt.add(next));
         if added {
             self.settlement = self.settlement.clone().then(next.clone());
         }
@@ -74,6 +75,8 @@ enum Interrupted {
     Abandon,
     /// Release the file.
     Release,
+    /// An earlier ending cannot be written as it is: settle that first.
+    Settle,
 }
 
 impl Carrier {
@@ -113,8 +116,8 @@ impl Carrier {
             }
         }
         // Nothing of a file is under way that is not in hand any more.
-        if let Some(mut one) = unwritten.filter(|one| !one.has_failed) {
-            drop(one.receipt.written().await);
+        if let Some(mut receipt) = unwritten.and_then(|one| one.receipt) {
+            drop(receipt.written().await);
         }
         let nothing_left = {
             let mut in_hand = self.inner.in_hand();
@@ -140,27 +143,32 @@ impl Carrier {
         unwritten: &mut Option<Unwritten>,
     ) -> Option<(Verdict, Option<Place>)> {
         let mut next_place = None;
-        let ended = tokio::select! {
-            biased;
-            ended = self.attempt(file, stage, carried) => ended,
-            () = self.refused(unwritten) => return None,
+        let ended = loop {
+            match self.attempt(file, stage, carried.clone(), unwritten).await {
+                Err(Interrupted::Settle) => match self.settle(file, unwritten.take(), None).await? {
+                    Verdict::Advance { .. } => {}
+                    verdict => return Some((verdict, None)),
+                },
+                Err(Interrupted::Abandon) => return None,
+                Err(Interrupted::Release) => break None,
+                Ok(ended) => break Some(ended),
+            }
         };
         let (verdict, calls) = match ended {
-            Ok(Ok(Output::Waits { until, reason })) => {
+            Some(Ok(Output::Waits { until, reason })) => {
                 (Verdict::Wait { at: until, reason }, self.calls(file, None, false).await)
             }
-            Ok(Ok(output)) => {
+            Some(Ok(output)) => {
                 next_place = stage.next().and_then(|next| self.inner.room(next)?.try_enter(&file.tenant_id));
                 let verdict = Verdict::Advance { output: Arc::new(output), carry: next_place.is_some() };
                 (verdict, self.calls(file, None, false).await)
             }
-            Ok(Err(failure)) => {
+            Some(Err(failure)) => {
                 let verdict = self.judge(file, stage, file.attempt, failure.clone());
                 let is_last = matches!(verdict, Verdict::DeadLetter { .. });
                 (verdict, self.calls(file, Some(&failure), is_last).await)
             }
-            Err(Interrupted::Release) => (Verdict::Release, Vec::new()),
-            Err(Interrupted::Abandon) => return None,
+            None => (Verdict::Release, Vec::new()),
         };
         let settlement = Settlement {
             file: file.id,
@@ -239,6 +247,7 @@ impl Carrier {
         file: &Arc<File>,
         stage: Stage,
         carried: Option<Arc<Output>>,
+        unwritten: &mut Option<Unwritten>,
     ) -> Result<Result<Output, Failure>, Interrupted> {
         let room = self.place.room();
         let limit = room.config.timeout;
@@ -248,6 +257,7 @@ impl Carrier {
                 () = self.stop.cancelled() => Interrupted::Release,
                 () = self.identity.lost.cancelled() => Interrupted::Abandon,
                 () = self.inner.give_back.cancelled() => Interrupted::Release,
+                interrupted = self.cannot_go_on(unwritten) => interrupted,
             }
         };
         tokio::pin!(interrupted);
@@ -337,23 +347,35 @@ impl Carrier {
         }
     }
 
-    /// Resolves if the fence refused what was handed in: this worker no longer holds the file.
-    async fn refused(&self, unwritten: &mut Option<Unwritten>) {
-        if let Some(one) = unwritten.as_mut().filter(|one| !one.has_failed) {
-            match one.receipt.written().await {
+    /// Resolves if the worker cannot go on after what it handed in. What could not be written because the database was away
+    /// is handed in again.
+    async fn cannot_go_on(&self, unwritten: &mut Option<Unwritten>) -> Interrupted {
+        while let Some(one) = unwritten {
+            let Some(receipt) = &mut one.receipt else {
+                self.inner.clock.sleep(WRITE_AGAIN).await;
+                one.receipt = Some(self.inner.settler.hand_in(one.settlement.clone()).await);
+                continue;
+            };
+            let written = receipt.written().await;
+            one.receipt = None;
+            match written {
                 Ok(Some(_)) => *unwritten = None,
+                Ok(None) if one.is_uncertain => return Interrupted::Settle,
                 Ok(None) => {
                     *unwritten = None;
-                    return self.note_refusal();
+                    self.note_refusal();
+                    return Interrupted::Abandon;
                 }
-                // It is written again when the stage has ended.
                 Err(error) => {
                     tracing::warn!(%error, "an ending could not be written");
-                    one.has_failed = true;
+                    one.is_uncertain = true;
+                    if error.is_about_the_data() {
+                        return Interrupted::Settle;
+                    }
                 }
             }
         }
-        std::future::pending::<()>().await;
+        std::future::pending().await
     }
 
     fn note_refusal(&self) {
@@ -381,7 +403,7 @@ impl Carrier {
         }
         let verdict = settlement.verdict.clone();
         let receipt = self.inner.settler.hand_in(settlement.clone()).await;
-        *unwritten = Some(Unwritten { settlement, receipt, has_failed: false });
+        *unwritten = Some(Unwritten { settlement, receipt: Some(receipt), is_uncertain: false });
         Some(verdict)
     }
 
@@ -399,8 +421,7 @@ impl Carrier {
             if left.front().is_some_and(|last| earlier.add(last)) {
                 left.clear();
             }
-            uncertain = earlier.has_failed;
-            receipt = Some(earlier.receipt).filter(|_| !uncertain);
+            (receipt, uncertain) = (earlier.receipt, earlier.is_uncertain);
             left.push_front(earlier.settlement);
         }
         let mut written = None;

@@ -216,12 +216,9 @@ impl PartWriter {
         Ok(found.revision)
     }
 
-    /// Removes the parts that were sent. An object that was completed stays.
-    pub async fn abort(&self) -> Result<(), Error> {
-        match &self.parts.id {
-            Some(id) => self.objects.abort(&self.key, id).await,
-            None => Ok(()),
-        }
+    /// The key and the multipart upload, if one has begun.
+    pub fn unfinished(&self) -> Option<(String, MultipartId)> {
+        Some((self.key.clone(), self.parts.id.clone()?))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use object_store::{MultipartId, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -13,10 +13,10 @@ use crate::blobs::Revision;
 use landfall_core::clock::Clock;
 use landfall_store::Error;
 
-/// Between two attempts to remove an entry. It doubles up to the longest.
+/// Between two attempts to remove what is left of an upload. It doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
-/// How many entries are tried again at a time. A store that is down for long leaves more to the next start.
+/// How many uploads are tried again at a time. A store that is down for long leaves more to the next start.
 static REMOVALS: Semaphore = Semaphore::const_new(1_024);
 
 pub struct Upload {
@@ -25,6 +25,7 @@ pub struct Upload {
     writer: PartWriter,
     /// Whether the entry names the multipart upload.
     has_named_parts: bool,
+    is_published: bool,
     on_drop: OnDrop,
 }
 
@@ -49,7 +50,7 @@ impl Upload {
                 }
                 Err(error) if attempt == MAX_ATTEMPTS => {
                     // The store may have the entry all the same.
-                    tokio::spawn(remove_entry(objects.clone(), entry));
+                    tokio::spawn(Leftover { objects: objects.clone(), parts: None, entry }.remove());
                     return Err(failed("begin the upload of", key, error));
                 }
                 Err(_) => attempt += 1,
@@ -60,6 +61,7 @@ impl Upload {
             entry,
             writer: PartWriter::new(objects.clone(), key, Parts::default()),
             has_named_parts: false,
+            is_published: false,
             on_drop: OnDrop::Remove,
         })
     }
@@ -80,6 +82,7 @@ impl Upload {
         // From here on the blob may exist, also if this future is dropped.
         self.on_drop = OnDrop::Leave;
         let completed = self.writer.complete(size, md5).await;
+        self.is_published = completed.is_ok();
         if let Err(Error::BlobExists { .. }) = completed {
             // The blob belongs to another upload. An entry of ours would let a sweep take it for unfinished.
             self.on_drop = OnDrop::Remove;
@@ -89,9 +92,12 @@ impl Upload {
 
     pub async fn finish(mut self) {
         self.on_drop = OnDrop::Leave;
-        if let Err(error) = self.objects.delete(&self.entry).await {
+        // What was not published leaves its parts.
+        let parts = self.writer.unfinished().filter(|_| !self.is_published);
+        let leftover = Leftover { objects: self.objects.clone(), parts, entry: self.entry.clone() };
+        if let Err(error) = leftover.try_to_remove().await {
             warn_of_entry(&self.entry, &error);
-            tokio::spawn(remove_entry(self.objects.clone(), self.entry.clone()));
+            tokio::spawn(leftover.remove());
         }
     }
 }
@@ -104,29 +110,39 @@ impl Drop for Upload {
         // Outside of a runtime the process is about to end, and others clean up after it.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (objects, entry) = (self.objects.clone(), self.entry.clone());
-        let nothing = PartWriter::new(objects.clone(), "", Parts::default());
-        let writer = std::mem::replace(&mut self.writer, nothing);
-        runtime.spawn(async move {
-            match writer.abort().await {
-                Ok(()) => remove_entry(objects, entry).await,
-                // It leads to the parts.
-                Err(error) => warn_of_entry(&entry, &error),
-            }
-        });
+        runtime.spawn(Leftover { objects, parts: self.writer.unfinished(), entry }.remove());
     }
 }
 
-/// Removes an entry, and tries again until the store answers: no other process removes it while this one lives.
-async fn remove_entry(objects: Objects, entry: Path) {
-    let permit = REMOVALS.try_acquire();
-    let mut pause = FIRST_PAUSE;
-    while let Err(error) = objects.delete(&entry).await {
-        warn_of_entry(&entry, &error);
-        if permit.is_err() {
-            break;
+/// What is left in the store of an upload that has ended.
+struct Leftover {
+    objects: Objects,
+    /// The key and the multipart upload of parts that no blob will have.
+    parts: Option<(String, MultipartId)>,
+    entry: Path,
+}
+
+impl Leftover {
+    /// Removes it, and tries again until the store answers: no other process removes it while this one lives.
+    async fn remove(self) {
+        let permit = REMOVALS.try_acquire();
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = self.try_to_remove().await {
+            warn_of_entry(&self.entry, &error);
+            if permit.is_err() {
+                break;
+            }
+            Clock::System.sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        Clock::System.sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+
+    /// The entry last, because it leads to the parts.
+    async fn try_to_remove(&self) -> Result<(), Error> {
+        if let Some((key, id)) = &self.parts {
+            self.objects.abort(key, id).await?;
+        }
+        self.objects.delete(&self.entry).await
     }
 }
 
