@@ -237,7 +237,8 @@ impl Carrier {
 
     /// Whether a file waits for this service that did not probe it lately; `None` if that cannot be read.
     async fn others_wait(&self, file: &File, service: Service) -> Option<bool> {
-        let wait = others::wait_for(&self.inner.db, service, file.id, self.inner.clock.now()).await;
+        let Inner { db, config, clock, .. } = &*self.inner;
+        let wait = others::wait_for(db, service, file.id, config.breaker, clock.now()).await;
         wait.inspect_err(|error| tracing::debug!(%error, "whether other files wait could not be read")).ok()
     }
 
