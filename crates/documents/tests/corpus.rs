@@ -69,8 +69,8 @@ fn words(text: &str) -> HashMap<String, usize> {
     words
 }
 
-/// The references have neither the marks of Markdown, nor those between the cells of a table in a cell, nor the numbers of lists, nor the descriptions of pictures, nor the
-/// addresses of links.
+/// The references have neither the marks of Markdown, nor those between the cells of a table in a cell, nor the numbers of
+/// lists, nor the descriptions of pictures, nor the addresses of links.
 fn without_marks(text: &str) -> String {
     let text = without(&without(text, "![", "]()"), "](", ")").replace(['[', ']'], " ");
     let is_mark = |word: &&str| {
