@@ -69,15 +69,15 @@ fn words(text: &str) -> HashMap<String, usize> {
     words
 }
 
-/// The references have neither the marks of Markdown nor the numbers of lists, nor the descriptions of pictures, nor the
-/// addresses of links.
+/// The references have neither the marks of Markdown, nor those between the cells of a table in a cell, nor the numbers of
+/// lists, nor the descriptions of pictures, nor the addresses of links.
 fn without_marks(text: &str) -> String {
     let text = without(&without(text, "![", "]()"), "](", ")").replace(['[', ']'], " ");
     let is_mark = |word: &&str| {
         let number = word.trim_end_matches(['.', ')']);
         let is_number =
             number.len() < word.len() && number.split('.').all(|part| part.parse::<u32>().is_ok());
-        is_number || word.chars().all(|c| matches!(c, '#' | '|' | '-' | '>' | '`'))
+        is_number || word.chars().all(|c| matches!(c, '#' | '|' | '-' | '>' | '`' | '/' | ';'))
     };
     text.split_whitespace().filter(|word| !is_mark(word)).collect::<Vec<_>>().join(" ")
 }
