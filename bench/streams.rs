@@ -181,7 +181,12 @@ pub async fn clients(address: &str) -> anyhow::Result<()> {
 
 fn token(user: &str, role: Option<&str>) -> anyhow::Result<String> {
     let exp = (Clock::System.now() + chrono::TimeDelta::days(1)).timestamp();
-    let claims = TokenClaims { sub: user.to_owned(), tenant: None, role: role.map(str::to_owned), exp };
+    let claims = TokenClaims {
+        sub: user.to_owned(),
+        tenant: Some(user.to_owned()),
+        role: role.map(str::to_owned),
+        exp,
+    };
     Ok(sign(SECRET.as_bytes(), &claims)?)
 }
 
