@@ -1,5 +1,5 @@
 //! After an outage some files try the service before all others. None of them decides alone: each that waits has its turn, also
-//! one that must be worked on alone, and a document that the service cannot process keeps nobody waiting for ever.
+//! one that must be worked on alone, and a document that the service cannot process keeps no other file waiting for ever.
 
 use std::time::Duration;
 
