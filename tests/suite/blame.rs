@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use landfall_core::clock::ManualClock;
 use landfall_server::recovery::Sweep;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::script::Gate;
@@ -27,12 +27,6 @@ async fn upload(client: &Client, names: &[&str], text: &str) -> Vec<String> {
         files.push(client.upload(name, text.as_bytes()).await);
     }
     files
-}
-
-async fn circuit(server: &TestServer) -> Value {
-    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
-    let circuits = status["circuits"].as_array().unwrap().clone();
-    circuits.into_iter().find(|circuit| circuit["service"] == "gateway").unwrap()["state"].clone()
 }
 
 /// Lets so many minutes pass, one by one.
@@ -57,7 +51,11 @@ async fn documents_that_the_service_cannot_process_fail_without_any_other_traffi
         assert_eq!((&seen["status"], &seen["error"]["code"]), (&json!("failed"), &json!("GW_5XX")), "{seen}");
     }
     let keys: HashSet<String> = gateway.calls().into_iter().map(|call| call.key).collect();
-    assert_eq!((keys.len(), circuit(&server).await), (6, json!("closed")), "three attempts each");
+    assert_eq!(
+        (keys.len(), server.circuit("gateway").await["state"].clone()),
+        (6, json!("closed")),
+        "three attempts each"
+    );
     server.stop().await;
 }
 
@@ -72,7 +70,7 @@ async fn one_document_retried_by_hand_never_opens_the_circuit(db: TestDb) {
     for _ in 0..4 {
         minutes(&server, &clock, 4).await;
         assert_eq!(client.status(&file).await, "failed");
-        assert_eq!(circuit(&server).await, "closed");
+        assert_eq!(server.circuit("gateway").await["state"], "closed");
         client.post(&format!("/api/v2/uploads/files/{file}/retry"), json!({})).await.ok();
     }
     assert!(gateway.calls().len() >= 12);
@@ -211,7 +209,7 @@ async fn a_failure_from_before_the_outage_does_not_end_the_probes(db: TestDb) {
     // What was claimed in the same moment as the first failure counts as one of the calls that decide.
     clock.advance(Duration::from_secs(1));
     let files = upload(&client, &["a.bin", "b.bin", "c.bin", "d.bin", "e.bin"], "bytes").await;
-    until("the circuit is open", async || circuit(&server).await == "open").await;
+    until("the circuit is open", async || server.circuit("gateway").await["state"] == "open").await;
     gateway.otherwise(Reply::Gated(probes.clone(), 404));
     clock.advance(Duration::from_secs(61));
     server.app.wake.poll_work();
@@ -220,7 +218,7 @@ async fn a_failure_from_before_the_outage_does_not_end_the_probes(db: TestDb) {
     }
     late.open();
     until("the slow one is back", async || client.status(&slow).await == "queued").await;
-    assert_eq!(circuit(&server).await, "half-open");
+    assert_eq!(server.circuit("gateway").await["state"], "half-open");
     assert_eq!(client.file(&slow).await["attempt"], 0, "its failure belongs to the outage");
     let calls = gateway.calls().len();
     server.app.wake.poll_work();
@@ -228,7 +226,7 @@ async fn a_failure_from_before_the_outage_does_not_end_the_probes(db: TestDb) {
     // A call that was about to begin when the circuit opened may wait there too.
     (0..10).for_each(|_| probes.open());
     minutes(&server, &clock, 3).await;
-    assert_eq!(circuit(&server).await, "closed");
+    assert_eq!(server.circuit("gateway").await["state"], "closed");
     assert!(gateway.calls().len() > calls);
     let mut ended = 0;
     for file in files.iter().chain([&slow]) {
@@ -255,7 +253,7 @@ async fn the_files_that_waited_the_longest_probe_the_service_whatever_their_prio
     let urgent = client.post("/api/v2/uploads/batches", urgent).await.ok();
     let poison = client.upload_in(urgent["batchId"].as_str().unwrap(), "poison.bin", b"poison").await;
     server.idle().await;
-    assert_eq!(circuit(&server).await, "open");
+    assert_eq!(server.circuit("gateway").await["state"], "open");
     let good = client.upload("good.bin", b"bytes").await;
     minutes(&server, &clock, 1).await;
     assert_eq!(client.status(&good).await, "ready");

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use landfall_core::clock::ManualClock;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::embedding_server::{self, EmbeddingServer};
 use crate::support::gateway_server::{GatewayServer, Reply};
@@ -14,12 +14,6 @@ use crate::support::{Setup, TestDb, TestServer, manual_clock, on_each_database};
 const FAILS: Reply = Reply::ApiResponse(500, "text/plain", "cannot do this one");
 const DOWN: Reply = Reply::ApiResponse(503, "text/plain", "gone fishing");
 const UP: Reply = Reply::ApiResponse(200, "text/plain", "Some words about the sea.");
-
-async fn circuit(server: &TestServer, service: &str) -> Value {
-    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
-    let circuits = status["circuits"].as_array().unwrap().clone();
-    circuits.into_iter().find(|circuit| circuit["service"] == service).unwrap()["state"].clone()
-}
 
 /// Lets so many minutes pass, one by one. A delay of a minute varies by a fifth.
 async fn minutes(server: &TestServer, clock: &ManualClock, count: usize) {
@@ -45,10 +39,10 @@ async fn one_file_waits_for_an_embedding_service_that_cannot_be_reached(db: Test
     let file = alice.upload("a.txt", b"The cat sleeps.").await;
     server.idle().await;
     minutes(&server, &clock, 3).await;
-    assert_eq!(circuit(&server, "embeddings").await, "closed", "four calls");
+    assert_eq!(server.circuit("embeddings").await["state"], "closed", "four calls");
     minutes(&server, &clock, 30).await;
     // The file was not sent, so it cannot be the cause, and its calls alone show that the service is down.
-    assert_eq!(circuit(&server, "embeddings").await, "open");
+    assert_eq!(server.circuit("embeddings").await["state"], "open");
     let seen = alice.file(&file).await;
     assert_eq!((&seen["status"], &seen["attempt"]), (&json!("queued"), &json!(0)), "{seen}");
     assert_eq!(seen["waitingFor"], "circuit", "{seen}");
@@ -75,7 +69,7 @@ async fn two_files_wait_for_an_embedding_service_that_is_not_available(db: TestD
         [alice.upload("a.txt", b"The cat sleeps.").await, alice.upload("b.txt", b"A ship sails.").await];
     server.idle().await;
     minutes(&server, &clock, 20).await;
-    assert_eq!(circuit(&server, "embeddings").await, "closed", "a document may be the cause");
+    assert_eq!(server.circuit("embeddings").await["state"], "closed", "a document may be the cause");
     assert!(service.calls().len() > 6, "more often than a file has attempts");
     for file in &files {
         let seen = alice.file(file).await;
@@ -135,7 +129,7 @@ async fn a_document_that_the_service_always_turns_away_fails_because_it_works_fo
         (&json!("failed"), &json!("GW_UNAVAILABLE")),
         "{seen}"
     );
-    assert_eq!(circuit(&server, "gateway").await, "closed");
+    assert_eq!(server.circuit("gateway").await["state"], "closed");
     server.stop().await;
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use landfall_store::args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::embedding_server::EmbeddingServer;
 use crate::support::gateway_server::{GatewayServer, Reply};
@@ -23,12 +23,6 @@ fn setup(gateway: &str) -> Setup {
 async fn upload_many(client: &Client, count: usize) -> Vec<String> {
     let upload = async |number: usize| client.upload(&format!("{number}.bin"), b"bytes").await;
     stream::iter(0..count).map(upload).buffered(16).collect().await
-}
-
-async fn circuit(server: &TestServer, service: &str) -> Value {
-    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
-    let circuits = status["circuits"].as_array().unwrap().clone();
-    circuits.into_iter().find(|circuit| circuit["service"] == service).unwrap()
 }
 
 /// The number of files for each state and number of attempts.
@@ -54,7 +48,7 @@ async fn a_thousand_files_outlast_a_gateway_outage_of_an_hour(db: TestDb) {
     let files = upload_many(&client, FILES).await;
     server.idle().await;
     assert_eq!(gateway.calls().len(), THRESHOLD);
-    assert_eq!(circuit(&server, "gateway").await["state"], "open");
+    assert_eq!(server.circuit("gateway").await["state"], "open");
     let waiting = client.file(&files[FILES - 1]).await;
     assert_eq!(waiting["waitingFor"], "circuit", "{waiting}");
 
@@ -74,7 +68,7 @@ async fn a_thousand_files_outlast_a_gateway_outage_of_an_hour(db: TestDb) {
     }
     let states = states(&server).await;
     assert!(states.iter().all(|(status, _, _)| status == "ready"), "{states:?}");
-    assert_eq!(circuit(&server, "gateway").await["state"], "closed");
+    assert_eq!(server.circuit("gateway").await["state"], "closed");
     server.assert_audit_clean().await;
     server.stop().await;
 }
@@ -86,9 +80,9 @@ async fn two_processes_share_one_circuit(db: TestDb) {
     let one = setup(&url).start(&db).await;
     let other = setup(&url).start(&db).await;
     upload_many(&one.client("ada"), 12).await;
-    crate::support::until("the circuit is open", async || circuit(&one, "gateway").await["state"] == "open")
+    crate::support::until("the circuit is open", async || one.circuit("gateway").await["state"] == "open")
         .await;
-    let seen = [circuit(&one, "gateway").await, circuit(&other, "gateway").await];
+    let seen = [one.circuit("gateway").await, other.circuit("gateway").await];
     assert_eq!(seen[0], seen[1]);
 
     // All running work has ended, and neither process starts more.
@@ -117,7 +111,7 @@ async fn a_half_open_circuit_lets_three_files_through_and_closes_after_them(db: 
     // The worker may be about to sleep for a second of the new time.
     server.app.wake.poll_work();
     gateway.open.subscribe().wait_for(|open| *open == PROBES).await.unwrap();
-    let state = circuit(&server, "gateway").await;
+    let state = server.circuit("gateway").await;
     assert_eq!(state["state"], "half-open", "{state}");
     client.upload("one-more.bin", b"bytes").await;
     // A poll of the queue that starts now finds three probes running and lets no more through.
@@ -135,7 +129,7 @@ async fn a_half_open_circuit_lets_three_files_through_and_closes_after_them(db: 
     for file in &files {
         assert_eq!(client.status(file).await, "ready", "{}", client.file(file).await);
     }
-    assert_eq!(circuit(&server, "gateway").await["state"], "closed");
+    assert_eq!(server.circuit("gateway").await["state"], "closed");
     let kinds: Vec<(String,)> = server
         .app
         .db
@@ -158,7 +152,7 @@ async fn the_files_that_opened_the_circuit_are_retried_like_all_others(db: TestD
     let client = server.client("ada");
     let bad = upload_many(&client, 2).await;
     server.idle().await;
-    assert_eq!(circuit(&server, "gateway").await["state"], "open");
+    assert_eq!(server.circuit("gateway").await["state"], "open");
     gateway.otherwise(UP);
     upload_many(&client, 6).await;
     for _ in 0..12 {
@@ -189,7 +183,7 @@ async fn documents_that_the_gateway_cannot_process_become_dead_letters_and_do_no
         bad.push(mallory.upload(name, b"poison").await);
     }
     server.idle().await;
-    assert_eq!(circuit(&server, "gateway").await["state"], "open");
+    assert_eq!(server.circuit("gateway").await["state"], "open");
     let good = upload_many(&alice, 20).await;
     for _ in 0..40 {
         clock.advance(Duration::from_secs(61));
@@ -228,7 +222,7 @@ async fn a_refusal_shows_that_the_gateway_is_up(db: TestDb) {
         assert_eq!(client.status(&file).await, "failed");
     }
     assert_eq!(
-        (gateway.calls().len(), circuit(&server, "gateway").await["state"].clone()),
+        (gateway.calls().len(), server.circuit("gateway").await["state"].clone()),
         (12, json!("closed"))
     );
     server.stop().await;
@@ -248,7 +242,7 @@ async fn files_wait_for_a_storage_that_cannot_be_read(db: TestDb) {
     let client = server.client("ada");
     let files = upload_many(&client, 12).await;
     server.idle().await;
-    assert_eq!(circuit(&server, "storage").await["state"], "open");
+    assert_eq!(server.circuit("storage").await["state"], "open");
     assert_eq!(states(&server).await, [("queued".to_owned(), 0, 12)], "no attempt was used");
     for _ in 0..5 {
         clock.advance(Duration::from_secs(61));

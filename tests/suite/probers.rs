@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landfall_core::clock::ManualClock;
 use landfall_store::args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::gateway_server::{GatewayServer, Reply};
 use crate::support::offline_app::Sql;
@@ -14,12 +14,6 @@ use crate::support::{Client, Setup, TestDb, TestServer, manual_clock, on_each_da
 const FAILS: Reply = Reply::ApiResponse(500, "text/plain", "cannot do this one");
 const DOWN: Reply = Reply::ApiResponse(503, "text/plain", "gone fishing");
 const UP: Reply = Reply::ApiResponse(200, "text/plain", "Some words about the sea.");
-
-async fn circuit(server: &TestServer) -> Value {
-    let status = server.admin().get("/api/v2/admin/queue-status").await.ok();
-    let circuits = status["circuits"].as_array().unwrap().clone();
-    circuits.into_iter().find(|circuit| circuit["service"] == "gateway").unwrap()["state"].clone()
-}
 
 /// Lets so many minutes pass, one by one. A delay of a minute varies by a fifth.
 async fn minutes(server: &TestServer, clock: &ManualClock, count: usize) {
@@ -58,7 +52,7 @@ async fn in_an_outage(
         files.push(client.upload(&format!("{number}.bin"), text.as_bytes()).await);
         server.idle().await;
     }
-    assert_eq!(circuit(&server).await, "open");
+    assert_eq!(server.circuit("gateway").await["state"], "open");
     (gateway, server, client, files)
 }
 
@@ -111,7 +105,7 @@ async fn the_only_document_that_is_left_after_an_outage_fails_for_its_own_reason
     let good = client.upload("good.bin", b"bytes").await;
     server.idle().await;
     assert_eq!(client.status(&good).await, "ready", "{}", client.file(&good).await);
-    assert_eq!(circuit(&server).await, "closed");
+    assert_eq!(server.circuit("gateway").await["state"], "closed");
     server.assert_audit_clean().await;
     server.stop().await;
 }

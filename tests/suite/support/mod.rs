@@ -209,6 +209,13 @@ impl TestServer {
         self.client_with("root", "root", Role::Operator)
     }
 
+    /// The circuit of a service, as an operator sees it.
+    pub async fn circuit(&self, service: &str) -> Value {
+        let status = self.admin().get("/api/v2/admin/queue-status").await.ok();
+        let circuits = status["circuits"].as_array().expect("circuits");
+        circuits.iter().find(|circuit| circuit["service"] == service).expect("one of each service").clone()
+    }
+
     pub fn client_with(&self, user: &str, tenant: &str, role: Role) -> Client {
         let claims = TokenClaims {
             sub: user.to_owned(),
