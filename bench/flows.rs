@@ -31,6 +31,7 @@ mod meaning;
 mod measure;
 mod orphans;
 mod peak;
+mod serving;
 mod streams;
 mod throughput;
 mod vectors;

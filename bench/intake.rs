@@ -13,17 +13,15 @@ use futures_util::StreamExt;
 use landfall_server::app::{App, Replacements};
 use landfall_server::auth::TokenClaims;
 use landfall_server::config::{Config, Variables};
-use landfall_server::http;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpListener;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio_util::sync::CancellationToken;
 
 use super::databases::{Fresh, Kind, postmaster};
 use super::figures::Figures;
 use super::measure::{Stopwatch, cpu_of_family, milliseconds, peak_memory, quantile};
+use super::serving::Serving;
 use super::worker::NoWork;
 
 /// Set for the client process: the address of the server and a token.
@@ -44,17 +42,8 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     variables.set("DATA_DIR", fresh.path().display().to_string());
     let replacements = Replacements { work: Some(NoWork::new()), ..Replacements::default() };
     let app = App::start(Config::from_variables(variables)?, replacements).await?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let base = format!("http://{}", listener.local_addr()?);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let (app, stop) = (app.clone(), stop.clone());
-        async move { app.run(stop).await }
-    });
-    let serving = tokio::spawn({
-        let (app, stop) = (app.clone(), stop.clone());
-        async move { http::serve(listener, http::router(app.clone()), &app.config.http, stop).await }
-    });
+    let serving = Serving::start(&app).await?;
+    let base = format!("http://{}", serving.address);
     let exp = (app.clock.now() + chrono::TimeDelta::days(1)).timestamp();
     let claims = TokenClaims { sub: "bench".to_owned(), tenant: Some("bench".to_owned()), role: None, exp };
     let token = app.auth.issue(&claims)?;
@@ -81,9 +70,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     }
     figures.add("intake: peak memory, MiB", peak_memory());
     clients.end().await?;
-    stop.cancel();
-    running.await?;
-    serving.await?;
+    serving.stop().await?;
     fresh.remove(app.db.clone()).await?;
     Ok(figures)
 }
@@ -139,7 +126,8 @@ pub async fn clients(server: &str) -> anyhow::Result<()> {
         token: token.to_owned(),
         ready: tokio::sync::watch::Sender::new(0),
     });
-    let events = tokio::spawn(client.clone().count_ready());
+    // Open before the first file is registered, so that no event is missed.
+    let events = tokio::spawn(client.clone().count_ready(client.events().await?));
     let mut line = String::new();
     while tokio::task::block_in_place(|| std::io::stdin().read_line(&mut line))? > 0 {
         let answer = match serde_json::from_str(&line)? {
@@ -207,9 +195,8 @@ impl Client {
             let batch = self.post("batches", &json!({ "fileCount": FILES_OF_BATCH })).await?;
             let path = format!("batches/{}/upload-urls", batch["batchId"].as_str().context("an id")?);
             let began = Instant::now();
-            let tickets = self.post(&path, &json!(files)).await?;
+            self.post(&path, &json!(files)).await?;
             durations.push(milliseconds(began.elapsed()));
-            drop(tickets);
         }
         Ok(durations)
     }
@@ -223,11 +210,15 @@ impl Client {
         Ok(serde_json::from_slice(&body)?)
     }
 
-    /// Reads the user's events and counts the files that became ready.
-    async fn count_ready(self: Arc<Self>) -> anyhow::Result<()> {
+    async fn events(&self) -> anyhow::Result<reqwest::Response> {
         let url = format!("{}/api/v2/uploads/events", self.base);
         let request = self.http.get(url).bearer_auth(&self.token).header("Accept", "text/event-stream");
-        let mut pieces = request.send().await?.error_for_status()?.bytes_stream();
+        Ok(request.send().await?.error_for_status()?)
+    }
+
+    /// Reads the user's events and counts the files that became ready.
+    async fn count_ready(self: Arc<Self>, events: reqwest::Response) -> anyhow::Result<()> {
+        let mut pieces = events.bytes_stream();
         let mut text = Vec::new();
         while let Some(piece) = pieces.next().await {
             text.extend_from_slice(&piece?);

@@ -13,18 +13,17 @@ use landfall_core::clock::Clock;
 use landfall_server::app::{App, Replacements};
 use landfall_server::auth::{TokenClaims, sign};
 use landfall_server::config::{Config, Variables};
-use landfall_server::http;
 use landfall_store::Error;
 use landfall_store::{Tx, Write, args};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use super::databases::{Fresh, Kind};
 use super::figures::Figures;
 use super::measure::{memory, quantile};
+use super::serving::Serving;
 use super::worker::NoWork;
 
 /// Set for the client process: the address of the server.
@@ -47,17 +46,8 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
     variables.set("MAX_CONNECTIONS_PER_ADDRESS", "2000");
     let replacements = Replacements { work: Some(NoWork::new()), ..Replacements::default() };
     let app = App::start(Config::from_variables(variables)?, replacements).await?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?.to_string();
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let (app, stop) = (app.clone(), stop.clone());
-        async move { app.run(stop).await }
-    });
-    let serving = tokio::spawn({
-        let (app, stop) = (app.clone(), stop.clone());
-        async move { http::serve(listener, http::router(app.clone()), &app.config.http, stop).await }
-    });
+    let serving = Serving::start(&app).await?;
+    let address = serving.address.clone();
 
     let before = memory();
     let mut clients = Clients::start(&address).await?;
@@ -87,9 +77,7 @@ pub async fn run(kind: Kind) -> anyhow::Result<Figures> {
         drop(lazy);
     }
     clients.end().await?;
-    stop.cancel();
-    running.await?;
-    serving.await?;
+    serving.stop().await?;
     fresh.remove(app.db.clone()).await?;
     Ok(figures)
 }
