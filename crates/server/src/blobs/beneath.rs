@@ -26,17 +26,50 @@ pub enum Missing {
 
 /// A folder below the root; the empty path is the root.
 pub fn folder(root: &Path, path: &str, missing: Missing) -> io::Result<OwnedFd> {
-    let mut at = rustix::fs::open(root, FOLDER, Mode::empty())?;
-    for name in path.split('/').filter(|name| !name.is_empty()) {
-        if missing == Missing::Create {
-            match rustix::fs::mkdirat(&at, name, FOLDER_MODE) {
-                Err(rustix::io::Errno::EXIST) => {}
-                made => made?,
-            }
-        }
-        at = rustix::fs::openat(&at, name, FOLDER | NO_LINK, Mode::empty())?;
+    let mut at = open_root(root)?;
+    for name in names_in(path) {
+        at = step(&at, name, missing)?.folder;
     }
     Ok(at)
+}
+
+/// A folder on the way to an entry.
+pub struct Step {
+    pub folder: OwnedFd,
+    /// Whether it was created just now.
+    pub is_new: bool,
+}
+
+/// The folders on the way to a folder below the root, with itself and without the root. Missing ones are created.
+pub fn way(root: &Path, path: &str) -> io::Result<Vec<Step>> {
+    let root = open_root(root)?;
+    let mut way: Vec<Step> = Vec::new();
+    for name in names_in(path) {
+        let at = way.last().map_or(&root, |step| &step.folder);
+        way.push(step(at, name, Missing::Create)?);
+    }
+    Ok(way)
+}
+
+fn open_root(root: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(root, FOLDER, Mode::empty())?)
+}
+
+fn names_in(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
+}
+
+fn step(at: &OwnedFd, name: &str, missing: Missing) -> io::Result<Step> {
+    let open = || rustix::fs::openat(at, name, FOLDER | NO_LINK, Mode::empty());
+    match open() {
+        Err(rustix::io::Errno::NOENT) if missing == Missing::Create => {}
+        opened => return Ok(Step { folder: opened?, is_new: false }),
+    }
+    let is_new = match rustix::fs::mkdirat(at, name, FOLDER_MODE) {
+        Err(rustix::io::Errno::EXIST) => false,
+        made => made.map(|()| true)?,
+    };
+    Ok(Step { folder: open()?, is_new })
 }
 
 /// The folder that an entry is in, and the entry's name.
@@ -97,11 +130,14 @@ pub fn remove_folder(root: &Path, path: &str) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
-/// Gives a file a second name, in a folder that is created if need be.
-pub fn link(root: &Path, from: &str, to: &str) -> io::Result<()> {
+/// Gives a file a second name, in folders that are created if need be. Returns the folders on the way to it.
+pub fn link(root: &Path, from: &str, to: &str) -> io::Result<Vec<Step>> {
     let (from_folder, from) = parent(root, from, Missing::Fail)?;
-    let (to_folder, to) = parent(root, to, Missing::Create)?;
-    Ok(rustix::fs::linkat(from_folder, from, to_folder, to, AtFlags::empty())?)
+    let (above, name) = to.rsplit_once('/').ok_or(io::ErrorKind::InvalidInput)?;
+    let way = way(root, above)?;
+    let to_folder = &way.last().ok_or(io::ErrorKind::InvalidInput)?.folder;
+    rustix::fs::linkat(from_folder, from, to_folder, name, AtFlags::empty())?;
+    Ok(way)
 }
 
 /// Makes the entries of a folder durable.

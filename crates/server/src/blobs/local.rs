@@ -3,16 +3,19 @@
 
 pub mod appending;
 
-use std::io::ErrorKind;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::fs;
-use tokio::io::{AsyncSeekExt, AsyncWriteExt, BufWriter};
+use tokio::io::AsyncSeekExt;
 use uuid::Uuid;
 
-use super::beneath::{self, Missing};
+use super::beneath::{self, Missing, Step};
 use super::{BlobInfo, BlobReader, Revision, Unfinished};
 use landfall_core::clock::Time;
 use landfall_store::Error;
@@ -38,11 +41,12 @@ const INCOMING: &str = "incoming";
 #[derive(Debug, Clone)]
 pub struct Folder {
     root: PathBuf,
+    durable: Durable,
 }
 
 impl Folder {
     pub async fn open(root: PathBuf) -> Result<Self, Error> {
-        let folder = Self { root };
+        let folder = Self { root, durable: Durable::default() };
         folder
             .run("create", "", |root| {
                 let mut make = std::fs::DirBuilder::new();
@@ -59,13 +63,8 @@ impl Folder {
     pub async fn receive(&self, owner: Uuid, key: &str) -> Result<Upload, Error> {
         let path = incoming_path(owner, key);
         let created = path.clone();
-        let file = self.run("create", &path, move |root| beneath::create(root, &created)).await?;
-        Ok(Upload {
-            key: key.to_owned(),
-            folder: self.clone(),
-            entry: Entry { root: self.root.clone(), path, on_drop: OnDrop::Remove },
-            writer: BufWriter::with_capacity(WRITE_BUFFER, fs::File::from_std(file)),
-        })
+        let draft = self.run("create", &path, move |root| Draft::create(root, created)).await?;
+        Ok(Upload { key: key.to_owned(), folder: self.clone(), draft: Some(draft) })
     }
 
     pub async fn head(&self, key: &str) -> Result<Option<BlobInfo>, Error> {
@@ -178,7 +177,6 @@ impl Folder {
 
 /// Writes, syncs and removes a page.
 fn write_probe(root: &Path, path: &str) -> std::io::Result<()> {
-    use std::io::Write;
     // What a killed process left.
     match beneath::remove(root, path) {
         Err(error) if !is_absent(&error) => return Err(error),
@@ -213,7 +211,6 @@ fn read_mark(path: &Path) -> std::io::Result<Option<String>> {
 
 /// A file system has no compare-and-set, so a lock makes one of the comparison and the rename.
 fn replace_mark(root: &Path, expected: Option<&str>, mark: &str) -> std::io::Result<bool> {
-    use std::io::Write;
     let lock =
         std::fs::File::options().create(true).truncate(false).write(true).open(root.join(MARK_LOCK))?;
     // Released when the file is closed, which also happens when the process dies.
@@ -241,52 +238,123 @@ fn replace_mark(root: &Path, expected: Option<&str>, mark: &str) -> std::io::Res
     Ok(true)
 }
 
-/// The bytes of one upload in `incoming`.
+/// The bytes of one upload.
+///
+/// They are written to `incoming` when they fill a buffer. What is left at the end is written, linked and synced in one call,
+/// because each call goes to another thread and back.
 pub struct Upload {
     key: String,
     folder: Folder,
-    entry: Entry,
-    writer: BufWriter<fs::File>,
+    /// `None` while a call has it.
+    draft: Option<Draft>,
 }
 
 impl Upload {
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.writer.write_all(bytes).await.map_err(cannot_write)
+        let draft = self.draft.as_mut().ok_or_else(interrupted)?;
+        draft.waiting.extend_from_slice(bytes);
+        if draft.waiting.len() < WRITE_BUFFER {
+            return Ok(());
+        }
+        self.call(|draft| draft.write().map_err(cannot_write)).await
     }
 
+    /// Makes the bytes a blob that is on disk.
     pub async fn publish(&mut self) -> Result<(), Error> {
-        self.writer.flush().await.map_err(cannot_write)?;
-        self.writer.get_ref().sync_all().await.map_err(cannot_write)?;
-        let target = blob_path(&self.key);
-        // From here on the blob may exist, also if the link reports an error or this future is dropped.
-        self.entry.on_drop = OnDrop::Leave;
-        let (from, to) = (self.entry.path.clone(), target.clone());
-        let linked = self.folder.run("store", &target, move |root| match link(root, &from, &to) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            linked => linked.map(|()| true),
-        });
-        if !linked.await? {
-            // The blob belongs to another upload. An entry of ours would let a sweep take it for unfinished.
-            self.entry.on_drop = OnDrop::Remove;
-            return Err(Error::BlobExists { key: self.key.clone() });
-        }
-        // The name of the file is an entry of its folder, and that folder's name is an entry of the folder above it.
-        self.folder.run("sync", &target.clone(), move |root| sync_above(root, &target)).await
+        let (target, durable) = (blob_path(&self.key), self.folder.durable.clone());
+        let (key, shown) = (self.key.clone(), self.folder.root.join(&target));
+        self.call(move |draft| {
+            draft.write().map_err(cannot_write)?;
+            // From here on the blob may exist, also if the link reports an error.
+            draft.on_drop = OnDrop::Leave;
+            let way = match link(&draft.root, &draft.path, &target) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    // The blob belongs to another upload. An entry of ours would let a sweep take it for unfinished.
+                    draft.on_drop = OnDrop::Remove;
+                    return Err(Error::BlobExists { key });
+                }
+                linked => linked.map_err(cannot("store", &shown))?,
+            };
+            // Only now: a file system with a journal writes the names to disk together with the bytes.
+            draft.file.sync_all().map_err(cannot_write)?;
+            durable.sync(&target, &way).map_err(cannot("sync", &shown))
+        })
+        .await
     }
 
     pub async fn finish(mut self) {
-        self.entry.on_drop = OnDrop::Remove;
-        let removed = self.folder.try_run(&self.entry.path, "remove", beneath::remove).await;
-        if let Err(error) = removed {
-            warn_of_entry(&self.entry, &error);
+        if let Some(mut draft) = self.draft.take() {
+            draft.on_drop = OnDrop::Remove;
+            drop(blocking(move || Ok(drop(draft))).await);
         }
-        self.entry.on_drop = OnDrop::Leave;
+    }
+
+    /// Runs a call of the file system with the draft.
+    async fn call(
+        &mut self,
+        call: impl FnOnce(&mut Draft) -> Result<(), Error> + Send + 'static,
+    ) -> Result<(), Error> {
+        let mut draft = self.draft.take().ok_or_else(interrupted)?;
+        let (draft, done) = blocking(move || {
+            let done = call(&mut draft);
+            Ok((draft, done))
+        })
+        .await?;
+        self.draft = Some(draft);
+        done
     }
 }
 
-/// Links the bytes to the name of the blob. The removal of the file's previous blob may remove the folder at any time
-/// before it has the new one in it.
-fn link(root: &Path, from: &str, to: &str) -> std::io::Result<()> {
+fn interrupted() -> Error {
+    Error::Internal("an upload goes on after a call that did not end".to_owned())
+}
+
+/// The file of an upload in `incoming`, with what is still to be written to it.
+struct Draft {
+    root: PathBuf,
+    path: String,
+    file: File,
+    /// What has arrived and is not in the file yet.
+    waiting: Vec<u8>,
+    on_drop: OnDrop,
+}
+
+#[derive(PartialEq, Eq)]
+enum OnDrop {
+    Remove,
+    Leave,
+}
+
+impl Draft {
+    fn create(root: &Path, path: String) -> std::io::Result<Self> {
+        let file = beneath::create(root, &path)?;
+        Ok(Self { root: root.to_owned(), path, file, waiting: Vec::new(), on_drop: OnDrop::Remove })
+    }
+
+    /// Writes what waits.
+    fn write(&mut self) -> std::io::Result<()> {
+        self.file.write_all(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if self.on_drop == OnDrop::Remove
+            && let Err(error) = beneath::remove(&self.root, &self.path)
+            // Another process that took this one for dead may have removed it already.
+            && !is_absent(&error)
+        {
+            let path = self.root.join(&self.path);
+            tracing::warn!(path = %path.display(), %error, "the entry of an unfinished upload could not be removed");
+        }
+    }
+}
+
+/// Links the bytes to the name of the blob, and returns the folders on the way to it. The removal of the file's previous blob
+/// may remove the folder at any time before it has the new one in it.
+fn link(root: &Path, from: &str, to: &str) -> std::io::Result<Vec<Step>> {
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -297,48 +365,37 @@ fn link(root: &Path, from: &str, to: &str) -> std::io::Result<()> {
     }
 }
 
-/// Syncs the folder of an entry and all above it.
-fn sync_above(root: &Path, path: &str) -> std::io::Result<()> {
-    let mut path = path;
-    while let Some((above, _)) = path.rsplit_once('/') {
-        beneath::sync(root, above)?;
-        path = above;
+/// The folders that are known to survive a power cut, because this process has synced the folders above them. Those of single
+/// files are not among them, so they are few.
+#[derive(Debug, Clone, Default)]
+struct Durable(Arc<Mutex<HashSet<String>>>);
+
+impl Durable {
+    /// Makes the name of a blob durable, and the names of the folders on the way to it: each is an entry of the folder
+    /// above.
+    fn sync(&self, path: &str, way: &[Step]) -> std::io::Result<()> {
+        let mut below = path;
+        let mut synced = Vec::new();
+        for (step, depth) in way.iter().rev().zip(0..) {
+            // The entry of the blob and that of its folder are new. Further up nearly all are old.
+            let is_old = depth >= 2 && !way[way.len() - depth].is_new && self.has(below);
+            if !is_old {
+                rustix::fs::fsync(&step.folder)?;
+                synced.extend((depth >= 2).then(|| below.to_owned()));
+            }
+            below = below.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(synced);
+        Ok(())
     }
-    Ok(())
+
+    fn has(&self, folder: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(folder)
+    }
 }
 
 fn cannot_write(source: std::io::Error) -> Error {
     failed("write an upload".to_owned(), source)
-}
-
-/// The entry of an unfinished upload.
-struct Entry {
-    root: PathBuf,
-    path: String,
-    on_drop: OnDrop,
-}
-
-#[derive(PartialEq, Eq)]
-enum OnDrop {
-    Remove,
-    Leave,
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        if self.on_drop == OnDrop::Remove
-            && let Err(error) = beneath::remove(&self.root, &self.path)
-            // Another process that took this one for dead may have removed it already.
-            && !is_absent(&error)
-        {
-            warn_of_entry(self, &error);
-        }
-    }
-}
-
-fn warn_of_entry(entry: &Entry, error: &dyn std::fmt::Display) {
-    let path = entry.root.join(&entry.path);
-    tracing::warn!(path = %path.display(), %error, "the entry of an unfinished upload could not be removed");
 }
 
 /// Where a walk over the blobs is: for each level, the names that are still to be visited, in their order.

@@ -9,9 +9,7 @@ use std::path::Path;
 use tokio::fs;
 use tokio::io::{AsyncSeekExt, AsyncWriteExt, BufWriter};
 
-use super::{
-    Folder, INCOMING, WRITE_BUFFER, beneath, blob_path, cannot, cannot_write, is_absent, link, sync_above,
-};
+use super::{Folder, INCOMING, WRITE_BUFFER, beneath, blob_path, cannot, cannot_write, is_absent, link};
 use crate::blobs::BlobReader;
 use crate::blobs::resumable::Hashes;
 use landfall_store::Error;
@@ -165,16 +163,21 @@ impl Appending {
         self.writer.flush().await.map_err(cannot_write)?;
         self.writer.get_ref().sync_all().await.map_err(cannot_write)?;
         let (from, to) = (self.path.clone(), blob_path(&self.key));
-        let shown = to.clone();
-        let linked = self.folder.run("store", &shown, move |root| match link(root, &from, &to) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // A process that ended before it was known to its row has published it.
-                let (own, found) = (beneath::metadata(root, &from)?, beneath::metadata(root, &to)?);
-                Ok(((own.st_dev, own.st_ino) == (found.st_dev, found.st_ino)).then_some(to))
-            }
-            linked => linked.map(|()| Some(to)),
+        let (shown, durable) = (to.clone(), self.folder.durable.clone());
+        let published = self.folder.run("store", &shown, move |root| {
+            let way = match link(root, &from, &to) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    // A process that ended before it was known to its row has published it.
+                    let (own, found) = (beneath::metadata(root, &from)?, beneath::metadata(root, &to)?);
+                    if (own.st_dev, own.st_ino) != (found.st_dev, found.st_ino) {
+                        return Ok(false);
+                    }
+                    beneath::way(root, to.rsplit_once('/').map_or("", |(above, _)| above))?
+                }
+                linked => linked?,
+            };
+            durable.sync(&to, &way).map(|()| true)
         });
-        let Some(target) = linked.await? else { return Err(Error::BlobExists { key: self.key.clone() }) };
-        self.folder.run("sync", &target.clone(), move |root| sync_above(root, &target)).await
+        if published.await? { Ok(()) } else { Err(Error::BlobExists { key: self.key.clone() }) }
     }
 }
