@@ -77,7 +77,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
     };
     running
         .db
-        .write(Register {
+        .write_jointly(Register {
             caller: caller.clone(),
             batch: None,
             priority: None,
@@ -86,6 +86,7 @@ async fn upload_unconfirmed(running: &Running, config: &Config, caller: &Caller)
             config: config.intake.clone(),
             signer: UrlSigner::new([7; 32], Vec::new()),
             direct: None,
+            trace: None,
         })
         .await?;
     let upload = Upload {

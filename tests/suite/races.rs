@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use landfall_api::uploads::UploadTicket;
 use landfall_core::caller::{Caller, Role};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::lifecycle::Stage::Extract;
@@ -12,7 +13,8 @@ use landfall_server::intake::register::Register;
 use landfall_server::queue::settle::{SettleGroup, Settlement, Verdict};
 use landfall_server::records::file::File;
 use landfall_store::Error;
-use landfall_store::{Tx, Write};
+use landfall_store::{Tx, Write, apply_alone};
+use md5::{Digest, Md5};
 use serde_json::json;
 use tokio::sync::Barrier;
 
@@ -388,6 +390,17 @@ async fn a_batch_cancelled_while_files_are_added_and_processed_leaves_none_in_pr
     server.assert_audit_clean().await;
 }
 
+/// A registration in a transaction of its own.
+struct Alone(Register);
+
+impl Write for Alone {
+    type Output = Vec<UploadTicket>;
+
+    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
+        apply_alone(&self.0, tx).await
+    }
+}
+
 #[on_each_database]
 async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db: TestDb) {
     let server = Setup::default().work(Script::new()).start(&db).await;
@@ -396,7 +409,7 @@ async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db
     let (app, gate) = (server.app.clone(), Gate::default());
     let file = app.clock.new_id();
     let announced = Announced { name: "a".to_owned(), size: 7, ..Announced::default() };
-    let register = Register {
+    let register = Alone(Register {
         caller: Caller { user: "alice".to_owned(), tenant: "alice".to_owned(), role: Role::Member },
         batch: Some(batch.parse().unwrap()),
         priority: None,
@@ -405,7 +418,8 @@ async fn a_file_added_at_the_moment_its_batch_is_cancelled_is_deleted_with_it(db
         config: app.config.intake.clone(),
         signer: app.signer.clone(),
         direct: None,
-    };
+        trace: None,
+    });
     // The file has its place in the batch and is not committed when the batch is cancelled.
     let adding = tokio::spawn({
         let (db, held) = (app.db.clone(), Held { change: register, gate: gate.clone() });
@@ -449,5 +463,42 @@ async fn a_dead_letter_retried_ten_times_at_once_is_queued_once(db: TestDb) {
     server.idle().await;
     let states = alice.states(&file).await;
     assert_eq!(states.iter().filter(|state| *state == "queued").count(), 2, "{states:?}");
+    server.assert_audit_clean().await;
+}
+
+#[on_each_database]
+async fn of_many_files_of_a_tenant_sent_at_once_each_has_its_own_outcome(db: TestDb) {
+    const FILES: usize = 40;
+    let server = Setup::default().work(Script::new()).start(&db).await;
+    let users = ["alice", "bob"].map(|user| server.client_of(user, "acme"));
+    let batches = [users[0].open_batch(FILES).await, users[1].open_batch(FILES).await];
+    let sent = at_once(FILES, |number| {
+        let (client, own) = (users[number % 2].clone(), batches[number % 2].clone());
+        let others = batches[(number + 1) % 2].clone();
+        async move {
+            if number % 10 < 2 {
+                let file = json!({ "fileName": "a", "fileSize": 1 });
+                let answer =
+                    client.post(&format!("/api/v2/uploads/batches/{others}/upload-urls"), file).await;
+                answer.refused(404, "BATCH_NOT_FOUND");
+                return None;
+            }
+            let text = format!("The words of file {number}");
+            let file = client.upload_in(&own, &format!("{number}.txt"), text.as_bytes()).await;
+            Some((client, file, text))
+        }
+    })
+    .await;
+    let sent: Vec<_> = sent.into_iter().flatten().collect();
+    assert_eq!(sent.len(), FILES * 8 / 10);
+    for (client, file, text) in &sent {
+        let number = text.rsplit(' ').next().unwrap();
+        let seen = client.file(file).await;
+        let md5 = hex::encode(Md5::digest(text));
+        assert_eq!((&seen["fileName"], &seen["md5"]), (&json!(format!("{number}.txt")), &json!(md5)));
+        assert_eq!(client.states(file).await[..3], ["registered", "uploaded", "queued"]);
+    }
+    let bytes: usize = sent.iter().map(|(_, _, text)| text.len()).sum();
+    assert_eq!(users[0].quota().await, (0, i64::try_from(bytes).unwrap()));
     server.assert_audit_clean().await;
 }

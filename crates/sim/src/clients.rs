@@ -242,8 +242,9 @@ impl Client {
                     config: app.config.intake.clone(),
                     signer: app.signer.clone(),
                     direct: None,
+                    trace: None,
                 };
-                let tickets = app.db.write(Idempotent { key, now, change }).await?;
+                let tickets = app.db.write_jointly(Idempotent { key, now, change }).await?;
                 Ok(tickets[0].file_id)
             }
         };

@@ -18,6 +18,7 @@ mod tx;
 // A change until its commit, and what follows the commit.
 mod change;
 mod hooks;
+mod joint;
 mod writer;
 pub mod wake;
 // The database itself.
@@ -50,6 +51,7 @@ pub use arguments::{Arg, Rows};
 pub use error::Error;
 pub use faults::{FaultInjector, Step};
 pub use hooks::CommitHook;
+pub use joint::{Joint, apply_alone};
 pub use landfall_store_macros::{FromColumn, FromRow};
 pub use migrate::SchemaError;
 pub use row::{FromColumn, FromRow, Json, PostgresRow, Row, SqliteValue, Unreadable};
@@ -60,6 +62,7 @@ pub use tx::Tx;
 use change::{Change, carry_out};
 use database_file::{DatabaseFile, lock_for_start};
 use faults::Faults;
+use joint::Queues;
 use outage::Outage;
 use simulated::SimulatedProcess;
 use sqlite::{Lease, Pool, Purpose};
@@ -91,6 +94,8 @@ pub trait Write: Send + Sync + 'static {
 /// What must happen before a change is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
+    /// Of no use once this process has ended. PostgreSQL does not wait for the disk either.
+    Ephemeral,
     /// Committed and visible, and it survives a crash of this process, but perhaps not a power cut. For changes
     /// that no client was told about and whose loss only means that work is repeated. It never survives without the
     /// changes before it. (PostgreSQL syncs these as well.)
@@ -104,6 +109,7 @@ pub struct Db {
     backend: Backend,
     wake: Wake,
     faults: Faults,
+    queues: Queues,
 }
 
 #[derive(Clone)]
@@ -134,7 +140,7 @@ impl Db {
         if let Backend::Postgres { pool, .. } = &backend {
             migrate::run_on_postgres(pool).await?;
         }
-        Ok(Self { backend, wake, faults })
+        Ok(Self { backend, wake, faults, queues: Queues::default() })
     }
 
     async fn open_sqlite(url: &str, connections: u32, faults: Faults, wake: Wake) -> Result<Self, Error> {
@@ -163,7 +169,8 @@ impl Db {
         let writer = Writer::start(writing, file.clone(), faults.clone(), wake.clone())?;
         let readers = Pool::new(&path, Purpose::Read, connections);
         drop(starting);
-        Ok(Self { backend: Backend::Sqlite { writer, readers, connections, file }, wake, faults })
+        let backend = Backend::Sqlite { writer, readers, connections, file };
+        Ok(Self { backend, wake, faults, queues: Queues::default() })
     }
 
     async fn open_postgres(url: &str, connections: u32) -> Result<Backend, Error> {
@@ -266,6 +273,11 @@ impl Db {
         tokio::spawn(written.in_current_span());
     }
 
+    /// The changes that wait to be made together with others.
+    fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
     /// What wakes tasks after a commit.
     pub fn wake(&self) -> &Wake {
         &self.wake
@@ -355,7 +367,11 @@ async fn write_postgres(
     loop {
         tries += 1;
         faults.inject(Step::Begin).await?;
-        let begun = Box::pin(outage.acquire(pool, pool.begin())).await?;
+        let begin = match change.durability() {
+            Durability::Ephemeral => "BEGIN; SET LOCAL synchronous_commit = off",
+            Durability::Unsynced | Durability::Synced => "BEGIN",
+        };
+        let begun = Box::pin(outage.acquire(pool, pool.begin_with(begin))).await?;
         let mut tx = Tx::new(Held::PostgresTransaction(begun), faults);
         let result = match carry_out(change, &mut tx).await {
             Ok(hooks) => tx.commit().await.map(|()| hooks.after_commit(wake)),

@@ -12,6 +12,7 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use crate::faults::Faults;
+use crate::joint::Queues;
 use crate::sqlite::{self, Pool};
 use crate::wake::Wake;
 use crate::writer::Writer;
@@ -43,7 +44,7 @@ impl SimulatedDatabase {
         let (faults, wake) = (Faults(faults), Wake::default());
         let writer = Writer::start_simulated(self.pool.clone(), faults.clone(), wake.clone());
         let process = SimulatedProcess { database: self.clone(), number: process, ahead };
-        Db { backend: Backend::Simulated { writer, process }, wake, faults }
+        Db { backend: Backend::Simulated { writer, process }, wake, faults, queues: Queues::default() }
     }
 
     /// Whether no process is in a transaction.

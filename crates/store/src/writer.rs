@@ -171,7 +171,9 @@ impl Queue {
 
     /// The strictest durability among the waiting changes.
     fn durability(&self) -> Durability {
-        self.waiting.iter().map(|job| job.change.durability()).max().unwrap_or(Durability::Synced)
+        let strictest = self.waiting.iter().map(|job| job.change.durability()).max();
+        // SQLite has no more than these two.
+        strictest.unwrap_or(Durability::Synced).max(Durability::Unsynced)
     }
 
     /// The next change, if a commit with this durability is enough for it.
@@ -183,7 +185,7 @@ impl Queue {
 
 async fn set_durability(pool: &Pool, durability: Durability) -> Result<(), Error> {
     let sql = match durability {
-        Durability::Unsynced => "PRAGMA synchronous = NORMAL",
+        Durability::Ephemeral | Durability::Unsynced => "PRAGMA synchronous = NORMAL",
         Durability::Synced => "PRAGMA synchronous = FULL",
     };
     sqlite::execute(pool.acquire().await?.connection()?, sql, &[]).map(drop)

@@ -91,9 +91,12 @@ impl TestUser {
             config: app.config.intake.clone(),
             signer: app.signer.clone(),
             direct: None,
+            trace: None,
         };
-        let tickets =
-            app.db.write(Idempotent { key: Some(self.key(name)), now: app.clock.now(), change }).await?;
+        let tickets = app
+            .db
+            .write_jointly(Idempotent { key: Some(self.key(name)), now: app.clock.now(), change })
+            .await?;
         Ok(tickets[0].file_id)
     }
 

@@ -22,6 +22,7 @@ use crate::intake::direct;
 use crate::intake::idempotency::Idempotent;
 use crate::intake::register::{Register, Reissue};
 use crate::intake::upload::{Upload, awaiting_bytes};
+use crate::telemetry::traces;
 use landfall_api::uploads::{
     Announcement, ConfirmRequest, Confirmed, NewFileOrList, OneOrMany, UploadTicket, UploadTicketOrList,
     Uploaded,
@@ -108,7 +109,7 @@ async fn register_files(
     let declared: Vec<Announced> = files.iter().map(|(_, file)| file.clone()).collect();
     let tickets = app
         .db
-        .write(Idempotent {
+        .write_jointly(Idempotent {
             key: received.key(&caller)?,
             now,
             change: Register {
@@ -120,6 +121,7 @@ async fn register_files(
                 config: app.config.intake.clone(),
                 signer: app.signer.clone(),
                 direct,
+                trace: traces::current(),
             },
         })
         .await?;

@@ -24,7 +24,7 @@ pub async fn adopt(
 ) -> Result<(), Error> {
     let change = Change::Confirm { trace: None, recoveries, arrived };
     moves::apply_to(tx, file, Transition::Confirm, change, actor, Some(reason), now).await?;
-    quota::settle(tx, file).await
+    quota::settle(tx, std::slice::from_ref(file)).await
 }
 
 /// The name of the object store's notifications in the history of a file.

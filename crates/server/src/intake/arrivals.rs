@@ -12,11 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use crate::process::workers;
 use crate::records::files::arriving;
 use landfall_core::clock::{Clock, Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::{Db, Durability, Error, Tx, Write};
+use landfall_store::{Db, Durability, Error, Joint, Tx, Write};
 
 /// An upload that brought nothing for so long gives way to another one of the same file.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -65,7 +64,7 @@ impl Arrivals {
             is_noted: true,
         };
         let left = self.left().get(&file).copied();
-        match db.write(Begin { file, upload, worker, left, now: clock.now() }).await {
+        match db.write_jointly(Begin { file, upload, worker, left, now: clock.now() }).await {
             Ok(true) => Ok(place),
             Ok(false) => {
                 place.left();
@@ -194,24 +193,41 @@ struct Begin {
     file: Uuid,
     upload: Uuid,
     worker: Uuid,
+    /// An upload of the file whose end could not be written yet.
     left: Option<Uuid>,
     now: Time,
 }
 
-impl Write for Begin {
+impl Joint for Begin {
     type Output = bool;
 
-    fn durability(&self) -> Durability {
-        // It means nothing after the process has ended.
-        Durability::Unsynced
+    /// They wait for no row, but one transaction costs less than many.
+    fn key(&self) -> &'static str {
+        ""
     }
 
-    async fn apply(&self, tx: &mut Tx) -> Result<bool, Error> {
+    fn durability(&self) -> Durability {
+        Durability::Ephemeral
+    }
+
+    async fn apply_all(these: &[&Self], tx: &mut Tx) -> Result<Vec<bool>, Error> {
         // A process that was declared dead would lose the place at once.
-        if !workers::hold(tx, self.worker).await? {
-            return Err(super::upload::interrupted());
+        super::upload::hold_workers(tx, these.iter().map(|one| one.worker)).await?;
+        let left: Vec<(Uuid, Uuid)> = these.iter().filter_map(|one| Some((one.file, one.left?))).collect();
+        if !left.is_empty() {
+            arriving::end(tx, left.into_iter()).await?;
         }
-        arriving::begin(tx, self.file, self.upload, self.worker, self.left, self.now).await
+        // In the order of their ids, so that two processes never wait for one another.
+        let mut by_file: Vec<&&Self> = these.iter().collect();
+        by_file.sort_by_key(|one| one.file);
+        let uploads = by_file.into_iter().map(|one| arriving::Beginning {
+            file: one.file,
+            upload: one.upload,
+            worker: one.worker,
+            now: one.now,
+        });
+        let noted = arriving::begin(tx, uploads).await?;
+        Ok(these.iter().map(|one| noted.contains(&one.file)).collect())
     }
 }
 
@@ -224,10 +240,10 @@ impl Write for End {
     type Output = ();
 
     fn durability(&self) -> Durability {
-        Durability::Unsynced
+        Durability::Ephemeral
     }
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        arriving::end(tx, self.file, self.upload).await
+        arriving::end(tx, std::iter::once((self.file, self.upload))).await
     }
 }

@@ -1,5 +1,7 @@
 //! The owner confirms that the bytes are uploaded. If they are, the file is in the queue before the response is sent.
 
+use std::collections::{BTreeMap, HashMap};
+
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -8,7 +10,7 @@ use super::direct;
 use crate::blobs::Blobs;
 use crate::records::events;
 use crate::records::file::{File, StoredBytes};
-use crate::records::moves::{self, Change};
+use crate::records::moves::{self, Change, Move};
 use crate::records::quota;
 use crate::telemetry::{spans, traces};
 use landfall_api::uploads::ConfirmRequest;
@@ -18,7 +20,7 @@ use landfall_core::clock::{Clock, Time};
 use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write};
+use landfall_store::{Db, Joint, Tx};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmed {
@@ -89,7 +91,8 @@ async fn confirm_found(
     };
     // Not before: the storage may take its time to answer, and only now does the file begin to wait for a worker.
     let now = clock.now();
-    db.write(Confirm { caller: caller.clone(), file: id, verified, now }).await
+    let (tenant, trace) = (file.tenant_id.clone(), traces::current());
+    db.write_jointly(Confirm { caller: caller.clone(), tenant, file: id, verified, trace, now }).await
 }
 
 /// The blob that was compared with what was declared.
@@ -157,18 +160,50 @@ impl Verified {
 
 struct Confirm {
     caller: Caller,
+    /// Of the file.
+    tenant: String,
     file: Uuid,
     verified: Verified,
+    /// The position of the request in its trace.
+    trace: Option<String>,
     now: Time,
 }
 
-impl Write for Confirm {
+/// Those of one tenant together: they would wait for one another at its quota.
+impl Joint for Confirm {
     type Output = Confirmed;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        let mut file = File::lock_for(tx, &self.caller, self.file).await?;
+    fn key(&self) -> &str {
+        &self.tenant
+    }
+
+    async fn apply_all(these: &[&Self], tx: &mut Tx) -> Result<Vec<Self::Output>, Error> {
+        let ids: Vec<Uuid> = these.iter().map(|one| one.file).collect();
+        let mut files: HashMap<Uuid, File> =
+            File::lock_all(tx, &ids).await?.into_iter().map(|file| (file.id, file)).collect();
+        // A client may confirm a file twice at once.
+        let mut moves: BTreeMap<Uuid, Move> = BTreeMap::new();
+        for one in these {
+            let file = File::visible(files.get(&one.file), &one.caller)?;
+            if let Some(confirmation) = one.of(tx, file).await? {
+                moves.entry(file.id).or_insert(confirmation);
+            }
+        }
+        let now = these.iter().map(|one| one.now).max().unwrap_or_default();
+        let moved = moves::apply(tx, moves.into_values().collect(), now).await?;
+        let moved: Vec<File> = moved.into_iter().flatten().filter_map(|moved| moved.file).collect();
+        quota::settle(tx, &moved).await?;
+        files.extend(moved.into_iter().map(|file| (file.id, file)));
+        let status = |one: &&Self| Confirmed { file_id: one.file, status: files[&one.file].status };
+        Ok(these.iter().map(status).collect())
+    }
+}
+
+impl Confirm {
+    /// The move of the file, which the transaction holds. `None` if the file was confirmed before.
+    async fn of(&self, tx: &mut Tx, file: &File) -> Result<Option<Move>, Error> {
         match file.status {
-            Status::Registered | Status::Uploaded if self.verified.is_of(&file) => {}
+            Status::Registered | Status::Uploaded if self.verified.is_of(file) => {}
             Status::Registered | Status::Uploaded => {
                 return Err(Refusal::new(
                     RefusalCode::UploadChanged,
@@ -178,18 +213,21 @@ impl Write for Confirm {
                 .into());
             }
             Status::Deleted => return Err(events::gone(tx, file.id).await?.into()),
-            status => {
-                return Ok(Confirmed { file_id: file.id, status });
-            }
+            _ => return Ok(None),
         }
         let arrived = match &self.verified {
             Verified::Known(_) => None,
             Verified::Arrived(bytes) => Some(bytes.clone()),
         };
-        let change = Change::Confirm { trace: traces::current(), recoveries: 0, arrived };
-        let actor = Actor::caller(&self.caller, &file.tenant_id, &file.user_id);
-        moves::apply_to(tx, &mut file, Transition::Confirm, change, actor, None, self.now).await?;
-        quota::settle(tx, &file).await?;
-        Ok(Confirmed { file_id: file.id, status: file.status })
+        Ok(Some(Move {
+            file: file.id,
+            from: file.status,
+            passed: Vec::new(),
+            transition: Transition::Confirm,
+            change: Change::Confirm { trace: self.trace.clone(), recoveries: 0, arrived },
+            worker: None,
+            actor: Actor::caller(&self.caller, &file.tenant_id, &file.user_id),
+            data: None,
+        }))
     }
 }

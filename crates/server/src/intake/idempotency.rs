@@ -10,8 +10,7 @@ use landfall_core::caller::TenantUser;
 use landfall_core::clock::Time;
 use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::Error;
-use landfall_store::{Tx, Write, args};
+use landfall_store::{Durability, Error, Joint, Tx, Write, args};
 
 const MAX_KEY_BYTES: usize = 255;
 
@@ -57,29 +56,75 @@ where
         let Some(key) = &self.key else {
             return self.change.apply(tx).await;
         };
-        // The request that inserts the key does the work. Another request with the same key waits here for its
-        // commit.
-        let first = tx
-            .execute(
-                "INSERT INTO idempotency_keys (tenant_id, user_id, key, request, created_at) VALUES ($1, $2, $3, $4, $5)
-                 ON CONFLICT DO NOTHING",
-                args![&key.owner.tenant, &key.owner.user, &key.key, &key.request, self.now],
-            )
-            .await?;
-        if first == 0 && mutants::on(Mutant::KeyIgnored) {
-            return self.change.apply(tx).await;
-        }
-        if first == 0 {
+        if !key.is_new(tx, self.now).await? {
             return kept_answer(tx, key).await;
         }
         let output = self.change.apply(tx).await?;
-        let kept = serde_json::to_value(&output).map_err(unreadable)?;
+        key.keep_answer(tx, &output).await?;
+        Ok(output)
+    }
+}
+
+impl<J> Joint for Idempotent<J>
+where
+    J: Joint,
+    J::Output: Serialize + DeserializeOwned + Sync,
+{
+    type Output = J::Output;
+
+    fn key(&self) -> &str {
+        self.change.key()
+    }
+
+    fn durability(&self) -> Durability {
+        self.change.durability()
+    }
+
+    async fn apply_all(these: &[&Self], tx: &mut Tx) -> Result<Vec<Self::Output>, Error> {
+        // In the order of their names, so that two processes never wait for one another.
+        let mut keys: Vec<(&Key, Time)> =
+            these.iter().filter_map(|one| Some((one.key.as_ref()?, one.now))).collect();
+        keys.sort_by_key(|(key, _)| (&key.owner.tenant, &key.owner.user, &key.key));
+        for (key, now) in keys {
+            if !key.is_new(tx, now).await? {
+                return match these {
+                    [_] => Ok(vec![kept_answer(tx, key).await?]),
+                    _ => Err(Error::Internal("a repeated request is answered by itself".to_owned())),
+                };
+            }
+        }
+        let changes: Vec<&J> = these.iter().map(|one| &one.change).collect();
+        let outputs = J::apply_all(&changes, tx).await?;
+        for (one, output) in these.iter().zip(&outputs) {
+            if let Some(key) = &one.key {
+                key.keep_answer(tx, output).await?;
+            }
+        }
+        Ok(outputs)
+    }
+}
+
+impl Key {
+    /// Writes the key. The request that does so does the work; another one with the same key waits here for its commit.
+    async fn is_new(&self, tx: &mut Tx, now: Time) -> Result<bool, Error> {
+        let written = tx
+            .execute(
+                "INSERT INTO idempotency_keys (tenant_id, user_id, key, request, created_at) VALUES ($1, $2, $3, $4, $5)
+                 ON CONFLICT DO NOTHING",
+                args![&self.owner.tenant, &self.owner.user, &self.key, &self.request, now],
+            )
+            .await?;
+        Ok(written > 0 || mutants::on(Mutant::KeyIgnored))
+    }
+
+    async fn keep_answer(&self, tx: &mut Tx, output: &(impl Serialize + Sync)) -> Result<(), Error> {
+        let kept = serde_json::to_value(output).map_err(unreadable)?;
         tx.execute(
             "UPDATE idempotency_keys SET answer = $4 WHERE tenant_id = $1 AND user_id = $2 AND key = $3",
-            args![&key.owner.tenant, &key.owner.user, &key.key, serde_json::json!({ "answer": kept })],
+            args![&self.owner.tenant, &self.owner.user, &self.key, serde_json::json!({ "answer": kept })],
         )
-        .await?;
-        Ok(output)
+        .await
+        .map(drop)
     }
 }
 

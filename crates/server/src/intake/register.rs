@@ -15,7 +15,6 @@ use crate::records::file::File;
 use crate::records::files::uploads::{self, NewFile, Registration};
 use crate::records::quota;
 use crate::records::resumable;
-use crate::telemetry::traces;
 use landfall_api::uploads::UploadTicket;
 use landfall_core::actor::Actor;
 use landfall_core::caller::Caller;
@@ -26,7 +25,7 @@ use landfall_core::priority::Priority;
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_core::states::BatchStatus;
 use landfall_store::Error;
-use landfall_store::{Tx, Write};
+use landfall_store::{Joint, Tx, Write};
 
 pub struct Register {
     pub caller: Caller,
@@ -39,6 +38,8 @@ pub struct Register {
     pub signer: UrlSigner,
     /// Files of up to so many bytes are sent straight to the object store. `None`: none are.
     pub direct: Option<i64>,
+    /// The position of the request in its trace.
+    pub trace: Option<String>,
 }
 
 /// Returns a ticket for the bytes of one file. Its URL has no host: the HTTP layer adds it.
@@ -54,25 +55,75 @@ fn issue_ticket(signer: &UrlSigner, file_id: Uuid, size: i64, now: Time, ttl: Du
     }
 }
 
-impl Write for Register {
+/// Those of one tenant together: they would wait for one another at its quota.
+impl Joint for Register {
     type Output = Vec<UploadTicket>;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        let bytes = self.files.iter().map(|(_, file)| file.size).sum();
-        let count = i64::try_from(self.files.len()).unwrap_or(i64::MAX);
-        // Lock the batch before the tenant, as everywhere else: a different order could deadlock.
-        let priority = match self.batch {
-            Some(batch) => self.take_places(tx, batch, count).await?,
-            None => Priority::default().rank(),
-        };
-        let noted = self.files.iter().flat_map(|(_, file)| [&file.mapping, &file.attributes]);
-        let rows = self.files.len() + noted.map(|json| registrations::rows_of(json.as_ref())).sum::<usize>();
-        registrations::take(tx, &self.caller.tenant, rows, self.config.registrations, self.now).await?;
-        quota::reserve(tx, &self.caller.tenant, bytes, count, &self.config.quota).await?;
-        let priority = self.priority.map_or(priority, Priority::rank);
+    fn key(&self) -> &str {
+        &self.caller.tenant
+    }
 
-        let files = self.files.iter().map(|(id, file)| NewFile {
-            id: *id,
+    async fn apply_all(these: &[&Self], tx: &mut Tx) -> Result<Vec<Self::Output>, Error> {
+        let [first, ..] = these else { return Ok(Vec::new()) };
+        // Lock the batches before the tenant, as everywhere else: a different order could deadlock. And in the order of
+        // their ids, so that two processes never wait for one another.
+        let mut by_batch: Vec<usize> = (0..these.len()).collect();
+        by_batch.sort_by_key(|place| these[*place].batch);
+        let mut priorities = vec![Priority::default().rank(); these.len()];
+        for place in by_batch {
+            if let Some(batch) = these[place].batch {
+                priorities[place] = these[place].take_places(tx, batch).await?;
+            }
+        }
+        let (tenant, config) = (&first.caller.tenant, &first.config);
+        let rows = these.iter().map(|one| one.rows()).sum();
+        let now = these.iter().map(|one| one.now).max().unwrap_or(first.now);
+        registrations::take(tx, tenant, rows, config.registrations, now).await?;
+        let bytes = these.iter().flat_map(|one| &one.files).map(|(_, file)| file.size).sum();
+        let count = these.iter().map(|one| one.count()).sum();
+        quota::reserve(tx, tenant, bytes, count, &config.quota).await?;
+
+        let common: Vec<Registration<'_>> =
+            these.iter().zip(priorities).map(|(one, of_batch)| one.common(of_batch)).collect();
+        let mut files = Vec::new();
+        for (one, common) in these.iter().zip(&common) {
+            files.extend(one.files.iter().map(|(id, file)| (common, one.new_file(*id, file))));
+        }
+        uploads::register(tx, files).await?;
+        let events = these.iter().flat_map(|one| one.files.iter().map(|(id, _)| one.event(*id))).collect();
+        events::record(tx, events).await?;
+        Ok(these.iter().map(|one| one.tickets()).collect())
+    }
+}
+
+impl Register {
+    fn count(&self) -> i64 {
+        i64::try_from(self.files.len()).unwrap_or(i64::MAX)
+    }
+
+    /// As how many rows its files count, with what the client stores with them.
+    fn rows(&self) -> usize {
+        let noted = self.files.iter().flat_map(|(_, file)| [&file.mapping, &file.attributes]);
+        self.files.len() + noted.map(|json| registrations::rows_of(json.as_ref())).sum::<usize>()
+    }
+
+    /// What its files have in common. `of_batch` is the priority of their batch.
+    fn common(&self, of_batch: i64) -> Registration<'_> {
+        Registration {
+            tenant: &self.caller.tenant,
+            user: &self.caller.user,
+            batch: self.batch,
+            first_stage: self.config.first_stage,
+            priority: self.priority.map_or(of_batch, Priority::rank),
+            upload_until: self.now + to_delta(self.config.confirm_window),
+            trace: self.trace.clone(),
+            now: self.now,
+        }
+    }
+
+    fn new_file<'a>(&self, id: Uuid, file: &'a Announced) -> NewFile<'a> {
+        NewFile {
+            id,
             name: &file.name,
             content_type: file.content_type.clone(),
             size: file.size,
@@ -81,34 +132,19 @@ impl Write for Register {
             mapping: file.mapping.clone(),
             attributes: file.attributes.clone(),
             is_direct: self.direct.is_some_and(|limit| file.size <= limit),
-        });
-        let common = Registration {
-            tenant: &self.caller.tenant,
-            user: &self.caller.user,
-            batch: self.batch,
-            first_stage: self.config.first_stage,
-            priority,
-            upload_until: self.now + to_delta(self.config.confirm_window),
-            trace: traces::current(),
-            now: self.now,
-        };
-        uploads::register(tx, common, files).await?;
-        let registered = self.files.iter().map(|(id, _)| self.event(*id)).collect();
-        events::record(tx, registered).await?;
-
-        let ttl = self.config.url_ttl;
-        Ok(self
-            .files
-            .iter()
-            .map(|(id, file)| issue_ticket(&self.signer, *id, file.size, self.now, ttl))
-            .collect())
+        }
     }
-}
 
-impl Register {
-    /// Takes `count` of the batch's free places, and returns the batch's priority.
-    async fn take_places(&self, tx: &mut Tx, batch: Uuid, count: i64) -> Result<i64, Error> {
-        let owner = &self.caller.owner();
+    fn tickets(&self) -> Vec<UploadTicket> {
+        let ttl = self.config.url_ttl;
+        let tickets =
+            self.files.iter().map(|(id, file)| issue_ticket(&self.signer, *id, file.size, self.now, ttl));
+        tickets.collect()
+    }
+
+    /// Takes free places of the batch for its files, and returns the batch's priority.
+    async fn take_places(&self, tx: &mut Tx, batch: Uuid) -> Result<i64, Error> {
+        let (owner, count) = (&self.caller.owner(), self.count());
         if let Some(priority) = changes::take_places(tx, batch, owner, count, self.now).await? {
             deadline::extend(tx, Some(batch), self.config.confirm_window, self.now).await?;
             return Ok(priority);

@@ -1,5 +1,6 @@
 //! Receives the bytes: they are checked while they arrive, and are on disk before the row says so.
 
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use crate::records::batch::deadline;
 use crate::records::events;
 use crate::records::file::{File, StoredBytes};
 use crate::records::files::{arriving, uploads};
-use crate::records::moves::{self, Change};
+use crate::records::moves::{self, Change, Move};
 use crate::telemetry::spans;
 use landfall_core::actor::Actor;
 use landfall_core::clock::{Clock, Time, to_delta};
@@ -25,7 +26,7 @@ use landfall_core::lifecycle::{Status, Transition};
 use landfall_core::mutants::{self, Mutant};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_store::Error;
-use landfall_store::{Db, Tx, Write};
+use landfall_store::{Db, Joint, Tx, Write};
 
 /// How often a slow upload extends the deadline of its file; more often if the confirm window is short.
 pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
@@ -148,6 +149,7 @@ impl Upload {
             Err(error) => return Err(error),
         };
         let arrived = Arrived {
+            tenant: file.tenant_id.clone(),
             file: id,
             owner,
             upload,
@@ -155,7 +157,7 @@ impl Upload {
             now: clock.now(),
             window: self.confirm_window,
         };
-        match db.write(arrived).await {
+        match db.write_jointly(arrived).await {
             Ok(replaced) => {
                 // The row knows the new bytes, so the upload is done, whether or not the old ones can be removed now.
                 match replaced {
@@ -317,8 +319,23 @@ impl Write for StillArriving {
     }
 }
 
+/// Whether these processes are known. Others clean up after a process that was declared dead, and after that its uploads
+/// are refused. Their rows stay locked until the transaction ends.
+pub(super) async fn hold_workers(tx: &mut Tx, workers: impl Iterator<Item = Uuid>) -> Result<(), Error> {
+    // Nearly always one. In the order of their ids, so that two transactions never wait for one another.
+    let workers: BTreeSet<Uuid> = workers.collect();
+    for worker in workers {
+        if !workers::hold(tx, worker).await? {
+            return Err(interrupted());
+        }
+    }
+    Ok(())
+}
+
 /// The whole upload is in the storage. Returns the key of an earlier upload that it replaces.
 struct Arrived {
+    /// Of the file.
+    tenant: String,
     file: Uuid,
     owner: Uuid,
     upload: Uuid,
@@ -327,42 +344,68 @@ struct Arrived {
     window: Duration,
 }
 
-impl Write for Arrived {
+/// Those of one tenant together: they would wait for one another at the totals of their users.
+impl Joint for Arrived {
     type Output = Option<String>;
 
-    async fn apply(&self, tx: &mut Tx) -> Result<Self::Output, Error> {
-        // Other processes clean up after a process that was declared dead. After that its uploads are not accepted.
-        if !workers::hold(tx, self.owner).await? {
-            return Err(interrupted());
+    fn key(&self) -> &str {
+        &self.tenant
+    }
+
+    async fn apply_all(these: &[&Self], tx: &mut Tx) -> Result<Vec<Self::Output>, Error> {
+        hold_workers(tx, these.iter().map(|one| one.owner)).await?;
+        let ids: Vec<Uuid> = these.iter().map(|one| one.file).collect();
+        let mut files: HashMap<Uuid, File> =
+            File::lock_all(tx, &ids).await?.into_iter().map(|file| (file.id, file)).collect();
+        let mut arrived = Vec::with_capacity(these.len());
+        for one in these {
+            // A file receives one upload at a time, so each is here once.
+            let file = files.remove(&one.file).ok_or_else(Refusal::no_such_file)?;
+            // While the bytes arrived, the file may have been deleted, or confirmed with other bytes.
+            must_await_bytes(tx, &file).await?;
+            arrived.push((file, &one.bytes));
         }
-        let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_file)?;
-        // While the bytes arrived, the file may have been deleted, or confirmed with other bytes.
-        must_await_bytes(tx, &file).await?;
-        let replaced = note_arrived(tx, &mut file, &self.bytes, self.window, self.now).await?;
-        arriving::end(tx, self.file, self.upload).await?;
+        let now = these.iter().map(|one| one.now).max().unwrap_or_default();
+        let window = these.iter().map(|one| one.window).max().unwrap_or_default();
+        let replaced = note_arrived(tx, arrived, window, now).await?;
+        arriving::end(tx, these.iter().map(|one| (one.file, one.upload))).await?;
         Ok(replaced)
     }
 }
 
-/// The file, which the transaction holds and which awaits its bytes, has them now. Returns the key of an earlier upload that they
-/// replace.
+/// The files, which the transaction holds and which await their bytes, have them now. Returns, in their order, the key of an
+/// earlier upload that they replace.
 pub(super) async fn note_arrived(
     tx: &mut Tx,
-    file: &mut File,
-    bytes: &StoredBytes,
+    arrived: Vec<(File, &StoredBytes)>,
     window: Duration,
     now: Time,
-) -> Result<Option<String>, Error> {
+) -> Result<Vec<Option<String>>, Error> {
     let until = now + to_delta(window);
-    let replaced = file.blob_key.clone();
-    if file.status == Status::Uploaded {
-        uploads::replace(tx, file.id, bytes, until, now).await?;
-    } else {
-        let change = Change::Upload { bytes: bytes.clone(), until };
-        // The bytes are the owner's.
-        let actor = Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id);
-        moves::apply_to(tx, file, Transition::Upload, change, actor, None, now).await?;
+    let mut moves = Vec::with_capacity(arrived.len());
+    let (mut replaced, mut batches) = (Vec::with_capacity(arrived.len()), BTreeSet::new());
+    for (file, bytes) in arrived {
+        batches.extend(file.batch_id);
+        if file.status == Status::Uploaded {
+            uploads::replace(tx, file.id, bytes, until, now).await?;
+        } else {
+            moves.push(Move {
+                file: file.id,
+                from: file.status,
+                passed: Vec::new(),
+                transition: Transition::Upload,
+                change: Change::Upload { bytes: bytes.clone(), until },
+                worker: None,
+                // The bytes are the owner's.
+                actor: Actor::user(&file.tenant_user(), &file.tenant_id, &file.user_id),
+                data: None,
+            });
+        }
+        replaced.push(file.blob_key);
     }
-    deadline::extend(tx, file.batch_id, window, now).await?;
+    moves::apply(tx, moves, now).await?;
+    for batch in batches {
+        deadline::extend(tx, Some(batch), window, now).await?;
+    }
     Ok(replaced)
 }

@@ -1,5 +1,6 @@
 //! A file: its row. [`super::moves`] changes its state.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -14,7 +15,7 @@ use landfall_core::failure::Code;
 use landfall_core::lifecycle::{Stage, Status};
 use landfall_core::refusal::Refusal;
 use landfall_store::Error;
-use landfall_store::{Tx, args};
+use landfall_store::{Rows, Tx, args};
 
 /// The row, which is the whole truth about a file.
 #[derive(Debug, Clone, landfall_store::FromRow)]
@@ -124,6 +125,23 @@ impl File {
         tx.row(sql, args![id]).await
     }
 
+    /// These files, in the order of their ids, held against other writers until the transaction ends.
+    pub async fn lock_all(tx: &mut Tx, ids: &[Uuid]) -> Result<Vec<Self>, Error> {
+        if let [id] = ids {
+            return Ok(Self::lock(tx, *id).await?.into_iter().collect());
+        }
+        let mut rows = Rows::default();
+        for id in ids {
+            rows.push(args![*id]);
+        }
+        let (values, arguments) = rows.into_values(tx);
+        let sql = format!(
+            "SELECT * FROM files WHERE id IN (SELECT * FROM ({values}) AS v) ORDER BY id {}",
+            tx.for_update()
+        );
+        tx.rows(sql, arguments).await
+    }
+
     /// The files of a batch that are in one of these states, held against other writers until the transaction ends.
     pub async fn lock_in_batch(tx: &mut Tx, batch: Uuid, states: &[Status]) -> Result<Vec<Self>, Error> {
         let idle = if states.iter().all(|state| state.is_idle()) { "idle_" } else { "" };
@@ -136,10 +154,12 @@ impl File {
         tx.rows(sql, args![batch]).await
     }
 
-    fn visible(found: Option<Self>, caller: &Caller) -> Result<Self, Error> {
-        let file = found.ok_or_else(Refusal::no_such_file)?;
+    /// What was found, if the caller may see it.
+    pub fn visible<F: Borrow<Self>>(found: Option<F>, caller: &Caller) -> Result<F, Error> {
+        let found = found.ok_or_else(Refusal::no_such_file)?;
+        let file: &Self = found.borrow();
         if caller.may_access(&file.tenant_id, &file.user_id) {
-            Ok(file)
+            Ok(found)
         } else {
             Err(Refusal::no_such_file().not_permitted().into())
         }

@@ -143,15 +143,31 @@ pub async fn reserve(
         .into())
 }
 
-/// What was reserved for the file is now used by it.
-pub async fn settle(tx: &mut Tx, file: &File) -> Result<(), Error> {
-    adjust(
-        tx,
-        file,
-        "reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - 1,
-                      used_bytes = used_bytes + $2, used_files = used_files + 1",
-    )
-    .await
+/// What was reserved for the files is now used by them.
+pub async fn settle(tx: &mut Tx, files: &[File]) -> Result<(), Error> {
+    // In the order of the tenants' names, so that two never wait for one another.
+    let mut sums: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+    for file in files {
+        let (bytes, count) = sums.entry(&file.tenant_id).or_default();
+        *bytes += file.size_bytes;
+        *count += 1;
+    }
+    for (tenant, (bytes, count)) in sums {
+        let changed = tx
+            .execute(
+                "UPDATE tenants SET reserved_bytes = reserved_bytes - $2, reserved_files = reserved_files - $3,
+                     used_bytes = used_bytes + $2, used_files = used_files + $3
+                 WHERE id = $1",
+                args![tenant, bytes, count],
+            )
+            .await?;
+        has_account(tenant, changed)?;
+    }
+    Ok(())
+}
+
+fn has_account(tenant: &str, changed: u64) -> Result<(), Error> {
+    if changed == 1 { Ok(()) } else { Err(Error::Internal(format!("tenant {tenant} has no account"))) }
 }
 
 /// The files are gone: what they had reserved or used is free again.
@@ -177,9 +193,7 @@ pub async fn refund(tx: &mut Tx, files: &[File]) -> Result<(), Error> {
                 args![tenant, reserved_bytes, reserved_files, used_bytes, used_files],
             )
             .await?;
-        if changed != 1 {
-            return Err(Error::Internal(format!("tenant {tenant} has no account")));
-        }
+        has_account(tenant, changed)?;
     }
     Ok(())
 }
@@ -192,18 +206,7 @@ pub async fn release(tx: &mut Tx, tenant: &str, bytes: i64, files: i64) -> Resul
             args![tenant, bytes, files],
         )
         .await?;
-    if changed == 1 { Ok(()) } else { Err(Error::Internal(format!("tenant {tenant} has no account"))) }
-}
-
-async fn adjust(tx: &mut Tx, file: &File, set: &str) -> Result<(), Error> {
-    let changed = tx
-        .execute(format!("UPDATE tenants SET {set} WHERE id = $1"), args![&file.tenant_id, file.size_bytes])
-        .await?;
-    if changed == 1 {
-        Ok(())
-    } else {
-        Err(Error::Internal(format!("tenant {} of file {} has no account", file.tenant_id, file.id)))
-    }
+    has_account(tenant, changed)
 }
 
 /// Recomputes what a tenant has reserved and used. Returns whether that changed anything.

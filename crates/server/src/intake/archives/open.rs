@@ -14,12 +14,13 @@ use crate::records::batch::changes::{self, Opened as OpenedBatch};
 use crate::records::file::File;
 use crate::records::files::archives as members;
 use crate::stages::{Job, Output};
+use crate::telemetry::traces;
 use landfall_core::caller::{Caller, Role};
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::failure::{Code, Failure};
 use landfall_core::refusal::{Refusal, RefusalCode};
 use landfall_documents::{Contents, ListedMember, WhyLeftOut};
-use landfall_store::{Error, Tx, Write};
+use landfall_store::{Error, Tx, Write, apply_alone};
 
 /// The most files that a batch names as left out.
 const MAX_NAMED: usize = 50;
@@ -57,6 +58,7 @@ impl Archives {
             config: IntakeConfig { confirm_window: self.config.batch_timeout, ..self.config.clone() },
             signer: self.signer.clone(),
             direct: None,
+            trace: traces::current(),
         };
         let expand = Expand { archive: job.file.clone(), batch, register, left_out };
         match self.db.write(expand).await {
@@ -169,7 +171,7 @@ impl Write for Expand {
             now,
         };
         changes::open(tx, opened).await?;
-        self.register.apply(tx).await?;
+        apply_alone(&self.register, tx).await?;
         members::unpacked_into(tx, archive.id, self.batch).await?;
         Ok(true)
     }

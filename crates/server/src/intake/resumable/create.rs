@@ -11,10 +11,11 @@ use crate::intake::{IntakeConfig, registrations};
 use crate::process::machine::boot_id;
 use crate::records::quota;
 use crate::records::resumable::{self, Kind, New};
+use crate::telemetry::traces;
 use landfall_core::caller::Caller;
 use landfall_core::clock::{Time, to_delta};
 use landfall_core::refusal::{Refusal, RefusalCode};
-use landfall_store::{Error, Tx, Write};
+use landfall_store::{Error, Tx, Write, apply_alone};
 
 /// The parts that may be joined at once.
 pub const MAX_PARTS: usize = 1_000;
@@ -55,7 +56,8 @@ impl Resumables {
         let signer = self.signer.clone();
         // No client sends these bytes straight to the object store.
         let direct = None;
-        let register = Register { caller, batch, priority: None, files, now, config, signer, direct };
+        let trace = traces::current();
+        let register = Register { caller, batch, priority: None, files, now, config, signer, direct, trace };
         self.db.write(Idempotent { key, now, change: Create { register, upload, parts } }).await
     }
 
@@ -142,7 +144,7 @@ impl Write for Create {
             lengths.insert(id, part.length);
         }
         count_texts(tx, &self.upload, config, *now).await?;
-        self.register.apply(tx).await?;
+        apply_alone(&self.register, tx).await?;
         resumable::insert(tx, &self.upload, *now).await?;
         let mut at = 0;
         for part in &self.parts {

@@ -102,7 +102,7 @@ impl Write for Arrived {
     type Output = ();
 
     async fn apply(&self, tx: &mut Tx) -> Result<(), Error> {
-        let mut file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_upload)?;
+        let file = File::lock(tx, self.file).await?.ok_or_else(Refusal::no_such_upload)?;
         must_await_bytes(tx, &file).await?;
         if !resumable::has_turn(tx, self.file, self.turn).await? {
             return Err(overtaken().into());
@@ -110,7 +110,7 @@ impl Write for Arrived {
         if file.blob_key.as_ref() == Some(&self.bytes.key) {
             return Ok(());
         }
-        note_arrived(tx, &mut file, &self.bytes, self.window, self.now).await.map(drop)
+        note_arrived(tx, vec![(file, &self.bytes)], self.window, self.now).await.map(drop)
     }
 }
 

@@ -1,36 +1,54 @@
 //! The upload that a file receives at this moment. There is at most one, so that what is under way never needs more room
 //! than was reserved for the file.
 
+use std::collections::HashSet;
+
 use landfall_core::clock::Time;
-use landfall_store::{Error, Tx, args};
+use landfall_store::{Error, Rows, Tx, args};
 use uuid::Uuid;
 
-/// Notes the upload. Returns `false` if the file receives another one, in another process that is known. A process asks only
-/// if the file receives none in itself, so a row of its own is of an upload whose end could not be written. `left` is such an
-/// upload from when the process had another id.
-pub async fn begin(
-    tx: &mut Tx,
-    file: Uuid,
-    upload: Uuid,
-    worker: Uuid,
-    left: Option<Uuid>,
-    now: Time,
-) -> Result<bool, Error> {
-    let noted = tx
-        .execute(
-            "INSERT INTO arriving_uploads (file_id, upload_id, worker_id, started_at) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (file_id) DO UPDATE
-             SET upload_id = excluded.upload_id, worker_id = excluded.worker_id, started_at = excluded.started_at
-             WHERE arriving_uploads.worker_id = excluded.worker_id OR arriving_uploads.upload_id = $5
-                OR NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = arriving_uploads.worker_id)",
-            args![file, upload, worker, now, left],
-        )
-        .await?;
-    Ok(noted > 0)
+/// An upload that begins.
+#[derive(Debug)]
+pub struct Beginning {
+    pub file: Uuid,
+    pub upload: Uuid,
+    pub worker: Uuid,
+    pub now: Time,
 }
 
-/// The upload is over.
-pub async fn end(tx: &mut Tx, file: Uuid, upload: Uuid) -> Result<(), Error> {
-    let sql = "DELETE FROM arriving_uploads WHERE file_id = $1 AND upload_id = $2";
-    tx.execute(sql, args![file, upload]).await.map(drop)
+/// Notes uploads of different files. Returns the files that have their upload noted: of the others another upload arrives, in
+/// another process that is known. A process asks only if a file receives none in itself, so a row of its own is of an upload
+/// whose end could not be written.
+pub async fn begin(tx: &mut Tx, uploads: impl Iterator<Item = Beginning>) -> Result<HashSet<Uuid>, Error> {
+    let mut rows = Rows::default();
+    for Beginning { file, upload, worker, now } in uploads {
+        rows.push(args![file, upload, worker, now]);
+    }
+    let (values, arguments) = rows.into_values(tx);
+    let sql = format!(
+        "INSERT INTO arriving_uploads (file_id, upload_id, worker_id, started_at)
+         SELECT * FROM ({values}) AS v WHERE column1 IS NOT NULL
+         ON CONFLICT (file_id) DO UPDATE
+         SET upload_id = excluded.upload_id, worker_id = excluded.worker_id, started_at = excluded.started_at
+         WHERE arriving_uploads.worker_id = excluded.worker_id
+            OR NOT EXISTS (SELECT 1 FROM workers w WHERE w.id = arriving_uploads.worker_id)
+         RETURNING file_id"
+    );
+    let noted: Vec<(Uuid,)> = tx.rows(sql, arguments).await?;
+    Ok(noted.into_iter().map(|(file,)| file).collect())
+}
+
+/// Uploads are over, each named by its file and its id.
+pub async fn end(tx: &mut Tx, uploads: impl Iterator<Item = (Uuid, Uuid)>) -> Result<(), Error> {
+    let mut rows = Rows::default();
+    for (file, upload) in uploads {
+        rows.push(args![file, upload]);
+    }
+    let (values, arguments) = rows.named("over", &["file", "upload"], tx);
+    // No two uploads have one id, so it does not matter which file each of them is compared with.
+    let sql = format!(
+        "WITH {values} DELETE FROM arriving_uploads
+         WHERE file_id IN (SELECT file FROM over) AND upload_id IN (SELECT upload FROM over)"
+    );
+    tx.execute(sql, arguments).await.map(drop)
 }

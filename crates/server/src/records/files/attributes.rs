@@ -14,14 +14,13 @@ pub fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// Adds the attributes of new files of an owner.
+/// Adds the attributes of new files, each with its tenant and user.
 pub(super) async fn add<'a>(
     tx: &mut Tx,
-    (tenant, user): (&str, &str),
-    files: impl Iterator<Item = (Uuid, &'a Value)>,
+    files: impl Iterator<Item = ((&'a str, &'a str), Uuid, &'a Value)>,
 ) -> Result<(), Error> {
     let mut rows = Rows::default();
-    for (file, attributes) in files {
+    for ((tenant, user), file, attributes) in files {
         for (name, value) in attributes.as_object().into_iter().flatten() {
             if let Some(value) = text(value) {
                 rows.push(args![tenant, user, name, value, file]);
@@ -37,7 +36,7 @@ pub(super) async fn add<'a>(
 /// Replaces the attributes of a file that the transaction holds.
 pub async fn replace(tx: &mut Tx, owner: (&str, &str), file: Uuid, attributes: &Value) -> Result<(), Error> {
     remove(tx, file).await?;
-    add(tx, owner, std::iter::once((file, attributes))).await?;
+    add(tx, std::iter::once((owner, file, attributes))).await?;
     tx.execute("UPDATE files SET attributes = $2 WHERE id = $1", args![file, attributes.clone()])
         .await
         .map(drop)

@@ -12,7 +12,7 @@ use crate::records::reach;
 
 use super::attributes;
 
-/// What files that are registered together have in common.
+/// What the files of one request have in common.
 #[derive(Debug)]
 pub struct Registration<'a> {
     pub tenant: &'a str,
@@ -40,16 +40,13 @@ pub struct NewFile<'a> {
     pub is_direct: bool,
 }
 
-/// Writes the rows of new files.
-pub async fn register<'a>(
-    tx: &mut Tx,
-    common: Registration<'_>,
-    files: impl Iterator<Item = NewFile<'a>>,
-) -> Result<(), Error> {
+/// Writes the rows of new files, each with what the files of its request have in common.
+pub async fn register<'a>(tx: &mut Tx, files: Vec<(&'a Registration<'a>, NewFile<'a>)>) -> Result<(), Error> {
     let mut rows = Rows::default();
     let mut noted = Vec::new();
-    for file in files {
-        noted.extend(file.attributes.clone().map(|attributes| (file.id, attributes)));
+    for (common, file) in files {
+        let owner = (common.tenant, common.user);
+        noted.extend(file.attributes.clone().map(|attributes| (owner, file.id, attributes)));
         rows.push(args![
             file.id,
             common.tenant,
@@ -80,8 +77,7 @@ pub async fn register<'a>(
         "",
     )
     .await?;
-    let noted = noted.iter().map(|(file, attributes)| (*file, attributes));
-    attributes::add(tx, (common.tenant, common.user), noted).await
+    attributes::add(tx, noted.iter().map(|(owner, file, attributes)| (*owner, *file, attributes))).await
 }
 
 /// Moves the deadline of a file that the transaction holds.
