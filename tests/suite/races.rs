@@ -244,6 +244,7 @@ async fn an_upload_that_ends_after_the_confirm_does_not_change_the_bytes(db: Tes
         async move { alice.put(&url, reqwest::Body::wrap_stream(Box::pin(body))).await }
     });
     half.send(Ok("wro".into())).await.unwrap();
+    until("it arrives", async || !server.app.blobs.unfinished().await.unwrap().is_empty()).await;
     alice.confirm(file).await.ok();
     half.send(Ok("ng".into())).await.unwrap();
     drop(half);
