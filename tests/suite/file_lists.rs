@@ -10,7 +10,7 @@ use landfall_server::records::files::listing::{Listing, Sorting, Wanted};
 use landfall_store::args;
 use serde_json::{Value, json};
 
-use crate::support::many_files::insert_ready;
+use crate::support::many_files::{insert_ready, rename};
 use crate::support::offline_app::Sql;
 use crate::support::scripted_failures::{ScriptedFailures, names};
 use crate::support::{Client, Setup, TestDb, on_each_database};
@@ -218,8 +218,8 @@ async fn lists_and_counts_of_very_many_files_are_limited(db: TestDb) {
     let server = Setup::default().with("ROLE", "api").start(&db).await;
     let alice = server.client("alice");
     insert_ready(&server, "alice", 100_050).await;
-    let rare =
-        "UPDATE files SET file_name = 'Zebra', warning_count = 1, warnings = $1 WHERE size_bytes = 70000";
+    rename(&server, "Zebra", "size_bytes = 70000").await;
+    let rare = "UPDATE files SET warning_count = 1, warnings = $1 WHERE size_bytes = 70000";
     server.app.db.write(Sql(rare.to_owned(), args![json!([{}])])).await.unwrap();
 
     let largest = alice.get(&format!("{FILES}?sort=size&limit=2")).await.ok();

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::records::file::{File, StoredBytes};
 use crate::records::reach;
 
-use super::attributes;
+use super::{attributes, listed};
 
 /// What files that are registered together have in common.
 #[derive(Debug)]
@@ -47,8 +47,10 @@ pub async fn register<'a>(
     files: impl Iterator<Item = NewFile<'a>>,
 ) -> Result<(), Error> {
     let mut rows = Rows::default();
+    let mut listed = listed::New::default();
     let mut noted = Vec::new();
     for file in files {
+        listed.push(&common, &file);
         noted.extend(file.attributes.clone().map(|attributes| (file.id, attributes)));
         rows.push(args![
             file.id,
@@ -80,6 +82,7 @@ pub async fn register<'a>(
         "",
     )
     .await?;
+    listed.add(tx).await?;
     let noted = noted.iter().map(|(file, attributes)| (*file, attributes));
     attributes::add(tx, (common.tenant, common.user), noted).await
 }
