@@ -96,7 +96,9 @@ async fn a_filter_looks_up_each_file_that_the_list_meets() {
         |wanted| Wanted { codes: vec!["PARSE_ERROR".to_owned()], ..wanted },
         |wanted| Wanted { has_warnings: true, part: Some("a".to_owned()), ..wanted },
     ];
-    for (reach, filter) in reaches().into_iter().flat_map(|reach| filters.map(|filter| (reach.clone(), filter))) {
+    for (reach, filter) in
+        reaches().into_iter().flat_map(|reach| filters.map(|filter| (reach.clone(), filter)))
+    {
         let sorting = Sorting { by: FileSort::Size, ..Sorting::default() };
         let listing = Listing::new(&filter(Wanted::all_of(reach)), sorting, None);
         let (sql, arguments) = listing.statement(10, 0);
@@ -143,7 +145,10 @@ async fn few_files_are_found_along_an_index_that_has_only_those() {
                 let (sql, arguments) = listing.statement(10, 0);
                 plan(&db, sql, arguments).await
             };
-            assert!(plan.iter().any(|step| format!("{step} ").contains(&format!(" {index} "))), "{index}: {plan:?}");
+            assert!(
+                plan.iter().any(|step| format!("{step} ").contains(&format!(" {index} "))),
+                "{index}: {plan:?}"
+            );
         }
     }
 }
