@@ -201,8 +201,11 @@ impl Listing {
         if self.table() != LISTED {
             conditions.push_str(" AND deleted_at IS NULL");
         }
+        let key = self.sorting.key();
         let rows = |table: &str, more: &str, order: &str| {
-            format!("SELECT {columns} FROM {table} WHERE {conditions}{more} ORDER BY {order} LIMIT {limit}")
+            format!(
+                "SELECT {columns}{key} FROM {table} WHERE {conditions}{more} ORDER BY {order} LIMIT {limit}"
+            )
         };
         let by_id = Sorting { by: FileSort::CreatedAt, ..self.sorting }.sql("");
         let of = |branch: &Branch| {
@@ -218,7 +221,8 @@ impl Listing {
                     .map(|branch| format!("SELECT * FROM ({}) AS branch", of(branch)))
                     .collect();
                 let all = all.join(" UNION ALL ");
-                format!("SELECT {columns} FROM ({all}) AS branches ORDER BY {order} LIMIT {limit}")
+                let order = self.sorting.walked();
+                format!("SELECT * FROM ({all}) AS branches ORDER BY {order} LIMIT {limit}")
             }
         }
     }
@@ -230,7 +234,7 @@ impl Listing {
         } else {
             (self.walk(MAX_COMPARED), format!("WHERE {}", self.compared.join(" AND ")))
         };
-        let order = self.sorting.sql("");
+        let order = self.sorting.walked();
         format!(
             "SELECT id FROM ({rows}) AS walked {condition} ORDER BY {order} LIMIT {limit} OFFSET {offset}"
         )
@@ -276,7 +280,7 @@ impl Listing {
             "{} SELECT id, file_name, size_bytes FROM ({}) AS walked ORDER BY {} LIMIT 1 OFFSET {}",
             self.with(),
             self.walk(MAX_COMPARED),
-            self.sorting.sql(""),
+            self.sorting.walked(),
             MAX_COMPARED - 1
         );
         let last: Option<(Uuid, String, i64)> =
